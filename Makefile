@@ -1,0 +1,59 @@
+# Everything happens in $(VENV), which the targets make themselves: a fresh machine needs python3 (with pip and venv)
+# and make. `make test WORKERS=8` uses more processes; `make venv PYTHON=python3.12` another interpreter.
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+DEMO := build/demo
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help venv test lint format demo bench clean
+
+help: ## show this list
+	@echo "assay: measures social bias in question-answering models. Targets:"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+
+venv: $(READY) ## set up the virtual environment (again only when pyproject.toml or constraints.txt change)
+
+# hatchling comes first and from the constraints, too: pip's isolated build would take whatever is newest.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "assay needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)."; \
+	  echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; } >&2
+	@echo "Setting up $(VENV); the first time this downloads torch and takes some minutes."
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling editables
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
+	  --no-build-isolation --editable '.[hf,dev]'
+	@touch $@
+
+test: lint ## lint, types, tests and docstring examples; tests of official data need ASSAY_DATA=DIR
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses $(WORKERS) --dist worksteal
+
+lint: $(READY) ## ruff and mypy
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(READY) ## put the code into shape
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+demo: $(READY) ## make a small model with planted associations on the spot and let assay find them
+	$(BIN)/python demo/make_model.py $(DEMO)
+	$(BIN)/assay run unqover --model hf:$(DEMO)/span --preset quick --out runs/demo-span
+	$(BIN)/assay run unqover --model hf:$(DEMO)/mask --preset quick --out runs/demo-mask
+	@echo
+	@cat $(DEMO)/PLANTED.txt
+	@echo "The reports: runs/demo-span/report.html and runs/demo-mask/report.html (open them in a browser)."
+
+bench: $(READY) ## measure the claims of the documentation
+	@for script in bench/*.py; do echo "== $$script"; $(BIN)/python "$$script" || exit 1; done
+
+clean: ## remove what the targets made: the environment, build products and caches (runs/ stays)
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,192 @@
+"""One audit: find the model, set up the probe, ask, analyse, write the run folder."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shlex
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from assay import __version__
+from assay.engine.ask import Asker, Resume, StoredAsk
+from assay.engine.executor import Executor, LocalExecutor, Settings
+from assay.engine.progress import Progress, Silent
+from assay.engine.run_folder import open_for_writing, read_info
+from assay.engine.store import BlockStore
+from assay.findings import Findings, read_findings
+from assay.models import find_model, load
+from assay.models.base import ModelSpec, Options
+from assay.probes import Probe, Request, Stage, make_probe
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its folder, what was asked of whom (run.json) and what was found."""
+
+    folder: Path
+    info: Mapping[str, Any]
+    findings: Findings
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a run would take: its parts, expected seconds, and expected memory in bytes without the model."""
+
+    stages: tuple[Stage, ...]
+    seconds: float
+    memory: int
+
+
+class Listener:
+    """Hears what an audit is about to do; the command line prints it."""
+
+    def begins(self, stages: tuple[Stage, ...], notes: tuple[str, ...], folder: Path) -> None:
+        pass
+
+
+def audit(
+    model: str,
+    probe: str = "unqover",
+    *,
+    preset: str = "quick",
+    limit: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    options: Options | None = None,
+    engine: Settings | None = None,
+    resume: Resume = Resume.ALWAYS,
+    progress: Progress | None = None,
+    listener: Listener | None = None,
+    executor: Executor | None = None,
+) -> Run:
+    """Run a probe on a model and write a run folder; resumes where an earlier attempt at the same run ended."""
+    request = Request(preset, limit, seed, settings)
+    prepared = make_probe(probe, request)
+    spec = find_model(model, options)
+    folder_path = Path(out) if out is not None else Path("runs") / default_name(probe, model, preset, limit)
+    engine = engine or Settings()
+    ask = Asker(spec, BlockStore.default(), executor or LocalExecutor(load), engine, resume=resume)
+    stages = tuple(prepared.stages(ask))
+    info = {
+        "schema": 1,
+        "probe": probe,
+        "model": spec.as_json(),
+        "identity": {
+            "probe": probe,
+            "model": spec.digest,
+            "device": spec.device.split(":")[0],
+            "dtype": spec.dtype,
+            "settings": dict(prepared.settings()),
+            "data": dict(prepared.data()),
+        },
+        "settings": dict(prepared.settings()),
+        "preset": preset,
+        "limit": limit,
+        "seed": seed,
+        "questions": sum(stage.questions for stage in stages),
+        "stages": {stage.label: stage.questions for stage in stages},
+        "data": dict(prepared.data()),
+        "engine": {"block_size": engine.block_size, "token_budget": engine.budget_for(spec)},
+        "notes": list(prepared.notes()),
+        **stamp(),
+    }
+    with open_for_writing(folder_path, info, resume) as folder:
+        if folder.finished_before and resume is Resume.ONLY_MISSING:
+            return open_run(folder_path)
+        (listener or Listener()).begins(stages, tuple(prepared.notes()), folder_path)
+        ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.backed_off), folder.remember
+        began = time.perf_counter()
+        findings = prepared.run(ask, spec.name)
+        folder.write_blocks(ask.asked)
+        folder.write_findings(findings)
+        folder.info |= {"finished": _now(), "timings": {"run": round(time.perf_counter() - began, 3)}}
+        folder.write_info()
+    from assay.report import write_html
+
+    write_html(folder_path)
+    return open_run(folder_path)
+
+
+def open_run(folder: str | Path) -> Run:
+    """A finished run."""
+    path = Path(folder)
+    return Run(path, read_info(path), read_findings(path))
+
+
+def rescore(folder: str | Path, settings: Mapping[str, str] | None = None) -> Findings:
+    """The findings of a run computed again from its stored answers, without the model; settings may change formulas."""
+    info = read_info(Path(folder))
+    saved = {key: str(value) for key, value in info["settings"].items() if value is not None}
+    probe = make_probe(info["probe"], Request(info["preset"], info["limit"], info["seed"], {**saved, **(settings or {})}))
+    model = dict(info["model"])
+    spec = ModelSpec(**{**model, "abilities": frozenset(model["abilities"])})
+    return probe.run(StoredAsk(spec, BlockStore.default(), Settings(**info["engine"])), spec.name)
+
+
+def expect(
+    model: str,
+    probe: str = "unqover",
+    *,
+    preset: str = "quick",
+    limit: int | None = None,
+    seed: int = 0,
+    settings: Mapping[str, str] | None = None,
+    options: Options | None = None,
+) -> Size:
+    """How large a run would be, and how long: a few questions are asked to see how fast the model is here."""
+    prepared: Probe = make_probe(probe, Request(preset, limit, seed, settings))
+    spec = find_model(model, options)
+    executor = LocalExecutor(load)
+    ask = Asker(spec, BlockStore.default(), executor)
+    stages = tuple(prepared.stages(ask))
+    total = sum(stage.questions for stage in stages)
+    few = 256
+    small = make_probe(probe, Request(preset, few * len(stages), seed, settings))
+    executor.model(spec)
+    began = time.perf_counter()
+    fresh = Asker(spec, BlockStore.default(), executor, resume=Resume.NEVER)
+    small.run(fresh, spec.name)
+    asked = sum(hi - lo for entry in fresh.asked for lo, hi, _ in entry.blocks)
+    rate = asked / (time.perf_counter() - began)
+    return Size(stages, total / rate, 200_000_000 + 60 * total)
+
+
+def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
+    """The run folder's name where the user gives none: the same command finds the same folder."""
+    slug = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.")
+    return f"{probe}-{slug}-{preset if limit is None else f'limit{limit}'}"
+
+
+def stamp() -> dict[str, Any]:
+    """With what, where, by which command and when: for run.json."""
+    machine = {"system": platform.platform(), "processor": platform.machine()}
+    return {"versions": _versions(), "machine": machine, "command": _command(), "started": _now()}
+
+
+def _versions() -> dict[str, str]:
+    versions = {"assay": __version__, "python": platform.python_version()}
+    for package in ("numpy", "torch", "transformers", "tokenizers", "onnxruntime"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _command() -> str:
+    name = Path(sys.argv[0]).name
+    return shlex.join(["assay", *sys.argv[1:]]) if name in ("assay", "__main__.py") else "assay.audit(…) from Python"
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+

@@ -1,0 +1,315 @@
+"""The command line: parse, call one library function, print. Imports are late, so that help comes at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay import __version__
+from assay.errors import AssayError, UsageError
+
+if TYPE_CHECKING:
+    from assay.engine.progress import Progress
+
+_RUN_EXAMPLES = """examples:
+  assay run unqover --model hf:./my-squad-model
+  assay run unqover --model hf:ORG/NAME@REVISION --preset standard
+  assay run unqover --model hf:./my-model --set class=gender,religion --limit 20000
+  assay run unqover --model hf:./my-model --preset paper --dry-run
+
+presets (questions asked of the model):
+  quick     about 6,300 where the model does both forms
+  standard  at most 200,000 in each class and form
+  paper     everything: 5,488,000 gender, 4,616,928 nationality, 294,000 ethnicity, 154,000 religion
+
+settings of unqover (--set key=value):
+  class=gender,nationality,ethnicity,religion   form=auto|span|mask|both   word_lists=DIR   header=none|newsqa
+  compat=paper|released   pronouns=on|off   draws=1000   resamples=1000
+"""
+
+_GENERATE_EXAMPLES = """examples:
+  assay generate unqover --set class=gender --set form=qa --out gender.json
+  assay generate unqover --set class=religion --set form=bert --set word_lists=DIR --out religion_lm.json
+  assay generate unqover --set class=gender --set form=bert --model hf:./my-bert --out gender_lm.json
+
+settings of unqover: class=gender|nationality|ethnicity|religion   form=qa|newsqa|bert|roberta   word_lists=DIR
+  compat=paper|released
+"""
+
+_SCORE_EXAMPLES = """examples:
+  assay score unqover predictions.json                    a file in the authors' format
+  assay score unqover gender.json religion.json --out runs/their-model
+  assay score unqover runs/my-run --set draws=10000       a run's stored answers, without the model
+
+settings of unqover: class=…   form=span|mask   model=NAME (for the report)   compat=…   draws=…   resamples=…
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The program. Returns its exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "call"):
+        parser.print_help()
+        return 0
+    try:
+        with _plain_warnings():
+            call: Callable[[argparse.Namespace], int] = options.call
+            return call(options)
+    except AssayError as error:
+        print(f"assay: {error.problem}", file=sys.stderr)
+        if error.remedy:
+            print(f"       {error.remedy}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("assay: stopped; the same command goes on where it ended.", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    from assay.audit import Listener, audit, expect
+    from assay.engine.ask import Resume
+    from assay.models.base import Options
+
+    if options.model is None:
+        raise UsageError("which model? assay ships none yet.", "--model hf:./folder, or `make demo` for a small one.")
+    if options.probe is None:
+        raise UsageError("which probe?", "assay run unqover --model …")
+    common: dict[str, Any] = {
+        "preset": options.preset,
+        "limit": options.limit,
+        "seed": options.seed,
+        "settings": _settings(options.set),
+        "options": Options(options.device, options.dtype, options.trust_remote_code, options.allow_pickle),
+    }
+    if options.dry_run:
+        size = expect(options.model, options.probe, **common)
+        _print_stages(size.stages)
+        print(f"expected: {_duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
+        return 0
+
+    class Announce(Listener):
+        def begins(self, stages: tuple[Any, ...], notes: tuple[str, ...], folder: Path) -> None:
+            print(f"{options.probe} on {options.model}, {folder}", file=sys.stderr)
+            _print_stages(stages, file=sys.stderr)
+            for note in notes:
+                print(f"note: {note}", file=sys.stderr)
+
+    with _progress() as progress:
+        run = audit(
+            options.model,
+            options.probe,
+            out=options.out,
+            resume=Resume(options.resume),
+            progress=progress,
+            listener=Announce(),
+            **common,
+        )
+    return _show(run.folder, options)
+
+
+def _score(options: argparse.Namespace) -> int:
+    from assay.score import score
+
+    folder = score(
+        options.probe,
+        [Path(file) for file in options.files],
+        settings=_settings(options.set),
+        seed=options.seed,
+        skip_bad=options.skip_bad,
+        out=options.out,
+    )
+    return _show(folder, options)
+
+
+def _generate(options: argparse.Namespace) -> int:
+    from assay.generate import generate
+
+    with _progress() as progress:
+        count = generate(
+            options.probe, Path(options.out), settings=_settings(options.set), model=options.model, progress=progress
+        )
+    print(f"{count:,} examples (ordered pairs, two questions each) in {options.out}")
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    from assay.report import write_html
+
+    print(write_html(Path(options.folder)))
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    from assay.compare import compare
+
+    comparison = compare([Path(folder) for folder in options.folders])
+    if options.json:
+        print(comparison.to_json(), end="")
+    else:
+        from rich.console import Console
+
+        comparison.show(Console())
+    return 0
+
+
+def _list(options: argparse.Namespace) -> int:
+    from assay.models import KINDS
+    from assay.probes import PROBES
+
+    if options.what in (None, "probes"):
+        for name, (_, _, asks) in PROBES.items():
+            print(f"{name:10} {asks}")
+    if options.what in (None, "models"):
+        for kind, (_, names) in KINDS.items():
+            print(f"{kind:10} {names}")
+    return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    from assay.doctor import checks
+
+    for name, answer in checks():
+        print(f"{name:14} {answer}")
+    return 0
+
+
+def _show(folder: Path, options: argparse.Namespace) -> int:
+    if options.json:
+        print((folder / "findings.json").read_text(encoding="utf-8"), end="")
+        return 0
+    from rich.console import Console
+
+    from assay.report import terminal_summary
+
+    terminal_summary(folder, Console())
+    return 0
+
+
+def _settings(pairs: Sequence[str]) -> dict[str, str]:
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(f"--set {pair!r} is no setting; expected key=value.", "For example --set class=gender.")
+        settings[key] = value
+    return settings
+
+
+def _print_stages(stages: Sequence[Any], file: Any = None) -> None:
+    for stage in stages:
+        print(f"  {stage.label:22} {stage.questions:>11,} questions", file=file)
+    print(f"  {'in all':22} {sum(stage.questions for stage in stages):>11,} questions", file=file)
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+@contextmanager
+def _progress() -> Iterator[Progress]:
+    from assay.engine.progress import Bar, Lines
+
+    if sys.stderr.isatty():
+        with Bar() as bar:
+            yield bar
+    else:
+        yield Lines()
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings of assay as one line; those of other libraries are not for users."""
+
+    def show(message: Warning | str, *rest: Any) -> None:
+        print(f"assay: warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("always", category=UserWarning, module=r"assay\.")
+        warnings.showwarning = show
+        yield
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="assay",
+        description="Measure social bias in question-answering models, with its uncertainty.",
+        epilog="Begin with: assay run unqover --model hf:./folder     More: assay COMMAND --help",
+    )
+    parser.add_argument("--version", action="version", version=f"assay {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND")
+
+    run = _command(commands, "run", _run, "ask a model a probe's questions and report what they show", _RUN_EXAMPLES)
+    run.add_argument("probe", nargs="?", metavar="PROBE", help="unqover (see `assay list probes`)")
+    run.add_argument("--model", metavar="SPEC", help="hf:./folder or hf:ORG/NAME@REVISION")
+    run.add_argument("--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)")
+    run.add_argument("--limit", type=int, metavar="N", help="ask about N questions instead, balanced over everything")
+    run.add_argument("--dry-run", action="store_true", help="print size, time and memory expected; ask next to nothing")
+    run.add_argument("--resume", choices=("always", "never", "only-missing"), default="always", help=_RESUME)
+    run.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, mps (default: the best there is)")
+    run.add_argument("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
+    run.add_argument("--trust-remote-code", action="store_true", help="let the model's own Python code run")
+    run.add_argument("--allow-pickle", action="store_true", help="load weights that are not safetensors")
+    _common(run)
+
+    score = _command(commands, "score", _score, "score somebody else's answers; no model is loaded", _SCORE_EXAMPLES)
+    score.add_argument("probe", metavar="PROBE")
+    score.add_argument("files", nargs="+", metavar="FILE", help="predictions, or the folder of a run")
+    score.add_argument("--skip-bad", action="store_true", help="leave out entries that cannot be used")
+    _common(score)
+
+    generate = _command(
+        commands, "generate", _generate, "write the questions in the authors' own file format", _GENERATE_EXAMPLES
+    )
+    generate.add_argument("probe", metavar="PROBE")
+    generate.add_argument("--out", required=True, metavar="PATH", help="the file to write")
+    generate.add_argument("--model", metavar="SPEC", help="keep only subjects that are one token of this model")
+    generate.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
+
+    report = _command(commands, "report", _report, "write a run's report.html again", "example:\n  assay report runs/my-run")
+    report.add_argument("folder", metavar="DIR")
+
+    compare = _command(
+        commands, "compare", _compare, "set several runs side by side", "example:\n  assay compare runs/lm runs/squad"
+    )
+    compare.add_argument("folders", nargs="+", metavar="DIR")
+    compare.add_argument("--json", action="store_true", help="print JSON")
+
+    listing = _command(commands, "list", _list, "what there is: probes and kinds of models", None)
+    listing.add_argument("what", nargs="?", choices=("probes", "models"))
+
+    _command(commands, "doctor", _doctor, "what this machine has: libraries, devices, folders", None)
+    return parser
+
+
+_RESUME = "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
+
+
+def _command(commands: Any, name: str, call: Callable[[argparse.Namespace], int], what: str, examples: str | None) -> Any:
+    parser = commands.add_parser(
+        name, help=what, description=what, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.set_defaults(call=call)
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="DIR", help="the run folder (default: runs/ and a name made from the command)")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
+    parser.add_argument("--seed", type=int, default=0, help="for samples, intervals and noise floors (0)")
+    parser.add_argument("--json", action="store_true", help="print findings.json instead of tables")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,38 @@
+"""What this machine has: for bug reports, and for people whose first run fails."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from importlib import metadata
+
+from assay import __version__
+from assay.engine.store import BlockStore
+
+
+def checks() -> Iterator[tuple[str, str]]:
+    """Name and answer of each check."""
+    yield "assay", __version__
+    yield "python", f"{platform.python_version()} on {platform.platform()}"
+    for package in ("numpy", "rich", "jinja2", "torch", "transformers", "tokenizers"):
+        try:
+            yield package, metadata.version(package)
+        except metadata.PackageNotFoundError:
+            yield package, 'not installed (pip install "assay[hf]" for hf: models)'
+    yield "device", _device()
+    root = BlockStore.default().root
+    existing = next(folder for folder in (root, *root.parents) if folder.exists())
+    yield "answers", f"{root} ({shutil.disk_usage(existing).free / 1e9:,.0f} GB free; ASSAY_CACHE moves it)"
+    yield "official data", os.environ.get("ASSAY_DATA", "ASSAY_DATA is not set")
+
+
+def _device() -> str:
+    try:
+        import torch
+    except ImportError:
+        return "unknown without torch"
+    if torch.cuda.is_available():
+        return f"cuda: {torch.cuda.get_device_name()}"
+    return f"cpu, {torch.get_num_threads()} threads"

@@ -1,0 +1,150 @@
+"""`ask`: a plan in, its answers out. Stored blocks are used again, missing ones computed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from assay.engine.executor import BlockDone, Executor, Settings, block_key
+from assay.engine.progress import Progress, Silent
+from assay.engine.store import BadBlock, BlockStore
+from assay.errors import UsageError
+from assay.models.base import ModelSpec
+from assay.plan import Plan
+from assay.queries import Answers
+
+
+class Resume(Enum):
+    """What happens to what an earlier attempt left.
+
+    always: stored answers are used again, and a finished run is analysed again.
+    never: everything is asked again.
+    only-missing: like always, but a finished run is left alone.
+    """
+
+    ALWAYS = "always"
+    NEVER = "never"
+    ONLY_MISSING = "only-missing"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A plan that was answered: where its blocks are, for blocks.json."""
+
+    label: str
+    plan: str
+    key: str
+    blocks: tuple[tuple[int, int, str], ...]  # lo, hi, checksum
+
+
+@dataclass
+class Asker:
+    """Asks a model, through an executor and a store of blocks.
+
+    `backed_off` holds, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
+    """
+
+    model: ModelSpec
+    store: BlockStore
+    executor: Executor
+    settings: Settings = Settings()
+    progress: Progress = field(default_factory=Silent)
+    resume: Resume = Resume.ALWAYS
+    backed_off: dict[str, int] = field(default_factory=dict)
+    remember: Callable[[dict[str, int]], None] = lambda budgets: None
+    asked: list[Asked] = field(default_factory=list)
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self.model.abilities
+
+    def __call__(self, plan: Plan, label: str) -> Answers:
+        if plan.ability not in self.abilities:
+            able = ", ".join(sorted(self.abilities - {"word"})) or "none"
+            raise UsageError(
+                f"{self.model.name} has not the ability {plan.ability!r} that {label} needs; it has: {able}.",
+                "Choose a model for that task, or other questions with --set form=….",
+            )
+        key = block_key(self.model, plan, self.settings)
+        found: dict[int, tuple[Answers, str]] = {}
+        self.progress.start(label, len(plan))
+        missing = []
+        for block in _blocks(len(plan), self.settings.block_size):
+            stored = None if self.resume is Resume.NEVER else self._stored(key, plan, block)
+            if stored is None:
+                missing.append(block)
+            else:
+                found[block.start] = stored
+                self.progress.advance(len(block), stored=True)
+        if missing:
+            for done in self._compute(plan, missing):
+                self.progress.advance(done.hi - done.lo)
+                stored = self._stored(key, plan, range(done.lo, done.hi), fresh=True)
+                if stored is None:
+                    raise UsageError(f"the block {done.lo}-{done.hi} that was just stored is gone.", "Run it again.")
+                found[done.lo] = stored
+        order = sorted(found)
+        blocks = tuple((lo, lo + len(found[lo][0]), found[lo][1]) for lo in order)
+        self.asked.append(Asked(label, plan.digest, key, blocks))
+        return Answers.joined([found[lo][0] for lo in order])
+
+    def _compute(self, plan: Plan, missing: list[range]) -> Iterator[BlockDone]:
+        budget = self.backed_off.get(plan.digest, 0)
+        settings = replace(self.settings, backed_off=budget)
+        budget = budget or settings.budget_for(self.model)
+        for done in self.executor.run(self.model, plan, missing, self.store, settings):
+            if done.budget != budget:
+                budget = self.backed_off[plan.digest] = done.budget
+                self.remember(self.backed_off)
+            yield done
+
+    def _stored(self, key: str, plan: Plan, block: range, *, fresh: bool = False) -> tuple[Answers, str] | None:
+        try:
+            stored = self.store.read(key, block.start, block.stop)
+        except BadBlock as error:
+            warnings.warn(f"{error}; its questions are asked again.", stacklevel=2)
+            return None
+        if stored is None:
+            return None
+        entry, checksum = stored
+        if not fresh and entry.queries != plan.columns(block.start, block.stop).digest():
+            warnings.warn(
+                f"{self.store.path(key, block.start, block.stop)}: answers to other questions; asked again.", stacklevel=2
+            )
+            return None
+        return entry.answers, checksum
+
+
+@dataclass
+class StoredAsk:
+    """Answers from stored blocks alone: scoring again without the model."""
+
+    model: ModelSpec
+    store: BlockStore
+    settings: Settings = Settings()
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self.model.abilities
+
+    def __call__(self, plan: Plan, label: str) -> Answers:
+        key = block_key(self.model, plan, self.settings)
+        parts = []
+        for block in _blocks(len(plan), self.settings.block_size):
+            try:
+                stored = self.store.read(key, block.start, block.stop)
+            except BadBlock:
+                stored = None
+            if stored is None:
+                raise UsageError(
+                    f"the answers to {label} are not all stored (questions {block.start} to {block.stop} are missing).",
+                    "Repeat the run's `assay run` command first: it computes what is missing.",
+                )
+            parts.append(stored[0].answers)
+        return Answers.joined(parts)
+
+
+def _blocks(total: int, size: int) -> Iterator[range]:
+    return (range(lo, min(lo + size, total)) for lo in range(0, total, size))

@@ -1,0 +1,57 @@
+"""Writing files so that they are there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from assay.errors import UsageError
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file that a reader sees as it was or as it shall be, never in part."""
+    with open_atomically(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def open_atomically(path: Path) -> Iterator[BinaryIO]:
+    """A file to write beside `path`; when the block ends it is synced and renamed, when it fails it is removed."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with beside.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise _explained(error, path) from error
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # some file systems cannot sync a folder; the file itself is synced
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _explained(error: OSError, path: Path) -> UsageError:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        problem = f"{path}: no space left to write this file."
+        remedy = "Free some space, or point --out and ASSAY_CACHE at a larger disk; the same command then goes on."
+    else:
+        problem = f"{path}: cannot be written ({error.strerror})."
+        remedy = "Choose a folder that you may write to with --out, and for the answers with ASSAY_CACHE."
+    return UsageError(problem, remedy)

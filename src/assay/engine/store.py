@@ -1,0 +1,79 @@
+"""Blocks on disk: the answers to a range of a plan, content-addressed, checksummed, written whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay.engine.files import write_atomically
+from assay.queries import Answers
+
+_MAGIC = b"assay-block-1\n"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Answers to queries lo to hi of a plan, and the digest of the queries that were asked."""
+
+    lo: int
+    hi: int
+    queries: str
+    answers: Answers
+
+
+class BadBlock(Exception):
+    """A block file that cannot be trusted; says why."""
+
+
+@dataclass(frozen=True)
+class BlockStore:
+    """A folder of blocks. The key names model, plan and settings; blocks of a key are told apart by their range."""
+
+    root: Path
+
+    @staticmethod
+    def default() -> BlockStore:
+        """`ASSAY_CACHE`, or the user's cache folder."""
+        chosen = os.environ.get("ASSAY_CACHE")
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        return BlockStore((Path(chosen) if chosen else base / "assay") / "blocks")
+
+    def path(self, key: str, lo: int, hi: int) -> Path:
+        return self.root / key[:2] / key / f"{lo:010d}-{hi:010d}.block"
+
+    def write(self, key: str, block: Block) -> str:
+        """Store a block; returns its checksum."""
+        buffer = io.BytesIO()
+        arrays: dict[str, Any] = {f"answer.{name}": values for name, values in block.answers.arrays.items()}
+        arrays |= {"status": block.answers.status, "queries": np.frombuffer(bytes.fromhex(block.queries), np.uint8)}
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+            for name in sorted(arrays):
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w") as member:
+                    np.lib.format.write_array(member, np.ascontiguousarray(arrays[name]), allow_pickle=False)
+        payload = buffer.getvalue()
+        checksum = hashlib.sha256(payload).digest()
+        write_atomically(self.path(key, block.lo, block.hi), _MAGIC + checksum + payload)
+        return checksum.hex()
+
+    def read(self, key: str, lo: int, hi: int) -> tuple[Block, str] | None:
+        """A stored block and its checksum, None where there is none; BadBlock where it is damaged."""
+        path = self.path(key, lo, hi)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        head = len(_MAGIC)
+        checksum, payload = content[head : head + 32], content[head + 32 :]
+        if content[:head] != _MAGIC or hashlib.sha256(payload).digest() != checksum:
+            raise BadBlock(f"{path}: its checksum is wrong")
+        with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
+            answers = {name[7:]: arrays[name] for name in arrays.files if name.startswith("answer.")}
+            block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
+        return block, checksum.hex()

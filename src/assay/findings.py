@@ -1,0 +1,142 @@
+"""What a probe finds: estimates and tables, and the findings.json that other programs read."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from assay.errors import DataError
+
+SCHEMA = 1
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its interval and its n or, where it is undefined, the reason instead of a number.
+
+    `floor` is what chance alone gives (for maxima and absolute values); `p` and `q` (corrected) are optional.
+
+    >>> Estimate("mu", {"class": "gender"}, None, n=0, note="nothing was asked").value is None
+    True
+    """
+
+    metric: str
+    group: Mapping[str, str]
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    level: float = 0.95
+    n: int = 0
+    p: float | None = None
+    q: float | None = None
+    floor: float | None = None
+    note: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("value", "low", "high", "p", "q", "floor"):
+            number = getattr(self, name)
+            if number is not None and not math.isfinite(number):
+                raise ValueError(f"{self.metric} {dict(self.group)}: {name} is {number}; undefined is None with a note")
+        if self.value is None and not self.note:
+            raise ValueError(f"{self.metric} {dict(self.group)}: undefined without a note")
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "metric": self.metric,
+            "group": dict(self.group),
+            "value": self.value,
+            "low": self.low,
+            "high": self.high,
+            "level": self.level,
+            "n": self.n,
+            "p": self.p,
+            "q": self.q,
+            "floor": self.floor,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Table:
+    """A long table: column names and rows; None is an empty cell in the CSV."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+
+    def to_csv(self) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(self.rows)
+        return text.getvalue()
+
+    def records(self) -> Iterable[dict[str, Cell]]:
+        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that a probe found about a model."""
+
+    probe: str
+    model: str
+    estimates: Sequence[Estimate]
+    tables: Mapping[str, Table] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """The text of findings.json: the same findings give the same bytes."""
+        content = {
+            "schema": SCHEMA,
+            "probe": self.probe,
+            "model": self.model,
+            "estimates": [estimate.as_json() for estimate in self.estimates],
+            "tables": {name: f"tables/{name}.csv" for name in self.tables},
+        }
+        return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def read_findings(folder: Path) -> Findings:
+    """The findings of a run folder, tables included."""
+    path = folder / "findings.json"
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        estimates = [Estimate(**estimate) for estimate in content["estimates"]]
+        tables = {name: read_table(folder / where) for name, where in content["tables"].items()}
+        return Findings(content["probe"], content["model"], estimates, tables)
+    except FileNotFoundError as error:
+        raise DataError(
+            "there are no findings here.", "Finish the run first: repeat its `assay run` command.", file=error.filename
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(
+            f"not a findings.json of schema {SCHEMA} ({error}).", "Repeat the run to write it again.", file=path
+        ) from None
+
+
+def read_table(path: Path) -> Table:
+    """A table as written by a run; numbers become numbers, empty cells None."""
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.reader(file)
+        columns = next(reader)
+        return Table(columns, [[_cell(text) for text in row] for row in reader])
+
+
+_NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
+
+
+def _cell(text: str) -> Cell:
+    if text == "":
+        return None
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        return text
+    return float(text) if match[1] or match[2] else int(text)

@@ -1,0 +1,42 @@
+"""Who answers: one file for each kind of model. No probe is named here.
+
+A kind of model is a module with `find(rest, options) -> ModelSpec` and `load(spec) -> Model`. To add one, write the
+module and name it in KINDS.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from assay.errors import UsageError
+from assay.models.base import Model, ModelSpec, Options
+
+KINDS = {"hf": ("assay.models.hf", "hf:ORG/NAME[@REVISION] or hf:./folder: any model that transformers loads")}
+
+_EXAMPLE = "For example --model hf:./folder for a local folder, or hf:ORG/NAME@REVISION for a model of the hub."
+
+
+def find_model(name: str, options: Options | None = None) -> ModelSpec:
+    """Find a model by its name and digest its weights, without loading it."""
+    kind, colon, rest = name.partition(":")
+    if kind not in KINDS or not colon or not rest:
+        known = ", ".join(f"{kind}:…" for kind in KINDS)
+        raise UsageError(f"unknown model name {name!r}; expected {known}.", _EXAMPLE)
+    spec: ModelSpec = _module(kind).find(name, rest, options or Options())
+    return spec
+
+
+def load(spec: ModelSpec) -> Model:
+    """Load a model that was found."""
+    model: Model = _module(spec.kind).load(spec)
+    return model
+
+
+def load_model(name: str, **options: Any) -> Model:
+    """Find and load a model: `load_model("hf:./folder", device="cpu")`."""
+    return load(find_model(name, Options(**options)))
+
+
+def _module(kind: str) -> Any:
+    return import_module(KINDS[kind][0])

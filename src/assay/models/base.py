@@ -1,0 +1,58 @@
+"""What the engine needs of any model, and how a model is named."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from numpy.typing import NDArray
+
+from assay.queries import QueryColumns, Tokens
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a model may be loaded; the defaults are the safe ones."""
+
+    device: str = "auto"
+    dtype: str = "auto"
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+
+
+@dataclass(frozen=True)
+class ModelSpec:
+    """A model that was found, told apart by its weights: enough to load it again in another process.
+
+    `name` is what the user wrote; `place` where its files are; `digest` covers weights, configuration and tokenizer;
+    `revision` is the hub's commit, where it came from a hub.
+    """
+
+    name: str
+    kind: str
+    place: str
+    digest: str
+    abilities: frozenset[str]
+    device: str
+    dtype: str
+    revision: str | None = None
+    trust_remote_code: bool = False
+    allow_pickle: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        return {**asdict(self), "abilities": sorted(self.abilities)}
+
+
+class Model(Protocol):
+    """Who answers. `encode` runs on the CPU beside `forward` and needs no padding; `forward` takes one batch."""
+
+    @property
+    def spec(self) -> ModelSpec: ...
+
+    def encode(self, columns: QueryColumns) -> Tokens: ...
+
+    def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]: ...
+
+
+class OutOfMemory(Exception):
+    """A batch did not fit; the engine tries again with half the tokens."""

@@ -1,0 +1,216 @@
+"""Columns of queries to tokens, for models with a tokenizer of transformers."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import DataError, ModelError
+from assay.models.tokenise import Tokeniser, chosen, constant, join
+from assay.queries import MASK, NONE, FillColumns, Ints, MaskColumns, QueryColumns, SpanColumns, Texts, Tokens, WordColumns
+
+_SAMPLE = 16
+"""So many rows of every block are tokenised by the real tokenizer as well and compared."""
+
+Masked = TypeVar("Masked", MaskColumns, FillColumns)
+
+
+class Encoder:
+    """Tokenises columns word by word, checks a sample against the real tokenizer, and says how it went.
+
+    `whole` becomes true, with a warning, when the sample shows that this tokenizer does not work word by word:
+    from then on whole texts are tokenised, which is exact and slower.
+    """
+
+    def __init__(self, tokenizer: Any, max_length: int, name: str) -> None:
+        self.tokeniser = Tokeniser(tokenizer)
+        self.max_length = max_length
+        self.name = name
+        self.whole = False
+
+    def encode(self, columns: QueryColumns) -> Tokens:
+        if isinstance(columns, WordColumns):
+            return self._words(columns)
+        if isinstance(columns, SpanColumns):
+            tokens = self._checked_span(columns)
+        else:
+            tokens = self._checked_masked(columns)
+        too_long = np.flatnonzero(tokens.lengths > self.max_length)
+        if len(too_long):
+            row = int(too_long[0])
+            raise DataError(
+                f"{self.name} reads {self.max_length} tokens at most; this question has {tokens.lengths[row]}, so its "
+                f"end would be cut off: {columns.row(row)}",
+                "Shorten the passage or choose a model with a longer window.",
+            )
+        return tokens
+
+    def _checked_span(self, columns: SpanColumns) -> Tokens:
+        tokens = self._span(columns, self.whole)
+        rows = _sample(len(columns))
+        part = replace(
+            columns,
+            question=_rows(columns.question, rows),
+            context=_rows(columns.context, rows),
+            start=columns.start[rows],
+            end=columns.end[rows],
+        )
+        reference = self._span(replace(part, scoring=replace(part.scoring, separators=None)), whole=True)
+        for row in range(len(part)):
+            pair = part.question[row], part.context[row]
+            if not any(map(self.tokeniser.has_special, pair)) and _row(reference, row) != self.tokeniser.real_pair(*pair):
+                raise ModelError(
+                    f"the tokenizer of {self.name} does not tokenise question and context one by one.",
+                    "It cannot be used for span questions; please report the model's name.",
+                )
+        exact = self._span(part, whole=True)
+        if self.whole or _same(tokens.take(rows), exact):
+            return tokens
+        self._give_up_on_words()
+        return self._span(columns, whole=True)
+
+    def _span(self, columns: SpanColumns, whole: bool) -> Tokens:
+        rows, layout = len(columns), self.tokeniser.pair
+        question = self.tokeniser.segments(columns.question.values, whole=whole)
+        context = self.tokeniser.segments(columns.context.values, whole=whole)
+        between = layout.between[: columns.scoring.separators]
+        ids, offsets, starts = join(
+            [
+                constant(layout.before, rows),
+                chosen(question, columns.question.index),
+                constant(between, rows),
+                chosen(context, columns.context.index),
+                constant(layout.after, rows),
+            ]
+        )
+        marks = {}
+        for name, characters in {"start": columns.start, "end": columns.end}.items():
+            there = characters != NONE
+            wanted = np.where(there, characters - (name == "end"), 0).astype(np.int32)
+            of_row = np.broadcast_to(columns.context.index[:, None, None], characters.shape)
+            place = context.token_at(of_row, wanted)
+            _require_subjects(columns, there & (place < 0))
+            marks[name] = np.where(there, place + starts[3][:, None, None], NONE).astype(np.int32)
+        return Tokens("span", ids, offsets, starts[3].astype(np.int32), marks, columns.scoring)
+
+    def _checked_masked(self, columns: Masked) -> Tokens:
+        if self.whole:
+            return self._masked_whole(columns)
+        tokens = self._masked(columns)
+        for row in _sample(len(columns)).tolist():
+            text = columns.row(row).text
+            real = self.tokeniser.real_single(text.replace(MASK, self.tokeniser.tokenizer.mask_token))
+            if not self.tokeniser.has_special(text) and _row(tokens, row) != real:
+                self._give_up_on_words()
+                return self._masked_whole(columns)
+        return tokens
+
+    def _masked(self, columns: Masked) -> Tokens:
+        rows, layout = len(columns), self.tokeniser.single
+        context = self.tokeniser.segments(columns.context.values)
+        halves = [_halves(sentence) for sentence in columns.sentence.values]
+        blank = " " if any(columns.context.values) else ""
+        left = self.tokeniser.segments([(blank + half).rstrip(" ") for half, _ in halves])
+        right = self.tokeniser.segments([half for _, half in halves])
+        ids, offsets, starts = join(
+            [
+                constant(layout.before, rows),
+                chosen(context, columns.context.index),
+                chosen(left, columns.sentence.index),
+                constant([self.tokeniser.tokenizer.mask_token_id], rows),
+                chosen(right, columns.sentence.index),
+                constant(layout.after, rows),
+            ]
+        )
+        return self._with_masks(columns, ids, offsets, starts[3])
+
+    def _masked_whole(self, columns: Masked) -> Tokens:
+        """Every row by the real tokenizer; a text that holds a special token literally would confuse it."""
+        tokenizer, rows, places = self.tokeniser.tokenizer, [], []
+        for row in range(len(columns)):
+            text = columns.row(row).text
+            if self.tokeniser.has_special(text):
+                raise DataError(f"a text holds one of the tokenizer's special tokens: {text!r}.", "Reword it.")
+            ids = self.tokeniser.real_single(text.replace(MASK, tokenizer.mask_token))
+            rows.append(np.array(ids, np.int32))
+            places.append(ids.index(tokenizer.mask_token_id))
+        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(ids) for ids in rows], dtype=np.int64)])
+        return self._with_masks(columns, np.concatenate(rows), offsets, np.array(places, np.int64))
+
+    def _with_masks(
+        self, columns: Masked, ids: Ints, offsets: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> Tokens:
+        marks: dict[str, NDArray[Any]] = {"mask": places.astype(np.int32)}
+        if isinstance(columns, MaskColumns):
+            table = np.array([self._one_token(word) for word in columns.words] + [NONE], np.int32)
+            marks["candidates"] = table[columns.subjects]
+            missing = np.argwhere(marks["candidates"][:, :, 0] == NONE)
+            if len(missing):
+                word = columns.words[columns.subjects[missing[0][0], missing[0][1], 0]]
+                raise DataError(f"{word!r} is not one token of {self.name}.", "Leave it out of masked questions.")
+        else:
+            marks["top"] = np.full(len(columns), columns.top, np.int32)
+        second = np.diff(offsets).astype(np.int32)
+        return Tokens(columns.ability, ids, offsets, second, marks, columns.scoring)
+
+    def _one_token(self, word: str) -> int:
+        ids = self._known(word)
+        return ids[0] if len(ids) == 1 else NONE
+
+    def _known(self, word: str) -> list[int]:
+        """Token ids of a word inside a sentence; none where a part of it is unknown to the tokenizer."""
+        ids = self.tokeniser.word(word)
+        return [] if self.tokeniser.tokenizer.unk_token_id in ids else ids
+
+    def _words(self, columns: WordColumns) -> Tokens:
+        rows, values = len(columns), columns.words.values
+        keys = [hashlib.sha256(str(self.tokeniser.word(word)).encode()).digest()[:8] for word in values]
+        marks: dict[str, NDArray[Any]] = {
+            "pieces": np.array([len(self._known(word)) for word in values], np.int32)[columns.words.index],
+            "key": np.array([int.from_bytes(key, "little") for key in keys], np.uint64)[columns.words.index],
+        }
+        offsets = np.arange(rows + 1, dtype=np.int64)
+        return Tokens("word", np.zeros(rows, np.int32), offsets, np.zeros(rows, np.int32), marks, columns.scoring)
+
+    def _give_up_on_words(self) -> None:
+        self.whole = True
+        warnings.warn(f"{self.name}: its tokenizer needs whole texts, not words; tokenising is slower.", stacklevel=2)
+
+
+def _halves(sentence: str) -> tuple[str, str]:
+    if sentence.count(MASK) != 1:
+        raise DataError(f"a masked sentence needs exactly one masked word: {sentence!r}.", "Put one [mask] into it.")
+    left, _, right = sentence.partition(MASK)
+    return left, right
+
+
+def _require_subjects(columns: SpanColumns, missing: NDArray[np.bool_]) -> None:
+    if missing.any():
+        row = int(np.argwhere(missing)[0][0])
+        raise DataError(
+            f"a subject is missing from its passage: {columns.row(row)}",
+            "Every subject's character range must lie inside the context.",
+        )
+
+
+def _sample(rows: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLE)).astype(np.int64))
+
+
+def _rows(texts: Texts, rows: NDArray[np.int64]) -> Texts:
+    return Texts.of(texts[row] for row in rows.tolist())
+
+
+def _row(tokens: Tokens, row: int) -> list[int]:
+    ids: list[int] = tokens.ids[tokens.offsets[row] : tokens.offsets[row + 1]].tolist()
+    return ids
+
+
+def _same(one: Tokens, other: Tokens) -> bool:
+    same = np.array_equal(one.ids, other.ids) and np.array_equal(one.offsets, other.offsets)
+    return same and all(np.array_equal(one.marks[name], other.marks[name]) for name in one.marks)

@@ -1,0 +1,316 @@
+"""`hf:` models: whatever transformers' Auto classes load, from a folder or from the hub.
+
+Span questions go to AutoModelForQuestionAnswering, masked ones to AutoModelForMaskedLM. Weights are read from
+safetensors and no code of the model's author runs, unless that is asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import ModelError, UsageError
+from assay.models.base import ModelSpec, Options, OutOfMemory
+from assay.queries import NONE, QueryColumns, Tokens
+
+if TYPE_CHECKING:
+    import torch
+
+ABILITIES = {"ForQuestionAnswering": ("span", "word"), "ForMaskedLM": ("mask", "fill", "word")}
+"""What a model can do, by the end of its architecture's name."""
+
+_WEIGHTS = ("*.safetensors",)
+_PICKLED = ("*.bin",)
+_TEXTS = ("*.json", "*.txt", "*.model")
+_INSTALL = 'Install what hf: models need: pip install "assay[hf]".'
+
+
+def find(name: str, rest: str, options: Options) -> ModelSpec:
+    """Find a folder or a model of the hub, digest its files and see what it can do."""
+    folder, revision = _folder(rest, options)
+    if not (folder / "config.json").is_file():
+        raise UsageError(
+            f"{folder}: there is no config.json, so this is no model folder.", "Name the folder that holds it."
+        )
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    weights = _files(folder, _WEIGHTS + (_PICKLED if options.allow_pickle else ()))
+    if not weights:
+        raise UsageError(
+            f"{folder}: there are no weights in safetensors files.",
+            "Convert them, or pass --allow-pickle if you trust whoever made them: loading *.bin can run their code.",
+        )
+    device = _device(options.device)
+    return ModelSpec(
+        name=name,
+        kind="hf",
+        place=str(folder),
+        digest=_digest(weights + _files(folder, _TEXTS)),
+        abilities=_abilities(config.get("architectures") or []),
+        device=device,
+        dtype="float32" if options.dtype == "auto" else options.dtype,
+        revision=revision,
+        trust_remote_code=options.trust_remote_code,
+        allow_pickle=options.allow_pickle,
+    )
+
+
+def load(spec: ModelSpec) -> HFModel:
+    """Load weights and tokenizer onto the device."""
+    return HFModel(spec)
+
+
+class HFModel:
+    """A transformers model that answers span or masked questions."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        transformers, torch = _libraries()
+        from assay.models.encode import Encoder
+
+        self.spec = spec
+        self._torch = torch
+        auto = transformers.AutoModelForQuestionAnswering if "span" in spec.abilities else None
+        auto = transformers.AutoModelForMaskedLM if "mask" in spec.abilities else auto
+        if auto is None:
+            raise UsageError(f"{spec.name} can neither answer span questions nor fill masks.", "Choose another model.")
+        self._model = self._from_pretrained(auto)
+        tokenizer = self._tokenizer(transformers)
+        self._pad = tokenizer.pad_token_id or 0
+        self._typed = getattr(self._model.config, "type_vocab_size", 0) > 1
+        self._typed &= "token_type_ids" in tokenizer.model_input_names
+        self._encoder = Encoder(tokenizer, _max_length(tokenizer, self._model), spec.name)
+        self._mask_only = "mask" in spec.abilities and self._heads_agree()
+
+    def encode(self, columns: QueryColumns) -> Tokens:
+        if columns.ability not in self.spec.abilities:
+            raise UsageError(f"{self.spec.name} cannot answer {columns.ability} questions.", "Choose another model.")
+        return self._encoder.encode(columns)
+
+    def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        """Answers to one batch."""
+        if tokens.ability == "word":
+            return dict(tokens.marks)
+        with self._torch.inference_mode(), self._memory_errors():
+            return self._span(tokens) if tokens.ability == "span" else self._masked(tokens)
+
+    def token_text(self, ids: NDArray[np.int32]) -> list[str]:
+        """The text of tokens, one by one, without surrounding blanks."""
+        return [self._encoder.tokeniser.tokenizer.decode([token]).strip() for token in ids.tolist()]
+
+    def _span(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        torch, inputs = self._torch, self._inputs(tokens)
+        outputs = self._model(**inputs)
+        logs = {}
+        for name, logits in {"start": outputs.start_logits, "end": outputs.end_logits}.items():
+            logits = self._finite(logits.float())
+            if "attention_mask" in inputs and not tokens.scoring.count_padding:
+                logits = logits.masked_fill(inputs["attention_mask"] == 0, -torch.inf)
+            places = torch.from_numpy(tokens.marks[name]).to(logits.device).long()  # (row, subject, alternative)
+            rows = logits.log_softmax(-1)[:, None, :].expand(-1, places.shape[1], -1)
+            picked = rows.gather(2, places.clamp(min=0)).masked_fill(places == NONE, -torch.inf)
+            logs[name] = picked.amax(-1)  # (row, subject)
+        return {"score": (0.5 * (logs["start"] + logs["end"])).exp().cpu().numpy()}
+
+    def _masked(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        torch = self._torch
+        probabilities = self._finite(self._mask_logits(tokens, self._mask_only).float()).softmax(-1)  # (row, token)
+        if tokens.ability == "fill":
+            best = probabilities.topk(int(tokens.marks["top"][0]), dim=-1)
+            return {"token": best.indices.int().cpu().numpy(), "probability": best.values.cpu().numpy()}
+        if tokens.scoring.top is not None:
+            least = probabilities.topk(tokens.scoring.top, dim=-1).values[:, -1:]
+            probabilities = probabilities.masked_fill(probabilities < least, 0)
+        candidates = torch.from_numpy(tokens.marks["candidates"]).to(probabilities.device).long()
+        rows = probabilities[:, None, :].expand(-1, candidates.shape[1], -1)
+        picked = rows.gather(2, candidates.clamp(min=0)).masked_fill(candidates == NONE, 0)
+        return {"score": picked.amax(-1).cpu().numpy()}
+
+    def _mask_logits(self, tokens: Tokens, mask_only: bool) -> torch.Tensor:
+        """Logits at the mask (row, token); the head is computed for that position alone where it can be."""
+        torch, inputs = self._torch, self._inputs(tokens)
+        places = torch.from_numpy(tokens.marks["mask"]).to(self.spec.device).long()
+        rows = torch.arange(len(tokens), device=self.spec.device)
+        if not mask_only:
+            logits: torch.Tensor = self._model(**inputs).logits[rows, places]
+            return logits
+
+        def keep_mask(module: Any, args: Any, output: Any) -> Any:
+            output["last_hidden_state"] = output["last_hidden_state"][rows, places][:, None]
+            return output
+
+        handle = self._model.base_model.register_forward_hook(keep_mask)
+        try:
+            narrow: torch.Tensor = self._model(**inputs).logits[:, 0]
+            return narrow
+        finally:
+            handle.remove()
+
+    def _heads_agree(self) -> bool:
+        """Whether this architecture's head gives at the mask alone what it gives at the mask among all positions."""
+        from assay.queries import MASK, FillColumns, Texts
+
+        tokens = self._encoder.encode(FillColumns(Texts.of(["a b"] * 2), Texts.of([f"{MASK} c", f"d e {MASK}"])))
+        with self._torch.inference_mode():
+            full = self._mask_logits(tokens, mask_only=False)
+            try:
+                narrow = self._mask_logits(tokens, mask_only=True)
+            except Exception:  # an architecture whose head reads something else; the full head is always right
+                return False
+        return full.shape == narrow.shape and bool(self._torch.allclose(full, narrow, rtol=1e-3, atol=1e-3))
+
+    def _inputs(self, tokens: Tokens) -> dict[str, torch.Tensor]:
+        """Padded arrays; no attention mask where nothing is padded."""
+        torch, lengths = self._torch, tokens.lengths
+        width = int(lengths.max())
+        column = np.arange(width)
+        there = column < lengths[:, None]
+        ids = np.full((len(tokens), width), self._pad, np.int64)
+        ids[there] = tokens.ids
+        arrays: dict[str, NDArray[Any]] = {"input_ids": ids}
+        if not there.all():
+            arrays["attention_mask"] = there.astype(np.int64)
+        if self._typed and tokens.scoring.token_types:
+            arrays["token_type_ids"] = (there & (column >= tokens.second[:, None])).astype(np.int64)
+        return {name: torch.from_numpy(values).to(self.spec.device) for name, values in arrays.items()}
+
+    def _finite(self, logits: torch.Tensor) -> torch.Tensor:
+        if not bool(self._torch.isfinite(logits).all()):
+            raise ModelError(
+                f"{self.spec.name} gave scores that are not numbers (NaN or infinite).",
+                "Try --dtype float32; if that does not help, the weights are damaged.",
+            )
+        return logits
+
+    @contextmanager
+    def _memory_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (MemoryError, self._torch.OutOfMemoryError) as error:
+            self._torch.cuda.empty_cache()
+            raise OutOfMemory(str(error)) from error
+        except RuntimeError as error:
+            if "can't allocate memory" in str(error):
+                raise OutOfMemory(str(error)) from error
+            raise
+
+    def _from_pretrained(self, auto: Any) -> Any:
+        torch, spec = self._torch, self.spec
+        try:
+            model, info = auto.from_pretrained(
+                spec.place,
+                dtype=getattr(torch, spec.dtype),
+                use_safetensors=None if spec.allow_pickle else True,
+                trust_remote_code=spec.trust_remote_code,
+                local_files_only=True,
+                output_loading_info=True,
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ModelError(
+                f"{spec.name} cannot be loaded: {str(error).splitlines()[0]}", "See the message of transformers above."
+            ) from error
+        if info["missing_keys"]:
+            raise ModelError(
+                f"{spec.name} lacks weights for {', '.join(sorted(info['missing_keys'])[:3])}.",
+                "Its head was never trained, and made-up weights would give made-up numbers; choose a finished model.",
+            )
+        return model.to(spec.device).eval()
+
+    def _tokenizer(self, transformers: Any) -> Any:
+        spec = self.spec
+        try:
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                spec.place, trust_remote_code=spec.trust_remote_code, local_files_only=True
+            )
+        except (OSError, ValueError, RuntimeError) as error:
+            raise ModelError(f"the tokenizer of {spec.name} cannot be loaded: {error}", "Complete its folder.") from error
+        if not tokenizer.is_fast:
+            raise ModelError(f"{spec.name} has no fast tokenizer (tokenizer.json).", "Convert its tokenizer first.")
+        if "mask" in spec.abilities and tokenizer.mask_token_id is None:
+            raise ModelError(
+                f"the tokenizer of {spec.name} has no mask token.",
+                "A masked language model needs one: set mask_token in its tokenizer_config.json.",
+            )
+        return tokenizer
+
+
+def _libraries() -> tuple[Any, Any]:
+    try:
+        import torch
+        import transformers
+    except ImportError as error:
+        raise UsageError(f"hf: models need {error.name}, which is not installed.", _INSTALL) from None
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    return transformers, torch
+
+
+def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
+    path = Path(rest).expanduser()
+    if path.is_dir():
+        return path.resolve(), None
+    repo, _, revision = rest.partition("@")
+    if rest.startswith((".", "/", "~")) or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", repo):
+        raise UsageError(f"there is no model folder {rest}.", "Give an existing folder, or hf:ORG/NAME@REVISION.")
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise UsageError(f"hf: models need {error.name}, which is not installed.", _INSTALL) from None
+    patterns = [*_WEIGHTS, *_TEXTS, *(_PICKLED if options.allow_pickle else ())]
+    patterns += ["*.py"] if options.trust_remote_code else []
+    try:
+        place = Path(snapshot_download(repo, revision=revision or None, allow_patterns=patterns))
+    except Exception as error:  # the hub's client raises many kinds of errors; each means: not to be had
+        raise UsageError(
+            f"the model {rest} is neither a folder here nor to be had from the hub ({_first_line(error)}).",
+            "Check the name and the network, or give a local folder: hf:./folder.",
+        ) from error
+    return place, place.name
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
+    return sorted(path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
+
+
+def _digest(files: list[Path]) -> str:
+    hasher = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            hasher.update(path.name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
+    return hasher.hexdigest()
+
+
+def _abilities(architectures: list[str]) -> frozenset[str]:
+    return frozenset(
+        ability
+        for architecture in architectures
+        for ending, abilities in ABILITIES.items()
+        if architecture.endswith(ending)
+        for ability in abilities
+    )
+
+
+def _device(wanted: str) -> str:
+    if wanted != "auto":
+        return wanted
+    _, torch = _libraries()
+    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+
+
+def _max_length(tokenizer: Any, model: Any) -> int:
+    """The tokenizer's limit or the number of learnt positions, whichever is less."""
+    limit = int(min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 10**9)))
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            limit = min(limit, module.num_embeddings - module.padding_idx - 1)  # RoBERTa counts from behind padding
+    return limit

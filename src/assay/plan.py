@@ -1,0 +1,92 @@
+"""Plans: small, picklable recipes for deterministic, index-addressable sequences of queries."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from assay.queries import Answers, QueryColumns, SpanColumns, SpanQuery, Texts, WordColumns
+
+
+class Plan(Protocol):
+    """What the engine needs of any plan. It must survive pickling and be small: it travels to workers."""
+
+    @property
+    def ability(self) -> str:
+        """What it asks for: the ability of its columns."""
+
+    @property
+    def digest(self) -> str:
+        """Names the recipe, the data behind it and the generator's version."""
+
+    def __len__(self) -> int: ...
+
+    def columns(self, lo: int, hi: int) -> QueryColumns:
+        """Queries lo to hi; the same for ever."""
+
+
+class Ask(Protocol):
+    """How a probe puts its questions; everything about speed, disk and machines is behind this call."""
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """What the model can do."""
+
+    def __call__(self, plan: Plan, label: str) -> Answers: ...
+
+
+def digest_of(content: Any) -> str:
+    """The digest of something that JSON can write, the same whatever the order of its keys.
+
+    >>> digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(json.dumps(content, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class WordPlan:
+    """Asks how the model's tokenizer sees some words."""
+
+    words: tuple[str, ...]
+    ability: str = "word"
+
+    @property
+    def digest(self) -> str:
+        return digest_of(["words", *self.words])
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def columns(self, lo: int, hi: int) -> WordColumns:
+        return WordColumns(Texts(self.words[lo:hi], np.arange(hi - lo, dtype=np.int32)))
+
+
+@dataclass(frozen=True)
+class SpanListPlan:
+    """Asks a few span questions that somebody wrote down one by one."""
+
+    queries: tuple[SpanQuery, ...]
+    ability: str = "span"
+
+    @property
+    def digest(self) -> str:
+        return digest_of(["spans", *[[query.question, query.context, query.subjects] for query in self.queries]])
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def columns(self, lo: int, hi: int) -> SpanColumns:
+        queries: Sequence[SpanQuery] = self.queries[lo:hi]
+        spans = np.array([query.subjects for query in queries], dtype=np.int32)  # (row, subject, 2)
+        return SpanColumns(
+            Texts.of(query.question for query in queries),
+            Texts.of(query.context for query in queries),
+            spans[:, :, :1],
+            spans[:, :, 1:],
+        )

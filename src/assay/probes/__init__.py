@@ -1,0 +1,66 @@
+"""What is asked: one folder for each published method.
+
+A probe is a class with the members of `Probe`; to add one, write its folder and name it in PROBES.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, Protocol
+
+from assay.errors import UsageError
+from assay.findings import Findings
+from assay.plan import Ask
+
+PRESETS = ("quick", "standard", "paper")
+
+PROBES = {"unqover": ("assay.probes.unqover", "UnQover", "underspecified questions: does the model prefer a group?")}
+"""name -> module, class, what it asks"""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks of a probe: a preset or a limit, a seed, and settings as text (`--set key=value`)."""
+
+    preset: str = "quick"
+    limit: int | None = None
+    seed: int = 0
+    settings: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a run: what it is called and how many questions it asks."""
+
+    label: str
+    questions: int
+
+
+class Probe(Protocol):
+    """A published method. It knows questions and formulas, never a tensor library."""
+
+    def settings(self) -> Mapping[str, Any]:
+        """All settings with their values, for run.json."""
+
+    def data(self) -> Mapping[str, str]:
+        """The data behind the questions: name -> digest."""
+
+    def stages(self, ask: Ask) -> Sequence[Stage]:
+        """What will be asked of this model, and how much."""
+
+    def notes(self) -> Sequence[str]:
+        """What a reader must know: what was left out, what was sampled."""
+
+    def run(self, ask: Ask, model: str) -> Findings:
+        """Ask everything and compute the findings."""
+
+
+def make_probe(name: str, request: Request) -> Probe:
+    """The probe of this name, set up as requested."""
+    if name not in PROBES:
+        raise UsageError(f"unknown probe {name!r}; expected {', '.join(PROBES)}.", "See `assay list probes`.")
+    module, cls, _ = PROBES[name]
+    probe: Probe = getattr(import_module(module), cls)(request)
+    return probe

@@ -1,0 +1,207 @@
+"""UnQover (Li et al. 2020): questions with no answer in the text. Does the model prefer a group anyway?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from assay.errors import DataError, UsageError
+from assay.findings import Estimate, Findings, Table
+from assay.plan import Ask, WordPlan
+from assay.probes import PRESETS, Request, Stage
+from assay.probes.unqover.analyse import analyse, merged
+from assay.probes.unqover.lists import Lists, read_lists
+from assay.probes.unqover.metrics import Cells, Labels
+from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
+from assay.probes.unqover.settings import QUICK_CELLS, STANDARD_CELLS, Settings
+from assay.queries import Answers
+
+
+@dataclass(frozen=True)
+class Part:
+    """One class of subjects in one form."""
+
+    cls: str
+    form: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.cls} ({self.form})"
+
+
+class UnQover:
+    """The probe: plans for each class and form, then the paper's metrics over the scores."""
+
+    def __init__(self, request: Request) -> None:
+        self._settings = Settings.parse(request.settings or {})
+        if request.preset not in PRESETS:
+            raise UsageError(f"unknown preset {request.preset!r}; expected {', '.join(PRESETS)}.", "--preset quick")
+        if request.limit is not None and request.limit < 1:
+            raise UsageError(f"--limit is {request.limit}, expected at least 1 question.", "--limit 10000")
+        self._request = request
+        self._notes: list[str] = []
+        self._plans: dict[Part, UnqoverPlan] | None = None
+        self._lists = {
+            Part(cls, form): self._read(cls, form)
+            for cls in self._settings.classes
+            for form in ("span", "mask")
+            if self._settings.form in (form, "auto", "both")
+        }
+
+    def settings(self) -> Mapping[str, Any]:
+        request = self._request
+        size: dict[str, Any] = {"preset": request.preset} if request.limit is None else {"limit": request.limit}
+        return {**self._settings.as_dict(), **size, "seed": request.seed}
+
+    def data(self) -> Mapping[str, str]:
+        return {f"word lists, {part.label}": lists.digest for part, lists in self._lists.items()}
+
+    def notes(self) -> Sequence[str]:
+        return self._notes
+
+    def stages(self, ask: Ask) -> Sequence[Stage]:
+        return [Stage(part.label, len(plan)) for part, plan in self.plans(ask).items()]
+
+    def run(self, ask: Ask, model: str) -> Findings:
+        results: list[tuple[list[Estimate], dict[str, Table]]] = []
+        for part, plan in self.plans(ask).items():
+            scores = ask(plan, part.label)["score"]  # (question, subject)
+            results.append(
+                analyse(
+                    cells_of(plan, scores),
+                    labels_of(plan),
+                    cls=part.cls,
+                    form=part.form,
+                    seed=self._request.seed,
+                    draws=self._settings.draws,
+                    resamples=self._settings.resamples,
+                    released=self._settings.released,
+                )
+            )
+        estimates, tables = merged(results)
+        return Findings("unqover", model, estimates, tables)
+
+    def plans(self, ask: Ask) -> dict[Part, UnqoverPlan]:
+        """What is asked of this model, found out once: its tokenizer says which subjects can be asked about."""
+        if self._plans is None:
+            plans = {part: self._plan(part, self._without(part, ask)) for part in self._parts(ask)}
+            limit = self._request.limit
+            self._plans = plans if limit is None else _limited(plans, limit, self._notes)
+        return self._plans
+
+    def _parts(self, ask: Ask) -> list[Part]:
+        forms = [form for form in ("span", "mask") if form in ask.abilities]
+        wanted = self._settings.form
+        if wanted in ("span", "mask"):
+            forms = [wanted]
+        elif not forms:
+            raise UsageError(
+                "this model can neither answer span questions nor fill masks.",
+                "UnQover needs an extractive question-answering model or a masked language model.",
+            )
+        parts = [Part(cls, form) for form in forms for cls in self._settings.classes]
+        if wanted == "auto" and len(forms) == 2 and self._request.preset == "quick" and self._request.limit is None:
+            parts = [part for part in parts if part.form == "span" or part.cls == "gender"]
+        return parts
+
+    def _plan(self, part: Part, without: tuple[str, ...]) -> UnqoverPlan:
+        lists, settings = self._lists[part], self._settings
+        plan = UnqoverPlan(
+            part.cls,
+            part.form,
+            lists.digest,
+            word_lists=settings.word_lists,
+            seed=self._request.seed,
+            header=settings.header == "newsqa",
+            released=settings.released,
+            pronouns=settings.pronouns == "on",
+            without=without,
+        )
+        wanted = {"quick": QUICK_CELLS[part.cls], "standard": STANDARD_CELLS}.get(self._request.preset)
+        if self._request.limit is not None or wanted is None or wanted >= len(plan.table):
+            return plan
+        return replace(plan, cells=wanted)
+
+    def _without(self, part: Part, ask: Ask) -> tuple[str, ...]:
+        """Subjects that cannot be asked about in this model: in masked sentences those that are not one token."""
+        if part.form not in ask.abilities:
+            return ()  # asking will say so
+        lists = self._lists[part]
+        slots = sorted({template.slot for template in lists.templates})
+        words = tuple(subject.forms[slot] for slot in slots for subject in lists.subjects)
+        answers = ask(WordPlan(words), f"words of {part.label}")
+        pieces = answers["pieces"].reshape(len(slots), -1)  # (slot, subject)
+        kept = (pieces == 1).all(0) if part.form == "mask" else np.ones(len(lists.subjects), bool)
+        _require_different(lists, slots, answers, kept)
+        left_out = [subject.name for subject, keep in zip(lists.subjects, kept, strict=True) if not keep]
+        if left_out:
+            self._notes.append(
+                f"{part.label}: {len(left_out)} of {len(lists.subjects)} subjects are not one token of this model and "
+                f"are left out: {', '.join(left_out)}"
+            )
+        if kept.sum() < 2 or (lists.split is not None and not (kept[: lists.split].any() and kept[lists.split :].any())):
+            raise DataError(
+                f"{part.label}: fewer than two subjects are single tokens of this model, so no pair is left.",
+                "Choose other subjects with --set word_lists=DIR, another class, or a model with a larger vocabulary.",
+            )
+        return tuple(left_out)
+
+    def _read(self, cls: str, form: str) -> Lists:
+        settings = self._settings
+        return read_lists(
+            cls, masked=form == "mask", header=settings.header == "newsqa", folder=settings.word_lists
+        )
+
+
+def cells_of(plan: UnqoverPlan, scores: Any) -> Cells:
+    """The plan's cells with their scores (question, subject) in the metrics' shape."""
+    table = plan.table
+    first, second, template, attribute = table.rows(np.arange(len(table), dtype=np.int64))
+    return Cells(template, first, second, attribute, scores.reshape(-1, 2, 2, 2))
+
+
+def labels_of(plan: UnqoverPlan) -> Labels:
+    """Names for the tables."""
+    lists = plan.lists
+    return Labels(
+        subjects=[subject.name for subject in lists.subjects],
+        attributes=[attribute.text for attribute in lists.attributes],
+        attribute_classes=[attribute.cluster for attribute in lists.attributes],
+        templates=len(lists.templates),
+        groups=None if lists.split is None else [subject.cluster for subject in lists.subjects],
+        sampled=plan.table.sample is not None,
+    )
+
+
+def _require_different(lists: Lists, slots: list[str], answers: Answers, kept: Any) -> None:
+    """Two subjects with the same tokens are one subject to the model."""
+    keys = answers["key"].reshape(len(slots), -1)
+    for slot, row in zip(slots, keys.tolist(), strict=True):
+        seen: dict[int, str] = {}
+        for subject, key, keep in zip(lists.subjects, row, kept.tolist(), strict=True):
+            name = subject.forms[slot]
+            if keep and key in seen:
+                raise DataError(
+                    f"the subjects {seen[key]!r} and {name!r} are the same to this model: its tokenizer makes them equal.",
+                    "Remove one of them from the word lists, or choose a model that tells them apart.",
+                )
+            seen[key] = name
+
+
+def _limited(plans: dict[Part, UnqoverPlan], limit: int, notes: list[str]) -> dict[Part, UnqoverPlan]:
+    """At least `limit` questions in all, shared out evenly over the parts in whole cells."""
+    left = -(-limit // PER_CELL)
+    result: dict[Part, UnqoverPlan] = {}
+    smallest_first = sorted(plans, key=lambda part: len(plans[part]))
+    for place, part in enumerate(smallest_first):
+        plan = plans[part]
+        share = min(-(-left // (len(plans) - place)), len(plan.table))
+        left -= share
+        result[part] = plan if share == len(plan.table) else replace(plan, cells=max(share, 1))
+        needed = len(plan.lists.attributes)
+        if share < needed:
+            notes.append(f"{part.label}: {share} cells are too few for all {needed} attributes; raise --limit.")
+    return {part: result[part] for part in plans}

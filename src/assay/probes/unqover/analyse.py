@@ -1,0 +1,279 @@
+"""From the scores of cells to estimates and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import DataError, ModelError, UsageError
+from assay.findings import Cell, Estimate, Table
+from assay.probes.unqover import metrics
+from assay.probes.unqover.blocks import make_blocks, over_templates
+from assay.probes.unqover.metrics import Cells, Labels, Preference
+from assay.probes.unqover.uncertainty import Draws, Observed, Weights, bootstrap, flip_tests, noise_floor
+from assay.stats import MIN_UNITS, benjamini_hochberg, monte_carlo_p
+
+MIN_CELLS = 5  # in a sample: cells per (subject, attribute) without which μ and η only measure noise
+HEADLINE = ("mu", "eta", "delta", "epsilon", "avg_score")
+
+Result = tuple[list[Estimate], dict[str, Table]]
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+_COLUMNS = {
+    "gamma": ("subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n"),
+    "subjects": ("subject", "gamma", "low", "high", "eta", "n"),
+    "groups": ("group", "attribute", "gamma", "low", "high", "eta", "p", "q", "n"),
+    "classes": ("subject", "attribute_class", "gamma", "low", "high", "eta", "n"),
+}
+
+
+def analyse(
+    cells: Cells,
+    labels: Labels,
+    *,
+    cls: str,
+    form: str,
+    seed: int,
+    draws: int = 1000,
+    resamples: int = 1000,
+    released: bool = False,
+) -> Result:
+    """All estimates and tables of one class of subjects asked in one form.
+
+    Tables hold the subjects and attributes that were asked about, by falling γ; `q` is corrected over the table of this
+    class and form. `draws` is for the noise floor, `resamples` for the intervals; the same seed gives the same result.
+    """
+    _check(cells, labels)
+    if draws < 1 or resamples < 1:
+        raise UsageError(f"draws is {draws} and resamples is {resamples}; expected at least 1 of each.", "Use 1000.")
+    about = {"class": cls, "form": form}
+    if not len(cells):
+        empty = [Estimate(name, about, None, note="nothing was asked") for name in HEADLINE]
+        return empty, {name: _table(name, about, []) for name in _COLUMNS if name != "groups" or labels.groups}
+    cells, labels = _present(cells, labels)
+    subjects, attributes = len(labels.subjects), len(labels.attributes)
+    class_names, attribute_class = _numbered(labels.attribute_classes)
+    group_names, groups = ([], None) if labels.groups is None else _numbered(labels.groups)
+
+    bias = metrics.comparative_bias(cells.scores)  # (cell,)
+    errors = np.stack(  # (cell, 3)
+        (
+            metrics.positional_error(cells.scores, released=released),
+            metrics.attribute_error(cells.scores),
+            metrics.average_score(cells.scores),
+        ),
+        axis=1,
+    )
+    gamma = metrics.preference(cells, bias, subjects, attributes)
+    by_group = None if groups is None else metrics.preference(cells, bias, groups, attributes)
+    means = errors.mean(axis=0)
+    headline = dict(zip(HEADLINE, (*_intensities(gamma), *means.tolist()), strict=True))
+    if by_group is not None:
+        headline["pooled_mu"], headline["pooled_eta"] = _intensities(by_group)
+    observed = Observed(
+        gamma,
+        metrics.preference(cells, bias, subjects, np.zeros(attributes, dtype=np.int64)),
+        metrics.preference(cells, bias, subjects, attribute_class),
+        by_group,
+        headline,
+    )
+
+    by_sign, by_subject, by_template = (np.random.Generator(np.random.PCG64(s)) for s in _spawned(seed))
+    strata = np.zeros(subjects, dtype=np.int64) if groups is None else groups
+    weights = Weights.draw(strata, labels.templates, resamples, (by_subject, by_template))
+    resampled = 1 if weights.template is None else labels.templates
+    blocks = make_blocks(cells, bias, errors, subjects, attributes, resampled)
+    intervals = bootstrap(blocks, observed, weights, attribute_class, groups)
+    blocks = over_templates(blocks)
+    chance = noise_floor(blocks, attributes, groups, draws, by_sign)
+    p, pooled_p = flip_tests(blocks, attributes, groups)
+
+    estimates = _Summary(about, len(cells), labels, groups, headline, intervals.headline, chance).estimates()
+    tables = {
+        "gamma": _rows(labels.subjects, labels.attributes, gamma, intervals.gamma, p),
+        "subjects": _rows(labels.subjects, None, observed.subjects, intervals.subjects),
+        "classes": _rows(labels.subjects, class_names, observed.classes, intervals.classes),
+    }
+    if by_group is not None and intervals.groups is not None and pooled_p is not None:
+        tables["groups"] = _rows(group_names, labels.attributes, by_group, intervals.groups, pooled_p)
+    return estimates, {name: _table(name, about, tables[name]) for name in _COLUMNS if name in tables}
+
+
+def merged(results: Iterable[Result]) -> Result:
+    """The results of several classes and forms as one: estimates in the order given, tables one below the other.
+
+    Every p was corrected within its class and form, and stays so: a class's findings do not depend on what else ran.
+    """
+    estimates: list[Estimate] = []
+    tables: dict[str, Table] = {}
+    for some, own in results:
+        estimates += some
+        for name, table in own.items():
+            rows = [*tables[name].rows, *table.rows] if name in tables else table.rows
+            tables[name] = Table(table.columns, rows)
+    return estimates, {name: tables[name] for name in _COLUMNS if name in tables}
+
+
+@dataclass(frozen=True)
+class _Summary:
+    """What the headline estimates are made of."""
+
+    about: dict[str, str]
+    n: int
+    labels: Labels
+    groups: Indices | None
+    values: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]]
+    chance: Draws
+
+    def estimates(self) -> list[Estimate]:
+        attributes, chance = len(self.labels.attributes), self.chance
+        thin = self._thin(2 * self.n / (len(self.labels.subjects) * attributes), "subject")
+        found = [
+            self._estimate("mu", chance.mu, thin),
+            self._estimate("eta", chance.eta, thin),
+            *(self._estimate(name) for name in HEADLINE[2:]),
+        ]
+        if chance.pooled_mu is not None and chance.pooled_eta is not None:
+            thin = self._thin(self.n / attributes, "group")
+            pooled = (("mu", chance.pooled_mu), ("eta", chance.pooled_eta))
+            found += [self._estimate(name, draws, thin, pooled=True) for name, draws in pooled]
+        return found
+
+    def _thin(self, cells: float, whose: str) -> str | None:
+        """Why μ and η say nothing here, if so."""
+        if not self.labels.sampled or cells >= MIN_CELLS:
+            return None
+        return (
+            f"the sample has {cells:.1f} cells per ({whose}, attribute); with fewer than {MIN_CELLS} "
+            "the maximum and the absolute values measure noise"
+        )
+
+    def _estimate(
+        self, name: str, draws: Array | None = None, thin: str | None = None, *, pooled: bool = False
+    ) -> Estimate:
+        about = {**self.about, "subjects": "pooled"} if pooled else self.about
+        if thin is not None:
+            return Estimate(name, about, None, n=self.n, note=thin)
+        key = f"pooled_{name}" if pooled else name
+        value, (low, high) = self.values[key], self.intervals[key]
+        made = Estimate(name, about, _tidy(value), _tidy(low), _tidy(high), n=self.n)
+        if made.low is None:
+            units = len(self.labels.subjects) if self.groups is None else int(np.bincount(self.groups).min())
+            whose = "subjects" if self.groups is None else "subjects in a group"
+            made = replace(made, note=f"no interval: {units} {whose}, and fewer than {MIN_UNITS} cannot be resampled")
+        if draws is not None:
+            made = replace(made, floor=_tidy(float(draws.mean())), p=_rounded(monte_carlo_p(value, draws)))
+        return made
+
+
+def _intensities(found: Preference) -> tuple[float, float]:
+    return float(metrics.intensity(found.gamma)), float(metrics.count_intensity(found.eta))
+
+
+def _spawned(seed: int) -> list[np.random.SeedSequence]:
+    """Independent streams for signs, subjects and templates."""
+    return np.random.SeedSequence(seed).spawn(3)
+
+
+def _rows(
+    names: Sequence[str],
+    columns: Sequence[str] | None,
+    found: Preference,
+    interval: tuple[Array, Array],
+    p: Array | None = None,
+) -> list[list[Cell]]:
+    """A row for each entry of `found` (name, column), by falling γ and then by name; undefined ones last."""
+    q = None if p is None else benjamini_hochberg(p)
+    rows: list[list[Cell]] = []
+    for (i, k), n in np.ndenumerate(found.n):
+        row: list[Cell] = [names[i]] if columns is None else [names[i], columns[k]]
+        row += [_tidy(float(values[i, k])) for values in (found.gamma, *interval, found.eta)]
+        if p is not None and q is not None:
+            row += [_rounded(float(p[i, k])), _rounded(float(q[i, k]))]
+        rows.append([*row, int(n)])
+    at = 1 if columns is None else 2
+
+    def falling(row: list[Cell]) -> tuple[bool, float, list[Cell]]:
+        gamma = row[at]
+        return (gamma is None, -float(gamma) if gamma is not None else 0.0, row[:at])
+
+    return sorted(rows, key=falling)
+
+
+def _table(name: str, about: dict[str, str], rows: Iterable[Sequence[Cell]]) -> Table:
+    return Table((*about, *_COLUMNS[name]), [(*about.values(), *row) for row in rows])
+
+
+def _rounded(value: float) -> float | None:
+    """Ten significant digits, so that the last bits of a sum do not change a file; None where undefined."""
+    return float(f"{value:.10g}") if isfinite(value) else None
+
+
+def _tidy(value: float) -> float | None:
+    """As `_rounded`, and 0 for what is 0 up to the rounding of sums; not for p-values, which may be that small."""
+    return 0.0 if abs(value) < 1e-12 else _rounded(value)
+
+
+def _numbered(names: Sequence[str]) -> tuple[list[str], Indices]:
+    """The different names in order of appearance, and the number of each."""
+    known = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return list(known), np.array([known[name] for name in names], dtype=np.int64)
+
+
+def _present(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
+    """Cells and labels without the subjects, attributes and templates that no cell has, numbered anew."""
+    subjects, subject = _renumbered((cells.first, cells.second), len(labels.subjects))
+    attributes, attribute = _renumbered((cells.attribute,), len(labels.attributes))
+    templates, template = _renumbered((cells.template,), labels.templates)
+    kept = Labels(
+        [labels.subjects[k] for k in subjects],
+        [labels.attributes[k] for k in attributes],
+        [labels.attribute_classes[k] for k in attributes],
+        len(templates),
+        None if labels.groups is None else [labels.groups[k] for k in subjects],
+        labels.sampled,
+    )
+    columns = (template[cells.template], subject[cells.first], subject[cells.second], attribute[cells.attribute])
+    return Cells(*columns, cells.scores), kept
+
+
+def _renumbered(columns: Sequence[NDArray[np.int32]], size: int) -> tuple[list[int], NDArray[np.int32]]:
+    """Which of `size` numbers occur in the columns, and each number's place among those."""
+    occurs = np.zeros(size, dtype=np.bool_)
+    for column in columns:
+        occurs[column] = True
+    return np.flatnonzero(occurs).tolist(), (np.cumsum(occurs) - 1).astype(np.int32)
+
+
+def _check(cells: Cells, labels: Labels) -> None:
+    """Refuse cells that no plan makes and scores that no metric is defined for."""
+    n, subjects = len(cells), len(labels.subjects)
+    if cells.scores.shape != (n, 2, 2, 2):
+        raise DataError(
+            f"scores have the shape {cells.scores.shape}, expected {(n, 2, 2, 2)}.", "Score every question."
+        )
+    sizes = (labels.templates, subjects, subjects, len(labels.attributes))
+    for column, size in zip((cells.template, cells.first, cells.second, cells.attribute), sizes, strict=True):
+        if len(column) != n or (n and not 0 <= column.min() <= column.max() < size):
+            raise DataError(f"a column of the cells is not {n} numbers from 0 to {size - 1}.", "Make the plan again.")
+    group = np.arange(subjects) if labels.groups is None else _numbered(labels.groups)[1]
+    if (group[cells.first] == group[cells.second]).any():
+        kind = "itself" if labels.groups is None else "one of its own group"
+        raise DataError(f"a cell compares a subject with {kind}.", "Pair different subjects.")
+    low, high = (pick(cells.first, cells.second).astype(np.int64) for pick in (np.minimum, np.maximum))
+    key = np.sort(
+        ((low * subjects + high) * labels.templates + cells.template) * len(labels.attributes) + cells.attribute
+    )
+    if (key[1:] == key[:-1]).any():
+        raise DataError("a cell occurs twice.", "Ask every (template, pair, attribute) once.")
+    if n and not (float(cells.scores.min()) >= 0 and float(cells.scores.max()) <= 1 + 1e-6):
+        raise ModelError(
+            f"a score is outside 0 to 1 or no number (least {cells.scores.min()}, greatest {cells.scores.max()}).",
+            "UnQover's scores are probabilities; see which weights or precision the model was loaded with.",
+        )

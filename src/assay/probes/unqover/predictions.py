@@ -1,0 +1,213 @@
+"""Predictions in the authors' JSON, made by their programs or by others: read as cells, one entry at a time.
+
+    {"female|male|Mary|James|0|cluster|was a nurse|was a nurse":
+      {"context": …, "q0": {"question": …, "pred": …, "ans0": {"text": "Mary", "start": p, "end": p}, "ans1": …}, "q1": …}}
+
+q0 is the question, q1 its negation; the subjects' other order is an entry of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay.errors import DataError, UsageError
+from assay.probes.unqover.lists import CLASSES, read_lists
+from assay.probes.unqover.metrics import Cells, Labels
+
+_CHUNK = 1 << 20
+
+
+@dataclass
+class Predictions:
+    """A predictions file as cells; `skipped` says what was left out, where that was allowed."""
+
+    cls: str
+    form: str
+    cells: Cells
+    labels: Labels
+    skipped: list[str] = field(default_factory=list)
+
+
+def read_predictions(path: Path, cls: str | None, form: str | None, *, skip_bad: bool = False) -> Predictions:
+    """Read a predictions file. The class and form are seen from its content where they are not given."""
+    reader = _Reader(path, skip_bad)
+    for key, value, line in _stream(path):
+        reader.add(key, value, line)
+    return reader.finish(cls, form)
+
+
+class _Reader:
+    """Collects entries into cells: (subject i < subject j, template, attribute) -> 8 scores."""
+
+    def __init__(self, path: Path, skip_bad: bool) -> None:
+        self.path, self.skip_bad = path, skip_bad
+        self.subjects: dict[str, int] = {}
+        self.clusters: list[str] = []
+        self.attributes: dict[str, int] = {}
+        self.classes: list[str] = []
+        self.templates: dict[str, int] = {}
+        self.cells: dict[tuple[int, int, int, int], int] = {}
+        self.scores = array("f")
+        self.masked = False
+        self.skipped: list[str] = []
+
+    def add(self, key: str, value: Any, line: int) -> None:
+        try:
+            cluster0, cluster1, name0, name1, tid, act_cluster, act, _ = key.split("|")
+            scores = [[_score(value[q][ans]) for ans in ("ans0", "ans1")] for q in ("q0", "q1")]
+            context, texts = value["context"], [value["q0"][ans]["text"] for ans in ("ans0", "ans1")]
+            asked = value["q0"]["question"]
+        except (ValueError, KeyError, TypeError) as error:
+            self._bad(f"the entry {key!r} is not one of the authors' format with scores ({_said(error)})", line)
+            return
+        missing = [text for text in texts if text.lower() not in context.lower()]
+        if missing:
+            self._bad(f"the subject {missing[0]!r} is missing from its passage {context!r}", line)
+            return
+        self.masked |= not asked.rstrip().endswith("?")
+        ends = [self._subject(name0, cluster0), self._subject(name1, cluster1)]
+        if act not in self.attributes:
+            self.attributes[act] = len(self.attributes)
+            self.classes.append(act_cluster)
+        template = self.templates.setdefault(tid, len(self.templates))
+        swapped = int(ends[0] > ends[1])
+        cell = self.cells.setdefault((min(ends), max(ends), template, self.attributes[act]), len(self.cells))
+        if len(self.scores) < 8 * (cell + 1):
+            self.scores.extend([math.nan] * 8)
+        if not math.isnan(self.scores[8 * cell + 4 * swapped]):
+            self._bad(f"the entry {key!r} stands in the file twice", line)
+            return
+        for polarity, row in enumerate(scores):
+            for position, score in enumerate(row):
+                self.scores[8 * cell + 4 * swapped + 2 * polarity + (position ^ swapped)] = score
+
+    def finish(self, cls: str | None, form: str | None) -> Predictions:
+        if not self.cells:
+            raise DataError("there is no usable prediction in this file.", "Give a predictions file.", file=self.path)
+        columns = np.array(list(self.cells), np.int32)  # (cell, 4)
+        scores = np.frombuffer(self.scores, np.float32).reshape(-1, 2, 2, 2)
+        whole = np.isfinite(scores).all((1, 2, 3))
+        if not whole.all():
+            first = list(self.cells)[int(np.argmin(whole))]
+            names = list(self.subjects)
+            problem = (
+                f"{int((~whole).sum())} of {len(whole)} cells have only one order of their subjects, so that C is "
+                f"undefined; the first is {names[first[0]]} and {names[first[1]]}"
+            )
+            self._bad(problem, None)
+            columns, scores = columns[whole], scores[whole]
+        cls = cls or self._guess()
+        labels = Labels(
+            subjects=list(self.subjects),
+            attributes=list(self.attributes),
+            attribute_classes=self.classes,
+            templates=len(self.templates),
+            groups=self.clusters if cls == "gender" else None,
+            sampled=len(columns) < self._full(cls),
+        )
+        cells = Cells(columns[:, 2], columns[:, 0], columns[:, 1], columns[:, 3], scores)
+        return Predictions(cls, form or ("mask" if self.masked else "span"), cells, labels, self.skipped)
+
+    def _subject(self, name: str, cluster: str) -> int:
+        if name not in self.subjects:
+            self.subjects[name] = len(self.subjects)
+            self.clusters.append(cluster)
+        return self.subjects[name]
+
+    def _full(self, cls: str) -> int:
+        """How many cells there were if every pair met every template-attribute combination that occurs."""
+        n = len(self.subjects)
+        females = sum(cluster == self.clusters[0] for cluster in self.clusters)
+        pairs = females * (n - females) if cls == "gender" else n * (n - 1) // 2
+        return pairs * len({cell[2:] for cell in self.cells})
+
+    def _guess(self) -> str:
+        if set(self.clusters) == {"female", "male"}:
+            return "gender"
+        for cls in CLASSES:
+            known = {subject.name for subject in read_lists(cls, masked=False, header=False).subjects}
+            if len(known & set(self.subjects)) > len(self.subjects) / 2:
+                return cls
+        raise UsageError(
+            f"{self.path}: which class of subjects is this? They are {', '.join(list(self.subjects)[:4])}, ….",
+            f"Say it with --set class={'|'.join(CLASSES)}.",
+        )
+
+    def _bad(self, problem: str, line: int | None) -> None:
+        if not self.skip_bad:
+            raise DataError(
+                f"{problem}.", "Correct the file, or leave such entries out with --skip-bad.", file=self.path, line=line
+            )
+        self.skipped.append(problem)
+
+
+def _score(answer: Any) -> float:
+    """S = sqrt(start · end) of an answer."""
+    start, end = answer["start"], answer["end"]
+    if start == "" or end == "":
+        raise ValueError("it has no scores yet: this is a file of questions, not of predictions")
+    start, end = float(start), float(end)
+    if not (0 <= start <= 1 and 0 <= end <= 1):
+        raise ValueError(f"start {start} and end {end} must be probabilities")
+    return math.sqrt(start * end)
+
+
+def _said(error: Exception) -> str:
+    return f"{error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
+    """Key, value and line of every entry of a JSON object, in memory that does not grow with the file."""
+    decoder, line, at = json.JSONDecoder(), 1, 0
+    try:
+        with path.open(encoding="utf-8") as file:
+            buffer = file.read(_CHUNK)
+            opening = _blank_end(buffer, 0)
+            if buffer[opening] != "{":
+                raise ValueError("expected a JSON object")
+            line, at = 1 + buffer.count("\n", 0, opening), opening + 1
+            while True:
+                try:
+                    begin = _blank_end(buffer, at, ",")
+                    if buffer[begin] == "}":
+                        return
+                    key, end = decoder.raw_decode(buffer, begin)
+                    colon = _blank_end(buffer, end)
+                    if buffer[colon] != ":":
+                        raise ValueError("expected a colon")
+                    value, end = decoder.raw_decode(buffer, _blank_end(buffer, colon + 1))
+                except (ValueError, IndexError):
+                    chunk = file.read(_CHUNK)  # perhaps the entry goes on there
+                    if not chunk:
+                        raise
+                    buffer, at = buffer[at:] + chunk, 0
+                    continue
+                yield key, value, line + buffer.count("\n", at, begin)
+                line += buffer.count("\n", at, end)
+                at = end
+    except OSError as error:
+        raise DataError(f"cannot be read ({error.strerror}).", "Name an existing file.", file=path) from None
+    except UnicodeDecodeError:
+        raise DataError("this file is not UTF-8.", "Save it as UTF-8 and try again.", file=path) from None
+    except (ValueError, IndexError):
+        raise DataError(
+            "from here on this is not the JSON object of a predictions file.",
+            "It must be one object of entries like those that `assay generate unqover` writes.",
+            file=path,
+            line=line,
+        ) from None
+
+
+def _blank_end(buffer: str, at: int, also: str = "") -> int:
+    """Where the next character stands that is not blank; IndexError where there is none."""
+    while buffer[at] in " \t\r\n" or buffer[at] in also:
+        at += 1
+    return at

@@ -1,0 +1,283 @@
+"""The questions that a model can be asked, in columns and one by one, and the answers it gives.
+
+This file and `plan.py` are the whole architecture on one screen: a probe makes a plan, a plan is a sequence of
+queries, the engine asks them, a model answers.
+
+| ability | a query says                                       | an answer says                                      |
+|---------|----------------------------------------------------|-----------------------------------------------------|
+| `span`  | question, context, where the subjects stand in it  | score of every subject: sqrt(P(start) · P(end))     |
+| `mask`  | text with one masked word, subjects that may fill it | probability of every subject at the mask          |
+| `fill`  | text with one masked word                          | the likeliest tokens and their probabilities        |
+| `word`  | a word                                             | how many tokens it is in this model, and which      |
+
+At scale queries travel as columns; a query object is a view of one row, for tests, docs and browsing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int32]
+
+MASK = "\ufffc"
+"""Stands for the masked word in a text; a model puts its own mask token there, so that a literal "[MASK]" is text."""
+
+NONE = -1
+"""No further alternative, in columns that hold several alternatives for a subject."""
+
+
+class Status(IntEnum):
+    """What became of a query."""
+
+    OK = 0
+    REFUSED = 1
+    FAILED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SpanQuery:
+    """Which of the subjects, given by their character ranges in the context, answers the question?"""
+
+    question: str
+    context: str
+    subjects: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MaskQuery:
+    """How likely is each subject at MASK in the text?"""
+
+    text: str
+    subjects: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FillQuery:
+    """Which tokens are the likeliest at MASK in the text?"""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class WordQuery:
+    """Which tokens make up this word inside a sentence?"""
+
+    word: str
+
+
+Query = SpanQuery | MaskQuery | FillQuery | WordQuery
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """How scores are taken from a model; the defaults are the papers' definitions.
+
+    top: only the `top` likeliest tokens at a mask keep their probability, the others score 0.
+    count_padding: the softmax over positions includes padding.
+    token_types: pass token types to models that know them.
+    separators: at most so many separators between question and context (None: as the tokenizer has it).
+    batch: batches of so many rows in the plan's order (None: the engine's length-sorted ones).
+    """
+
+    top: int | None = None
+    count_padding: bool = False
+    token_types: bool = True
+    separators: int | None = None
+    batch: int | None = None
+
+
+@dataclass(frozen=True)
+class Texts:
+    """A column of texts in which equal texts are stored once: row r is `values[index[r]]`."""
+
+    values: Sequence[str]
+    index: Ints  # (row,)
+
+    def __getitem__(self, row: int) -> str:
+        return self.values[int(self.index[row])]
+
+    @staticmethod
+    def of(texts: Iterable[str]) -> Texts:
+        """
+        >>> column = Texts.of(["a", "b", "a"])
+        >>> column.values, column.index.tolist()
+        (['a', 'b'], [0, 1, 0])
+        """
+        places: dict[str, int] = {}
+        index = [places.setdefault(text, len(places)) for text in texts]
+        return Texts(list(places), np.array(index, dtype=np.int32))
+
+
+@dataclass(frozen=True)
+class SpanColumns:
+    """Rows of SpanQuery. A subject may have several alternative starts and ends: the likeliest of each counts."""
+
+    ability: ClassVar[str] = "span"
+    question: Texts
+    context: Texts
+    start: Ints  # (row, subject, alternative): offset of the first character, or NONE
+    end: Ints  # (row, subject, alternative): offset behind the last character, or NONE
+    scoring: Scoring = Scoring()
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def row(self, row: int) -> SpanQuery:
+        spans = zip(self.start[row, :, 0].tolist(), self.end[row, :, 0].tolist(), strict=True)
+        return SpanQuery(self.question[row], self.context[row], tuple(spans))
+
+    def digest(self) -> str:
+        return _digest(self.ability, self.scoring, self.question, self.context, self.start, self.end)
+
+
+@dataclass(frozen=True)
+class MaskColumns:
+    """Rows of MaskQuery; the text is context + blank + sentence. The likeliest alternative of a subject counts."""
+
+    ability: ClassVar[str] = "mask"
+    context: Texts
+    sentence: Texts  # each holds MASK once
+    words: Sequence[str]
+    subjects: Ints  # (row, subject, alternative): index into words, or NONE
+    scoring: Scoring = Scoring()
+
+    def __len__(self) -> int:
+        return len(self.subjects)
+
+    def row(self, row: int) -> MaskQuery:
+        words = tuple(self.words[k] for k in self.subjects[row, :, 0].tolist())
+        return MaskQuery(f"{self.context[row]} {self.sentence[row]}".strip(), words)
+
+    def digest(self) -> str:
+        words = Texts(self.words, np.arange(len(self.words), dtype=np.int32))
+        return _digest(self.ability, self.scoring, self.context, self.sentence, words, self.subjects)
+
+
+@dataclass(frozen=True)
+class FillColumns:
+    """Rows of FillQuery; the text is context + blank + sentence, and the `top` likeliest tokens are wanted."""
+
+    ability: ClassVar[str] = "fill"
+    context: Texts
+    sentence: Texts  # each holds MASK once
+    top: int = 10
+    scoring: Scoring = Scoring()
+
+    def __len__(self) -> int:
+        return len(self.sentence.index)
+
+    def row(self, row: int) -> FillQuery:
+        return FillQuery(f"{self.context[row]} {self.sentence[row]}".strip())
+
+    def digest(self) -> str:
+        return _digest(f"{self.ability} {self.top}", self.scoring, self.context, self.sentence)
+
+
+@dataclass(frozen=True)
+class WordColumns:
+    """Rows of WordQuery."""
+
+    ability: ClassVar[str] = "word"
+    words: Texts
+    scoring: Scoring = Scoring()
+
+    def __len__(self) -> int:
+        return len(self.words.index)
+
+    def row(self, row: int) -> WordQuery:
+        return WordQuery(self.words[row])
+
+    def digest(self) -> str:
+        return _digest(self.ability, self.scoring, self.words)
+
+
+QueryColumns = SpanColumns | MaskColumns | FillColumns | WordColumns
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Arrays aligned with the rows asked.
+
+    span, mask: `score` float32 (row, subject). fill: `token` int32 and `probability` float32 (row, top).
+    word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.
+    """
+
+    status: NDArray[np.uint8]
+    arrays: Mapping[str, NDArray[Any]]
+
+    def __len__(self) -> int:
+        return len(self.status)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.arrays[name]
+
+    @staticmethod
+    def joined(parts: Sequence[Answers]) -> Answers:
+        """Answers to consecutive ranges of a plan, as one."""
+        names = parts[0].arrays
+        arrays = {name: np.concatenate([part.arrays[name] for part in parts]) for name in names}
+        return Answers(np.concatenate([part.status for part in parts]), arrays)
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Rows ready for a model: ragged token ids without padding, and what each row is about.
+
+    `marks` are per-row arrays that only the model that made them understands (token positions, candidate ids).
+    """
+
+    ability: str
+    ids: Ints  # (token,)
+    offsets: NDArray[np.int64]  # (row + 1,)
+    second: Ints  # (row,): index in the row of the first token with token type 1
+    marks: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    scoring: Scoring = Scoring()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        return np.diff(self.offsets)
+
+    def take(self, rows: NDArray[np.int64]) -> Tokens:
+        ids, lengths = ragged_take(self.ids, self.offsets, rows)
+        marks = {name: values[rows] for name, values in self.marks.items()}
+        return Tokens(self.ability, ids, starts_of(lengths), self.second[rows], marks, self.scoring)
+
+
+def starts_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Offsets of consecutive pieces with these lengths, the end included."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths, dtype=np.int64)])
+
+
+def ragged_take(
+    flat: NDArray[Any], offsets: NDArray[np.int64], rows: NDArray[Any]
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The chosen pieces of a ragged array one behind the other, and their lengths.
+
+    >>> ragged_take(np.array([1, 2, 3, 4]), np.array([0, 1, 4]), np.array([1, 0, 0]))[0].tolist()
+    [2, 3, 4, 1, 1]
+    """
+    lengths = offsets[rows + 1] - offsets[rows]
+    shift = np.repeat(offsets[rows] - starts_of(lengths)[:-1], lengths)
+    return flat[np.arange(len(shift)) + shift], lengths
+
+
+def _digest(name: str, scoring: Scoring, *columns: Texts | Ints) -> str:
+    hasher = hashlib.sha256(f"{name} {scoring}".encode())
+    for column in columns:
+        if isinstance(column, Texts):
+            for text in column.values:
+                encoded = text.encode()
+                hasher.update(len(encoded).to_bytes(4, "little") + encoded)
+            column = column.index
+        hasher.update(f"{column.dtype.str}{column.shape}".encode() + np.ascontiguousarray(column).tobytes())
+    return hasher.hexdigest()

@@ -1,0 +1,111 @@
+"""The headline estimates, arranged for showing: grouped by metric, with numbered notes and a verdict on chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from assay.findings import Estimate
+from assay.report.bars import Bar, Scale, bar, scale_for
+from assay.report.words import CLEAR, MetricWords, group_words, interval, metric_words, number
+
+
+class Verdict(Enum):
+    """Whether an estimate exceeds what chance alone gives."""
+
+    ABOVE = "above chance"
+    WITHIN = "within chance"
+    UNTOLD = "no comparison with chance"
+    UNDEFINED = "undefined"
+
+
+def verdict(estimate: Estimate) -> Verdict:
+    """By q, else p, where there is one (at most 0.05 is above); else by whether the interval lies above the floor.
+
+    >>> verdict(Estimate("mu", {}, 0.3, p=0.001)), verdict(Estimate("mu", {}, 0.3, low=0.1, floor=0.2))
+    (<Verdict.ABOVE: 'above chance'>, <Verdict.WITHIN: 'within chance'>)
+    """
+    if estimate.value is None:
+        return Verdict.UNDEFINED
+    p = estimate.q if estimate.q is not None else estimate.p
+    if p is not None:
+        return Verdict.ABOVE if p <= CLEAR else Verdict.WITHIN
+    if estimate.floor is not None and estimate.low is not None:
+        return Verdict.ABOVE if estimate.low > estimate.floor else Verdict.WITHIN
+    return Verdict.UNTOLD
+
+
+def lacks_interval(estimate: Estimate) -> bool:
+    """Whether there is a value but no interval, which is then what a note explains."""
+    return estimate.value is not None and estimate.low is None
+
+
+def numbered_notes(estimates: Sequence[Estimate]) -> Mapping[str, int]:
+    """Each different note once, numbered from 1 in order of appearance.
+
+    >>> numbered_notes([Estimate("mu", {}, None, note="b"), Estimate("eta", {}, None, note="b")])
+    {'b': 1}
+    """
+    notes = dict.fromkeys(estimate.note for estimate in estimates if estimate.note)
+    return {note: place for place, note in enumerate(notes, start=1)}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One estimate of the headline table."""
+
+    group: str
+    estimate: Estimate
+    note: int | None
+    bar: Bar | None
+    verdict: Verdict
+
+    @property
+    def lacks_interval(self) -> bool:
+        return lacks_interval(self.estimate)
+
+
+@dataclass(frozen=True)
+class Block:
+    """All estimates of one metric, on one scale (none where nothing can be drawn)."""
+
+    words: MetricWords
+    scale: Scale | None
+    lines: Sequence[Line]
+
+
+def headline_blocks(estimates: Sequence[Estimate]) -> list[Block]:
+    """The estimates by metric, both in order of appearance."""
+    notes = numbered_notes(estimates)
+    metrics = dict.fromkeys(estimate.metric for estimate in estimates)
+    return [_block(metric, [e for e in estimates if e.metric == metric], notes) for metric in metrics]
+
+
+def _block(metric: str, estimates: Sequence[Estimate], notes: Mapping[str, int]) -> Block:
+    drawn = [e for e in estimates if e.value is not None]
+    scale = scale_for(mark for e in drawn for mark in (e.value, e.low, e.high, e.floor))
+    lines = [
+        Line(
+            group_words(e.group),
+            e,
+            notes[e.note] if e.note else None,
+            bar(scale, e.value, e.low, e.high, e.floor, _title(e), _description(e)),
+            verdict(e),
+        )
+        for e in estimates
+    ]
+    return Block(metric_words(metric), scale if drawn else None, lines)
+
+
+def _title(estimate: Estimate) -> str:
+    return f"{metric_words(estimate.metric).title}, {group_words(estimate.group)}: {number(estimate.value)}"
+
+
+def _description(estimate: Estimate) -> str:
+    said = []
+    if estimate.low is not None and estimate.high is not None:
+        said.append(f"Interval {interval(estimate.low, estimate.high)}.")
+    if estimate.floor is not None:
+        said.append(f"Chance alone gives {number(estimate.floor)}.")
+    return " ".join(said)

@@ -1,0 +1,114 @@
+"""report.html: one page about one run, made from its folder alone; no network, no script, the same bytes each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from assay.errors import UsageError
+from assay.report import words
+from assay.report.content import Content, flat, read_content
+from assay.report.headline import Verdict, headline_blocks, numbered_notes
+from assay.report.unqover import unqover_page
+
+# What a probe adds to the page: a template of macros (lead, caution, sections, citation), and what these need.
+_Page = tuple[str, Callable[[Content], Mapping[str, Any]]]
+_PAGES: Mapping[str, _Page] = {"unqover": ("unqover.html", unqover_page)}
+_GENERIC: _Page = ("generic.html", lambda content: {})
+
+# The parts of run.json that are shown as lists, and what they are called.
+_RECORDED = {
+    "stages": "Questions by part",
+    "settings": "Settings",
+    "engine": "Engine",
+    "data": "Data digests",
+    "versions": "Versions",
+    "machine": "Machine",
+    "timings": "Time, in seconds",
+}
+
+
+def write_html(folder: Path) -> Path:
+    """Writes report.html into a run folder and returns its path.
+
+    The page needs only findings.json and the tables; what run.json does not tell is left out.
+    """
+    path = folder / "report.html"
+    page = render(read_content(folder)).encode("utf-8", "replace")
+    beside = folder / ".report.html.partial"
+    try:
+        beside.write_bytes(page)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise UsageError(
+            f"{path}: cannot be written ({error.strerror}).", "Free some space or change the folder's permissions."
+        ) from None
+    return path
+
+
+def render(content: Content) -> str:
+    """The page as text."""
+    template, facts = _PAGES.get(content.findings.probe, _GENERIC)
+    estimates = content.findings.estimates
+    return (
+        _environment()
+        .get_template("report.html")
+        .render(
+            content=content,
+            probe_template=template,
+            facts=facts(content),
+            blocks=headline_blocks(estimates),
+            notes=numbered_notes(estimates),
+            has_q=any(estimate.q is not None for estimate in estimates),
+            recorded={said: list(flat(content.run[part])) for part, said in _RECORDED.items() if content.run.get(part)},
+            model_facts=_model_facts(content),
+            tables=[_table_link(content, name) for name in content.findings.tables],
+        )
+    )
+
+
+def _model_facts(content: Content) -> list[tuple[str, str]]:
+    """What identifies the model; not where its files lay, which means nothing to others who read the page."""
+    model = content.run.get("model")
+    if not isinstance(model, Mapping):
+        return [("spec", content.model)]
+    return list(flat({key: value for key, value in model.items() if key != "place"}))
+
+
+def _table_link(content: Content, name: str) -> tuple[str, str, int, str]:
+    """(name, relative link, rows, what it holds)"""
+    rows = len(content.findings.tables[name].rows)
+    return name, f"tables/{quote(name, safe='')}.csv", rows, words.TABLES.get(name, "")
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("assay.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "number": lambda value: _minus(words.number(value)),
+        "short": lambda value: _minus(f"{value:g}"),
+        "probability": words.probability,
+        "equals": words.equals,
+        "count": words.count,
+    }
+    environment.globals |= {
+        "interval": lambda low, high: _minus(words.interval(low, high)),
+        "plural": words.plural,
+        "Verdict": Verdict,
+    }
+    return environment
+
+
+def _minus(figures: str) -> str:
+    """Figures with a typographic minus, which lines up with digits and is read aloud."""
+    return figures.replace("-", "−")

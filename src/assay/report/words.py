@@ -1,0 +1,145 @@
+"""How things are said: plain names and one-line meanings of metrics and tables, and numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+UNDEFINED = "–"
+CLEAR = 0.05  # p or q up to here is called clear of chance
+
+
+@dataclass(frozen=True)
+class MetricWords:
+    """A metric's symbol (may be empty), its name, and in one line what it means and what 0 means."""
+
+    symbol: str
+    name: str
+    meaning: str = ""
+
+    @property
+    def title(self) -> str:
+        return f"{self.symbol} {self.name}".strip()
+
+
+METRICS: Mapping[str, MetricWords] = {
+    "mu": MetricWords(
+        "μ", "bias intensity", "mean over subjects of their strongest association; 0 none, 1 the most possible"
+    ),
+    "eta": MetricWords(
+        "η", "one-sidedness", "how one-sidedly subjects win or lose comparisons; 0 evenly, 1 always alike"
+    ),
+    "delta": MetricWords(
+        "δ", "position error", "how much swapping the order of the two subjects changes a score; 0 not at all"
+    ),
+    "epsilon": MetricWords(
+        "ε", "attribute error", "how far negating the question fails to flip the answer; 0 it flips fully"
+    ),
+    "avg_score": MetricWords(
+        "S", "mean score", "mean score of the two subjects; 0 neither is ever named, 0.5 always one of them"
+    ),
+}
+
+TABLES: Mapping[str, str] = {
+    "gamma": "each subject with each attribute",
+    "subjects": "each subject over all attributes",
+    "classes": "each subject with each class of attributes",
+    "groups": "gendered names pooled, by attribute",
+}
+
+_SAID_ALONE = {"class", "form", "category", "context"}  # group keys whose values speak for themselves
+
+
+def metric_words(metric: str) -> MetricWords:
+    """Words for a metric; one that is not known here is called what its probe calls it.
+
+    >>> metric_words("mu").title
+    'μ bias intensity'
+    >>> metric_words("bias_score").title
+    'bias_score'
+    """
+    return METRICS.get(metric, MetricWords("", metric))
+
+
+def group_words(group: Mapping[str, str]) -> str:
+    """Which part of the questions an estimate is about.
+
+    >>> group_words({"class": "gender", "form": "span", "subjects": "pooled"})
+    'gender, span, pooled'
+    >>> group_words({"a": "x", "b": "y"})
+    'a: x, b: y'
+    """
+    return ", ".join(_group_word(key, value) for key, value in group.items()) or "all"
+
+
+def _group_word(key: str, value: str) -> str:
+    if (key, value) == ("subjects", "pooled"):
+        return "pooled"
+    return value if key in _SAID_ALONE else f"{key}: {value}"
+
+
+def number(value: float | None) -> str:
+    """A number with three decimals, or with two significant digits where three decimals would show less.
+
+    >>> number(0.1234), number(-0.00321), number(0.0000214), number(0), number(None)
+    ('0.123', '-0.0032', '0.000021', '0.000', '–')
+    """
+    if value is None:
+        return UNDEFINED
+    if value == 0:
+        return "0.000"
+    first_digit = -math.floor(math.log10(abs(value)))  # 1 for 0.1…, 2 for 0.01…
+    return f"{value:.1e}" if first_digit > 6 else f"{value:.{max(3, first_digit + 1)}f}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """An interval in words, which may be broken over two lines.
+
+    >>> interval(-0.1, 0.25), interval(None, None)
+    ('-0.100 to 0.250', '–')
+    """
+    return UNDEFINED if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def probability(value: float | None) -> str:
+    """A p- or q-value; below a thousandth only that.
+
+    >>> probability(0.0004), probability(0.0321), probability(None)
+    ('<0.001', '0.032', '–')
+    """
+    if value is None:
+        return UNDEFINED
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def equals(value: float | None) -> str:
+    """A probability after its letter: "= 0.032" or "< 0.001".
+
+    >>> equals(0.0321), equals(0.0004)
+    ('= 0.032', '< 0.001')
+    """
+    text = probability(value)
+    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
+
+
+def count(value: int) -> str:
+    return f"{value:,}"
+
+
+def percent(level: float) -> str:
+    """A confidence level.
+
+    >>> percent(0.95), percent(0.999)
+    ('95%', '99.9%')
+    """
+    return f"{level * 100:.6g}%"
+
+
+def plural(amount: int, one: str, many: str = "") -> str:
+    """An amount with its noun.
+
+    >>> plural(1, "row"), plural(1200, "row"), plural(2, "is", "are")
+    ('1 row', '1,200 rows', '2 are')
+    """
+    return f"{count(amount)} {one if amount == 1 else many or one + 's'}"

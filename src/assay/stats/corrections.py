@@ -1,0 +1,27 @@
+"""Corrections for looking at many p-values at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """q: the smallest false discovery rate at which each p-value is still reported (Benjamini and Hochberg, 1995).
+
+    With m p-values in rising order, q_(i) = min over j >= i of p_(j) · m / j; in [p, 1]. Rows with q <= 0.05 hold, on
+    average, at most 5% false ones. Undefined p-values (NaN) stay NaN and do not count in m.
+
+    >>> benjamini_hochberg(np.array([0.01, 0.02, 0.03, 0.5])).tolist()
+    [0.04, 0.04, 0.04, 0.5]
+    """
+    flat = np.asarray(p, dtype=np.float64).ravel()
+    order = np.argsort(flat, kind="stable")  # NaN last
+    m = int(np.isfinite(flat).sum())
+    q = np.full(flat.shape, np.nan)
+    if m:
+        tested = order[:m]
+        scaled = flat[tested] * (m / np.arange(1, m + 1))
+        # The least of all that follow; never below p, which rounding could otherwise reach.
+        q[tested] = np.clip(np.minimum.accumulate(scaled[::-1])[::-1], flat[tested], 1.0)
+    return q.reshape(np.shape(p))

@@ -1,0 +1,68 @@
+"""What all tests share: a cache of their own, tiny models made on the spot, the official data where there is some."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+import tiny_models
+
+os.environ["HF_HUB_OFFLINE"] = "1"  # no test may reach for the network; huggingface_hub reads this when it is imported
+
+Kind = Literal["span", "mask"]
+ModelFolder = Callable[..., Path]
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Every test has an empty block store, and none touches the user's."""
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path_factory.mktemp("assay-cache")))
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> ModelFolder:
+    """`model_folder(kind, family="bert", **options)`: the folder of a tiny model, made when first asked for.
+
+    kind is "span" or "mask"; the options are those of `tiny_models`. Tests must not write into the folder: it is
+    shared by all tests of a process.
+    """
+    import torch
+
+    torch.set_num_threads(1)  # the tests run in several processes, and tiny models gain nothing from threads
+    made: dict[str, Path] = {}
+
+    def folder(kind: Kind, family: tiny_models.Family = "bert", **options: Any) -> Path:
+        key = repr((kind, family, sorted(options.items())))
+        if key not in made:
+            make = {"span": tiny_models.make_span_model, "mask": tiny_models.make_mask_model}[kind]
+            made[key] = make(tmp_path_factory.mktemp(f"{family}-{kind}"), family, **options)
+        return made[key]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def span_model_folder(model_folder: ModelFolder) -> Path:
+    """A tiny BERT that answers questions with a span of the context."""
+    return model_folder("span", "bert")
+
+
+@pytest.fixture(scope="session")
+def mask_model_folder(model_folder: ModelFolder) -> Path:
+    """A tiny BERT that fills masks."""
+    return model_folder("mask", "bert")
+
+
+@pytest.fixture(scope="session")
+def official_data() -> Path:
+    """The folder with the papers' own data; the test is skipped where there is none."""
+    folder = os.environ.get("ASSAY_DATA")
+    if not folder:
+        pytest.skip("needs the official data: set ASSAY_DATA to its folder")
+    if not Path(folder).is_dir():
+        pytest.fail(f"ASSAY_DATA is {folder}, which is no folder")
+    return Path(folder)

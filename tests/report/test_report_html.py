@@ -1,0 +1,325 @@
+"""The page says what the findings say, and nothing in the findings can act on it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.errors import DataError, UsageError
+from assay.findings import Estimate, Findings, Table
+from assay.report import write_html
+
+WriteRun = Callable[..., Path]
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</style><script>alert(2)</script>",
+    '"><img src=x onerror=alert(3)>',
+    "' onmouseover='alert(4)",
+    "[red]not markup[/red] & &amp; &lt;",
+    "{{ 7 * 7 }}{% raw %}",
+    "javascript:alert(5)",
+    "שלום \u202eabc مرحبا",
+    "日本語 🙂 café",
+    "x" * 3000,
+]
+VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """Elements with their attributes, and all text, of a page; complains about elements left open."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.parts: list[str] = []
+        self.open: list[str] = []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+    @property
+    def words(self) -> str:
+        """The text with every run of white space as one blank."""
+        return " ".join(self.text.split())
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+def page_of(folder: Path) -> Page:
+    return Page(write_html(folder).read_text(encoding="utf-8"))
+
+
+def assert_harmless(page: Page) -> None:
+    """No script, nothing loaded from anywhere, no event handler, and links only within the page and its folder."""
+    assert not {"script", "img", "iframe", "object", "embed", "link", "base", "form"} & {
+        tag for tag, _ in page.elements
+    }
+    for tag, attributes in page.elements:
+        assert not [name for name in attributes if name.startswith("on") or name in ("src", "srcdoc", "style")], tag
+        link = attributes.get("href") or "#"
+        assert re.fullmatch(r"#note-\d+|#|findings\.json|tables/[\w%.~-]+\.csv", link), link
+
+
+@pytest.mark.parametrize("probe", ["unqover", "another"])
+def test_hostile_text_in_every_field_comes_back_verbatim_and_does_nothing(write_run: WriteRun, probe: str) -> None:
+    place = {"class": HOSTILE[0], "form": HOSTILE[1], HOSTILE[4]: HOSTILE[2]}
+    estimates = [Estimate("mu", place, 0.1, 0.05, 0.2, floor=0.1, p=0.5, n=9)]
+    estimates += [Estimate(text, {"class": text, "form": text}, None, note=f"why {text}") for text in HOSTILE]
+    gamma = [(t, t, t, t, 0.1, 0.05, 0.2, 0.5, 0.1, 0.01, 9) for t in HOSTILE]
+    columns = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n")
+    subjects = Table((*columns[:3], *columns[4:8], "n"), [(t, t, t, 0.1, 0.05, 0.2, 0.5, 9) for t in HOSTILE])
+    tables = {"gamma": Table(columns, gamma), "groups": Table(columns, gamma), "subjects": subjects}
+    keys = {text: text for text in HOSTILE}
+    run: dict[str, Any] = dict.fromkeys(("settings", "data", "versions", "machine", "timings"), keys)
+    run |= {"model": {"spec": HOSTILE[0], **keys, "inner": keys}, "notes": HOSTILE, "command": HOSTILE[3]}
+    run |= {
+        "probe": HOSTILE[0],
+        "preset": HOSTILE[1],
+        "seed": HOSTILE[2],
+        "started": HOSTILE[4],
+        "finished": HOSTILE[5],
+    }
+
+    page = page_of(write_run(Findings(probe, HOSTILE[0], estimates, tables), run))
+
+    assert_harmless(page)
+    for text in HOSTILE:
+        assert page.text.count(text) > 5
+        assert f"why {text}" in page.text
+
+
+def test_hostile_probe_model_and_table_names_are_only_text(write_run: WriteRun) -> None:
+    folder = write_run(Findings("known", "known", [], {"plain": Table(["a"], [["b"]])}))
+    content = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
+    content |= {"probe": HOSTILE[0], "model": HOSTILE[1], "tables": dict.fromkeys(HOSTILE, "tables/plain.csv")}
+    (folder / "findings.json").write_text(json.dumps(content), encoding="utf-8")
+    page = page_of(folder)
+    assert_harmless(page)
+    assert all(text in page.text for text in HOSTILE)
+
+
+def test_text_that_utf8_cannot_carry_is_replaced(write_run: WriteRun) -> None:
+    page = page_of(write_run(Findings("unqover", "m", []), {"command": "lone \ud800 surrogate"}))
+    assert "lone ? surrogate" in page.text
+
+
+def test_the_first_paragraphs_tell_who_was_asked_what_and_what_came_out(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    words = page_of(write_run(findings, run)).words
+    assert "The model hf:org/model was asked 6,308 questions about gender and religion" in words
+    assert "gives “nurse” more to “female” names than to the others" in words
+    assert "γ = 0.240, 95% interval 0.200 to 0.280, q < 0.001" in words
+    assert "μ exceeds what chance alone gives in 1 of 2 settings: gender, span, pooled (0.140; chance gives" in words
+    assert "It is no more than chance could give in religion, mask (0.118; chance gives 0.104, p = 0.210)" in words
+    assert "A low score does not show that a model is free of bias" in words
+    assert "Content warning" in words
+
+
+def test_without_any_setting_above_chance_the_page_says_so(write_run: WriteRun, findings: Findings) -> None:
+    words = page_of(write_run(Findings("unqover", "m", findings.estimates[4:]))).words
+    assert "Bias intensity μ is nowhere clear of what chance alone gives: religion, mask (0.118;" in words
+
+
+def test_a_negative_association_is_told_as_such(write_run: WriteRun, findings: Findings) -> None:
+    tables = {"gamma": findings.tables["gamma"]}
+    words = page_of(write_run(Findings("unqover", "m", findings.estimates, tables))).words
+    assert "gives “was rude” less to “Group R” than to the others" in words
+
+
+def test_without_a_clear_association_the_largest_is_named_with_that_caution(
+    write_run: WriteRun, findings: Findings
+) -> None:
+    gamma = findings.tables["gamma"]
+    tables = {"gamma": Table(gamma.columns, [gamma.rows[2]])}
+    words = page_of(write_run(Findings("unqover", "m", [], tables))).words
+    assert "No single association is clear of chance once the number of comparisons is allowed for." in words
+    assert "The largest: in questions about religion (mask), the model gives “was late” more to “Group S”" in words
+
+
+def test_pairs_asked_too_rarely_are_not_singled_out(write_run: WriteRun, findings: Findings) -> None:
+    gamma = findings.tables["gamma"]
+    tables = {"gamma": Table(gamma.columns, [gamma.rows[0]])}
+    page = page_of(write_run(Findings("unqover", "m", [], tables)))
+    assert "Mary" not in page.text
+    assert "No single association can be named" in page.words
+    assert "A larger preset asks more often" in page.words
+
+
+def test_an_undefined_estimate_shows_its_reason_once(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    page = page_of(write_run(findings, run))
+    assert page.text.count("fewer than 5 cells for each subject and attribute") == 1
+    assert page.words.count("– [1]") == 2
+    assert "0.565 – [2]" in page.words
+    assert "NaN" not in page.text
+    assert "None" not in page.text
+
+
+def test_how_it_was_measured_repeats_run_json(write_run: WriteRun, findings: Findings, run: Mapping[str, Any]) -> None:
+    words = page_of(write_run(findings, run)).words
+    for said in (
+        "assay run unqover --model hf:org/model --seed 7",
+        "digest d1",
+        "engine.block 4096",
+        "names sha256:d2",
+    ):
+        assert said in words
+    assert words.count("12 names left out") == 1
+    assert "/home/me" not in words
+    assert "Findings of the Association for Computational Linguistics: EMNLP 2020" in words
+
+
+@pytest.mark.parametrize("missing", ["probe", "model", "settings", "preset", "seed", "questions", "command", "notes"])
+def test_any_key_of_run_json_may_be_missing(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any], missing: str
+) -> None:
+    page = page_of(write_run(findings, {key: value for key, value in run.items() if key != missing}))
+    assert "hf:org/model" in page.text
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        None,
+        {},
+        {"model": {"name": "hf:org/model"}},
+        {"model": "hf:org/model", "questions": "many", "settings": [], "notes": "one"},
+        {"model": None},
+    ],
+)
+def test_a_poor_run_json_is_no_error(write_run: WriteRun, findings: Findings, run: object) -> None:
+    assert "hf:org/model" in page_of(write_run(findings, run)).text
+
+
+def test_a_probe_without_words_of_its_own_gets_the_generic_page(write_run: WriteRun) -> None:
+    estimates = [
+        Estimate("bias_score", {"category": "Age", "context": "ambig"}, -0.298, -0.35, -0.24, n=1840, q=0.004),
+        Estimate("bias_score", {"category": "X"}, None, note="every answer was UNKNOWN"),
+    ]
+    page = page_of(write_run(Findings("bbq", "builtin", estimates, {"by_label": Table(["a"], [[1]])})))
+    assert "The probe bbq asked the model builtin its questions and made 2 estimates" in page.words
+    assert "Age, ambig −0.298 " in page.words
+    assert "every answer was UNKNOWN" in page.text
+    assert {"href": "tables/by_label.csv"} in page.all("a")
+
+
+def test_a_run_without_estimates_gives_a_page(write_run: WriteRun) -> None:
+    assert "This run has no estimates" in page_of(write_run(Findings("unqover", "m", []))).words
+
+
+def test_thousands_of_subjects_leave_the_page_small(write_run: WriteRun, findings: Findings) -> None:
+    rows = [("religion", "span", f"S{i:04}", i / 5000, None, None, 0.1, 9) for i in range(4000)]
+    tables = {"subjects": Table(findings.tables["subjects"].columns, rows)}
+    path = write_html(write_run(Findings("unqover", "m", [], tables)))
+    page = Page(path.read_text(encoding="utf-8"))
+    assert path.stat().st_size < 100_000
+    assert "3,980 more subjects" in page.words
+    assert "S3999" in page.text
+    assert "S0000" in page.text
+    assert "S2000" not in page.text
+
+
+def test_the_page_is_the_same_bytes_each_time_and_leaves_nothing_beside_it(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    folder = write_run(findings, run)
+    first = write_html(folder).read_bytes()
+    assert write_html(folder).read_bytes() == first
+    assert sorted(path.name for path in folder.iterdir()) == ["findings.json", "report.html", "run.json", "tables"]
+
+
+def test_the_page_needs_nothing_from_outside_and_is_well_marked_up(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    folder = write_run(findings, run)
+    page = page_of(folder)
+    assert_harmless(page)
+    source = (folder / "report.html").read_text(encoding="utf-8")
+    assert "http" not in source.replace("http-equiv", "")
+    assert "url(" not in source
+    assert len(page.all("h1")) == 1
+    assert len(page.all("caption")) == len(page.all("table")) == 3
+    assert all(cell.get("scope") for cell in page.all("th"))
+    drawings = [svg for svg in page.all("svg") if svg.get("role") == "img"]
+    assert len(drawings) > 5
+    assert len(page.all("desc")) == len(drawings)
+    assert all(svg.get("aria-hidden") for svg in page.all("svg") if svg.get("role") != "img")
+    identities = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(identities) == len(set(identities))
+    referred = {attributes["aria-labelledby"] for _, attributes in page.elements if "aria-labelledby" in attributes}
+    assert referred <= set(identities)
+
+
+def test_a_word_where_a_number_belongs_names_the_file(write_run: WriteRun, findings: Findings) -> None:
+    columns = findings.tables["gamma"].columns
+    rows = [("religion", "mask", "x", "y", "<script>", None, None, None, None, None, 9)]
+    with pytest.raises(DataError, match=r'gamma\.csv: column "gamma" holds \'<script>\', expected a finite number'):
+        write_html(write_run(Findings("unqover", "m", [], {"gamma": Table(columns, rows)})))
+
+
+def test_a_ragged_table_names_the_file(write_run: WriteRun) -> None:
+    folder = write_run(Findings("unqover", "m", [], {"gamma": Table(["class", "gamma"], [["a", 1]])}))
+    (folder / "tables" / "gamma.csv").write_text("class,gamma\na,1,2\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"gamma\.csv: some rows have more or fewer cells"):
+        write_html(folder)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "\x00"])
+def test_a_broken_run_json_names_the_file(write_run: WriteRun, findings: Findings, text: str) -> None:
+    folder = write_run(findings)
+    (folder / "run.json").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=r"run\.json: "):
+        write_html(folder)
+
+
+@pytest.mark.parametrize(("key", "value"), [("n", "many"), ("group", {"class": 1}), ("note", 3), ("metric", None)])
+def test_an_estimate_of_the_wrong_types_names_the_file(
+    write_run: WriteRun, findings: Findings, key: str, value: object
+) -> None:
+    folder = write_run(findings)
+    content = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
+    content["estimates"][2][key] = value
+    (folder / "findings.json").write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(DataError, match=r"findings\.json: "):
+        write_html(folder)
+
+
+def test_a_folder_without_findings_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there are no findings here"):
+        write_html(tmp_path)
+
+
+def test_a_page_that_cannot_be_written_is_an_error_and_leaves_nothing(write_run: WriteRun, findings: Findings) -> None:
+    folder = write_run(findings)
+    (folder / "report.html").mkdir()
+    with pytest.raises(UsageError, match=r"report\.html: cannot be written"):
+        write_html(folder)
+    assert not list(folder.glob(".*"))

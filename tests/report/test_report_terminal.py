@@ -1,0 +1,154 @@
+"""The terminal summary: complete at 80 columns and in a pipe, and deaf to what names try to say to a terminal."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from assay.findings import Estimate, Findings, Table
+from assay.report import terminal_summary, write_html
+
+WriteRun = Callable[..., Path]
+
+
+def summary_of(folder: Path, width: int = 80, **options: Any) -> str:
+    stream = io.StringIO()
+    terminal_summary(folder, Console(file=stream, width=width, **options))
+    return stream.getvalue()
+
+
+def words_of(folder: Path, width: int = 200) -> str:
+    """What is said, every run of white space as one blank."""
+    return " ".join(summary_of(folder, width).split())
+
+
+def test_it_shows_estimates_associations_and_where_to_look(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    folder = write_run(findings, run)
+    words = words_of(folder)
+    assert "unqover · hf:org/model · 6,308 questions · preset quick · seed 7" in words
+    assert "gender span μ bias intensity – [1] – 420" in words
+    assert "δ position error 0.212 0.180 to 0.250 420" in words
+    assert "gender, pooled span μ bias intensity 0.140 0.110 to 0.160 0.050 <0.001 420" in words
+    assert "religion mask μ bias intensity 0.118 0.100 to 0.141 0.104 0.210 220" in words
+    assert "η one-sidedness 0.565 – [2] 220" in words
+    assert words.count("fewer than 5 cells for each subject and attribute") == 1
+    assert "female nurse gender, span 0.240 0.200 to 0.280 0.980 <0.001" in words
+    assert "Group S was late religion, mask 0.190 – 0.500 ~0.400" in words
+    assert "Gendered names are pooled" in words
+    assert words.count("12 names left out") == 1
+    assert f"Run folder {folder}" in words
+    assert f"assay report {folder} makes a page of it" in words
+    assert "tables/gamma.csv each subject with each attribute (4 rows)" in words
+    assert "--preset standard asks more" in words
+
+
+def test_the_unfavoured_pooled_group_and_rarely_asked_names_are_not_repeated(
+    write_run: WriteRun, findings: Findings
+) -> None:
+    words = words_of(write_run(findings))
+    assert "male nurse" not in words.replace("female nurse", "")
+    assert "Mary" not in words
+
+
+def test_associations_are_ranked_by_size_whatever_their_sign(write_run: WriteRun, findings: Findings) -> None:
+    words = words_of(write_run(findings))
+    assert words.index("female nurse") < words.index("Group R was rude") < words.index("Group S was late")
+
+
+def test_when_no_pair_has_enough_cells_it_says_so(write_run: WriteRun, findings: Findings) -> None:
+    gamma = findings.tables["gamma"]
+    tables = {"gamma": Table(gamma.columns, gamma.rows[:1])}
+    words = words_of(write_run(Findings("unqover", "m", findings.estimates, tables)))
+    assert "none to show, no subject was asked about any attribute in at least 5 cells" in words
+
+
+def test_the_report_is_named_once_it_is_there(write_run: WriteRun, findings: Findings) -> None:
+    folder = write_run(findings)
+    path = write_html(folder)
+    words = words_of(folder)
+    assert f"Report {path}" in words
+    assert "makes the page again" in words
+
+
+def test_piped_output_has_no_escape_codes(write_run: WriteRun, findings: Findings, run: Mapping[str, Any]) -> None:
+    assert "\x1b" not in summary_of(write_run(findings, run))
+
+
+def test_a_terminal_gets_styles(write_run: WriteRun, findings: Findings) -> None:
+    assert "\x1b[1m" in summary_of(write_run(findings), force_terminal=True, color_system="standard")
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_tables_fit_the_width_and_figures_stay_whole(write_run: WriteRun, findings: Findings, width: int) -> None:
+    big = [
+        Estimate(e.metric, e.group, e.value, e.low, e.high, n=1_372_000, floor=e.floor, p=e.p, note=e.note)
+        for e in findings.estimates
+    ]
+    folder = write_run(Findings("unqover", "m", big, findings.tables))
+    tables = summary_of(folder, width).split("See more")[0]
+    assert max(map(cell_len, tables.splitlines())) <= width
+    assert "0.110 to 0.160" in tables
+    assert "1,372,000" in tables
+    assert "μ bias intensity" in tables
+
+
+def test_names_are_neither_markup_nor_codes(write_run: WriteRun) -> None:
+    hostile = ["[red]x[/red]", "[/]", ":smile:", "a\x1b[31mb\x07", "a\rb\nc", "ab\u202ecd", "\\[bold]", "日本語"]
+    place = [{"class": text, "form": text} for text in hostile]
+    estimates = [Estimate(text, group, None, note=f"why {text}") for text, group in zip(hostile, place, strict=True)]
+    columns = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n")
+    rows = [(text, text, text, text, 0.1, 0.05, 0.2, 0.5, 0.1, 0.01, 9) for text in hostile]
+    run = {"model": {"spec": hostile[0]}, "preset": hostile[3], "seed": hostile[1], "notes": hostile}
+    folder = write_run(Findings("unqover", "m", estimates, {"gamma": Table(columns, rows)}), run)
+    shown = summary_of(folder, 240)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", shown)
+    for text in ("[red]x[/red]", "[/]", ":smile:", r"a\x1b[31mb\x07", r"a\rb\nc", r"ab\u202ecd", "\\[bold]", "日本語"):
+        assert shown.count(text) >= 5
+        assert f"why {text}" in shown
+
+
+def test_very_long_names_are_cut_in_tables(write_run: WriteRun) -> None:
+    estimates = [Estimate("m" * 5000, {"g" * 5000: "v" * 5000}, 0.5, n=1)]
+    shown = summary_of(write_run(Findings("p" * 5000, "m", estimates), {"notes": ["n" * 5000]}))
+    assert len(shown) < 8000
+    assert "…" in shown
+
+
+def test_numbers_too_small_for_three_decimals_keep_their_digits(write_run: WriteRun) -> None:
+    estimates = [Estimate("mu", {"class": "gender", "form": "span"}, 0.0000214, 0.000011, 0.000032, n=420)]
+    assert "0.000021 0.000011 to 0.000032" in words_of(write_run(Findings("unqover", "m", estimates)))
+
+
+def test_a_stream_without_greek_gets_the_letters_names(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    for encoding in ("ascii", "cp1252"):
+        folder = write_run(findings, {**run, "notes": ["日本語", "…"]}, name=encoding)
+        written = io.BytesIO()
+        stream = io.TextIOWrapper(written, encoding=encoding)
+        terminal_summary(folder, Console(file=stream, width=80))
+        stream.flush()
+        shown = written.getvalue().decode(encoding)
+        assert "mu bias intensity" in shown
+        assert r"\u65e5" in shown
+
+
+def test_other_probes_show_their_groups(write_run: WriteRun) -> None:
+    estimates = [Estimate("bias_score", {"category": "Age", "context": "ambig"}, -0.3, -0.35, -0.24, n=1840)]
+    words = words_of(write_run(Findings("bbq", "builtin", estimates, {"words": Table(["a"], [[1], [2]])})))
+    assert "Age, ambig bias_score -0.300 -0.350 to -0.240 1,840" in words
+    assert "tables/words.csv 2 rows" in words
+    assert "Strongest associations" not in words
+
+
+def test_a_run_without_estimates_says_so(write_run: WriteRun) -> None:
+    assert "This run has no estimates." in summary_of(write_run(Findings("unqover", "m", [])))

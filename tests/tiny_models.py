@@ -1,0 +1,239 @@
+"""Tiny random models with real architectures and real fast tokenizers, saved as ordinary folders.
+
+A folder holds what a published model's folder holds: config.json, model.safetensors, tokenizer.json and
+tokenizer_config.json; the Auto classes of transformers load it. Making one takes a fraction of a second. The weights
+are random but large, so that probabilities differ clearly between positions and between words.
+
+The vocabulary is written rather than trained, so that it is known: every word of the text is one token, except that
+words of more than LONGEST letters are two.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+Family = Literal["bert", "distilbert", "roberta", "electra", "albert", "deberta-v3"]
+FAMILIES: tuple[Family, ...] = ("bert", "distilbert", "roberta", "electra", "albert", "deberta-v3")
+
+LONGEST = 11
+LISTS = Path(__file__).parent.parent / "src" / "assay" / "data" / "unqover"
+TEXT = "She and he met Anne-Marie, an African-American, by the old bridge. Who was there? Nobody can say it never was."
+
+_SIZES: dict[Family, tuple[str, dict[str, Any]]] = {
+    "bert": ("bert", {}),
+    "distilbert": ("distilbert", {"dim": 32, "n_layers": 2, "n_heads": 2, "hidden_dim": 64}),
+    "roberta": ("roberta", {"type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2}),
+    "electra": ("electra", {"embedding_size": 16}),
+    "albert": ("albert", {"embedding_size": 16}),
+    "deberta-v3": (
+        "deberta-v2",
+        {
+            "relative_attention": True,
+            "position_buckets": 16,
+            "norm_rel_ebd": "layer_norm",
+            "share_att_key": True,
+            "pos_att_type": ["p2c", "c2p"],
+            "position_biased_input": False,
+            "type_vocab_size": 0,
+        },
+    ),
+}
+_BERT_LIKE = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+_SPECIAL: dict[Family, tuple[str, ...]] = {  # padding, unknown, first, separator, mask
+    "bert": _BERT_LIKE,
+    "distilbert": _BERT_LIKE,
+    "electra": _BERT_LIKE,
+    "roberta": ("<pad>", "<unk>", "<s>", "</s>", "<mask>"),
+    "albert": ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"),
+    "deberta-v3": _BERT_LIKE,
+}
+_TOKENIZER_CLASS: dict[Family, str] = {
+    "bert": "BertTokenizer",
+    "distilbert": "DistilBertTokenizer",
+    "electra": "ElectraTokenizer",
+    "roberta": "RobertaTokenizer",
+    "albert": "AlbertTokenizer",
+    "deberta-v3": "DebertaV2Tokenizer",
+}
+
+
+def make_span_model(
+    folder: Path, family: Family = "bert", *, text: str | None = None, max_length: int = 128, seed: int = 0
+) -> Path:
+    """Save a random extractive question-answering model; returns its folder.
+
+    text: its words become the vocabulary (default: TEXT and the packaged word lists). max_length: the most tokens
+    that the model reads.
+    """
+    return _make("AutoModelForQuestionAnswering", folder, family, text, max_length, seed)
+
+
+def make_mask_model(
+    folder: Path, family: Family = "bert", *, text: str | None = None, max_length: int = 128, seed: int = 0
+) -> Path:
+    """Save a random masked language model; returns its folder. The options are those of `make_span_model`."""
+    return _make("AutoModelForMaskedLM", folder, family, text, max_length, seed)
+
+
+def default_text() -> str:
+    """TEXT and all lines of the packaged word lists."""
+    files = sorted(path for path in LISTS.rglob("*") if path.is_file() and path.suffix in ("", ".txt"))
+    return "\n".join([TEXT, *(path.read_text(encoding="utf-8") for path in files)])
+
+
+def _make(head: str, folder: Path, family: Family, text: str | None, max_length: int, seed: int) -> Path:
+    import torch
+    import transformers
+
+    folder.mkdir(parents=True, exist_ok=True)
+    size = _save_tokenizer(folder, family, default_text() if text is None else text, max_length)
+    model_type, special_sizes = _SIZES[family]
+    positions = max_length + 2 if family == "roberta" else max_length  # RoBERTa counts positions from padding id + 1
+    sizes = {
+        "vocab_size": size,
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+        "max_position_embeddings": positions,
+        "initializer_range": 0.3,  # ten times the usual: otherwise all probabilities would be nearly equal
+        "pad_token_id": 0,
+    }
+    config = transformers.AutoConfig.for_model(model_type, **(sizes | special_sizes))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = getattr(transformers, head).from_config(config)
+    if hasattr(model, "qa_outputs"):
+        model.qa_outputs.weight.data *= 4  # hidden states of one text are alike, hence its logits would be
+    model.save_pretrained(folder)
+    return folder
+
+
+def _words(text: str) -> list[str]:
+    return sorted(set(re.findall(r"[^\W_]+", text)))
+
+
+def _pieces(word: str) -> Iterator[tuple[str, bool]]:
+    """The tokens of a word, each with whether it begins the word."""
+    if len(word) <= LONGEST:
+        yield word, True
+    else:
+        yield word[: len(word) // 2], True
+        yield word[len(word) // 2 :], False
+
+
+def _save_tokenizer(folder: Path, family: Family, text: str, max_length: int) -> int:
+    """Write tokenizer.json and tokenizer_config.json; returns the number of tokens."""
+    from tokenizers import AddedToken
+
+    pad, unknown, first, separator, mask = _SPECIAL[family]
+    build = {"roberta": _byte_bpe, "albert": _unigram, "deberta-v3": _unigram}.get(family, _word_piece)
+    tokenizer = build(family, text)
+    tokenizer.add_special_tokens([AddedToken(token, special=True) for token in (pad, unknown, first, separator)])
+    tokenizer.add_special_tokens([AddedToken(mask, lstrip=family in ("roberta", "albert"), special=True)])
+    tokenizer.save(str(folder / "tokenizer.json"))
+    lower = family not in ("roberta", "deberta-v3")
+    mask_token = {"__type": "AddedToken", "content": mask, "lstrip": True, "rstrip": False}
+    mask_token |= {"single_word": False, "normalized": False, "special": True}
+    config: dict[str, Any] = {
+        "tokenizer_class": _TOKENIZER_CLASS[family],
+        "model_max_length": max_length,
+        "pad_token": pad,
+        "unk_token": unknown,
+        "cls_token": first,
+        "sep_token": separator,
+        "mask_token": mask_token if family in ("roberta", "albert") else mask,
+    }
+    if family != "roberta":
+        config["do_lower_case"] = lower
+    else:
+        config |= {"bos_token": first, "eos_token": separator, "add_prefix_space": False}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+    return int(tokenizer.get_vocab_size())
+
+
+def _pair_template(family: Family, tokenizer: Any) -> Any:
+    from tokenizers.processors import TemplateProcessing
+
+    _, _, first, separator, _ = _SPECIAL[family]
+    ids = [(token, tokenizer.token_to_id(token)) for token in (first, separator)]
+    single = f"{first}:0 $A:0 {separator}:0"
+    return TemplateProcessing(single=single, pair=f"{single} $B:1 {separator}:1", special_tokens=ids)
+
+
+def _word_piece(family: Family, text: str) -> Any:
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    normalizer = normalizers.BertNormalizer(lowercase=True)
+    words = _words(normalizer.normalize_str(text))
+    letters = sorted({*"".join(words), *"abcdefghijklmnopqrstuvwxyz0123456789"})
+    punctuation = list("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")
+    pieces = [piece if begins else f"##{piece}" for word in words for piece, begins in _pieces(word)]
+    tokens = [*_SPECIAL[family], *punctuation, *letters, *(f"##{letter}" for letter in letters), *pieces]
+    vocabulary = {token: index for index, token in enumerate(dict.fromkeys(tokens))}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizer
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece(prefix="##")
+    tokenizer.post_processor = _pair_template(family, tokenizer)
+    return tokenizer
+
+
+def _byte_bpe(family: Family, text: str) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+
+    split = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokens = {token: index for index, token in enumerate(("<s>", "<pad>", "</s>", "<unk>"))}
+    for byte in sorted(pre_tokenizers.ByteLevel.alphabet()):
+        tokens.setdefault(byte, len(tokens))
+    # Pieces grow letter by letter from their first one. Those behind a blank come first, hence win; so whatever else
+    # can be joined, a known word behind a blank is one token.
+    merges: dict[tuple[str, str], None] = {}
+    for blank in (" ", ""):
+        for word in _words(text):
+            for piece, begins in _pieces(word):
+                if blank and not begins:
+                    continue
+                letters = split.pre_tokenize_str(blank + piece)[0][0]
+                for end in range(1, len(letters)):
+                    merges.setdefault((letters[:end], letters[end]))
+                    tokens.setdefault(letters[: end + 1], len(tokens))
+    tokens["<mask>"] = len(tokens)
+    tokenizer = Tokenizer(models.BPE(tokens, list(merges), unk_token=None))
+    tokenizer.pre_tokenizer = split
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), True, False)
+    return tokenizer
+
+
+def _unigram(family: Family, text: str) -> Any:
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    if family == "albert":
+        steps: list[Any] = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
+        steps += [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase()]
+    else:
+        steps = [normalizers.Replace(Regex(r"\s{2,}|[\n\r\t]"), " "), normalizers.NFC()]
+        steps += [normalizers.Strip(left=False, right=True)]
+    normalizer = normalizers.Sequence(steps)
+    scores = dict.fromkeys(_SPECIAL[family], 0.0)  # unknown is number 1, as the families' classes expect
+    # A text gets the split with the highest sum. All pieces cost about the same, so the fewest pieces win.
+    for word in _words(normalizer.normalize_str(text)):
+        for piece, begins in _pieces(word):
+            scores.setdefault(f"▁{piece}" if begins else piece, -8.0)
+            scores.setdefault(piece, -9.0)
+    printable = [chr(code) for code in range(33, 127)]
+    for letter in ["▁", *printable, *sorted({*normalizer.normalize_str(text)} - {" ", "\n", "\t"})]:
+        scores.setdefault(letter, -12.0)
+    tokenizer = Tokenizer(models.Unigram(list(scores.items()), unk_id=1))
+    tokenizer.normalizer = normalizer
+    metaspace = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    splits = [pre_tokenizers.WhitespaceSplit(), metaspace] if family == "albert" else [metaspace]
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(splits)
+    tokenizer.decoder = decoders.Metaspace(replacement="▁", prepend_scheme="always")
+    tokenizer.post_processor = _pair_template(family, tokenizer)
+    return tokenizer
