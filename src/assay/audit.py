@@ -125,7 +125,9 @@ def rescore(folder: str | Path, settings: Mapping[str, str] | None = None) -> Fi
     """The findings of a run computed again from its stored answers, without the model; settings may change formulas."""
     info = read_info(Path(folder))
     saved = {key: str(value) for key, value in info["settings"].items() if value is not None}
-    probe = make_probe(info["probe"], Request(info["preset"], info["limit"], info["seed"], {**saved, **(settings or {})}))
+    probe = make_probe(
+        info["probe"], Request(info["preset"], info["limit"], info["seed"], {**saved, **(settings or {})})
+    )
     model = dict(info["model"])
     spec = ModelSpec(**{**model, "abilities": frozenset(model["abilities"])})
     return probe.run(StoredAsk(spec, BlockStore.default(), Settings(**info["engine"])), spec.name)
@@ -188,5 +190,3 @@ def _command() -> str:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-

@@ -231,7 +231,7 @@ def _progress() -> Iterator[Progress]:
 def _plain_warnings() -> Iterator[None]:
     """Warnings of assay as one line; those of other libraries are not for users."""
 
-    def show(message: Warning | str, *rest: Any) -> None:
+    def show(message: Warning | str, *rest: Any, **more: Any) -> None:
         print(f"assay: warning: {message}", file=sys.stderr)
 
     with warnings.catch_warnings():
@@ -253,7 +253,9 @@ def _parser() -> argparse.ArgumentParser:
     run = _command(commands, "run", _run, "ask a model a probe's questions and report what they show", _RUN_EXAMPLES)
     run.add_argument("probe", nargs="?", metavar="PROBE", help="unqover (see `assay list probes`)")
     run.add_argument("--model", metavar="SPEC", help="hf:./folder or hf:ORG/NAME@REVISION")
-    run.add_argument("--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)")
+    run.add_argument(
+        "--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)"
+    )
     run.add_argument("--limit", type=int, metavar="N", help="ask about N questions instead, balanced over everything")
     run.add_argument("--dry-run", action="store_true", help="print size, time and memory expected; ask next to nothing")
     run.add_argument("--resume", choices=("always", "never", "only-missing"), default="always", help=_RESUME)
@@ -277,7 +279,9 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument("--model", metavar="SPEC", help="keep only subjects that are one token of this model")
     generate.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
 
-    report = _command(commands, "report", _report, "write a run's report.html again", "example:\n  assay report runs/my-run")
+    report = _command(
+        commands, "report", _report, "write a run's report.html again", "example:\n  assay report runs/my-run"
+    )
     report.add_argument("folder", metavar="DIR")
 
     compare = _command(
@@ -296,7 +300,9 @@ def _parser() -> argparse.ArgumentParser:
 _RESUME = "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
 
 
-def _command(commands: Any, name: str, call: Callable[[argparse.Namespace], int], what: str, examples: str | None) -> Any:
+def _command(
+    commands: Any, name: str, call: Callable[[argparse.Namespace], int], what: str, examples: str | None
+) -> Any:
     parser = commands.add_parser(
         name, help=what, description=what, epilog=examples, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -116,27 +116,36 @@ def read_findings(folder: Path) -> Findings:
         raise DataError(
             "there are no findings here.", "Finish the run first: repeat its `assay run` command.", file=error.filename
         ) from None
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, csv.Error) as error:
         raise DataError(
             f"not a findings.json of schema {SCHEMA} ({error}).", "Repeat the run to write it again.", file=path
         ) from None
 
 
 def read_table(path: Path) -> Table:
-    """A table as written by a run; numbers become numbers, empty cells None."""
+    """A table as written by a run: columns of numbers become numbers, empty cells None."""
     with path.open(encoding="utf-8", newline="") as file:
-        reader = csv.reader(file)
-        columns = next(reader)
-        return Table(columns, [[_cell(text) for text in row] for row in reader])
+        lines = list(csv.reader(file))
+    if not lines:
+        raise DataError("this table is empty: not even column names.", "Repeat the run to write it again.", file=path)
+    columns, rows = lines[0], lines[1:]
+    wrong = next((number for number, row in enumerate(rows, 2) if len(row) != len(columns)), None)
+    if wrong is not None:
+        raise DataError(
+            f"expected {len(columns)} cells.", "Repeat the run to write the table again.", file=path, line=wrong
+        )
+    kinds = [_kind(cells) for cells in zip(*rows, strict=True)] if rows else []
+    return Table(
+        columns, [[kind(cell) if cell else None for kind, cell in zip(kinds, row, strict=True)] for row in rows]
+    )
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
-def _cell(text: str) -> Cell:
-    if text == "":
-        return None
-    match = _NUMBER.fullmatch(text)
-    if match is None:
-        return text
-    return float(text) if match[1] or match[2] else int(text)
+def _kind(cells: Iterable[str]) -> type[int] | type[float] | type[str]:
+    """What the cells of a column are: whole numbers, numbers or texts."""
+    matches = [_NUMBER.fullmatch(cell) for cell in cells if cell]
+    if not all(matches):
+        return str
+    return float if any(match and (match[1] or match[2]) for match in matches) else int

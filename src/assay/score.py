@@ -41,7 +41,12 @@ def score(
         findings, notes = _predictions(files, given, seed, skip_bad)
         data = {file.name: _digest(file) for file in files}
         info = {"model": {"spec": findings.model, "kind": "predictions"}, "settings": given, "data": data}
-    identity = {"probe": probe, "scored": sorted(data.values()), "settings": {**given, "skip_bad": skip_bad}, "seed": seed}
+    identity = {
+        "probe": probe,
+        "scored": sorted(data.values()),
+        "settings": {**given, "skip_bad": skip_bad},
+        "seed": seed,
+    }
     content = {"schema": 1, "probe": probe, "identity": {**identity, "data": {}}, **info, "seed": seed, "notes": notes}
     with open_for_writing(folder, {**content, **stamp()}, Resume.NEVER) as opened:
         opened.write_findings(findings)
@@ -62,7 +67,8 @@ def _predictions(
 
     name = given.get("model") or files[0].stem
     wanted = Settings.parse({key: value for key, value in given.items() if key != "model"})
-    results, notes, seen = [], [], {}
+    results, notes = [], []
+    seen: dict[tuple[str, str], Path] = {}
     for file in files:
         form = wanted.form if "form" in given else None
         found = read_predictions(file, given.get("class"), form, skip_bad=skip_bad)

@@ -183,6 +183,12 @@ def test_an_undefined_estimate_shows_its_reason_once(
     assert "None" not in page.text
 
 
+def test_an_interval_that_leaves_its_value_out_is_explained(write_run: WriteRun) -> None:
+    inside, outside = (Estimate("eta", {"class": "religion"}, 0.11, 0.0, high) for high in (0.12, 0.09))
+    assert "An interval may lie below" not in page_of(write_run(Findings("unqover", "m", [inside]), name="a")).words
+    assert "An interval may lie below" in page_of(write_run(Findings("unqover", "m", [outside]), name="b")).words
+
+
 def test_how_it_was_measured_repeats_run_json(write_run: WriteRun, findings: Findings, run: Mapping[str, Any]) -> None:
     words = page_of(write_run(findings, run)).words
     for said in (

@@ -9,7 +9,7 @@ from enum import Enum
 
 from assay.engine.executor import BlockDone, Executor, Settings, block_key
 from assay.engine.progress import Progress, Silent
-from assay.engine.store import BadBlock, BlockStore
+from assay.engine.store import BadBlockError, BlockStore
 from assay.errors import UsageError
 from assay.models.base import ModelSpec
 from assay.plan import Plan
@@ -49,7 +49,7 @@ class Asker:
     model: ModelSpec
     store: BlockStore
     executor: Executor
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
     progress: Progress = field(default_factory=Silent)
     resume: Resume = Resume.ALWAYS
     backed_off: dict[str, int] = field(default_factory=dict)
@@ -103,7 +103,7 @@ class Asker:
     def _stored(self, key: str, plan: Plan, block: range, *, fresh: bool = False) -> tuple[Answers, str] | None:
         try:
             stored = self.store.read(key, block.start, block.stop)
-        except BadBlock as error:
+        except BadBlockError as error:
             warnings.warn(f"{error}; its questions are asked again.", stacklevel=2)
             return None
         if stored is None:
@@ -111,7 +111,8 @@ class Asker:
         entry, checksum = stored
         if not fresh and entry.queries != plan.columns(block.start, block.stop).digest():
             warnings.warn(
-                f"{self.store.path(key, block.start, block.stop)}: answers to other questions; asked again.", stacklevel=2
+                f"{self.store.path(key, block.start, block.stop)}: answers to other questions; asked again.",
+                stacklevel=2,
             )
             return None
         return entry.answers, checksum
@@ -123,7 +124,7 @@ class StoredAsk:
 
     model: ModelSpec
     store: BlockStore
-    settings: Settings = Settings()
+    settings: Settings = field(default_factory=Settings)
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -135,7 +136,7 @@ class StoredAsk:
         for block in _blocks(len(plan), self.settings.block_size):
             try:
                 stored = self.store.read(key, block.start, block.stop)
-            except BadBlock:
+            except BadBlockError:
                 stored = None
             if stored is None:
                 raise UsageError(

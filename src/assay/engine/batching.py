@@ -6,9 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def batches(
-    lengths: NDArray[np.int64], token_budget: int, fixed: int | None = None
-) -> list[NDArray[np.int64]]:
+def batches(lengths: NDArray[np.int64], token_budget: int, fixed: int | None = None) -> list[NDArray[np.int64]]:
     """Rows sorted by length and cut where a padded batch would pass the token budget (always at least one row).
 
     With `fixed`, batches of so many rows in their own order instead.

@@ -11,7 +11,7 @@ import numpy as np
 
 from assay.engine.batching import batches
 from assay.engine.store import Block, BlockStore
-from assay.models.base import Model, ModelSpec, OutOfMemory
+from assay.models.base import BatchTooLargeError, Model, ModelSpec
 from assay.plan import Plan, digest_of
 from assay.queries import Answers, QueryColumns, Tokens
 
@@ -110,7 +110,7 @@ def forward_all(model: Model, tokens: Tokens, budget: int) -> tuple[Answers, int
     while True:
         try:
             return _forward_all(model, tokens, budget), budget
-        except OutOfMemory:
+        except BatchTooLargeError:
             if tokens.scoring.batch is not None or budget <= int(tokens.lengths.max()):
                 raise
             budget //= 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -87,7 +86,9 @@ def read_info(path: Path) -> dict[str, Any]:
     """run.json of a run folder."""
     info = _read_info(path)
     if info is None:
-        raise UsageError(f"{path}: this is no run folder (there is no run.json).", "Name a folder that `assay run` made.")
+        raise UsageError(
+            f"{path}: this is no run folder (there is no run.json).", "Name a folder that `assay run` made."
+        )
     return info
 
 
@@ -107,9 +108,7 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
     different = [key for key in {**before, **now} if before.get(key) != now.get(key)]
     if different == ["data"]:
         files = sorted(
-            name
-            for name in {**before["data"], **now["data"]}
-            if before["data"].get(name) != now["data"].get(name)
+            name for name in {**before["data"], **now["data"]} if before["data"].get(name) != now["data"].get(name)
         )
         raise DataError(
             f"the data of this run ({', '.join(files)}) have changed since it began.",
@@ -140,7 +139,7 @@ def _remove_if_empty(path: Path, made: list[Path]) -> None:
         (path / name).unlink(missing_ok=True)
     for folder in made:
         with contextlib.suppress(OSError):
-            os.rmdir(folder)
+            folder.rmdir()
 
 
 def _json(content: Any, indent: int | None = 1) -> bytes:

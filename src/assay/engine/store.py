@@ -28,7 +28,7 @@ class Block:
     answers: Answers
 
 
-class BadBlock(Exception):
+class BadBlockError(Exception):
     """A block file that cannot be trusted; says why."""
 
 
@@ -63,7 +63,7 @@ class BlockStore:
         return checksum.hex()
 
     def read(self, key: str, lo: int, hi: int) -> tuple[Block, str] | None:
-        """A stored block and its checksum, None where there is none; BadBlock where it is damaged."""
+        """A stored block and its checksum, None where there is none; BadBlockError where it is damaged."""
         path = self.path(key, lo, hi)
         try:
             content = path.read_bytes()
@@ -72,7 +72,7 @@ class BlockStore:
         head = len(_MAGIC)
         checksum, payload = content[head : head + 32], content[head + 32 :]
         if content[:head] != _MAGIC or hashlib.sha256(payload).digest() != checksum:
-            raise BadBlock(f"{path}: its checksum is wrong")
+            raise BadBlockError(f"{path}: its checksum is wrong")
         with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
             answers = {name[7:]: arrays[name] for name in arrays.files if name.startswith("answer.")}
             block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))

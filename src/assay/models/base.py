@@ -54,5 +54,5 @@ class Model(Protocol):
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]: ...
 
 
-class OutOfMemory(Exception):
+class BatchTooLargeError(Exception):
     """A batch did not fit; the engine tries again with half the tokens."""

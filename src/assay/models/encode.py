@@ -5,19 +5,30 @@ from __future__ import annotations
 import hashlib
 import warnings
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, ModelError
 from assay.models.tokenise import Tokeniser, chosen, constant, join
-from assay.queries import MASK, NONE, FillColumns, Ints, MaskColumns, QueryColumns, SpanColumns, Texts, Tokens, WordColumns
+from assay.queries import (
+    MASK,
+    NONE,
+    FillColumns,
+    Ints,
+    MaskColumns,
+    QueryColumns,
+    SpanColumns,
+    Texts,
+    Tokens,
+    WordColumns,
+)
 
 _SAMPLE = 16
 """So many rows of every block are tokenised by the real tokenizer as well and compared."""
 
-Masked = TypeVar("Masked", MaskColumns, FillColumns)
+Masked = MaskColumns | FillColumns
 
 
 class Encoder:
@@ -36,10 +47,7 @@ class Encoder:
     def encode(self, columns: QueryColumns) -> Tokens:
         if isinstance(columns, WordColumns):
             return self._words(columns)
-        if isinstance(columns, SpanColumns):
-            tokens = self._checked_span(columns)
-        else:
-            tokens = self._checked_masked(columns)
+        tokens = self._checked_span(columns) if isinstance(columns, SpanColumns) else self._checked_masked(columns)
         too_long = np.flatnonzero(tokens.lengths > self.max_length)
         if len(too_long):
             row = int(too_long[0])
@@ -63,7 +71,9 @@ class Encoder:
         reference = self._span(replace(part, scoring=replace(part.scoring, separators=None)), whole=True)
         for row in range(len(part)):
             pair = part.question[row], part.context[row]
-            if not any(map(self.tokeniser.has_special, pair)) and _row(reference, row) != self.tokeniser.real_pair(*pair):
+            if not any(map(self.tokeniser.has_special, pair)) and _row(reference, row) != self.tokeniser.real_pair(
+                *pair
+            ):
                 raise ModelError(
                     f"the tokenizer of {self.name} does not tokenise question and context one by one.",
                     "It cannot be used for span questions; please report the model's name.",
@@ -142,9 +152,7 @@ class Encoder:
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(ids) for ids in rows], dtype=np.int64)])
         return self._with_masks(columns, np.concatenate(rows), offsets, np.array(places, np.int64))
 
-    def _with_masks(
-        self, columns: Masked, ids: Ints, offsets: NDArray[np.int64], places: NDArray[np.int64]
-    ) -> Tokens:
+    def _with_masks(self, columns: Masked, ids: Ints, offsets: NDArray[np.int64], places: NDArray[np.int64]) -> Tokens:
         marks: dict[str, NDArray[Any]] = {"mask": places.astype(np.int32)}
         if isinstance(columns, MaskColumns):
             table = np.array([self._one_token(word) for word in columns.words] + [NONE], np.int32)

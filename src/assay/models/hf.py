@@ -12,17 +12,16 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import ModelError, UsageError
-from assay.models.base import ModelSpec, Options, OutOfMemory
+from assay.models.base import BatchTooLargeError, ModelSpec, Options
 from assay.queries import NONE, QueryColumns, Tokens
 
-if TYPE_CHECKING:
-    import torch
+Tensor = Any  # torch's; torch is imported only when a model is loaded
 
 ABILITIES = {"ForQuestionAnswering": ("span", "word"), "ForMaskedLM": ("mask", "fill", "word")}
 """What a model can do, by the end of its architecture's name."""
@@ -132,13 +131,13 @@ class HFModel:
         picked = rows.gather(2, candidates.clamp(min=0)).masked_fill(candidates == NONE, 0)
         return {"score": picked.amax(-1).cpu().numpy()}
 
-    def _mask_logits(self, tokens: Tokens, mask_only: bool) -> torch.Tensor:
+    def _mask_logits(self, tokens: Tokens, mask_only: bool) -> Tensor:
         """Logits at the mask (row, token); the head is computed for that position alone where it can be."""
         torch, inputs = self._torch, self._inputs(tokens)
         places = torch.from_numpy(tokens.marks["mask"]).to(self.spec.device).long()
         rows = torch.arange(len(tokens), device=self.spec.device)
         if not mask_only:
-            logits: torch.Tensor = self._model(**inputs).logits[rows, places]
+            logits: Tensor = self._model(**inputs).logits[rows, places]
             return logits
 
         def keep_mask(module: Any, args: Any, output: Any) -> Any:
@@ -147,7 +146,7 @@ class HFModel:
 
         handle = self._model.base_model.register_forward_hook(keep_mask)
         try:
-            narrow: torch.Tensor = self._model(**inputs).logits[:, 0]
+            narrow: Tensor = self._model(**inputs).logits[:, 0]
             return narrow
         finally:
             handle.remove()
@@ -165,7 +164,7 @@ class HFModel:
                 return False
         return full.shape == narrow.shape and bool(self._torch.allclose(full, narrow, rtol=1e-3, atol=1e-3))
 
-    def _inputs(self, tokens: Tokens) -> dict[str, torch.Tensor]:
+    def _inputs(self, tokens: Tokens) -> dict[str, Tensor]:
         """Padded arrays; no attention mask where nothing is padded."""
         torch, lengths = self._torch, tokens.lengths
         width = int(lengths.max())
@@ -180,7 +179,7 @@ class HFModel:
             arrays["token_type_ids"] = (there & (column >= tokens.second[:, None])).astype(np.int64)
         return {name: torch.from_numpy(values).to(self.spec.device) for name, values in arrays.items()}
 
-    def _finite(self, logits: torch.Tensor) -> torch.Tensor:
+    def _finite(self, logits: Tensor) -> Tensor:
         if not bool(self._torch.isfinite(logits).all()):
             raise ModelError(
                 f"{self.spec.name} gave scores that are not numbers (NaN or infinite).",
@@ -194,10 +193,10 @@ class HFModel:
             yield
         except (MemoryError, self._torch.OutOfMemoryError) as error:
             self._torch.cuda.empty_cache()
-            raise OutOfMemory(str(error)) from error
+            raise BatchTooLargeError(str(error)) from error
         except RuntimeError as error:
             if "can't allocate memory" in str(error):
-                raise OutOfMemory(str(error)) from error
+                raise BatchTooLargeError(str(error)) from error
             raise
 
     def _from_pretrained(self, auto: Any) -> Any:
@@ -229,7 +228,9 @@ class HFModel:
                 spec.place, trust_remote_code=spec.trust_remote_code, local_files_only=True
             )
         except (OSError, ValueError, RuntimeError) as error:
-            raise ModelError(f"the tokenizer of {spec.name} cannot be loaded: {error}", "Complete its folder.") from error
+            raise ModelError(
+                f"the tokenizer of {spec.name} cannot be loaded: {error}", "Complete its folder."
+            ) from error
         if not tokenizer.is_fast:
             raise ModelError(f"{spec.name} has no fast tokenizer (tokenizer.json).", "Convert its tokenizer first.")
         if "mask" in spec.abilities and tokenizer.mask_token_id is None:

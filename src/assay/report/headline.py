@@ -41,6 +41,12 @@ def lacks_interval(estimate: Estimate) -> bool:
     return estimate.value is not None and estimate.low is None
 
 
+def outside_interval(estimate: Estimate) -> bool:
+    """Whether the interval leaves its own value out, as it may where the value is a maximum or an absolute value."""
+    value, low, high = estimate.value, estimate.low, estimate.high
+    return value is not None and low is not None and high is not None and not low <= value <= high
+
+
 def numbered_notes(estimates: Sequence[Estimate]) -> Mapping[str, int]:
     """Each different note once, numbered from 1 in order of appearance.
 

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from assay.errors import UsageError
 from assay.report import words
 from assay.report.content import Content, flat, read_content
-from assay.report.headline import Verdict, headline_blocks, numbered_notes
+from assay.report.headline import Verdict, headline_blocks, numbered_notes, outside_interval
 from assay.report.unqover import unqover_page
 
 # What a probe adds to the page: a template of macros (lead, caution, sections, citation), and what these need.
@@ -65,6 +65,7 @@ def render(content: Content) -> str:
             blocks=headline_blocks(estimates),
             notes=numbered_notes(estimates),
             has_q=any(estimate.q is not None for estimate in estimates),
+            outside=words.OUTSIDE if any(map(outside_interval, estimates)) else "",
             recorded={said: list(flat(content.run[part])) for part, said in _RECORDED.items() if content.run.get(part)},
             model_facts=_model_facts(content),
             tables=[_table_link(content, name) for name in content.findings.tables],

@@ -17,7 +17,7 @@ from assay.findings import Estimate
 from assay.report import words
 from assay.report.associations import MIN_CELLS, Association, strongest_associations
 from assay.report.content import Content, read_content
-from assay.report.headline import Verdict, lacks_interval, numbered_notes, verdict
+from assay.report.headline import Verdict, lacks_interval, numbered_notes, outside_interval, verdict
 from assay.report.plaintext import clipped, encodable, visible
 
 MOST_PAIRS = 10
@@ -92,6 +92,8 @@ class _Printer:
                 self.line(f"{said.symbol}: {said.meaning}.", "dim")
         if any(estimate.floor is not None for estimate in estimates):
             self.line("floor: what chance alone gives; p: how often chance alone gives as much.", "dim")
+        if any(map(outside_interval, estimates)):
+            self.line(words.OUTSIDE, "dim")
         self.line()
 
     def associations(self, content: Content) -> None:

@@ -48,6 +48,11 @@ TABLES: Mapping[str, str] = {
     "groups": "gendered names pooled, by attribute",
 }
 
+OUTSIDE = (
+    "An interval may lie below its value: maxima and absolute values come out too high by chance, "
+    "and the interval allows for that."
+)
+
 _SAID_ALONE = {"class", "form", "category", "context"}  # group keys whose values speak for themselves
 
 

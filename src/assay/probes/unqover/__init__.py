@@ -93,7 +93,7 @@ class UnQover:
         return self._plans
 
     def _parts(self, ask: Ask) -> list[Part]:
-        forms = [form for form in ("span", "mask") if form in ask.abilities]
+        forms: list[str] = [form for form in ("span", "mask") if form in ask.abilities]
         wanted = self._settings.form
         if wanted in ("span", "mask"):
             forms = [wanted]
@@ -142,7 +142,9 @@ class UnQover:
                 f"{part.label}: {len(left_out)} of {len(lists.subjects)} subjects are not one token of this model and "
                 f"are left out: {', '.join(left_out)}"
             )
-        if kept.sum() < 2 or (lists.split is not None and not (kept[: lists.split].any() and kept[lists.split :].any())):
+        if kept.sum() < 2 or (
+            lists.split is not None and not (kept[: lists.split].any() and kept[lists.split :].any())
+        ):
             raise DataError(
                 f"{part.label}: fewer than two subjects are single tokens of this model, so no pair is left.",
                 "Choose other subjects with --set word_lists=DIR, another class, or a model with a larger vocabulary.",
@@ -151,9 +153,7 @@ class UnQover:
 
     def _read(self, cls: str, form: str) -> Lists:
         settings = self._settings
-        return read_lists(
-            cls, masked=form == "mask", header=settings.header == "newsqa", folder=settings.word_lists
-        )
+        return read_lists(cls, masked=form == "mask", header=settings.header == "newsqa", folder=settings.word_lists)
 
 
 def cells_of(plan: UnqoverPlan, scores: Any) -> Cells:
@@ -185,7 +185,7 @@ def _require_different(lists: Lists, slots: list[str], answers: Answers, kept: A
             name = subject.forms[slot]
             if keep and key in seen:
                 raise DataError(
-                    f"the subjects {seen[key]!r} and {name!r} are the same to this model: its tokenizer makes them equal.",
+                    f"the subjects {seen[key]!r} and {name!r} have the same tokens, so they are one to this model.",
                     "Remove one of them from the word lists, or choose a model that tells them apart.",
                 )
             seen[key] = name

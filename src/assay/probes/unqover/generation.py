@@ -50,9 +50,7 @@ class Generation:
         """All questions of the class; `ask` says which subjects are single tokens where no list does."""
         masked = MASKS[self.form] is not None
         family = self.form if masked and self.word_lists else ""
-        lists = read_lists(
-            self.cls, masked=masked, header=self.form == "newsqa", family=family, folder=self.word_lists
-        )
+        lists = read_lists(self.cls, masked=masked, header=self.form == "newsqa", family=family, folder=self.word_lists)
         plan = UnqoverPlan(
             self.cls,
             "mask" if masked else "span",

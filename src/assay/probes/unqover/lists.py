@@ -249,7 +249,9 @@ def _templates(
             raise fail("each question needs one slot like [p_act].", "Write the attribute's slot into both questions.")
         head = found[0][0]
         if found[1][0] != f"{head}:neg":
-            raise fail(f"the negated question has [{found[1][0]}], expected [{head}:neg].", "Use the same head negated.")
+            raise fail(
+                f"the negated question has [{found[1][0]}], expected [{head}:neg].", "Use the same head negated."
+            )
         if head not in heads:
             raise fail(f"no attribute has the head [{head}].", f"Use one of {', '.join(sorted(heads))}.")
         if any(text.count("[mask]") != int(masked) for text in (asked, negated)):

@@ -93,7 +93,9 @@ class UnqoverPlan:
         start, end = np.take_along_axis(start, order, 1), np.take_along_axis(end, order, 1)
         return SpanColumns(wordings, texts, start, end, scoring)
 
-    def _context(self, lists: Lists, template: int, earlier: int, later: int) -> tuple[str, list[list[int]], list[list[int]]]:
+    def _context(
+        self, lists: Lists, template: int, earlier: int, later: int
+    ) -> tuple[str, list[list[int]], list[list[int]]]:
         """The context and, for the subjects in the order in which they stand, alternative starts and ends."""
         chosen = lists.templates[template]
         slots = [chosen.slot.replace("subj", f"subj{place}") for place in (1, 2)]
@@ -136,8 +138,8 @@ def _table(plan: UnqoverPlan) -> CellTable:
     return cell_table(plan.lists, plan.cells, plan.seed, frozenset(plan.without))
 
 
-def _unique(*columns: NDArray[np.int32]) -> tuple[list[tuple[int, ...]], Ints]:
-    """The different rows of columns, and for each row which of them it is."""
+def _unique(*columns: NDArray[np.int32]) -> tuple[list[tuple[int, int, int]], Ints]:
+    """The different rows of three columns, and for each row which of them it is."""
     stacked = np.stack(columns, 1).astype(np.int64)
     sizes = stacked.max(0) + 1
     codes = (stacked[:, 0] * sizes[1] + stacked[:, 1]) * sizes[2] + stacked[:, 2]

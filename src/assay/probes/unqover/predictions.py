@@ -1,7 +1,9 @@
 """Predictions in the authors' JSON, made by their programs or by others: read as cells, one entry at a time.
 
     {"female|male|Mary|James|0|cluster|was a nurse|was a nurse":
-      {"context": …, "q0": {"question": …, "pred": …, "ans0": {"text": "Mary", "start": p, "end": p}, "ans1": …}, "q1": …}}
+      {"context": …,
+       "q0": {"question": …, "pred": …, "ans0": {"text": "Mary", "start": p, "end": p}, "ans1": …},
+       "q1": …}}
 
 q0 is the question, q1 its negation; the subjects' other order is an entry of its own.
 """
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.errors import DataError, UsageError
 from assay.probes.unqover.lists import CLASSES, read_lists
@@ -94,7 +97,7 @@ class _Reader:
             raise DataError("there is no usable prediction in this file.", "Give a predictions file.", file=self.path)
         columns = np.array(list(self.cells), np.int32)  # (cell, 4)
         scores = np.frombuffer(self.scores, np.float32).reshape(-1, 2, 2, 2)
-        whole = np.isfinite(scores).all((1, 2, 3))
+        whole: NDArray[np.bool_] = np.isfinite(scores).reshape(-1, 8).all(1)
         if not whole.all():
             first = list(self.cells)[int(np.argmin(whole))]
             names = list(self.subjects)

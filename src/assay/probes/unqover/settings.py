@@ -66,7 +66,9 @@ class Settings:
         values: dict[str, str | int] = {}
         for key, text in given.items():
             if key not in known:
-                raise UsageError(f"unqover has no setting {key!r}; it has {', '.join(known)}.", "See `assay run --help`.")
+                raise UsageError(
+                    f"unqover has no setting {key!r}; it has {', '.join(known)}.", "See `assay run --help`."
+                )
             name = known[key].name
             if name in CHOICES and text not in CHOICES[name]:
                 raise UsageError(f"{key} is {text!r}, expected one of {', '.join(CHOICES[name])}.", f"--set {key}=…")
@@ -79,7 +81,9 @@ class Settings:
         settings = Settings(**values)  # type: ignore[arg-type]  # draws and resamples are numbers, the rest is text
         for cls in settings.classes:
             if cls not in CLASSES:
-                raise UsageError(f"unknown class {cls!r}; expected {', '.join(CLASSES)}.", "--set class=gender,religion")
+                raise UsageError(
+                    f"unknown class {cls!r}; expected {', '.join(CLASSES)}.", "--set class=gender,religion"
+                )
         return settings
 
 

@@ -1,0 +1,149 @@
+"""How fast the engine asks UnQover's questions on this machine, against two usual loops over the same questions.
+
+    python bench/engine.py            about five minutes on two cores
+    python bench/engine.py --quick    about one minute, fewer questions
+
+A random BERT of MiniLM's size (6 layers, 384 wide) answers the same sample of span questions about gender four times:
+the engine (tokenising, batching and writing blocks included), a loop of one question at a time, a loop of 64 padded to
+64 tokens, and the engine again, to see how steady this machine is. The scores must agree to 1e-5. With masked
+sentences likewise. The ratios are what counts; the rates depend on the machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+import tiny_models
+
+from assay.engine.ask import Asker, Resume
+from assay.engine.executor import LocalExecutor
+from assay.engine.store import BlockStore
+from assay.models import find_model, load
+from assay.models.base import Options
+from assay.probes.unqover.lists import read_lists
+from assay.probes.unqover.plan import UnqoverPlan
+from assay.queries import MASK, MaskQuery, SpanQuery
+
+Scores = NDArray[np.float32]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="ask fewer questions")
+    parser.add_argument("--device", default="auto")
+    options = parser.parse_args()
+    questions = 1024 if options.quick else 8192
+    with tempfile.TemporaryDirectory() as place:
+        for form in ("span", "mask"):
+            folder = sized(Path(place) / form, form)
+            measure(form, folder, questions, options.device, Path(place))
+
+
+def sized(folder: Path, form: str) -> Path:
+    """A random BERT of MiniLM's size with a real tokenizer."""
+    from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForQuestionAnswering
+
+    make = tiny_models.make_span_model if form == "span" else tiny_models.make_mask_model
+    make(folder, "bert")
+    config = AutoConfig.from_pretrained(
+        folder,
+        hidden_size=384,
+        num_hidden_layers=6,
+        num_attention_heads=12,
+        intermediate_size=1536,
+        vocab_size=30522,
+        initializer_range=0.02,
+    )
+    auto = AutoModelForQuestionAnswering if form == "span" else AutoModelForMaskedLM
+    auto.from_config(config).save_pretrained(folder)
+    return folder
+
+
+def measure(form: str, folder: Path, questions: int, device: str, place: Path) -> None:
+    lists = read_lists("gender", masked=form == "mask", header=False)
+    plan = UnqoverPlan("gender", form, lists.digest, cells=questions // 4, pronouns=False)
+    spec = find_model(f"hf:{folder}", Options(device=device))
+    executor = LocalExecutor(load)
+    model: Any = executor.model(spec)
+
+    def engine() -> Scores:
+        ask = Asker(spec, BlockStore(place / "blocks"), executor, resume=Resume.NEVER)
+        return np.asarray(ask(plan, form)["score"])
+
+    columns = plan.columns(0, len(plan))
+    queries = [columns.row(row) for row in range(len(plan))]
+    few = queries[:: max(1, len(queries) // 512)]
+    loops: dict[str, tuple[Callable[[], Scores], int]] = {
+        "engine": (engine, len(queries)),
+        "one at a time": (lambda: loop(model, few, 1, None), len(few)),
+        "64, padded to 64": (lambda: loop(model, queries, 64, 64), len(queries)),
+        "engine again": (engine, len(queries)),
+    }
+    rates, scores = {}, {}
+    engine()  # warm: the first batches of a process are slow in every loop
+    for name, (call, count) in loops.items():
+        began = time.perf_counter()
+        scores[name] = call()
+        rates[name] = count / (time.perf_counter() - began)
+    fastest = rates["engine"]
+    print(f"{form}: {len(queries):,} questions, {spec.device} {spec.dtype}")
+    for name, rate in rates.items():
+        print(f"  {name:18} {rate:9,.0f} questions/s   engine is {fastest / rate:5.2f} times as fast")
+    difference = max(
+        float(np.abs(scores["engine"] - scores["64, padded to 64"]).max()),
+        float(np.abs(scores["engine"][:: max(1, len(queries) // 512)] - scores["one at a time"]).max()),
+    )
+    print(f"  largest difference of scores: {difference:.1e}")
+    if difference > 1e-5:
+        raise SystemExit("the scores differ by more than 1e-5")
+
+
+def loop(model: Any, queries: list[Any], size: int, width: int | None) -> Scores:
+    """What people write: tokenizer call, forward, softmax, pick; `size` at a time, padded to `width`."""
+    import torch
+
+    tokenizer, network = model._encoder.tokeniser.tokenizer, model._model
+    results = []
+    with torch.inference_mode():
+        for lo in range(0, len(queries), size):
+            batch = queries[lo : lo + size]
+            padding: Any = "max_length" if width else True
+            if isinstance(batch[0], SpanQuery):
+                texts = [query.question for query in batch], [query.context for query in batch]
+            else:
+                texts = ([query.text.replace(MASK, tokenizer.mask_token) for query in batch],)
+            inputs = tokenizer(*texts, padding=padding, max_length=width, return_tensors="pt")
+            outputs = network(**inputs.to(network.device))
+            for row, query in enumerate(batch):
+                results.append(pick(tokenizer, inputs, outputs, row, query))
+    return np.array(results, np.float32)
+
+
+def pick(tokenizer: Any, inputs: Any, outputs: Any, row: int, query: SpanQuery | MaskQuery) -> list[float]:
+    if isinstance(query, MaskQuery):
+        place = inputs["input_ids"][row].tolist().index(tokenizer.mask_token_id)
+        probabilities = outputs.logits[row, place].softmax(-1)
+        return [float(probabilities[tokenizer.convert_tokens_to_ids(word.lower())]) for word in query.subjects]
+    there = inputs["attention_mask"][row].bool()
+    start = outputs.start_logits[row][there].softmax(-1)
+    end = outputs.end_logits[row][there].softmax(-1)
+    scores = []
+    for lo, hi in query.subjects:
+        first, last = inputs.char_to_token(row, lo, 1), inputs.char_to_token(row, hi - 1, 1)
+        scores.append(float((start[first] * end[last]).sqrt()))
+    return scores
+
+
+if __name__ == "__main__":
+    main()
