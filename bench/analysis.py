@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
+import resource
+import sys
 import time
 
 import numpy as np
-import psutil
 
 from assay.probes.unqover.analyse import analyse
 from assay.probes.unqover.metrics import Cells, Labels
@@ -58,25 +59,21 @@ def _scored(columns: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]) -> C
 
 def measure(name: str, subjects: int, draws: int) -> None:
     cells, labels = {"gender": gender, "nationality": nationality}[name](subjects)
-    process = psutil.Process()
-    before = process.memory_info().rss
+    before = peak()
     start, cpu = time.perf_counter(), time.process_time()
     analyse(cells, labels, cls=name, form="span", seed=0, draws=draws, resamples=draws)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
     print(
         f"{name:12s} {len(cells):>9,d} cells, {draws:,d} draws and resamples: {seconds:5.1f} s ({cpu:.1f} s of CPU), "
-        f"peak {_peak() / 2**20:,.0f} MiB ({before / 2**20:,.0f} MiB before)",
+        f"peak {peak():,.0f} MiB ({before:,.0f} MiB before)",
         flush=True,
     )
 
 
-def _peak() -> float:
-    """The greatest memory of this process so far in bytes."""
-    try:
-        import resource
-    except ImportError:  # Windows keeps the same number elsewhere
-        return float(psutil.Process().memory_info().peak_wset)
-    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) * 1024
+def peak() -> float:
+    """The greatest memory of this process so far in MiB."""
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss  # bytes on macOS, KiB elsewhere
+    return most / (2**20 if sys.platform == "darwin" else 2**10)
 
 
 def main() -> None:

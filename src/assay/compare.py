@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from assay.findings import Cell, Table
 if TYPE_CHECKING:
     from rich.console import Console
 
-_MOST_ROWS = 24
+_ENDS = 8
 _TITLES = {
     "intensity": "Bias intensity by model",
     "shift": "Shift of μ from language model to fine-tuned model",
@@ -29,29 +30,42 @@ class Comparison:
     """Tables over the compared runs, by name."""
 
     runs: Sequence[str]
+    models: Sequence[str]
     tables: Mapping[str, Table]
 
     def to_json(self) -> str:
-        content = {"runs": list(self.runs), "tables": {name: list(t.records()) for name, t in self.tables.items()}}
+        tables = {name: list(table.records()) for name, table in self.tables.items()}
+        content = {"runs": list(self.runs), "models": list(self.models), "tables": tables}
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def show(self, console: Console) -> None:
-        """Print the tables; long ones in part (`--json` has all)."""
+        """Print the tables with models by number; of long ones the first and last rows of each class and form."""
         from rich.table import Table as Shown
         from rich.text import Text
 
-        for name, table in self.tables.items():
-            shown = Shown(title=_TITLES.get(name, name), title_justify="left")
+        numbers = {name: f"[{place}]" for place, name in enumerate(self.models, 1)}
+        for name, number in numbers.items():
+            console.print(Text(f"{number} {name}"))
+        for title, table in self.tables.items():
+            shown = Shown(title=_TITLES[title], title_justify="left", box=None)
             for column in table.columns:
-                shown.add_column(column.replace("_", " "))
-            half = _MOST_ROWS // 2
-            long = len(table.rows) > _MOST_ROWS
-            rows = [*table.rows[:half], ["…"] * len(table.columns), *table.rows[-half:]] if long else table.rows
-            for row in rows:
-                shown.add_row(*(Text(_text(cell)) for cell in row))
+                shown.add_column(Text(numbers.get(column, column.replace("_", " "))))
+            for row in _trimmed(table.rows):
+                shown.add_row(*(Text(numbers.get(_text(cell), _text(cell))) for cell in row))
+            console.print()
             console.print(shown)
         if not self.tables:
-            console.print("These runs have nothing in common that could be set side by side.")
+            console.print("No estimate is defined in both: ask more, for example with --preset standard.")
+
+
+def _trimmed(rows: Sequence[Sequence[Cell]]) -> list[Sequence[Cell]]:
+    """For each class and form the first and last rows, as the paper's figures have them."""
+    shown: list[Sequence[Cell]] = []
+    for _, group in groupby(rows, key=lambda row: row[:2]):
+        own = list(group)
+        middle = [["…"] * len(own[0])] if len(own) > 2 * _ENDS else []
+        shown += own if not middle else [*own[:_ENDS], *middle, *own[-_ENDS:]]
+    return shown
 
 
 def compare(folders: Sequence[str | Path]) -> Comparison:
@@ -65,9 +79,8 @@ def compare(folders: Sequence[str | Path]) -> Comparison:
     _require_same_data(runs)
     from assay.probes.unqover.compare import comparison
 
-    return Comparison(
-        [str(run.folder) for run in runs], comparison([(name, run.findings) for name, run in _named(runs)])
-    )
+    named = [(name, run.findings) for name, run in _named(runs)]
+    return Comparison([str(run.folder) for run in runs], [name for name, _ in named], comparison(named))
 
 
 def _named(runs: Sequence[Run]) -> list[tuple[str, Run]]:

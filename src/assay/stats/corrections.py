@@ -21,7 +21,7 @@ def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
     q = np.full(flat.shape, np.nan)
     if m:
         tested = order[:m]
-        scaled = flat[tested] * (m / np.arange(1, m + 1))
+        scaled = flat[tested] * m / np.arange(1, m + 1)
         # The least of all that follow; never below p, which rounding could otherwise reach.
         q[tested] = np.clip(np.minimum.accumulate(scaled[::-1])[::-1], flat[tested], 1.0)
     return q.reshape(np.shape(p))

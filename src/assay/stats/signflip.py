@@ -120,7 +120,7 @@ def _saddlepoint(sizes: Array, goal: Array, step: Array) -> Array:
     edge = distance >= total * (1.0 - TIE)
     last = np.ldexp(0.5, -(sizes[edge] > 0).sum(axis=1))  # on the edge: half of one choice; beyond it: nothing
     tail[edge] = np.where(distance[edge] > total[edge] * (1.0 + TIE), 0.0, last)
-    inside = np.flatnonzero(~edge & (distance > 1e-6 * spread))
+    inside = np.flatnonzero(~edge & (distance > 1e-4 * spread))
     if len(inside):
         tail[inside] = _lugannani_rice(sizes[inside], distance[inside], step[inside])
     return np.where(goal < 0, 1.0 - tail, tail)
@@ -135,11 +135,13 @@ def _lugannani_rice(sizes: Array, goal: Array, step: Array) -> Array:
         short = goal[active] - (m * tanh).sum(axis=1)
         move = short / np.maximum((m**2 * (1.0 - tanh**2)).sum(axis=1), 1e-300)
         s[active] += move
-        active = active[np.abs(move) > 1e-10 * s[active]]
+        active = active[np.abs(move) > 1e-12 * s[active]]
         if not len(active):
             break
     scaled = s[:, None] * sizes
-    cumulant = (scaled + np.log1p(np.exp(-2.0 * scaled)) - math.log(2.0)).sum(axis=1)
+    # log cosh x, to full precision where x is small: w is the root of a small difference.
+    near = np.log1p(2.0 * np.sinh(np.minimum(scaled, 20.0) / 2.0) ** 2)
+    cumulant = np.where(scaled < 20.0, near, scaled - math.log(2.0)).sum(axis=1)
     curvature = (sizes**2 * (1.0 - np.tanh(scaled) ** 2)).sum(axis=1)
     w = np.sqrt(np.maximum(2.0 * (s * goal - cumulant), 1e-300))
     grid = np.where(step > 0, step, 1.0)

@@ -1,4 +1,4 @@
-"""Several models side by side: bias intensities, shifts, ranks of subjects, shared attributes (Figures 3-6, Table 3)."""
+"""Several models side by side: intensities, shifts, ranks of subjects, shared attributes (Figures 3-6, Table 3)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _intensity(models: Sequence[tuple[str, Findings]]) -> Table:
         [e.group["class"], e.group["form"], e.group.get("subjects"), e.metric, name, e.value, e.low, e.high, e.floor]
         for name, findings in models
         for e in findings.estimates
-        if e.metric in ("mu", "eta")
+        if e.metric in ("mu", "eta") and e.value is not None
     ]
     columns = ("class", "form", "subjects", "metric", "model", "value", "low", "high", "floor")
     return Table(columns, sorted(rows, key=lambda row: [str(cell) for cell in row[:4]]))
@@ -58,11 +58,11 @@ def _ranks(models: Sequence[tuple[str, Findings]]) -> Table:
     rows: list[Sequence[Cell]] = []
     for (cls, form), found in _by_part(models, "subjects"):
         names, gamma = aligned([{str(r["subject"]): _number(r["gamma"]) for r in own} for _, own in found])
-        summary, places = rank_summary(gamma), ranks(gamma)
-        for k in np.lexsort((names, summary.mean)):
-            each = ", ".join(f"{model}: {place:g}" for (model, _), place in zip(found, places[:, k], strict=True))
-            rows.append([cls, form, names[k], round(float(summary.mean[k]), 4), round(float(summary.std[k]), 4), each])
-    return Table(("class", "form", "subject", "mean_rank", "std_rank", "ranks"), rows)
+        summary, places = rank_summary(gamma), dict(zip((name for name, _ in found), ranks(gamma), strict=True))
+        for k in sorted(range(len(names)), key=lambda k: (summary.mean[k], names[k])):
+            each = [float(places[name][k]) if name in places else None for name, _ in models]
+            rows.append([cls, form, names[k], round(float(summary.mean[k]), 4), round(float(summary.std[k]), 4), *each])
+    return Table(("class", "form", "subject", "mean_rank", "std_rank", *(name for name, _ in models)), rows)
 
 
 def _shared(models: Sequence[tuple[str, Findings]]) -> Table:

@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.errors import DataError, UsageError
 from assay.probes.unqover.lists import CLASSES, read_lists
@@ -97,7 +96,7 @@ class _Reader:
             raise DataError("there is no usable prediction in this file.", "Give a predictions file.", file=self.path)
         columns = np.array(list(self.cells), np.int32)  # (cell, 4)
         scores = np.frombuffer(self.scores, np.float32).reshape(-1, 2, 2, 2)
-        whole: NDArray[np.bool_] = np.isfinite(scores).reshape(-1, 8).all(1)
+        whole = np.isfinite(scores.reshape(-1, 8).sum(1))  # (cell,)
         if not whole.all():
             first = list(self.cells)[int(np.argmin(whole))]
             names = list(self.subjects)

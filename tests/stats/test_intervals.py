@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from assay.stats import basic_interval
+
+
+def test_quantiles_are_reflected_at_the_estimate():
+    replicates = np.random.default_rng(0).normal(1.3, 0.2, 5000)
+    low, high = basic_interval(1.0, replicates)
+    np.testing.assert_allclose([low, high], 2.0 - np.quantile(replicates, [0.975, 0.025]))
+
+
+def test_replicates_that_are_biased_upward_move_the_interval_down():
+    low, high = basic_interval(1.0, 1.5 + np.linspace(-0.1, 0.1, 99))
+    assert low < high < 1.0
+
+
+def test_ends_are_clipped_to_the_range_of_the_metric():
+    low, high = basic_interval(0.9, np.linspace(0.2, 1.0, 99), bounds=(0.0, 1.0))
+    assert low == pytest.approx(0.82)
+    assert high == 1.0
+
+
+def test_undefined_replicates_are_left_out_of_their_quantity_alone():
+    rng = np.random.default_rng(1)
+    replicates = rng.normal(size=(400, 3))
+    holes = replicates.copy()
+    holes[:100, 1] = np.nan
+    low, high = basic_interval(np.zeros(3), holes)
+    whole = basic_interval(np.zeros(3), replicates)
+    np.testing.assert_array_equal(low[[0, 2]], whole[0][[0, 2]])
+    np.testing.assert_allclose([low[1], high[1]], -np.quantile(replicates[100:, 1], [0.975, 0.025]))
+
+
+def test_there_is_no_interval_when_most_replicates_or_the_estimate_are_undefined():
+    replicates = np.ones((100, 3))
+    replicates[:51, 0] = np.nan
+    replicates[:, 1] = np.nan
+    low, high = basic_interval(np.array([1.0, 1.0, np.nan]), replicates)
+    assert np.isnan(low).all()
+    assert np.isnan(high).all()
+
+
+def test_the_interval_of_a_mean_covers_it_about_as_often_as_it_says():
+    rng = np.random.default_rng(2)
+    hits = 0
+    for _ in range(400):
+        sample = rng.normal(size=60)
+        replicates = rng.choice(sample, size=(400, 60)).mean(axis=1)
+        low, high = basic_interval(sample.mean(), replicates)
+        hits += bool(low <= 0 <= high)
+    assert 0.90 <= hits / 400 <= 0.98
