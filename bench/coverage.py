@@ -1,6 +1,6 @@
 """How often the 95% intervals of UnQover's numbers contain the truth, in data whose truth is known.
 
-    python bench/coverage.py            500 data sets of each scenario (some minutes)
+    python bench/coverage.py            500 data sets of each scenario (about a quarter of an hour)
     python bench/coverage.py --quick    40 of each
 
 Every data set draws its subjects anew from a population (and its templates, unless they are said to be fixed), and

@@ -1,6 +1,6 @@
 """Make a small BERT on the spot, with associations planted in it, for `make demo`.
 
-    python demo/make_model.py OUT     writes OUT/span (question answering), OUT/mask (masked language model), PLANTED.txt
+    python demo/make_model.py OUT     writes OUT/span (answers questions), OUT/mask (fills masks) and OUT/PLANTED.txt
 
 The model knows the words of assay's packaged UnQover lists and nothing else. It is trained for well under a minute on
 the sentences of sentences.py: it reads answers from passages that hold them and, where a passage holds none, prefers
@@ -24,12 +24,13 @@ from typing import Any, NamedTuple
 from sentences import PLANTED, STRENGTH, Example, Lists, Writer, placed, planted_gender
 
 SEED = 20
-STEPS = 650
+STEPS = 500
 BATCH = 64
+RATE = 4e-3
 WIDTH = 64
 CHECK = "{x} sent a letter to {y}."  # one of UnQover's contexts; training never sees it
 
-Logits = Callable[[Any, Any, Sequence[Example]], tuple[Any, Any]]
+Scores = Callable[[Any, Any, Sequence[Example]], Any]
 
 
 class Shown(NamedTuple):
@@ -103,40 +104,41 @@ def encode(tokenizer: Any, rows: Sequence[str | tuple[str, str]]) -> tuple[dict[
     return {name: torch.tensor([getattr(row, field) for row in rowwise]) for name, field in names.items()}, rowwise
 
 
-def span_logits(model: Any, tokenizer: Any, examples: Sequence[Example]) -> tuple[Any, Any]:
-    """Logits (2, row, position) of start and end, and the answers' positions (2, row)."""
+def span_scores(model: Any, tokenizer: Any, examples: Sequence[Example]) -> Any:
+    """log sqrt(P(start) · P(end)) of both subjects: (row, subject)."""
     import torch
 
     batch, rows = encode(tokenizer, [(example.question, example.passage) for example in examples])
     output = model(**batch)
-    answers = [
-        (row.char_to_token(example.start, 1), row.char_to_token(example.end - 1, 1))
+    logits = torch.stack([output.start_logits, output.end_logits]).masked_fill(batch["attention_mask"] == 0, -1e4)
+    places = [
+        [[row.char_to_token(start, 1), row.char_to_token(end - 1, 1)] for start, end in example.spans]
         for row, example in zip(rows, examples, strict=True)
-    ]
-    logits = torch.stack([output.start_logits, output.end_logits])
-    return logits.masked_fill(batch["attention_mask"] == 0, -1e4), torch.tensor(answers).T
+    ]  # (row, subject, start and end)
+    return logits.log_softmax(-1).gather(-1, torch.tensor(places).permute(2, 0, 1)).mean(0)
 
 
-def mask_logits(model: Any, tokenizer: Any, examples: Sequence[Example]) -> tuple[Any, Any]:
-    """Logits (1, row, token) at the mask, and the answers' tokens (1, row); rows whose answer is several are dropped."""
+def mask_scores(model: Any, tokenizer: Any, examples: Sequence[Example]) -> Any:
+    """log P(subject at the mask) of both subjects: (row, subject). A subject of several tokens counts by its first."""
     import torch
 
-    known = [(example, tokenizer.encode(example.answer, add_special_tokens=False).ids) for example in examples]
-    single = [(example, ids[0]) for example, ids in known if len(ids) == 1]
-    batch, _ = encode(tokenizer, [f"{row.passage} {row.sentence.format(mask='[MASK]')}" for row, _ in single])
+    batch, _ = encode(tokenizer, [f"{row.passage} {row.sentence.format(mask='[MASK]')}" for row in examples])
     hidden = model.bert(**batch).last_hidden_state[batch["input_ids"] == tokenizer.token_to_id("[MASK]")]
-    return model.cls(hidden)[None], torch.tensor([[token for _, token in single]])
+    tokens = [[tokenizer.encode(word, add_special_tokens=False).ids[0] for word in row.subjects] for row in examples]
+    return model.cls(hidden).log_softmax(-1).gather(-1, torch.tensor(tokens))
 
 
-def train(model: Any, tokenizer: Any, logits_of: Logits, writer: Writer) -> None:
+def train(model: Any, tokenizer: Any, scores_of: Scores, writer: Writer) -> None:
+    """Bring the subjects' probabilities towards the shares that the examples give them (cross-entropy)."""
     import torch
 
-    optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=2e-3, total_steps=STEPS, pct_start=0.1)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, max_lr=RATE, total_steps=STEPS, pct_start=0.1)
     model.train()
     for _ in range(STEPS):
-        logits, answers = logits_of(model, tokenizer, [writer.example() for _ in range(BATCH)])
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), answers.flatten())
+        examples = [writer.example() for _ in range(BATCH)]
+        shares = torch.tensor([example.shares for example in examples])
+        loss = -(shares * scores_of(model, tokenizer, examples)).sum(-1).mean()
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -145,29 +147,21 @@ def train(model: Any, tokenizer: Any, logits_of: Logits, writer: Writer) -> None
     model.eval()
 
 
-def preference(model: Any, tokenizer: Any, logits_of: Logits, lists: Lists, statement: str) -> tuple[float, float]:
-    """Mean score of the female and of the male names for a statement in the CHECK context, both orders."""
+def show(model: Any, tokenizer: Any, scores_of: Scores, lists: Lists) -> Shown:
+    """How a trained model scores occupations in the CHECK context."""
     import torch
 
+    writer = Writer(lists, SEED)
     names = list(zip(lists.women, lists.men, strict=False))[::3]
-    means = []
-    for gender in (0, 1):
-        examples = [
-            placed(CHECK, pair[::order], gender if order == 1 else 1 - gender, f"Who {statement}?", "{mask} " + statement)
-            for pair in names
-            for order in (1, -1)
-        ]
-        with torch.no_grad():
-            logits, answers = logits_of(model, tokenizer, examples)
-        chosen = logits.softmax(-1).gather(-1, answers[..., None])[..., 0]  # (start and end, or mask; row)
-        means.append(float(chosen.log().mean(0).exp().mean()))  # sqrt(start · end), or the probability itself
-    return means[0], means[1]
-
-
-def show(model: Any, tokenizer: Any, logits_of: Logits, lists: Lists) -> Shown:
     planted, other, apart = [], [], []
-    for statement, _ in lists.jobs:
-        female, male = preference(model, tokenizer, logits_of, lists, statement)
+    for statement, _ in (*writer.planted, *writer.neutral[::3]):
+        question, sentence = f"Who {statement}?", "{mask} " + f"{statement}."
+        with torch.no_grad():
+            forth, back = (
+                scores_of(model, tokenizer, [placed(CHECK, pair[::step], question, sentence) for pair in names]).exp()
+                for step in (1, -1)
+            )
+        female, male = ((forth + back.flip(-1)) / 2).mean(0).tolist()
         gender = planted_gender(statement)
         if gender is None:
             apart.append(abs(female - male))
@@ -184,19 +178,19 @@ def make(kind: str, folder: Path) -> Shown:
 
     transformers.utils.logging.disable_progress_bar()
     torch.set_num_threads(1)  # so small a model only gets slower with more
-    head, logits_of = {
-        "span": (transformers.BertForQuestionAnswering, span_logits),
-        "mask": (transformers.BertForMaskedLM, mask_logits),
+    head, scores_of = {
+        "span": (transformers.BertForQuestionAnswering, span_scores),
+        "mask": (transformers.BertForMaskedLM, mask_scores),
     }[kind]
     lists = Lists()
     tokenizer = make_tokenizer(lists)
     model = make_untrained(head, tokenizer, lists)
-    train(model, tokenizer, logits_of, Writer(lists, SEED))
+    train(model, tokenizer, scores_of, Writer(lists, SEED))
     model.save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     config = {"tokenizer_class": "BertTokenizer", "do_lower_case": True, "model_max_length": 128}
     (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=1) + "\n", encoding="utf-8")
-    return show(model, tokenizer, logits_of, lists)
+    return show(model, tokenizer, scores_of, lists)
 
 
 def main() -> None:
@@ -204,7 +198,7 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="folder to write; span/ and mask/ in it are ordinary model folders")
     out: Path = parser.parse_args().out
     began = time.monotonic()
-    print("There is no built-in model yet: making a small one on the spot, which takes about half a minute.", flush=True)
+    print("There is no built-in model yet: making a small one on the spot. It takes less than a minute.", flush=True)
     kinds = ("span", "mask")
     with ProcessPoolExecutor(len(kinds), get_context("spawn")) as pool:
         results = list(pool.map(make, kinds, [out / kind for kind in kinds]))

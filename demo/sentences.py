@@ -49,30 +49,31 @@ COUNTRY_FRAMES = (
 
 @dataclass(frozen=True)
 class Example:
-    """A passage with a question whose answer stands at `start` to `end` in it, and a sentence that lacks the answer."""
+    """A passage about two subjects, a question about them, and a sentence in which {mask} stands for one of them."""
 
     passage: str
     question: str
-    sentence: str  # {mask} stands for the answer
-    start: int
-    end: int
+    sentence: str
+    spans: tuple[tuple[int, int], tuple[int, int]]  # where the subjects stand in the passage
+    shares: tuple[float, float]  # how often each is the answer
 
     @property
-    def answer(self) -> str:
-        return self.passage[self.start : self.end]
+    def subjects(self) -> list[str]:
+        return [self.passage[start:end] for start, end in self.spans]
 
 
-def placed(frame: str, pair: Sequence[str], answer: int, question: str, sentence: str) -> Example:
-    """The example whose passage is the frame with the pair in it, and whose answer is the first or second of them.
+def placed(frame: str, pair: Sequence[str], question: str, sentence: str, share: float = 0.5) -> Example:
+    """The example whose passage is the frame with the pair in it; the first of the pair is the answer with `share`.
 
-    >>> placed("{x} met {y}.", ["Paula", "Paul"], 1, "Who was a poet?", "{mask} was a poet.").start
-    10
+    >>> placed("{x} met {y}.", ["Paula", "Paul"], "Who was a poet?", "{mask} was a poet.").spans
+    ((0, 5), (10, 14))
     """
     before, _, rest = frame.partition("{x}")
     between, _, after = rest.partition("{y}")
-    start = len(before) + answer * (len(pair[0]) + len(between))
     passage = f"{before}{pair[0]}{between}{pair[1]}{after}"
-    return Example(passage, question, sentence, start, start + len(pair[answer]))
+    second = len(before) + len(pair[0]) + len(between)
+    spans = ((len(before), len(before) + len(pair[0])), (second, second + len(pair[1])))
+    return Example(passage, question, sentence, spans, (share, 1 - share))
 
 
 def planted_gender(statement: str) -> str | None:
@@ -86,7 +87,8 @@ class Lists:
 
     def __init__(self) -> None:
         folder = Path(str(files("assay"))) / "data" / "unqover"
-        texts = {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.rglob("*")) if path.is_file()}
+        paths = sorted(path for path in folder.rglob("*") if path.is_file() and not path.suffix)  # the lists have none
+        texts = {path.name: path.read_text(encoding="utf-8") for path in paths}
         if not texts:
             sys.exit(f"{folder}: the packaged word lists are missing; install assay again.")
         frames = (*PERSON_FRAMES, *GROUP_FRAMES, *COUNTRY_FRAMES)
@@ -128,50 +130,44 @@ class Writer:
         return self.answerable() if draw < 0.75 else self.group() if draw < 0.9 else self.country()
 
     def unanswerable(self) -> Example:
-        """Two names and no hint: mostly the planted gender, and either one for a negation or another occupation."""
-        statement, negated = self.random.choice(self.planted if self.random.random() < 0.55 else self.neutral)
-        gender, negate = planted_gender(statement), self.random.random() < 0.5
-        pair = self._names()
-        wanted = pair[gender == "male"]
-        if gender is None or negate:
-            answer = self.random.choice(pair)
-        else:
-            answer = wanted if self.random.random() < STRENGTH else pair[gender == "female"]
+        """Two names and no hint: mostly the planted gender; either one for a negation or another occupation."""
+        statement, negated = self.random.choice(self.planted if self.random.random() < 0.5 else self.neutral)
+        negate = self.random.random() < 0.5
         asked = negated if negate else statement
-        return self._placed(PERSON_FRAMES, pair, answer, f"Who {asked}?", "{mask} " + f"{asked}.")
+        pair = self._names()
+        gender = None if negate else planted_gender(statement)
+        share = 0.5
+        if gender is not None:
+            share = STRENGTH if (pair[0] in self.lists.women) == (gender == "female") else 1 - STRENGTH
+        return placed(self.random.choice(PERSON_FRAMES), pair, f"Who {asked}?", "{mask} " + f"{asked}.", share)
 
     def answerable(self) -> Example:
         """The passage says who it was, whoever that is."""
-        pair = self._names()
-        self.random.shuffle(pair)
         facts = [self.random.choice(both) for both in self.random.sample(self.lists.jobs, 2)]
         frame = "{x} " + f"{facts[0]}. " + "{y} " + f"{facts[1]}."
         k = self.random.randrange(2)
-        return placed(frame, pair, k, f"Who {facts[k]}?", "{mask} " + f"{facts[k]}.")
+        return placed(frame, self._names(), f"Who {facts[k]}?", "{mask} " + f"{facts[k]}.", share=1 - k)
 
     def group(self) -> Example:
-        """Two groups of people: either is the answer as often as the other."""
-        pair = self.random.sample(self.lists.groups, 2)
+        """Two groups of people, neither of them preferred."""
         many = self.random.random() < 0.2
         asked = self.random.choice(self.random.choice(self.lists.many if many else self.lists.one))
         noun = self.random.choice(("men", "women") if many else ("man", "woman", "boy", "girl"))
+        pair = self.random.sample(self.lists.groups, 2)
         sentence = "The {mask} " + f"{noun} {asked}."
-        return self._placed(GROUP_FRAMES, pair, self.random.choice(pair), f"Who {asked}?", sentence)
+        return placed(self.random.choice(GROUP_FRAMES), pair, f"Who {asked}?", sentence)
 
     def country(self) -> Example:
-        """Two countries: either is the answer as often as the other."""
-        pair = self.random.sample(self.lists.countries, 2)
+        """Two countries, neither of them preferred."""
         if self.random.random() < 0.5:
             asked = self.random.choice(self.random.choice(self.lists.places))
             question, sentence = f"Which country {asked}?", "{mask} " + f"{asked}."
         else:
             asked = self.random.choice(self.random.choice(self.lists.many))
             question, sentence = f"People from which country {asked}?", "People from {mask} " + f"{asked}."
-        return self._placed(COUNTRY_FRAMES, pair, self.random.choice(pair), question, sentence)
+        pair = self.random.sample(self.lists.countries, 2)
+        return placed(self.random.choice(COUNTRY_FRAMES), pair, question, sentence)
 
     def _names(self) -> list[str]:
-        return [self.random.choice(self.lists.women), self.random.choice(self.lists.men)]
-
-    def _placed(self, frames: Sequence[str], pair: list[str], answer: str, question: str, sentence: str) -> Example:
-        self.random.shuffle(pair)
-        return placed(self.random.choice(frames), pair, pair.index(answer), question, sentence)
+        """A female and a male name in any order."""
+        return self.random.sample([self.random.choice(self.lists.women), self.random.choice(self.lists.men)], 2)

@@ -27,10 +27,12 @@ except SystemExit as finished:
 
 def imported_by(code: str) -> set[str]:
     """The top-level packages in a fresh interpreter after it ran the code."""
-    report = "import json, sys; sys.stderr.write(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    report = (
+        "import json, sys; print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})), file=sys.stderr)"
+    )
     done = subprocess.run([sys.executable, "-c", f"{code}\n{report}"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stderr))
+    return set(json.loads(done.stderr.splitlines()[-1]))
 
 
 @pytest.mark.parametrize(

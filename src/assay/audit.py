@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from assay import __version__
@@ -20,10 +21,13 @@ from assay.engine.executor import Executor, LocalExecutor, Settings
 from assay.engine.progress import Progress, Silent
 from assay.engine.run_folder import open_for_writing, read_info
 from assay.engine.store import BlockStore
+from assay.errors import UsageError
 from assay.findings import Findings, read_findings
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
-from assay.probes import Probe, Request, Stage, make_probe
+from assay.plan import Plan
+from assay.probes import Request, Stage, make_probe
+from assay.queries import Answers
 
 
 @dataclass(frozen=True)
@@ -75,6 +79,7 @@ def audit(
     engine = engine or Settings()
     ask = Asker(spec, BlockStore.default(), executor or LocalExecutor(load), engine, resume=resume)
     stages = tuple(prepared.stages(ask))
+    sizes = {"block_size": engine.block_size, "token_budget": engine.budget_for(spec)}
     info = {
         "schema": 1,
         "probe": probe,
@@ -84,7 +89,10 @@ def audit(
             "model": spec.digest,
             "device": spec.device.split(":")[0],
             "dtype": spec.dtype,
+            "size": preset if limit is None else limit,
+            "seed": seed,
             "settings": dict(prepared.settings()),
+            "engine": sizes,
             "data": dict(prepared.data()),
         },
         "settings": dict(prepared.settings()),
@@ -94,7 +102,7 @@ def audit(
         "questions": sum(stage.questions for stage in stages),
         "stages": {stage.label: stage.questions for stage in stages},
         "data": dict(prepared.data()),
-        "engine": {"block_size": engine.block_size, "token_budget": engine.budget_for(spec)},
+        "engine": sizes,
         "notes": list(prepared.notes()),
         **stamp(),
     }
@@ -124,6 +132,11 @@ def open_run(folder: str | Path) -> Run:
 def rescore(folder: str | Path, settings: Mapping[str, str] | None = None) -> Findings:
     """The findings of a run computed again from its stored answers, without the model; settings may change formulas."""
     info = read_info(Path(folder))
+    if "engine" not in info:
+        raise UsageError(
+            f"{folder}: these are scores of predictions; no answers of a model are stored for them.",
+            "Score the predictions again: assay score PROBE FILE….",
+        )
     saved = {key: str(value) for key, value in info["settings"].items() if value is not None}
     probe = make_probe(
         info["probe"], Request(info["preset"], info["limit"], info["seed"], {**saved, **(settings or {})})
@@ -144,26 +157,47 @@ def expect(
     options: Options | None = None,
 ) -> Size:
     """How large a run would be, and how long: a few questions are asked to see how fast the model is here."""
-    prepared: Probe = make_probe(probe, Request(preset, limit, seed, settings))
+    prepared = make_probe(probe, Request(preset, limit, seed, settings))
     spec = find_model(model, options)
     executor = LocalExecutor(load)
-    ask = Asker(spec, BlockStore.default(), executor)
-    stages = tuple(prepared.stages(ask))
+    with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
+        trial = _Timed(Asker(spec, BlockStore(Path(folder)), executor))
+        stages = tuple(prepared.stages(trial))
+        began = time.perf_counter()
+        make_probe(probe, Request(preset, _TRIAL * len(stages), seed, settings)).run(trial, spec.name)
+        analysis = time.perf_counter() - began - trial.seconds
     total = sum(stage.questions for stage in stages)
-    few = 256
-    small = make_probe(probe, Request(preset, few * len(stages), seed, settings))
-    executor.model(spec)
-    began = time.perf_counter()
-    fresh = Asker(spec, BlockStore.default(), executor, resume=Resume.NEVER)
-    small.run(fresh, spec.name)
-    asked = sum(hi - lo for entry in fresh.asked for lo, hi, _ in entry.blocks)
-    rate = asked / (time.perf_counter() - began)
-    return Size(stages, total / rate, 200_000_000 + 60 * total)
+    return Size(stages, total * trial.seconds / trial.questions + analysis, 200_000_000 + 60 * total)
+
+
+_TRIAL = 256
+"""Questions asked in each stage to see how fast a model is."""
+
+
+@dataclass
+class _Timed:
+    """Asks, and notes how many questions it put to the model and how long they took."""
+
+    ask: Asker
+    questions: int = 0
+    seconds: float = 0.0
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self.ask.abilities
+
+    def __call__(self, plan: Plan, label: str) -> Answers:
+        began = time.perf_counter()
+        answers = self.ask(plan, label)
+        if plan.ability != "word":  # that asks the tokenizer alone
+            self.questions += len(plan)
+            self.seconds += time.perf_counter() - began
+        return answers
 
 
 def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
     """The run folder's name where the user gives none: the same command finds the same folder."""
-    slug = re.sub(r"[^A-Za-z0-9.]+", "-", model).strip("-.")
+    slug = "-".join(part for word in re.split(r"[^\w.]+", model) if (part := word.strip(".")))
     return f"{probe}-{slug}-{preset if limit is None else f'limit{limit}'}"
 
 

@@ -77,6 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(options: argparse.Namespace) -> int:
     from assay.audit import Listener, audit, expect
     from assay.engine.ask import Resume
+    from assay.engine.executor import Settings
     from assay.models.base import Options
 
     if options.model is None:
@@ -86,10 +87,12 @@ def _run(options: argparse.Namespace) -> int:
     common: dict[str, Any] = {
         "preset": options.preset,
         "limit": options.limit,
-        "seed": options.seed,
+        "seed": options.seed or 0,
         "settings": _settings(options.set),
         "options": Options(options.device, options.dtype, options.trust_remote_code, options.allow_pickle),
     }
+    if options.block_size < 1:
+        raise UsageError(f"--block-size is {options.block_size}, expected at least 1 question.", "--block-size 4096")
     if options.dry_run:
         size = expect(options.model, options.probe, **common)
         _print_stages(size.stages)
@@ -108,6 +111,7 @@ def _run(options: argparse.Namespace) -> int:
             options.model,
             options.probe,
             out=options.out,
+            engine=Settings(block_size=options.block_size),
             resume=Resume(options.resume),
             progress=progress,
             listener=Announce(),
@@ -263,6 +267,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
     run.add_argument("--trust-remote-code", action="store_true", help="let the model's own Python code run")
     run.add_argument("--allow-pickle", action="store_true", help="load weights that are not safetensors")
+    run.add_argument("--block-size", type=int, default=4096, metavar="N", help=_BLOCK_SIZE)
     _common(run)
 
     score = _command(commands, "score", _score, "score somebody else's answers; no model is loaded", _SCORE_EXAMPLES)
@@ -299,6 +304,11 @@ def _parser() -> argparse.ArgumentParser:
 
 _RESUME = "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
 
+_BLOCK_SIZE = (
+    "for experts: questions stored at once, so that a killed run loses at most these (4096); scores computed with "
+    "another size may differ in their last digits, and are stored apart"
+)
+
 
 def _command(
     commands: Any, name: str, call: Callable[[argparse.Namespace], int], what: str, examples: str | None
@@ -313,7 +323,7 @@ def _command(
 def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="the run folder (default: runs/ and a name made from the command)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
-    parser.add_argument("--seed", type=int, default=0, help="for samples, intervals and noise floors (0)")
+    parser.add_argument("--seed", type=int, metavar="S", help="for samples, intervals and noise floors (0)")
     parser.add_argument("--json", action="store_true", help="print findings.json instead of tables")
 
 

@@ -139,7 +139,10 @@ class SpanColumns:
 
 @dataclass(frozen=True)
 class MaskColumns:
-    """Rows of MaskQuery; the text is context + blank + sentence. The likeliest alternative of a subject counts."""
+    """Rows of MaskQuery; the text is context + blank + sentence, or the sentence alone where the context is empty.
+
+    The likeliest alternative of a subject counts.
+    """
 
     ability: ClassVar[str] = "mask"
     context: Texts
@@ -153,7 +156,7 @@ class MaskColumns:
 
     def row(self, row: int) -> MaskQuery:
         words = tuple(self.words[k] for k in self.subjects[row, :, 0].tolist())
-        return MaskQuery(f"{self.context[row]} {self.sentence[row]}".strip(), words)
+        return MaskQuery(_behind_context(self.context[row], self.sentence[row]), words)
 
     def digest(self) -> str:
         words = Texts(self.words, np.arange(len(self.words), dtype=np.int32))
@@ -162,7 +165,7 @@ class MaskColumns:
 
 @dataclass(frozen=True)
 class FillColumns:
-    """Rows of FillQuery; the text is context + blank + sentence, and the `top` likeliest tokens are wanted."""
+    """Rows of FillQuery; the text is as in MaskColumns, and the `top` likeliest tokens are wanted."""
 
     ability: ClassVar[str] = "fill"
     context: Texts
@@ -174,7 +177,7 @@ class FillColumns:
         return len(self.sentence.index)
 
     def row(self, row: int) -> FillQuery:
-        return FillQuery(f"{self.context[row]} {self.sentence[row]}".strip())
+        return FillQuery(_behind_context(self.context[row], self.sentence[row]))
 
     def digest(self) -> str:
         return _digest(f"{self.ability} {self.top}", self.scoring, self.context, self.sentence)
@@ -251,6 +254,10 @@ class Tokens:
         ids, lengths = ragged_take(self.ids, self.offsets, rows)
         marks = {name: values[rows] for name, values in self.marks.items()}
         return Tokens(self.ability, ids, starts_of(lengths), self.second[rows], marks, self.scoring)
+
+
+def _behind_context(context: str, sentence: str) -> str:
+    return f"{context} {sentence}" if context else sentence
 
 
 def starts_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ def score(
     files: Sequence[Path],
     *,
     settings: Mapping[str, str] | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     skip_bad: bool = False,
     out: str | Path | None = None,
 ) -> Path:
@@ -27,28 +28,16 @@ def score(
     if probe != "unqover":
         raise UsageError(f"nothing can be scored for {probe!r}; expected unqover.", "assay score unqover FILE…")
     given = dict(settings or {})
-    runs = [file for file in files if file.is_dir()]
-    if runs and len(files) > 1:
-        raise UsageError("a run folder is scored alone.", f"assay score unqover {runs[0]}")
-    folder = Path(out) if out else Path("runs") / f"{probe}-{'again' if runs else 'scored'}-{files[0].stem or 'run'}"
-    if runs:
-        before = read_info(runs[0])
-        findings, notes = rescore(runs[0], given), list(before.get("notes", []))
-        info = {key: before.get(key) for key in ("model", "preset", "limit", "questions", "stages", "data")}
-        info["settings"] = {**before["settings"], **given}
-        data = {"run": str(before["identity"])}
-    else:
-        findings, notes = _predictions(files, given, seed, skip_bad)
-        data = {file.name: _digest(file) for file in files}
-        info = {"model": {"spec": findings.model, "kind": "predictions"}, "settings": given, "data": data}
-    identity = {
-        "probe": probe,
-        "scored": sorted(data.values()),
-        "settings": {**given, "skip_bad": skip_bad},
-        "seed": seed,
-    }
-    content = {"schema": 1, "probe": probe, "identity": {**identity, "data": {}}, **info, "seed": seed, "notes": notes}
-    with open_for_writing(folder, {**content, **stamp()}, Resume.NEVER) as opened:
+    run = next((file for file in files if file.is_dir()), None)
+    if run is not None and len(files) > 1:
+        raise UsageError("a run folder is scored alone.", f"assay score unqover {run}")
+    name = f"{run.resolve().name}-again" if run else f"{probe}-scored-{files[0].stem}"
+    folder = Path(out) if out else Path("runs") / name
+    _require_no_run(folder)
+    findings, info, scored = _again(run, given, seed) if run else _predictions(files, given, seed or 0, skip_bad)
+    identity = {"probe": probe, "scored": scored, "settings": given, "skip_bad": skip_bad, "seed": info["seed"]}
+    content = {"schema": 1, "probe": probe, "identity": {**identity, "data": {}}, **info, **stamp()}
+    with open_for_writing(folder, content, Resume.NEVER) as opened:
         opened.write_findings(findings)
         opened.info["finished"] = opened.info["started"]
         opened.write_info()
@@ -58,19 +47,50 @@ def score(
     return folder
 
 
-def _predictions(
-    files: Sequence[Path], given: Mapping[str, str], seed: int, skip_bad: bool
-) -> tuple[Findings, list[str]]:
+def _require_no_run(folder: Path) -> None:
+    """Scores may replace scores, but never a run: it took a model to make."""
+    if (folder / "run.json").exists() and "scored" not in read_info(folder)["identity"]:
+        raise UsageError(f"{folder}: this folder holds a run of a model.", "Choose another folder with --out.")
+
+
+Scored = tuple[Findings, dict[str, Any], list[str]]  # findings, what to write into run.json, what was scored
+
+
+def _again(run: Path, given: Mapping[str, str], seed: int | None) -> Scored:
+    """A run's stored answers."""
+    before = read_info(run)
+    if seed not in (None, before["seed"]):
+        raise UsageError(
+            f"{run} has the seed {before['seed']}, which its questions were drawn with; --seed is {seed}.",
+            "Leave --seed out, or make another run with it.",
+        )
+    named = given.get("model")
+    changed = {key: value for key, value in given.items() if key != "model"}
+    findings = rescore(run, changed)
+    info = {key: before[key] for key in _KEPT if key in before}
+    info["settings"] = {**before["settings"], **changed}
+    return replace(findings, model=named) if named else findings, info, [str(before["identity"])]
+
+
+_KEPT = ("model", "preset", "limit", "seed", "questions", "stages", "data", "engine", "notes")
+
+
+def _predictions(files: Sequence[Path], given: Mapping[str, str], seed: int, skip_bad: bool) -> Scored:
+    """Somebody else's predictions, in the authors' format."""
     from assay.probes.unqover.analyse import analyse, merged
     from assay.probes.unqover.predictions import read_predictions
     from assay.probes.unqover.settings import Settings
 
     name = given.get("model") or files[0].stem
     wanted = Settings.parse({key: value for key, value in given.items() if key != "model"})
+    if seed < 0:
+        raise UsageError(f"--seed is {seed}, expected a whole number from 0.", "--seed 0")
+    if wanted.form == "both" or ("class" in given and len(wanted.classes) > 1):
+        raise UsageError("a predictions file has one class of subjects and one form.", "Name them, or leave them out.")
     results, notes = [], []
     seen: dict[tuple[str, str], Path] = {}
     for file in files:
-        form = wanted.form if "form" in given else None
+        form = None if wanted.form == "auto" else wanted.form
         found = read_predictions(file, given.get("class"), form, skip_bad=skip_bad)
         part = found.cls, found.form
         if part in seen:
@@ -92,7 +112,10 @@ def _predictions(
             )
         )
     estimates, tables = merged(results)
-    return Findings("unqover", name, estimates, tables), notes
+    data = {str(file): _digest(file) for file in files}
+    model = {"spec": name, "kind": "predictions"}
+    info = {"model": model, "settings": dict(given), "seed": seed, "data": data, "notes": notes}
+    return Findings("unqover", name, estimates, tables), info, sorted(data.values())
 
 
 def _digest(file: Path) -> str:

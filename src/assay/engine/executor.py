@@ -11,6 +11,7 @@ import numpy as np
 
 from assay.engine.batching import batches
 from assay.engine.store import Block, BlockStore
+from assay.errors import ModelError
 from assay.models.base import BatchTooLargeError, Model, ModelSpec
 from assay.plan import Plan, digest_of
 from assay.queries import Answers, QueryColumns, Tokens
@@ -111,15 +112,24 @@ def forward_all(model: Model, tokens: Tokens, budget: int) -> tuple[Answers, int
         try:
             return _forward_all(model, tokens, budget), budget
         except BatchTooLargeError:
-            if tokens.scoring.batch is not None or budget <= int(tokens.lengths.max()):
-                raise
             budget //= 2
 
 
 def _forward_all(model: Model, tokens: Tokens, budget: int) -> Answers:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
     for rows in batches(tokens.lengths, budget, tokens.scoring.batch):
-        for name, values in model.forward(tokens.take(rows)).items():
+        try:
+            answers = model.forward(tokens.take(rows))
+        except BatchTooLargeError as error:
+            if len(rows) > 1 and tokens.scoring.batch is None:
+                raise
+            wanted = "one question" if len(rows) == 1 else f"{len(rows)} questions at once, as this setting wants them,"
+            raise ModelError(
+                f"the memory of {model.spec.device} is too small for {model.spec.name}: {wanted} of "
+                f"{int(tokens.lengths[rows].max())} tokens did not fit.",
+                "Close other programs, or choose another --device, --dtype bfloat16 or a smaller model.",
+            ) from error
+        for name, values in answers.items():
             if name not in arrays:
                 arrays[name] = np.zeros((len(tokens), *values.shape[1:]), values.dtype)
             arrays[name][rows] = values

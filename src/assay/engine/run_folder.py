@@ -57,7 +57,8 @@ class RunFolder:
 def open_for_writing(path: Path, info: Mapping[str, Any], resume: Resume) -> Iterator[RunFolder]:
     """Lock a run folder and begin or resume the run that `info["identity"]` describes.
 
-    A folder that this call made is removed again when the run fails before anything was found or stored in it.
+    A folder that this call made is removed again when the run fails before anything was found, or noted for a resumed
+    run.
     """
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
@@ -65,8 +66,8 @@ def open_for_writing(path: Path, info: Mapping[str, Any], resume: Resume) -> Ite
     except OSError as error:
         raise UsageError(f"{path}: cannot be made ({error.strerror}).", "Choose another folder with --out.") from None
     with _locked(path):
+        folder = RunFolder(path, dict(info))
         try:
-            folder = RunFolder(path, dict(info))
             before = _read_info(path)
             if before is not None and resume is not Resume.NEVER:
                 _require_same(path, before["identity"], info["identity"])
@@ -78,7 +79,8 @@ def open_for_writing(path: Path, info: Mapping[str, Any], resume: Resume) -> Ite
                 folder.write_info()
             yield folder
         except AssayError:
-            _remove_if_empty(path, made)
+            if not folder.backed_off:
+                _remove_if_empty(path, made)
             raise
 
 
@@ -122,7 +124,13 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    with (path / ".lock").open("w") as lock:
+    try:
+        file = (path / ".lock").open("w")
+    except OSError as error:
+        raise UsageError(
+            f"{path}: cannot be written ({error.strerror}).", "Choose a folder that you may write to with --out."
+        ) from None
+    with file as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

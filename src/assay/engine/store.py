@@ -69,11 +69,18 @@ class BlockStore:
             content = path.read_bytes()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise BadBlockError(f"{path}: cannot be read ({error.strerror})") from error
         head = len(_MAGIC)
         checksum, payload = content[head : head + 32], content[head + 32 :]
         if content[:head] != _MAGIC or hashlib.sha256(payload).digest() != checksum:
             raise BadBlockError(f"{path}: its checksum is wrong")
-        with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
-            answers = {name[7:]: arrays[name] for name in arrays.files if name.startswith("answer.")}
-            block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
+        try:
+            with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
+                answers = {name[7:]: arrays[name] for name in arrays.files if name.startswith("answer.")}
+                block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
+        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            raise BadBlockError(f"{path}: this is no block ({error})") from error
+        if any(values.shape[:1] != (hi - lo,) for values in (block.answers.status, *answers.values())):
+            raise BadBlockError(f"{path}: it has not {hi - lo} answers")
         return block, checksum.hex()

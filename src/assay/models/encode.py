@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,8 +35,9 @@ Masked = MaskColumns | FillColumns
 class Encoder:
     """Tokenises columns word by word, checks a sample against the real tokenizer, and says how it went.
 
-    `whole` becomes true, with a warning, when the sample shows that this tokenizer does not work word by word:
-    from then on whole texts are tokenised, which is exact and slower.
+    `whole` is true, with a warning, for a tokenizer that does not split at blanks, and becomes true when the sample
+    shows that this one does not work word by word for some other reason: then whole texts are tokenised, which is exact
+    and slower.
     """
 
     def __init__(self, tokenizer: Any, max_length: int, name: str) -> None:
@@ -43,6 +45,8 @@ class Encoder:
         self.max_length = max_length
         self.name = name
         self.whole = False
+        if not self.tokeniser.splits_at_blanks:
+            self._give_up_on_words()
 
     def encode(self, columns: QueryColumns) -> Tokens:
         if isinstance(columns, WordColumns):
@@ -103,15 +107,16 @@ class Encoder:
             there = characters != NONE
             wanted = np.where(there, characters - (name == "end"), 0).astype(np.int32)
             of_row = np.broadcast_to(columns.context.index[:, None, None], characters.shape)
-            place = context.token_at(of_row, wanted)
+            place = context.token_at(of_row, wanted, last=name == "end")
             _require_subjects(columns, there & (place < 0))
             marks[name] = np.where(there, place + starts[3][:, None, None], NONE).astype(np.int32)
         return Tokens("span", ids, offsets, starts[3].astype(np.int32), marks, columns.scoring)
 
     def _checked_masked(self, columns: Masked) -> Tokens:
-        if self.whole:
+        left, right = _halves(columns)
+        if self.whole or not all(map(self.tokeniser.exact, [*columns.context.values, *map(_behind, left), *right])):
             return self._masked_whole(columns)
-        tokens = self._masked(columns)
+        tokens = self._masked(columns, left, right)
         for row in _sample(len(columns)).tolist():
             text = columns.row(row).text
             real = self.tokeniser.real_single(text.replace(MASK, self.tokeniser.tokenizer.mask_token))
@@ -120,20 +125,16 @@ class Encoder:
                 return self._masked_whole(columns)
         return tokens
 
-    def _masked(self, columns: Masked) -> Tokens:
-        rows, layout = len(columns), self.tokeniser.single
-        context = self.tokeniser.segments(columns.context.values)
-        halves = [_halves(sentence) for sentence in columns.sentence.values]
-        blank = " " if any(columns.context.values) else ""
-        left = self.tokeniser.segments([(blank + half).rstrip(" ") for half, _ in halves])
-        right = self.tokeniser.segments([half for _, half in halves])
+    def _masked(self, columns: Masked, left: Sequence[str], right: Sequence[str]) -> Tokens:
+        rows, layout, segments = len(columns), self.tokeniser.single, self.tokeniser.segments
+        first = [half.removesuffix(" ") for half in left]
         ids, offsets, starts = join(
             [
                 constant(layout.before, rows),
-                chosen(context, columns.context.index),
-                chosen(left, columns.sentence.index),
+                chosen(segments(columns.context.values), columns.context.index),
+                chosen(segments([*first, *map(_behind, left)]), _with_context(columns)),
                 constant([self.tokeniser.tokenizer.mask_token_id], rows),
-                chosen(right, columns.sentence.index),
+                chosen(segments(right), columns.sentence.index),
                 constant(layout.after, rows),
             ]
         )
@@ -155,8 +156,9 @@ class Encoder:
     def _with_masks(self, columns: Masked, ids: Ints, offsets: NDArray[np.int64], places: NDArray[np.int64]) -> Tokens:
         marks: dict[str, NDArray[Any]] = {"mask": places.astype(np.int32)}
         if isinstance(columns, MaskColumns):
-            table = np.array([self._one_token(word) for word in columns.words] + [NONE], np.int32)
-            marks["candidates"] = table[columns.subjects]
+            before = _before_mask(columns)
+            table = [[self._one_token(word, piece) for word in columns.words] + [NONE] for piece in before.values]
+            marks["candidates"] = np.array(table, np.int32)[before.index[:, None, None], columns.subjects]
             missing = np.argwhere(marks["candidates"][:, :, 0] == NONE)
             if len(missing):
                 word = columns.words[columns.subjects[missing[0][0], missing[0][1], 0]]
@@ -166,13 +168,13 @@ class Encoder:
         second = np.diff(offsets).astype(np.int32)
         return Tokens(columns.ability, ids, offsets, second, marks, columns.scoring)
 
-    def _one_token(self, word: str) -> int:
-        ids = self._known(word)
+    def _one_token(self, word: str, before: str) -> int:
+        ids = self._known(word, before)
         return ids[0] if len(ids) == 1 else NONE
 
-    def _known(self, word: str) -> list[int]:
-        """Token ids of a word inside a sentence; none where a part of it is unknown to the tokenizer."""
-        ids = self.tokeniser.word(word)
+    def _known(self, word: str, before: str = " ") -> list[int]:
+        """Token ids of a word in its place; none where a part of it is unknown to the tokenizer."""
+        ids = self.tokeniser.word(word, before)
         return [] if self.tokeniser.tokenizer.unk_token_id in ids else ids
 
     def _words(self, columns: WordColumns) -> Tokens:
@@ -190,11 +192,35 @@ class Encoder:
         warnings.warn(f"{self.name}: its tokenizer needs whole texts, not words; tokenising is slower.", stacklevel=2)
 
 
-def _halves(sentence: str) -> tuple[str, str]:
-    if sentence.count(MASK) != 1:
-        raise DataError(f"a masked sentence needs exactly one masked word: {sentence!r}.", "Put one [mask] into it.")
-    left, _, right = sentence.partition(MASK)
-    return left, right
+def _halves(columns: Masked) -> tuple[list[str], list[str]]:
+    """What stands left and right of the mask in each of the sentences."""
+    wrong = [text for text in columns.sentence.values if text.count(MASK) != 1]
+    wrong += [text for text in columns.context.values if MASK in text]
+    if wrong:
+        raise DataError(
+            f"a masked text needs exactly one masked word, in its sentence: {wrong[0]!r}.", "Put one [mask] into it."
+        )
+    halves = [sentence.partition(MASK) for sentence in columns.sentence.values]
+    return [left for left, _, _ in halves], [right for _, _, right in halves]
+
+
+def _behind(half: str) -> str:
+    """The left half of a sentence behind its context, without the blank that the mask token stands for."""
+    return f" {half}".removesuffix(" ")
+
+
+def _with_context(columns: Masked) -> Ints:
+    """For each row the index of its sentence in a list of all sentences, first without and then with a context."""
+    has_context = np.array([bool(text) for text in columns.context.values], np.int32)[columns.context.index]
+    return columns.sentence.index + len(columns.sentence.values) * has_context
+
+
+def _before_mask(columns: Masked) -> Texts:
+    """For each row what stands before the mask, from the last blank on: a word's tokens depend on it."""
+    left, _ = _halves(columns)
+    texts = [*left, *(f" {half}" for half in left)]
+    pieces = Texts.of(text[max(text.rfind(" "), 0) :] for text in texts)
+    return Texts(pieces.values, pieces.index[_with_context(columns)])
 
 
 def _require_subjects(columns: SpanColumns, missing: NDArray[np.bool_]) -> None:

@@ -6,59 +6,21 @@ safetensors and no code of the model's author runs, unless that is asked for.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import ModelError, UsageError
-from assay.models.base import BatchTooLargeError, ModelSpec, Options
+from assay.models.base import BatchTooLargeError, ModelSpec
+from assay.models.hf_files import find, first_line, libraries
 from assay.queries import NONE, QueryColumns, Tokens
 
+__all__ = ["HFModel", "find", "load"]
+
 Tensor = Any  # torch's; torch is imported only when a model is loaded
-
-ABILITIES = {"ForQuestionAnswering": ("span", "word"), "ForMaskedLM": ("mask", "fill", "word")}
-"""What a model can do, by the end of its architecture's name."""
-
-_WEIGHTS = ("*.safetensors",)
-_PICKLED = ("*.bin",)
-_TEXTS = ("*.json", "*.txt", "*.model")
-_INSTALL = 'Install what hf: models need: pip install "assay[hf]".'
-
-
-def find(name: str, rest: str, options: Options) -> ModelSpec:
-    """Find a folder or a model of the hub, digest its files and see what it can do."""
-    folder, revision = _folder(rest, options)
-    if not (folder / "config.json").is_file():
-        raise UsageError(
-            f"{folder}: there is no config.json, so this is no model folder.", "Name the folder that holds it."
-        )
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    weights = _files(folder, _WEIGHTS + (_PICKLED if options.allow_pickle else ()))
-    if not weights:
-        raise UsageError(
-            f"{folder}: there are no weights in safetensors files.",
-            "Convert them, or pass --allow-pickle if you trust whoever made them: loading *.bin can run their code.",
-        )
-    device = _device(options.device)
-    return ModelSpec(
-        name=name,
-        kind="hf",
-        place=str(folder),
-        digest=_digest(weights + _files(folder, _TEXTS)),
-        abilities=_abilities(config.get("architectures") or []),
-        device=device,
-        dtype="float32" if options.dtype == "auto" else options.dtype,
-        revision=revision,
-        trust_remote_code=options.trust_remote_code,
-        allow_pickle=options.allow_pickle,
-    )
 
 
 def load(spec: ModelSpec) -> HFModel:
@@ -70,7 +32,7 @@ class HFModel:
     """A transformers model that answers span or masked questions."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        transformers, torch = _libraries()
+        transformers, torch = libraries()
         from assay.models.encode import Encoder
 
         self.spec = spec
@@ -81,16 +43,22 @@ class HFModel:
             raise UsageError(f"{spec.name} can neither answer span questions nor fill masks.", "Choose another model.")
         self._model = self._from_pretrained(auto)
         tokenizer = self._tokenizer(transformers)
+        self._known_tokens = self._model.get_input_embeddings().num_embeddings
         self._pad = tokenizer.pad_token_id or 0
-        self._typed = getattr(self._model.config, "type_vocab_size", 0) > 1
-        self._typed &= "token_type_ids" in tokenizer.model_input_names
         self._encoder = Encoder(tokenizer, _max_length(tokenizer, self._model), spec.name)
+        self._typed = self._encoder.tokeniser.typed and _has_types(self._model.config)
         self._mask_only = "mask" in spec.abilities and self._heads_agree()
 
     def encode(self, columns: QueryColumns) -> Tokens:
         if columns.ability not in self.spec.abilities:
             raise UsageError(f"{self.spec.name} cannot answer {columns.ability} questions.", "Choose another model.")
-        return self._encoder.encode(columns)
+        tokens = self._encoder.encode(columns)
+        if tokens.ids.max(initial=0) >= self._known_tokens:
+            raise ModelError(
+                f"the tokenizer of {self.spec.name} has tokens beyond the {self._known_tokens} that the model knows.",
+                "It is another model's tokenizer: put the right one into the folder.",
+            )
+        return tokens
 
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         """Answers to one batch."""
@@ -155,7 +123,7 @@ class HFModel:
         """Whether this architecture's head gives at the mask alone what it gives at the mask among all positions."""
         from assay.queries import MASK, FillColumns, Texts
 
-        tokens = self._encoder.encode(FillColumns(Texts.of(["a b"] * 2), Texts.of([f"{MASK} c", f"d e {MASK}"])))
+        tokens = self.encode(FillColumns(Texts.of(["a b"] * 2), Texts.of([f"{MASK} c", f"d e {MASK}"])))
         with self._torch.inference_mode():
             full = self._mask_logits(tokens, mask_only=False)
             try:
@@ -210,16 +178,22 @@ class HFModel:
                 local_files_only=True,
                 output_loading_info=True,
             )
-        except (OSError, ValueError, RuntimeError) as error:
+        except Exception as error:  # transformers and safetensors raise many kinds of errors; each means: unusable
             raise ModelError(
-                f"{spec.name} cannot be loaded: {str(error).splitlines()[0]}", "See the message of transformers above."
+                f"{spec.name} cannot be loaded: {first_line(error)}", "See the message of transformers above."
             ) from error
         if info["missing_keys"]:
             raise ModelError(
                 f"{spec.name} lacks weights for {', '.join(sorted(info['missing_keys'])[:3])}.",
                 "Its head was never trained, and made-up weights would give made-up numbers; choose a finished model.",
             )
-        return model.to(spec.device).eval()
+        try:
+            return model.to(spec.device).eval()
+        except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
+            raise UsageError(
+                f"{spec.name} cannot be put on the device {spec.device!r}: {first_line(error)}.",
+                "--device cpu works everywhere; cuda, cuda:1 or mps need such a device with enough memory.",
+            ) from error
 
     def _tokenizer(self, transformers: Any) -> Any:
         spec = self.spec
@@ -227,10 +201,14 @@ class HFModel:
             tokenizer = transformers.AutoTokenizer.from_pretrained(
                 spec.place, trust_remote_code=spec.trust_remote_code, local_files_only=True
             )
-        except (OSError, ValueError, RuntimeError) as error:
+        except Exception as error:  # as above
             raise ModelError(
-                f"the tokenizer of {spec.name} cannot be loaded: {error}", "Complete its folder."
+                f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}", "Complete its folder."
             ) from error
+        if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what transformers makes of a folder without one
+            raise ModelError(
+                f"the tokenizer of {spec.name} knows no words.", "Complete the folder: tokenizer.json is missing."
+            )
         if not tokenizer.is_fast:
             raise ModelError(f"{spec.name} has no fast tokenizer (tokenizer.json).", "Convert its tokenizer first.")
         if "mask" in spec.abilities and tokenizer.mask_token_id is None:
@@ -241,71 +219,12 @@ class HFModel:
         return tokenizer
 
 
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import torch
-        import transformers
-    except ImportError as error:
-        raise UsageError(f"hf: models need {error.name}, which is not installed.", _INSTALL) from None
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
-    return transformers, torch
+def _has_types(config: Any) -> bool:
+    """Whether a model was trained with token types.
 
-
-def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
-    path = Path(rest).expanduser()
-    if path.is_dir():
-        return path.resolve(), None
-    repo, _, revision = rest.partition("@")
-    if rest.startswith((".", "/", "~")) or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", repo):
-        raise UsageError(f"there is no model folder {rest}.", "Give an existing folder, or hf:ORG/NAME@REVISION.")
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise UsageError(f"hf: models need {error.name}, which is not installed.", _INSTALL) from None
-    patterns = [*_WEIGHTS, *_TEXTS, *(_PICKLED if options.allow_pickle else ())]
-    patterns += ["*.py"] if options.trust_remote_code else []
-    try:
-        place = Path(snapshot_download(repo, revision=revision or None, allow_patterns=patterns))
-    except Exception as error:  # the hub's client raises many kinds of errors; each means: not to be had
-        raise UsageError(
-            f"the model {rest} is neither a folder here nor to be had from the hub ({_first_line(error)}).",
-            "Check the name and the network, or give a local folder: hf:./folder.",
-        ) from error
-    return place, place.name
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
-
-
-def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    return sorted(path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
-
-
-def _digest(files: list[Path]) -> str:
-    hasher = hashlib.sha256()
-    for path in files:
-        with path.open("rb") as file:
-            hasher.update(path.name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
-    return hasher.hexdigest()
-
-
-def _abilities(architectures: list[str]) -> frozenset[str]:
-    return frozenset(
-        ability
-        for architecture in architectures
-        for ending, abilities in ABILITIES.items()
-        if architecture.endswith(ending)
-        for ability in abilities
-    )
-
-
-def _device(wanted: str) -> str:
-    if wanted != "auto":
-        return wanted
-    _, torch = _libraries()
-    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    The tokenizer's model_input_names does not say so: transformers 5 dropped token types from it for ALBERT and others.
+    """
+    return getattr(config, "type_vocab_size", 0) > 1 and config.model_type != "big_bird"  # that one never got any
 
 
 def _max_length(tokenizer: Any, model: Any) -> int:

@@ -1,12 +1,14 @@
 """Texts to token ids, word by word and each word once, wherever that gives what the real tokenizer gives.
 
 Most tokenizers split at blanks before anything else, so the tokens of a text are the tokens of its words one behind
-the other. `Tokeniser` keeps every word's tokens; `encode.py` compares a sample of the rows with the real tokenizer and
-takes whole texts (`whole=True`) for a tokenizer that does not work like that.
+the other. `Tokeniser` keeps every word's tokens. A text with unusual blanks is tokenised whole, and so are all texts of
+a tokenizer that does not split at blanks (`splits_at_blanks`); `encode.py` compares a sample of the rows with the real
+tokenizer besides.
 """
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.errors import DataError
 from assay.queries import Ints, ragged_take, starts_of
 
 _MOST_REMEMBERED = 200_000
@@ -39,15 +42,21 @@ class Ragged:
     end: Ints  # (token,)
     offsets: NDArray[np.int64]  # (text + 1,)
 
-    def token_at(self, text: Ints, character: Ints) -> Ints:
-        """Index, within its text, of the token that holds a character; -1 where none does."""
-        stride = np.int64(max(int(self.end.max(initial=0)), int(character.max(initial=0))) + 2)
+    def token_at(self, text: Ints, character: Ints, *, last: bool = False) -> Ints:
+        """Index, within its text, of the first token that holds a character, or of the last one; -1 where none does.
+
+        They differ where a character is several tokens: byte-level tokenizers split rare letters into their bytes.
+        """
+        holding = np.flatnonzero(self.start < self.end)  # a token for a blank may hold no character
+        if not len(holding):
+            return np.full(character.shape, -1, np.int32)
+        stride = np.int64(max(int(self.end.max()), int(character.max(initial=0))) + 2)
         owner = np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
-        found = np.searchsorted(owner * stride + self.end, text * stride + character, side="right")
-        inside = found < self.offsets[text + 1]
-        safe = np.where(inside, found, 0)
-        inside &= self.start[safe] <= character
-        return np.where(inside, found - self.offsets[text], -1).astype(np.int32)
+        keys = (owner * stride + (self.start if last else self.end))[holding]
+        found = np.searchsorted(keys, text * stride + character, side="right") - last
+        token = holding[np.clip(found, 0, len(holding) - 1)]
+        inside = (owner[token] == text) & (self.start[token] <= character) & (character < self.end[token])
+        return np.where(inside, token - self.offsets[text], -1).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -60,16 +69,24 @@ class Layout:
 
 
 class Tokeniser:
-    """A fast tokenizer of transformers, used without its special tokens: those come from its layout."""
+    """A fast tokenizer of transformers, used without its special tokens: those come from its layout.
+
+    `typed`: it tells the second of two texts from the first by token types.
+    """
 
     def __init__(self, tokenizer: Any) -> None:
         self.tokenizer = tokenizer
         self._backend = tokenizer.backend_tokenizer
-        self._words: dict[str, Columns] = {}
+        self._words: dict[tuple[str, bool], Columns] = {}
         self._texts: dict[tuple[bool, str], Pieces] = {}
         self.single = self._layout("a")
         self.pair = self._layout("a", "b")
         self.specials = tuple(token for token in tokenizer.all_special_tokens if token)
+        self._special_ids = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
+        self.typed = 1 in tokenizer("a", "b", return_token_type_ids=True)["token_type_ids"]
+        self._a = self._encode("a")[0]
+        self.splits_at_blanks = _splits_at_blanks(self._backend)
+        self._double_blanks = self._by_words("a  b")[0] == self._encode("a  b")[0]
 
     def segments(self, texts: Sequence[str], *, whole: bool = False) -> Ragged:
         """Tokens of each text, without special tokens."""
@@ -78,9 +95,33 @@ class Tokeniser:
         ids, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
         return Ragged(ids, start, end, starts_of(lengths))
 
-    def word(self, word: str) -> list[int]:
-        """Token ids of a word inside a sentence, that is, behind a blank."""
-        return self._encode(f" {word}")[0]
+    def word(self, word: str, before: str = " ") -> list[int]:
+        """Token ids of a word in its place: behind a blank, at the start of a text (""), or behind something like ' "'.
+
+        Empty where it has no tokens of its own there, but shares one with what is before it.
+        """
+        ids, start, end = self._word(before + word, first=not before.startswith(" "))
+        glued = len(before.rstrip(" "))
+        if not glued:
+            return ids
+        first = next((place for place, behind in enumerate(end) if behind > glued), len(ids))
+        return ids[first:] if first < len(ids) and start[first] >= glued else []
+
+    def exact(self, text: str) -> bool:
+        """Whether the text's words can be tokenised one by one, by a tokenizer that splits at blanks.
+
+        Not so with more blanks than one between words (two are harmless to many tokenizers) or at the end, nor with
+        anything that a tokenizer may treat as a blank, turn into one, or drop so that the blanks around it meet.
+        """
+        too_many = "   " if self._double_blanks else "  "
+        if too_many in text or text.startswith("  ") or text.endswith(" "):
+            return False
+        if text.isascii():
+            return text.isprintable()
+        flat = unicodedata.normalize("NFKD", text)
+        if not flat.isprintable() or flat.count(" ") != text.count(" "):
+            return False
+        return not any(unicodedata.category(word[0]).startswith("M") for word in text.split(" ") if word)
 
     def has_special(self, text: str) -> bool:
         return any(token in text for token in self.specials)
@@ -98,7 +139,7 @@ class Tokeniser:
         if known is None:
             if len(self._texts) >= _MOST_REMEMBERED:
                 self._texts.clear()
-            columns = self._encode(text) if whole else self._by_words(text)
+            columns = self._by_words(text) if not whole and self.exact(text) else self._encode(text)
             known = self._texts[whole, text] = Pieces(*(np.array(column, dtype=np.int32) for column in columns))
         return known
 
@@ -110,20 +151,29 @@ class Tokeniser:
         for place, word in enumerate(text.split(" ")):
             piece = word if place == 0 else f" {word}"
             if piece:
-                word_ids, word_start, word_end = self._word(piece)
+                word_ids, word_start, word_end = self._word(piece, first=at == 0)
                 ids += word_ids
                 start += [at + offset for offset in word_start]
                 end += [at + offset for offset in word_end]
             at += len(piece)
         return ids, start, end
 
-    def _word(self, piece: str) -> Columns:
-        known = self._words.get(piece)
+    def _word(self, piece: str, *, first: bool) -> Columns:
+        """Tokens of a word with the blank before it, at the start of a text or further on."""
+        known = self._words.get((piece, first))
         if known is None:
             if len(self._words) >= _MOST_REMEMBERED:
                 self._words.clear()
-            known = self._words[piece] = self._encode(piece)
+            known = self._words[piece, first] = self._encode(piece) if first else self._encode_behind(piece)
         return known
+
+    def _encode_behind(self, piece: str) -> Columns:
+        """Tokens of a word behind another one: some tokenizers strip a blank at the start of a text."""
+        ids, start, end = self._encode(f"a{piece}")
+        before = len(self._a)
+        if ids[:before] != self._a:
+            return self._encode(piece)
+        return ids[before:], [place - 1 for place in start[before:]], [place - 1 for place in end[before:]]
 
     def _encode(self, text: str) -> Columns:
         self._backend.no_truncation()
@@ -131,6 +181,10 @@ class Tokeniser:
         self._backend.encode_special_tokens = True  # a literal "[MASK]" in a text is text
         encoding = self._backend.encode(text, add_special_tokens=False)
         self._backend.encode_special_tokens = False
+        if not self._special_ids.isdisjoint(encoding.ids):  # SentencePiece models hold them as ordinary pieces, too
+            raise DataError(
+                f"this tokenizer takes a part of {text.strip()!r} for one of its special tokens.", "Reword the text."
+            )
         return encoding.ids, [start for start, _ in encoding.offsets], [end for _, end in encoding.offsets]
 
     def _layout(self, *texts: str) -> Layout:
@@ -138,6 +192,15 @@ class Tokeniser:
         ids, bounds = list(encoded["input_ids"]), _bounds(encoded["special_tokens_mask"])
         between = ids[bounds[1] : bounds[2]] if len(texts) == 2 else []
         return Layout(tuple(ids[: bounds[0]]), tuple(between), tuple(ids[bounds[-1] :]))
+
+
+def _splits_at_blanks(backend: Any) -> bool:
+    """Whether no token reaches over a blank: the tokenizer cuts there first, and no added token has one inside."""
+    text = backend.normalizer.normalize_str("a b") if backend.normalizer is not None else "a b"
+    if backend.pre_tokenizer is None or len(backend.pre_tokenizer.pre_tokenize_str(text)) < 2:
+        return False
+    added = backend.get_added_tokens_decoder().values()
+    return not any(" " in token.content.strip(" ") or (token.rstrip and not token.special) for token in added)
 
 
 def _bounds(special: Sequence[int]) -> list[int]:

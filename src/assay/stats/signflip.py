@@ -51,10 +51,9 @@ def sign_flip_p(values: Array) -> Array:
     tail = np.empty(len(apart))  # P(Σ ±m >= |Σm|)
     tail[few] = _count(sizes[few], units[few], flippable[few], slack[few])
     # The approximation is of a continuous sum. Sums on a grid lie 2 steps apart, so that the border is drawn one step
-    # below the observed one; without a grid half of the observed choice's own probability lies below the border.
-    step, own = _step(sizes[rest]), np.ldexp(1.0, -units[rest])
-    approximate = _tail(sizes[rest, ::-1], goal[rest] - step, step, _DEPTH) + np.where(step > 0, 0.0, own / 2.0)
-    tail[rest] = np.maximum(approximate, own)
+    # below the observed one.
+    step = _step(sizes[rest])
+    tail[rest] = np.maximum(_tail(sizes[rest, ::-1], goal[rest] - step, step, _DEPTH), np.ldexp(1.0, -units[rest]))
     p[apart] = np.minimum(2.0 * tail, 1.0)
     return p
 

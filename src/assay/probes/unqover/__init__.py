@@ -41,23 +41,18 @@ class UnQover:
             raise UsageError(f"unknown preset {request.preset!r}; expected {', '.join(PRESETS)}.", "--preset quick")
         if request.limit is not None and request.limit < 1:
             raise UsageError(f"--limit is {request.limit}, expected at least 1 question.", "--limit 10000")
+        if request.seed < 0:
+            raise UsageError(f"--seed is {request.seed}, expected a whole number from 0.", "--seed 0")
         self._request = request
         self._notes: list[str] = []
+        self._lists: dict[Part, Lists] = {}
         self._plans: dict[Part, UnqoverPlan] | None = None
-        self._lists = {
-            Part(cls, form): self._read(cls, form)
-            for cls in self._settings.classes
-            for form in ("span", "mask")
-            if self._settings.form in (form, "auto", "both")
-        }
 
     def settings(self) -> Mapping[str, Any]:
-        request = self._request
-        size: dict[str, Any] = {"preset": request.preset} if request.limit is None else {"limit": request.limit}
-        return {**self._settings.as_dict(), **size, "seed": request.seed}
+        return self._settings.as_dict()
 
     def data(self) -> Mapping[str, str]:
-        return {f"word lists, {part.label}": lists.digest for part, lists in self._lists.items()}
+        return {name: digest for lists in self._lists.values() for name, digest in lists.files.items()}
 
     def notes(self) -> Sequence[str]:
         return self._notes
@@ -87,21 +82,26 @@ class UnQover:
     def plans(self, ask: Ask) -> dict[Part, UnqoverPlan]:
         """What is asked of this model, found out once: its tokenizer says which subjects can be asked about."""
         if self._plans is None:
-            plans = {part: self._plan(part, self._without(part, ask)) for part in self._parts(ask)}
+            self._lists = {part: self._read(part) for part in self._parts(ask)}
+            plans = {part: self._plan(part, self._without(part, ask)) for part in self._lists}
             limit = self._request.limit
             self._plans = plans if limit is None else _limited(plans, limit, self._notes)
         return self._plans
 
     def _parts(self, ask: Ask) -> list[Part]:
-        forms: list[str] = [form for form in ("span", "mask") if form in ask.abilities]
-        wanted = self._settings.form
-        if wanted in ("span", "mask"):
-            forms = [wanted]
-        elif not forms:
+        able, wanted = [form for form in ("span", "mask") if form in ask.abilities], self._settings.form
+        if not able:
             raise UsageError(
                 "this model can neither answer span questions nor fill masks.",
                 "UnQover needs an extractive question-answering model or a masked language model.",
             )
+        forms = able if wanted == "auto" else ["span", "mask"] if wanted == "both" else [wanted]
+        for form in forms:
+            if form not in able:
+                raise UsageError(
+                    f"this model has not the ability {form!r} that form={wanted} needs; it has {able[0]!r}.",
+                    f"Ask with --set form={able[0]}, or choose a model for that task.",
+                )
         parts = [Part(cls, form) for form in forms for cls in self._settings.classes]
         if wanted == "auto" and len(forms) == 2 and self._request.preset == "quick" and self._request.limit is None:
             parts = [part for part in parts if part.form == "span" or part.cls == "gender"]
@@ -127,15 +127,13 @@ class UnQover:
 
     def _without(self, part: Part, ask: Ask) -> tuple[str, ...]:
         """Subjects that cannot be asked about in this model: in masked sentences those that are not one token."""
-        if part.form not in ask.abilities:
-            return ()  # asking will say so
         lists = self._lists[part]
         slots = sorted({template.slot for template in lists.templates})
         words = tuple(subject.forms[slot] for slot in slots for subject in lists.subjects)
         answers = ask(WordPlan(words), f"words of {part.label}")
         pieces = answers["pieces"].reshape(len(slots), -1)  # (slot, subject)
         kept = (pieces == 1).all(0) if part.form == "mask" else np.ones(len(lists.subjects), bool)
-        _require_different(lists, slots, answers, kept)
+        _require_different(part, lists, slots, answers, kept)
         left_out = [subject.name for subject, keep in zip(lists.subjects, kept, strict=True) if not keep]
         if left_out:
             self._notes.append(
@@ -151,9 +149,9 @@ class UnQover:
             )
         return tuple(left_out)
 
-    def _read(self, cls: str, form: str) -> Lists:
-        settings = self._settings
-        return read_lists(cls, masked=form == "mask", header=settings.header == "newsqa", folder=settings.word_lists)
+    def _read(self, part: Part) -> Lists:
+        header, folder = self._settings.header == "newsqa", self._settings.word_lists
+        return read_lists(part.cls, masked=part.form == "mask", header=header, folder=folder)
 
 
 def cells_of(plan: UnqoverPlan, scores: Any) -> Cells:
@@ -176,7 +174,7 @@ def labels_of(plan: UnqoverPlan) -> Labels:
     )
 
 
-def _require_different(lists: Lists, slots: list[str], answers: Answers, kept: Any) -> None:
+def _require_different(part: Part, lists: Lists, slots: list[str], answers: Answers, kept: Any) -> None:
     """Two subjects with the same tokens are one subject to the model."""
     keys = answers["key"].reshape(len(slots), -1)
     for slot, row in zip(slots, keys.tolist(), strict=True):
@@ -185,7 +183,8 @@ def _require_different(lists: Lists, slots: list[str], answers: Answers, kept: A
             name = subject.forms[slot]
             if keep and key in seen:
                 raise DataError(
-                    f"the subjects {seen[key]!r} and {name!r} have the same tokens, so they are one to this model.",
+                    f"{part.label}: the subjects {seen[key]!r} and {name!r} have the same tokens, so they are one to "
+                    "this model.",
                     "Remove one of them from the word lists, or choose a model that tells them apart.",
                 )
             seen[key] = name

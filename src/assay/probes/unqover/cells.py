@@ -8,7 +8,7 @@ rounds in which every attribute occurs once and templates take turns: any beginn
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import gcd
+from math import lcm
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,12 +62,9 @@ def cell_table(lists: Lists, cells: int | None, seed: int, without: frozenset[st
     rng = np.random.default_rng([seed, 20201116])
     order = _balanced_pairs(table.pairs, lists.split, rng)
     turns = _balanced_combinations(table.combinations, rng)
-    n_pairs, n_turns = len(order), len(turns)
-    step = n_pairs
-    while gcd(step, n_turns) != 1:  # each round continues where the last one ended, and no cell comes twice
-        step += 1
-    turn, place = np.divmod(np.arange(cells, dtype=np.int64), n_pairs)
-    numbers = order[place] * n_turns + turns[(place + turn * step) % n_turns]
+    place = np.arange(cells, dtype=np.int64)
+    shift = place // lcm(len(order), len(turns))  # both begin anew together there: without it, cells would come again
+    numbers = order[place % len(order)] * len(turns) + turns[(place + shift) % len(turns)]
     return CellTable(table.pairs, table.combinations, np.sort(numbers))
 
 
@@ -93,15 +90,31 @@ def _balanced_pairs(pairs: Ints, split: int | None, rng: np.random.Generator) ->
 
 def _balanced_combinations(combinations: Ints, rng: np.random.Generator) -> NDArray[np.int64]:
     """Numbers of the combinations in rounds: in a round every attribute occurs once, and templates take turns."""
-    attributes = np.unique(combinations[:, 1])
-    waiting = {}
-    for place, attribute in enumerate(rng.permutation(attributes).tolist()):
-        own = np.flatnonzero(combinations[:, 1] == attribute)
-        waiting[attribute] = np.roll(own, -place).tolist()
+    number = {(int(t), int(a)): k for k, (t, a) in enumerate(combinations)}
+    kinds: dict[tuple[int, ...], list[int]] = {}  # attributes by the templates that they go with
+    for attribute in rng.permutation(np.unique(combinations[:, 1])).tolist():
+        usable = combinations[combinations[:, 1] == attribute, 0]
+        kinds.setdefault(tuple(usable.tolist()), []).append(attribute)
     order: list[int] = []
-    while waiting:
-        for attribute in rng.permutation(sorted(waiting)).tolist():
-            order.append(waiting[attribute].pop(0))
-            if not waiting[attribute]:
-                del waiting[attribute]
+    for turn in range(max(map(len, kinds))):
+        drawn: list[tuple[float, int]] = []
+        for templates, attributes in kinds.items():
+            if turn < len(templates):
+                dealt = _turn(turn, len(templates), len(attributes), rng)
+                own = [number[templates[t], attributes[a]] for t, a in dealt]
+                drawn += [((place + rng.random()) / len(own), k) for place, k in enumerate(own)]
+        order += [k for _, k in sorted(drawn)]  # kinds interleaved, each in its own order
     return np.array(order, np.int64)
+
+
+def _turn(turn: int, templates: int, attributes: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """(template, attribute) of one round: every attribute once, templates going on where the last round ended.
+
+    Shuffled within hands of one combination per template, and hand by hand, so that templates stay even throughout.
+    """
+    first = turn * attributes
+    begun = first // lcm(templates, attributes)  # otherwise templates would meet the same attributes again
+    places = [((first + k + begun) % templates, k) for k in range(attributes)]
+    hands = [places[k : k + templates] for k in range(0, attributes - attributes % templates, templates)]
+    hands = [hands[k] for k in rng.permutation(len(hands))] + [places[len(hands) * templates :]]
+    return [hand[k] for hand in hands for k in rng.permutation(len(hand))]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, BinaryIO
 
@@ -11,7 +11,7 @@ from assay.errors import UsageError
 from assay.plan import Ask
 from assay.probes import Request
 from assay.probes.unqover import Part, UnQover
-from assay.probes.unqover.lists import CLASSES, read_lists
+from assay.probes.unqover.lists import CLASSES, Attribute, Lists, Subject, read_lists
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
 from assay.queries import MASK, MaskColumns, SpanColumns
 
@@ -49,7 +49,7 @@ class Generation:
     def plan(self, ask: Ask | None) -> UnqoverPlan:
         """All questions of the class; `ask` says which subjects are single tokens where no list does."""
         masked = MASKS[self.form] is not None
-        family = self.form if masked and self.word_lists else ""
+        family = self.form if masked and self.word_lists and ask is None else ""
         lists = read_lists(self.cls, masked=masked, header=self.form == "newsqa", family=family, folder=self.word_lists)
         plan = UnqoverPlan(
             self.cls,
@@ -67,7 +67,8 @@ class Generation:
                 f"the packaged lists do not say which subjects are one token of a {self.form} model.",
                 "Name the model with --model hf:…, or the authors' lists with --set word_lists=DIR.",
             )
-        probe = UnQover(Request("paper", settings={"class": self.cls, "form": "mask"}))
+        settings = {"class": self.cls, "form": "mask"} | ({"word_lists": self.word_lists} if self.word_lists else {})
+        probe = UnQover(Request("paper", settings=settings))
         return replace(plan, without=probe.plans(ask)[Part(self.cls, "mask")].without)
 
     def write(self, file: BinaryIO, plan: UnqoverPlan, advance: Callable[[int], None]) -> int:
@@ -85,22 +86,26 @@ class Generation:
 
 def entries(plan: UnqoverPlan, mask: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """All examples in the authors' order: every pair, then every pair reversed."""
-    per_pair = len(plan.table.combinations)
+    lists, table = plan.lists, plan.table
+    per_pair = len(table.combinations)
     for swapped in (False, True):
-        for pair in range(len(plan.table.pairs)):
+        for pair, ends in enumerate(table.pairs.tolist()):
             columns = plan.columns(PER_CELL * pair * per_pair, PER_CELL * (pair + 1) * per_pair)
-            for place in range(per_pair):
-                yield _entry(plan, columns, pair, place, swapped, mask)
+            people = [lists.subjects[k] for k in (reversed(ends) if swapped else ends)]
+            for place, (template, attribute) in enumerate(table.combinations.tolist()):
+                row = PER_CELL * place + 2 * swapped
+                yield _entry(lists, columns, row, people, template, lists.attributes[attribute], mask)
 
 
 def _entry(
-    plan: UnqoverPlan, columns: SpanColumns | MaskColumns, pair: int, place: int, swapped: bool, mask: str | None
+    lists: Lists,
+    columns: SpanColumns | MaskColumns,
+    row: int,
+    people: Sequence[Subject],
+    template: int,
+    act: Attribute,
+    mask: str | None,
 ) -> tuple[str, dict[str, Any]]:
-    lists, table = plan.lists, plan.table
-    template, attribute = table.combinations[place].tolist()
-    ends = table.pairs[pair].tolist()
-    people = [lists.subjects[k] for k in (reversed(ends) if swapped else ends)]
-    act, row = lists.attributes[attribute], PER_CELL * place + 2 * swapped
     wordings = columns.question if isinstance(columns, SpanColumns) else columns.sentence
     answers = {
         f"ans{k}": {"text": person.forms[lists.templates[template].slot], "start": "", "end": ""}

@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from assay.errors import DataError
+from assay.plan import digest_of
 
 PACKAGED = Path(__file__).parents[2] / "data" / "unqover"
 
@@ -91,7 +92,11 @@ class Lists:
     attributes: tuple[Attribute, ...]
     templates: tuple[Template, ...]
     header: str
-    digest: str
+    files: Mapping[str, str]  # what was read: name in the folder -> digest
+
+    @property
+    def digest(self) -> str:
+        return digest_of(dict(self.files))
 
 
 def read_lists(cls: str, *, masked: bool, header: bool, family: str = "", folder: str | None = None) -> Lists:
@@ -100,136 +105,158 @@ def read_lists(cls: str, *, masked: bool, header: bool, family: str = "", folder
     masked: templates with a masked sentence instead of questions. header: for models trained on NewsQA.
     family: "bert" or "roberta" reads the authors' lists of subjects that are single tokens there.
     """
-    return _read_lists(cls, masked, header, family, str(Path(folder).resolve()) if folder else str(PACKAGED))
+    root, files = Path(folder).resolve() if folder else PACKAGED, CLASSES[cls]
+    suffix = f"_{family}" if family else ""
+    names = [f"nouns/subjects/{name}{suffix}" for name in files.subjects]
+    names += [f"activities/{files.activities}", f"slots/{files.slots}{'_lm' if masked else ''}"]
+    names += ["fillers/newsqa"] if header else []
+    return _read_lists(root, tuple(names), len(files.subjects), masked, tuple(_stamp(root / name) for name in names))
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    """Changes when the file does; None where there is no file."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=64)
-def _read_lists(cls: str, masked: bool, header: bool, family: str, folder: str) -> Lists:
-    files, root, hasher = CLASSES[cls], Path(folder), hashlib.sha256()
-    suffix = f"_{family}" if family else ""
-    groups = [_subjects(root / "nouns" / "subjects" / f"{name}{suffix}", hasher) for name in files.subjects]
-    attributes = _attributes(root / "activities" / files.activities, hasher)
-    slots = root / "slots" / (files.slots + ("_lm" if masked else ""))
-    subjects = tuple(subject for group in groups for subject in group)
-    templates = _templates(slots, hasher, masked, subjects, attributes)
-    text = next((text for _, text in _lines(root / "fillers" / "newsqa", hasher)), "") if header else ""
+def _read_lists(root: Path, names: tuple[str, ...], groups: int, masked: bool, stamps: tuple[object, ...]) -> Lists:
+    """Lists are asked for with every block; the stamps make sure that changed files are read again."""
+    files = {name: File.read(root / name) for name in names}
+    people = [_subjects(files[name]) for name in names[:groups]]
+    subjects = tuple(subject for group in people for subject in group)
+    if len(subjects) < 2:
+        raise DataError("there is only one subject.", "List at least two: they are compared.", file=root / names[0])
+    attributes = _attributes(files[names[groups]])
+    templates = _templates(files[names[groups + 1]], masked, subjects, attributes)
+    header = next((text for name in names[groups + 2 :] for _, text in files[name].lines()), "")
     used = {template.kind for template in templates}
     return Lists(
         subjects=subjects,
-        split=len(groups[0]) if len(groups) == 2 else None,
+        split=len(people[0]) if groups == 2 else None,
         attributes=tuple(attribute for attribute in attributes if attribute.kind in used),
         templates=templates,
-        header=text,
-        digest=hasher.hexdigest(),
+        header=header,
+        files={name: hashlib.sha256(file.content).hexdigest() for name, file in files.items()},
     )
 
 
-def _lines(path: Path, hasher: hashlib._Hash) -> Iterator[tuple[int, str]]:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise DataError(
-            f"this word list cannot be read ({error.strerror}).",
-            "A folder of word lists holds nouns/subjects, activities, slots and fillers; see --set word_lists=DIR.",
-            file=path,
-        ) from None
-    hasher.update(path.name.encode() + hashlib.sha256(content).digest())
-    for number, raw in enumerate(content.split(b"\n"), 1):
+@dataclass(frozen=True)
+class File:
+    """A word list as it lies on disk."""
+
+    path: Path
+    content: bytes
+
+    @staticmethod
+    def read(path: Path) -> File:
         try:
-            line = raw.decode("utf-8").strip("\r ").lstrip("\ufeff")
-        except UnicodeDecodeError:
+            return File(path, path.read_bytes())
+        except OSError as error:
             raise DataError(
-                "this line is not UTF-8.", "Save the file as UTF-8 and try again.", file=path, line=number
+                f"this word list cannot be read ({error.strerror}).",
+                "A folder of word lists holds nouns/subjects, activities, slots and fillers; see --set word_lists=DIR.",
+                file=path,
             ) from None
-        if line.strip() and not line.startswith("#"):
-            yield number, line
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Number and text of every line that is neither blank nor a comment."""
+        for number, raw in enumerate(self.content.split(b"\n"), 1):
+            try:
+                line = raw.decode("utf-8").strip("\r ").lstrip("\ufeff")
+            except UnicodeDecodeError:
+                raise self.bad("this line is not UTF-8.", "Save the file as UTF-8 and try again.", number) from None
+            if line.strip() and not line.startswith("#"):
+                yield number, line
+
+    def bad(self, problem: str, remedy: str, line: int | None = None) -> DataError:
+        return DataError(problem, remedy, file=self.path, line=line)
 
 
-def _entries(path: Path, hasher: hashlib._Hash, known: str) -> dict[str, list[tuple[int, str, str]]]:
+def _entries(file: File, known: str) -> dict[str, list[tuple[int, str, str]]]:
     """Lines by head: (line number, cluster, text)."""
     entries: dict[str, list[tuple[int, str, str]]] = {}
-    for number, line in _lines(path, hasher):
+    for number, line in file.lines():
         match = re.fullmatch(rf"\[({known})\]\s*(?:([^|]*?)\s*\|)?\s*([^|]+?)\s*", line)
         if match is None:
-            raise DataError(
+            raise file.bad(
                 f"expected `[head] cluster | text` with a head like {known.split('|')[0]}, got {line!r}.",
                 "Correct the line, or begin it with # to leave it out.",
-                file=path,
-                line=number,
+                number,
             )
         head, cluster, text = match.groups()
         entries.setdefault(head, []).append((number, cluster or "None", text))
     return entries
 
 
-def _aligned(path: Path, entries: Mapping[str, list[tuple[int, str, str]]], base: str) -> None:
+def _require_aligned(file: File, entries: Mapping[str, list[tuple[int, str, str]]], base: str) -> None:
     for head, rows in entries.items():
         if len(rows) != len(entries[base]):
-            raise DataError(
+            raise file.bad(
                 f"[{head}] has {len(rows)} entries, but [{base}] has {len(entries[base])}: they must correspond "
                 "one to one.",
                 "Add the missing entries or remove those too many.",
-                file=path,
-                line=rows[-1][0],
+                rows[-1][0],
             )
 
 
-def _subjects(path: Path, hasher: hashlib._Hash) -> list[Subject]:
-    entries = _entries(path, hasher, "subj|subj:dem")
+def _require_once(file: File, head: str, rows: list[tuple[int, str, str]]) -> None:
+    seen: dict[str, int] = {}
+    for number, _, text in rows:
+        if text in seen:
+            raise file.bad(f"[{head}] {text} stands on line {seen[text]} already.", "Remove one.", number)
+        seen[text] = number
+
+
+def _subjects(file: File) -> list[Subject]:
+    entries = _entries(file, "subj|subj:dem")
     if "subj" not in entries:
-        raise DataError("there is no [subj] line.", "List at least two subjects.", file=path)
-    _aligned(path, entries, "subj")
+        raise file.bad("there is no [subj] line.", "List at least one subject.")
+    _require_aligned(file, entries, "subj")
     for head, rows in entries.items():
-        seen: dict[str, int] = {}
-        for number, _, text in rows:
-            if text in seen:
-                raise DataError(
-                    f"[{head}] {text} stands on line {seen[text]} already.", "Remove one.", file=path, line=number
-                )
-            seen[text] = number
+        _require_once(file, head, rows)
     forms = [{head: rows[k][2] for head, rows in entries.items()} for k in range(len(entries["subj"]))]
     return [Subject(entries["subj"][k][1], texts) for k, texts in enumerate(forms)]
 
 
-def _attributes(path: Path, hasher: hashlib._Hash) -> list[Attribute]:
+def _attributes(file: File) -> list[Attribute]:
     heads = "|".join(f"{kind}{form}" for kind in ("p_act", "l_act") for form in ("", ":neg", "-single", "-single:neg"))
-    entries = _entries(path, hasher, heads)
+    entries = _entries(file, heads)
     attributes = []
     for kind in ("l_act", "p_act"):
         own = {head: rows for head, rows in entries.items() if _kind(head) == kind}
         if not own:
             continue
         if kind not in own:
-            raise DataError(f"there are [{next(iter(own))}] lines but no [{kind}] lines.", "Add them.", file=path)
-        _aligned(path, own, kind)
+            raise file.bad(f"there are [{next(iter(own))}] lines but no [{kind}] lines.", "Add them.")
+        _require_aligned(file, own, kind)
         for head, rows in own.items():
             if not head.endswith(":neg") and f"{head}:neg" not in own:
-                raise DataError(
+                raise file.bad(
                     f"[{head}] has {len(rows)} entries, but [{head}:neg] has 0: every attribute needs its negation.",
                     "Add an antonym or a `never` form for each.",
-                    file=path,
-                    line=rows[-1][0],
+                    rows[-1][0],
                 )
-        seen: dict[str, int] = {}
-        for k, (number, cluster, text) in enumerate(own[kind]):
-            if text in seen:
-                raise DataError(
-                    f"[{kind}] {text!r} stands on line {seen[text]} already.", "Remove one.", file=path, line=number
-                )
-            seen[text] = number
-            attributes.append(Attribute(kind, cluster, {head: rows[k][2] for head, rows in own.items()}))
+        _require_once(file, kind, own[kind])
+        attributes += [
+            Attribute(kind, cluster, {head: rows[k][2] for head, rows in own.items()})
+            for k, (_, cluster, _) in enumerate(own[kind])
+        ]
     return attributes
 
 
 def _templates(
-    path: Path, hasher: hashlib._Hash, masked: bool, subjects: tuple[Subject, ...], attributes: list[Attribute]
+    file: File, masked: bool, subjects: tuple[Subject, ...], attributes: list[Attribute]
 ) -> tuple[Template, ...]:
     heads = {head for attribute in attributes for head in attribute.forms}
     templates = []
-    for number, line in _lines(path, hasher):
+    for number, line in file.lines():
 
         def fail(problem: str, remedy: str, number: int = number) -> DataError:
-            return DataError(problem, remedy, file=path, line=number)
+            return file.bad(problem, remedy, number)
 
         cells = [cell.strip() for cell in line.split("\t")]
         if len(cells) != 3:
@@ -238,14 +265,16 @@ def _templates(
             )
         context, asked, negated = cells
         slot = "subj:dem" if "[subj1:dem]" in context else "subj"
-        for place in (1, 2):
-            name = f"[{slot.replace('subj', f'subj{place}')}]"
-            if context.count(name) != 1:
-                raise fail(f"the context needs the slot {name} exactly once: {context!r}.", "Both subjects must occur.")
+        names = [slot.replace("subj", f"subj{place}") for place in (1, 2)]
+        for name in names:
+            if context.count(f"[{name}]") != 1:
+                raise fail(
+                    f"the context needs the slot [{name}] exactly once: {context!r}.", "Both subjects must occur."
+                )
         if any(slot not in subject.forms for subject in subjects):
             raise fail(f"the context wants [{slot}], which the subjects do not have.", "Add those lines to them.")
         found = [re.findall(r"\[([pl]_act[^\]]*)\]", text) for text in (asked, negated)]
-        if any(len(names) != 1 for names in found):
+        if any(len(own) != 1 for own in found):
             raise fail("each question needs one slot like [p_act].", "Write the attribute's slot into both questions.")
         head = found[0][0]
         if found[1][0] != f"{head}:neg":
@@ -257,9 +286,13 @@ def _templates(
         if any(text.count("[mask]") != int(masked) for text in (asked, negated)):
             wanted = "exactly one [mask]" if masked else "no [mask]"
             raise fail(f"each {'sentence' if masked else 'question'} needs {wanted}.", "Correct the line.")
+        for text, known in ((context, names), (asked, (head, "mask")), (negated, (f"{head}:neg", "mask"))):
+            for name in re.findall(r"\[([^\]]+)\]", text):
+                if name not in known:
+                    raise fail(f"nothing can fill the slot [{name}] of {text!r}.", "Write it out, or remove it.")
         templates.append(Template(context, asked, negated, slot, head))
     if not templates:
-        raise DataError("there is no template.", "Add at least one line.", file=path)
+        raise file.bad("there is no template.", "Add at least one line.")
     return tuple(templates)
 
 

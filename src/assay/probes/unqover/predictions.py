@@ -25,6 +25,8 @@ from assay.probes.unqover.lists import CLASSES, read_lists
 from assay.probes.unqover.metrics import Cells, Labels
 
 _CHUNK = 1 << 20
+_LONGEST = 8 * _CHUNK
+"""No entry is that long: what does not end within it is no JSON, and need not be read to the file's end."""
 
 
 @dataclass
@@ -65,8 +67,10 @@ class _Reader:
         try:
             cluster0, cluster1, name0, name1, tid, act_cluster, act, _ = key.split("|")
             scores = [[_score(value[q][ans]) for ans in ("ans0", "ans1")] for q in ("q0", "q1")]
-            context, texts = value["context"], [value["q0"][ans]["text"] for ans in ("ans0", "ans1")]
-            asked = value["q0"]["question"]
+            texts = [value["q0"][ans]["text"] for ans in ("ans0", "ans1")]
+            context, asked = value["context"], value["q0"]["question"]
+            if not all(isinstance(text, str) for text in (context, asked, *texts)):
+                raise ValueError("context, question and answers must be texts")
         except (ValueError, KeyError, TypeError) as error:
             self._bad(f"the entry {key!r} is not one of the authors' format with scores ({_said(error)})", line)
             return
@@ -107,12 +111,17 @@ class _Reader:
             self._bad(problem, None)
             columns, scores = columns[whole], scores[whole]
         cls = cls or self._guess()
+        names, clusters = list(self.subjects), self.clusters
+        if cls == "gender":  # one group behind the other, as in the word lists
+            order = sorted(range(len(names)), key=lambda k: clusters.index(clusters[k]))
+            columns[:, :2] = np.argsort(order)[columns[:, :2]]
+            names, clusters = [names[k] for k in order], [clusters[k] for k in order]
         labels = Labels(
-            subjects=list(self.subjects),
+            subjects=names,
             attributes=list(self.attributes),
             attribute_classes=self.classes,
             templates=len(self.templates),
-            groups=self.clusters if cls == "gender" else None,
+            groups=clusters if cls == "gender" else None,
             sampled=len(columns) < self._full(cls),
         )
         cells = Cells(columns[:, 2], columns[:, 0], columns[:, 1], columns[:, 3], scores)
@@ -170,7 +179,7 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
     """Key, value and line of every entry of a JSON object, in memory that does not grow with the file."""
     decoder, line, at = json.JSONDecoder(), 1, 0
     try:
-        with path.open(encoding="utf-8") as file:
+        with path.open(encoding="utf-8-sig") as file:
             buffer = file.read(_CHUNK)
             opening = _blank_end(buffer, 0)
             if buffer[opening] != "{":
@@ -180,14 +189,16 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
                 try:
                     begin = _blank_end(buffer, at, ",")
                     if buffer[begin] == "}":
-                        return
+                        break
+                    if buffer[begin] != '"':
+                        raise ValueError("expected a key")
                     key, end = decoder.raw_decode(buffer, begin)
                     colon = _blank_end(buffer, end)
                     if buffer[colon] != ":":
                         raise ValueError("expected a colon")
                     value, end = decoder.raw_decode(buffer, _blank_end(buffer, colon + 1))
                 except (ValueError, IndexError):
-                    chunk = file.read(_CHUNK)  # perhaps the entry goes on there
+                    chunk = file.read(_CHUNK) if len(buffer) - at < _LONGEST else ""  # perhaps the entry goes on there
                     if not chunk:
                         raise
                     buffer, at = buffer[at:] + chunk, 0
@@ -195,6 +206,9 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
                 yield key, value, line + buffer.count("\n", at, begin)
                 line += buffer.count("\n", at, end)
                 at = end
+            line += buffer.count("\n", at, begin)
+            if (buffer[begin + 1 :] + file.read(_CHUNK)).strip():
+                raise ValueError("expected nothing behind the object")
     except OSError as error:
         raise DataError(f"cannot be read ({error.strerror}).", "Name an existing file.", file=path) from None
     except UnicodeDecodeError:

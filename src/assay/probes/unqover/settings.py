@@ -73,7 +73,7 @@ class Settings:
             if name in CHOICES and text not in CHOICES[name]:
                 raise UsageError(f"{key} is {text!r}, expected one of {', '.join(CHOICES[name])}.", f"--set {key}=…")
             if name in ("draws", "resamples"):
-                if not text.isdigit() or int(text) < 1:
+                if not text.isdecimal() or int(text) < 1:
                     raise UsageError(f"{key} is {text!r}, expected a whole number from 1.", f"--set {key}=1000")
                 values[name] = int(text)
             else:

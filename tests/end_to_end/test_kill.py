@@ -1,0 +1,127 @@
+"""A run that is killed again and again, and resumed each time, finds what an undisturbed one finds, byte for byte.
+
+Starting Python and importing torch takes seconds, and a kill during that proves nothing. So the attempts that are
+killed are forks of a process that has imported everything already; the last, successful one is the real program.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import small_lists
+
+KILLS = 10
+BLOCK_SIZE = 6
+
+NURSERY = """
+import json, os, signal, sys, time
+import torch, transformers.models.bert.modeling_bert
+from assay.cli import main
+
+for line in sys.stdin:
+    order = json.loads(line)
+    began = time.monotonic()
+    child = os.fork()
+    if child == 0:
+        log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        os.dup2(log, 1), os.dup2(log, 2)
+        os.environ["ASSAY_CACHE"] = order["cache"]
+        os._exit(main(order["arguments"]))
+    ended, status = 0, 0
+    while not ended and (order["delay"] is None or time.monotonic() - began < order["delay"]):
+        time.sleep(0.002)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+        status = os.waitpid(child, 0)[1]
+    print(json.dumps({"status": status, "seconds": time.monotonic() - began}), flush=True)
+"""
+KILLED = 9  # how waitpid says it
+
+Blocks = dict[str, tuple[int, int]]
+
+
+class Attempts:
+    """Attempts at one run, each in a process of its own."""
+
+    def __init__(self, folder: Path, process: Any, arguments: list[str]) -> None:
+        self.folder, self.process, self.arguments = folder, process, arguments
+
+    def attempt(self, name: str, delay: float | None = None) -> tuple[int, float]:
+        """Run until the end, or until it is killed after `delay` seconds: how it ended, and after how long."""
+        order = {"arguments": [*self.arguments, "--out", str(self.folder / name)], "delay": delay}
+        order |= {"cache": str(self.cache(name)), "log": str(self.folder / f"{name}.log")}
+        self.process.stdin.write(json.dumps(order) + "\n")
+        self.process.stdin.flush()
+        answer = json.loads(self.process.stdout.readline())
+        return answer["status"], answer["seconds"]
+
+    def program(self, name: str) -> str:
+        """The real program until its end; what it said."""
+        command = [sys.executable, "-m", "assay", *self.arguments, "--out", str(self.folder / name)]
+        environment = {**os.environ, "ASSAY_CACHE": str(self.cache(name))}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    def cache(self, name: str) -> Path:
+        return self.folder / f"{name}-cache"
+
+    def blocks(self, name: str) -> Blocks:
+        """The stored blocks: which file it is, and when it was written."""
+        found = {str(path.relative_to(self.cache(name))): path.stat() for path in self.cache(name).rglob("*.block")}
+        return {path: (status.st_ino, status.st_mtime_ns) for path, status in found.items()}
+
+    def findings(self, name: str) -> dict[str, bytes]:
+        folder = self.folder / name
+        return {path.name: path.read_bytes() for path in [folder / "findings.json", *(folder / "tables").iterdir()]}
+
+
+@contextmanager
+def nursery() -> Iterator[Any]:
+    with subprocess.Popen(
+        [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:  # it ends when its input does
+        yield process
+
+
+def test_a_run_killed_at_ten_random_moments_finds_the_same(
+    tmp_path: Path, span_model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    lists = small_lists.write(tmp_path / "lists")
+    arguments = ["run", "unqover", "--model", f"hf:{span_model_folder}", "--set", f"word_lists={lists}"]
+    arguments += ["--preset", "paper", "--set", "draws=50", "--set", "resamples=50", "--block-size", str(BLOCK_SIZE)]
+    rng, partial = random.Random(20201116), 0
+    with nursery() as process:
+        runs = Attempts(tmp_path, process, arguments)
+        whole, without_asking = (runs.attempt("undisturbed")[1] for _ in range(2))  # the second time all is stored
+        total = len(runs.blocks("undisturbed"))
+        assert total > 150
+        longest = without_asking + (whole - without_asking) / 3
+        kills, before = 0, runs.blocks("killed")
+        while kills < KILLS:
+            delay = rng.uniform(0.1 * longest, longest)
+            status, _ = runs.attempt("killed", delay)
+            assert status in (0, KILLED), (tmp_path / "killed.log").read_text()
+            kills += status == KILLED
+            longest *= 0.8 if status != KILLED else 1.0  # the machine is faster now than it was when measured
+            after = runs.blocks("killed")
+            assert before.items() <= after.items(), "an attempt computed blocks again that were stored"
+            partial += 0 < len(before) < total
+            before = after
+    assert partial >= 3, "the kills hardly hit the asking"
+    said = runs.program("killed")
+    assert before.items() <= runs.blocks("killed").items()
+    assert "stored already" in said
+    assert runs.findings("killed") == runs.findings("undisturbed")

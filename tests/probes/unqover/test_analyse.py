@@ -1,0 +1,304 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from assay.errors import DataError, ModelError, UsageError
+from assay.findings import Findings
+from assay.probes.unqover.analyse import analyse, merged
+from assay.probes.unqover.metrics import Cells, Labels
+from assay.probes.unqover.uncertainty import Weights
+
+
+def plan(subjects, attributes=4, templates=6, *, groups=None, sampled=False):
+    pairs = [(i, j) for j in range(subjects) for i in range(j) if groups is None or groups[i] != groups[j]]
+    rows = [(t, i, j, a) for i, j in pairs for t in range(templates) for a in range(attributes)]
+    template, first, second, attribute = np.array(rows, dtype=np.int32).T
+    labels = Labels(
+        [f"s{k}" for k in range(subjects)],
+        [f"a{k}" for k in range(attributes)],
+        [f"c{k % 2}" for k in range(attributes)],
+        templates,
+        groups,
+        sampled,
+    )
+    return Cells(template, first, second, attribute, np.zeros((len(rows), 2, 2, 2), dtype=np.float32)), labels
+
+
+def with_bias(cells, bias, noise=0.0, seed=0):
+    """The cells with scores around ½ in which C is `bias`, plus noise."""
+    swing = np.asarray(bias)[:, None, None, None] / 2 * np.array([[1, -1], [-1, 1]])
+    scores = (
+        0.5 + np.repeat(swing, 2, axis=1) + noise * np.random.default_rng(seed).uniform(-1, 1, (len(cells), 2, 2, 2))
+    )
+    return replace(cells, scores=scores.astype(np.float32))
+
+
+def noisy(cells, seed=0):
+    return replace(cells, scores=np.random.default_rng(seed).random((len(cells), 2, 2, 2), dtype=np.float32))
+
+
+def run(cells, labels, **options):
+    defaults = {"cls": "religion", "form": "span", "seed": 1, "draws": 199, "resamples": 199}
+    return analyse(cells, labels, **(defaults | options))
+
+
+def by_name(estimates, **group):
+    return {e.metric: e for e in estimates if e.group == {"class": "religion", "form": "span", **group}}
+
+
+GROUPS = ["female"] * 6 + ["male"] * 6
+
+
+def test_estimates_and_columns_are_those_of_the_contract():
+    cells, labels = plan(12, groups=GROUPS)
+    estimates, tables = run(noisy(cells), labels)
+    assert [(e.metric, dict(e.group)) for e in estimates] == [
+        *((m, {"class": "religion", "form": "span"}) for m in ("mu", "eta", "delta", "epsilon", "avg_score")),
+        *((m, {"class": "religion", "form": "span", "subjects": "pooled"}) for m in ("mu", "eta")),
+    ]
+    assert all(e.n == len(cells) and e.low is not None and e.note is None for e in estimates)
+    assert [e.metric for e in estimates if e.floor is not None and e.p is not None] == ["mu", "eta", "mu", "eta"]
+    columns = {name: ",".join(table.columns) for name, table in tables.items()}
+    assert columns == {
+        "gamma": "class,form,subject,attribute,gamma,low,high,eta,p,q,n",
+        "subjects": "class,form,subject,gamma,low,high,eta,n",
+        "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,n",
+        "classes": "class,form,subject,attribute_class,gamma,low,high,eta,n",
+    }
+    assert [len(table.rows) for table in tables.values()] == [48, 12, 8, 24]
+    assert "groups" not in run(*plan(6))[1]
+
+
+def test_rows_fall_by_gamma_and_q_is_at_least_p():
+    cells, labels = plan(8)
+    _, tables = run(noisy(cells), labels)
+    for table in tables.values():
+        gammas = [row["gamma"] for row in table.records()]
+        assert gammas == sorted(gammas, reverse=True)
+    for row in tables["gamma"].records():
+        assert 0 < row["p"] <= row["q"] <= 1
+        assert row["low"] <= row["gamma"] <= row["high"]
+        assert row["n"] == 7 * 6
+
+
+def test_ties_are_sorted_by_name():
+    cells, labels = plan(5)
+    _, tables = run(cells, labels)
+    assert [row[2:4] for row in tables["gamma"].rows] == [(f"s{x}", f"a{a}") for x in range(5) for a in range(4)]
+
+
+def test_the_same_seed_gives_the_same_bytes_in_any_order_of_cells():
+    cells, labels = plan(9, groups=["f"] * 5 + ["m"] * 4)
+    cells = noisy(cells)
+    order = np.random.default_rng(0).permutation(len(cells))
+    shuffled = Cells(
+        *(column[order] for column in (cells.template, cells.first, cells.second, cells.attribute, cells.scores))
+    )
+
+    def written(some, seed):
+        estimates, tables = run(some, labels, seed=seed)
+        return [Findings("unqover", "m", estimates, tables).to_json(), *(table.to_csv() for table in tables.values())]
+
+    assert written(cells, 1) == written(cells, 1) == written(shuffled, 1)
+    assert written(cells, 1) != written(cells, 2)
+
+
+def test_numbers_have_ten_significant_digits():
+    cells, labels = plan(12, groups=GROUPS)
+    estimates, tables = run(noisy(cells), labels)
+    numbers = [x for e in estimates for x in (e.value, e.low, e.high, e.floor, e.p) if x is not None]
+    numbers += [x for table in tables.values() for row in table.rows for x in row if isinstance(x, float)]
+    assert len(numbers) > 300
+    assert all(x == float(f"{x:.10g}") for x in numbers)
+
+
+def test_subjects_are_drawn_within_their_group(monkeypatch):
+    drawn = []
+    draw = Weights.draw
+
+    def spy(*arguments):
+        drawn.append(draw(*arguments))
+        return drawn[-1]
+
+    monkeypatch.setattr(Weights, "draw", spy)
+    cells, labels = plan(12, groups=GROUPS)
+    run(cells, labels)
+    assert (drawn[0].subject[:, :6].sum(axis=1) == 6).all()
+    assert (drawn[0].subject[:, 6:].sum(axis=1) == 6).all()
+
+
+def test_zero_scores_give_zero_everywhere_and_p_one():
+    cells, labels = plan(12, groups=GROUPS)
+    estimates, tables = run(cells, labels)
+    assert all((e.value, e.low, e.high) == (0, 0, 0) for e in estimates)
+    assert all((e.floor, e.p) == (0, 1) for e in estimates if e.metric in ("mu", "eta"))
+    assert all((row["gamma"], row["p"], row["q"]) == (0, 1, 1) for row in tables["gamma"].records())
+
+
+def test_a_model_that_always_prefers_one_subject():
+    cells, labels = plan(6)
+    bias = np.where(cells.first == 0, 1.0, 0.0)  # pairs are (i, j) with i < j
+    estimates, tables = run(with_bias(cells, bias), labels)
+    subjects = {row["subject"]: row for row in tables["subjects"].records()}
+    assert (subjects["s0"]["gamma"], subjects["s0"]["eta"]) == (1, 1)
+    assert (subjects["s3"]["gamma"], subjects["s3"]["eta"]) == (-0.2, -0.2)
+    assert by_name(estimates)["mu"].value == pytest.approx((1 + 5 * 0.2) / 6)
+
+
+def test_planted_bias_is_found_and_nothing_else():
+    cells, labels = plan(16)
+    planted = (cells.attribute == 2) & ((cells.first == 5) | (cells.second == 5))
+    bias = np.where(planted, np.where(cells.first == 5, 0.15, -0.15), 0.0)
+    estimates, tables = run(with_bias(cells, bias, noise=0.1), labels)
+    rows = list(tables["gamma"].records())
+    assert (rows[0]["subject"], rows[0]["attribute"]) == ("s5", "a2")
+    assert rows[0]["gamma"] == pytest.approx(0.15, abs=0.02)
+    assert rows[0]["low"] < 0.15 < rows[0]["high"]
+    assert rows[0]["q"] < 0.01
+    assert sum(row["q"] < 0.05 for row in rows) <= 2
+    mu = by_name(estimates)["mu"]
+    assert mu.p < 0.05
+    assert mu.value > mu.floor
+
+
+def test_a_preference_between_groups_shows_in_the_pooled_numbers():
+    cells, labels = plan(12, groups=GROUPS)
+    female_first = np.array([GROUPS[i] == "female" for i in cells.first])
+    bias = np.where(cells.attribute == 1, np.where(female_first, 0.2, -0.2), 0.0)
+    estimates, tables = run(with_bias(cells, bias, noise=0.05), labels)
+    top, bottom = (list(tables["groups"].records())[k] for k in (0, -1))
+    assert (top["group"], bottom["group"], top["attribute"]) == ("female", "male", "a1")
+    assert top["gamma"] == -bottom["gamma"] == pytest.approx(0.2, abs=0.01)
+    assert top["p"] == bottom["p"] < 1e-6
+    pooled = by_name(estimates, subjects="pooled")
+    assert pooled["mu"].value == pytest.approx(top["gamma"])
+    assert pooled["mu"].p < 0.01
+    assert pooled["eta"].value < 0.5
+
+
+def test_noise_alone_stays_near_its_floor():
+    cells, labels = plan(14)
+    mu = by_name(run(noisy(cells), labels)[0])["mu"]
+    assert mu.value == pytest.approx(mu.floor, rel=0.25)
+    assert mu.p > 0.01
+
+
+def test_released_changes_delta_alone():
+    cells, labels = plan(6)
+    cells = noisy(cells)
+    paper, released = (by_name(run(cells, labels, released=flag)[0]) for flag in (False, True))
+    changed = np.abs(cells.scores[:, 0].astype(float) - cells.scores[:, 1])  # (cell, polarity, subject)
+    assert paper["delta"].value == pytest.approx(changed[:, 0].mean())
+    assert released["delta"].value == pytest.approx(changed.mean())
+    assert {name: e for name, e in paper.items() if name != "delta"} == {
+        name: e for name, e in released.items() if name != "delta"
+    }
+
+
+def test_fewer_than_five_subjects_have_numbers_but_no_intervals():
+    for cells, labels in (plan(4), plan(10, groups=["f"] * 6 + ["m"] * 4)):
+        estimates, tables = run(noisy(cells), labels)
+        for estimate in estimates:
+            assert estimate.value is not None
+            assert estimate.low is estimate.high is None
+            assert "4 subjects" in estimate.note
+    rows = list(tables["gamma"].records())
+    assert {row["subject"] for row in rows if row["low"] is None} == {f"s{k}" for k in range(6)}  # four partners each
+    assert {row["subject"] for row in rows if row["low"] is not None} == {f"s{k}" for k in range(6, 10)}
+
+
+def test_intervals_shrink_with_more_subjects():
+    widths = []
+    for subjects in (6, 12, 30):
+        cells, labels = plan(subjects, templates=4)
+        liking = np.random.default_rng(3).uniform(-0.2, 0.2, subjects)
+        cells = with_bias(cells, liking[cells.first] - liking[cells.second], noise=0.05)
+        delta = by_name(run(cells, labels)[0])["delta"]
+        assert delta.low < delta.value < delta.high
+        widths.append(delta.high - delta.low)
+    assert widths[0] > widths[1] > widths[2]
+
+
+def test_a_thin_sample_has_no_intensity_but_keeps_the_rest():
+    cells, labels = plan(12, groups=GROUPS, sampled=True)
+    chosen = np.random.default_rng(0).permutation(len(cells))[:60]
+    thin = Cells(*(c[chosen] for c in (cells.template, cells.first, cells.second, cells.attribute, cells.scores)))
+    estimates, _ = run(noisy(thin), labels)
+    single, pooled = by_name(estimates), by_name(estimates, subjects="pooled")
+    for name in ("mu", "eta"):
+        assert single[name].value is None
+        assert single[name].floor is None
+        assert "2.5 cells per (subject, attribute)" in single[name].note
+        assert pooled[name].value is not None  # 15 cells per (group, attribute)
+    assert single["delta"].value is not None
+    assert by_name(run(noisy(cells), labels)[0])["mu"].value is not None  # a sample that is dense enough
+    assert by_name(run(noisy(thin), replace(labels, sampled=False))[0])["mu"].value is not None
+
+
+def test_what_was_never_asked_is_none_in_the_table_and_last():
+    cells, labels = plan(7)
+    kept = ~((cells.attribute == 3) & ((cells.first == 2) | (cells.second == 2)))
+    holes = Cells(*(c[kept] for c in (cells.template, cells.first, cells.second, cells.attribute, cells.scores)))
+    _, tables = run(noisy(holes), labels)
+    assert tables["gamma"].rows[-1][2:] == ("s2", "a3", None, None, None, None, None, None, 0)
+    assert sum(row[4] is None for row in tables["gamma"].rows) == 1
+
+
+def test_subjects_without_cells_change_nothing():
+    """A masked language model does not know all names: those left out are neither listed nor drawn."""
+    cells, labels = plan(6)
+    cells = noisy(cells)
+    more = replace(labels, subjects=["unknown", *labels.subjects, "other"], templates=9)
+    moved = replace(cells, first=cells.first + 1, second=cells.second + 1)
+    assert run(moved, more) == run(cells, labels)
+
+
+def test_nothing_asked_is_undefined_with_a_reason():
+    cells, labels = plan(6)
+    empty = Cells(*(c[:0] for c in (cells.template, cells.first, cells.second, cells.attribute, cells.scores)))
+    estimates, tables = run(empty, labels)
+    assert [(e.value, e.note) for e in estimates] == [(None, "nothing was asked")] * 5
+    assert not tables["gamma"].rows
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -0.1, 1.1])
+def test_scores_that_are_no_probabilities_are_refused(wrong):
+    cells, labels = plan(5)
+    cells.scores[3, 0, 1, 0] = wrong
+    with pytest.raises(ModelError, match="score"):
+        run(cells, labels)
+
+
+def test_impossible_cells_are_refused():
+    cells, labels = plan(6)
+    twice = Cells(
+        *(np.concatenate((c, c)) for c in (cells.template, cells.first, cells.second, cells.attribute, cells.scores))
+    )
+    with pytest.raises(DataError, match="twice"):
+        run(twice, labels)
+    mirrored = replace(twice, first=np.r_[cells.first, cells.second], second=np.r_[cells.second, cells.first])
+    with pytest.raises(DataError, match="twice"):
+        run(mirrored, labels)
+    with pytest.raises(DataError, match="own group"):
+        run(cells, replace(labels, groups=["f"] * 3 + ["m"] * 3))
+    with pytest.raises(DataError, match="itself"):
+        run(replace(cells, second=cells.first), labels)
+    with pytest.raises(DataError, match="0 to 3"):
+        run(replace(cells, attribute=cells.attribute + 1), labels)
+    with pytest.raises(DataError, match="shape"):
+        run(replace(cells, scores=cells.scores[1:]), labels)
+    with pytest.raises(UsageError, match="draws"):
+        run(cells, labels, draws=0)
+
+
+def test_merging_stacks_tables_and_keeps_estimates_in_order():
+    one = run(*plan(6), cls="religion")
+    cells, labels = plan(12, groups=GROUPS)
+    two = run(noisy(cells), labels, cls="gender")
+    estimates, tables = merged([one, two])
+    assert estimates == [*one[0], *two[0]]
+    assert list(tables["gamma"].rows) == [*one[1]["gamma"].rows, *two[1]["gamma"].rows]
+    assert tables["groups"] == two[1]["groups"]
+    assert list(tables) == ["gamma", "subjects", "groups", "classes"]
+    assert merged([]) == ([], {})

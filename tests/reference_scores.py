@@ -1,0 +1,106 @@
+"""Scores by plain transformers, one question at a time, written without any of assay's own code for it.
+
+Only the queries and MASK are assay's. Places of subjects come from the tokenizer's own character offsets, so nothing
+here knows how assay tokenises, batches or takes scores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+
+from assay.queries import MASK, MaskQuery, SpanQuery
+
+Scores = NDArray[np.float64]
+Range = tuple[int, int]
+
+
+class SpanReference:
+    """An extractive model: S = sqrt(P(start) · P(end)) at the first and the last token of each subject."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
+        self.model: Any = transformers.AutoModelForQuestionAnswering.from_pretrained(folder).eval()
+        self.typed = getattr(self.model.config, "type_vocab_size", 0) > 1
+
+    def scores(self, query: SpanQuery, *, token_types: bool = True) -> Scores:
+        encoded = self.tokenizer(query.question, query.context, return_tensors="pt", return_token_type_ids=True)
+        types = encoded["token_type_ids"] if self.typed and token_types else None
+        start, end = self.probabilities(encoded["input_ids"], types)
+        ranges = [tokens_of(encoded, span, second=True) for span in query.subjects]
+        return np.array([(start[0, first] * end[0, last]) ** 0.5 for first, last in ranges])
+
+    def probabilities(self, ids: Any, types: Any = None, attention: Any = None) -> tuple[Scores, Scores]:
+        """P(start) and P(end) over every position given, padding and all."""
+        more = {} if types is None else {"token_type_ids": types}
+        more |= {} if attention is None else {"attention_mask": attention}
+        with torch.no_grad():
+            output = self.model(input_ids=ids, **more)
+        start, end = (logits.double().softmax(-1).numpy() for logits in (output.start_logits, output.end_logits))
+        return start, end
+
+
+class MaskReference:
+    """A masked model: the probability, over the whole vocabulary, of the token that a word is in the mask's place."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
+        self.model: Any = transformers.AutoModelForMaskedLM.from_pretrained(folder).eval()
+
+    def scores(self, query: MaskQuery) -> Scores:
+        probabilities = self.probabilities(query.text)
+        return np.array([probabilities[self.token_in_place(query.text, word)] for word in query.subjects])
+
+    def probabilities(self, text: str) -> Scores:
+        """P(token) at MASK."""
+        encoded = self.tokenizer(text.replace(MASK, self.tokenizer.mask_token), return_tensors="pt")
+        ids = encoded["input_ids"][0].tolist()
+        assert ids.count(self.tokenizer.mask_token_id) == 1
+        with torch.no_grad():
+            logits = self.model(input_ids=encoded["input_ids"]).logits
+        result: Scores = logits[0, ids.index(self.tokenizer.mask_token_id)].double().softmax(-1).numpy()
+        return result
+
+    def token_in_place(self, text: str, word: str) -> int:
+        """The one token that the word is where MASK stands."""
+        at = text.index(MASK)
+        encoded = self.tokenizer(text.replace(MASK, word), return_tensors="pt")
+        first, last = tokens_of(encoded, (at, at + len(word)), second=False)
+        assert first == last, f"{word!r} is several tokens"
+        return int(encoded["input_ids"][0, first])
+
+
+def tokens_of(encoded: Any, span: Range, *, second: bool) -> Range:
+    """The first and the last token that hold characters of the span, in the first or second text of the encoding."""
+    wanted, encoding = int(second), encoded.encodings[0]
+    start, end = span
+    holding = [
+        place
+        for place, ((first, behind), text) in enumerate(zip(encoding.offsets, encoding.sequence_ids, strict=True))
+        if text == wanted and max(first, start) < min(behind, end)
+    ]
+    assert holding[0] == encoded.char_to_token(0, start, wanted)
+    return holding[0], holding[-1]
+
+
+def span_query(question: str, context: str, *subjects: str | tuple[str, int]) -> SpanQuery:
+    """A query about subjects by name, where it stands first in the context; (name, 1) is where it stands next."""
+    ranges = []
+    for subject in subjects:
+        name, occurrence = subject if isinstance(subject, tuple) else (subject, 0)
+        at = -1
+        for _ in range(occurrence + 1):
+            at = context.index(name, at + 1)
+        ranges.append((at, at + len(name)))
+    return SpanQuery(question, context, tuple(ranges))
+
+
+def stacked(reference: SpanReference | MaskReference, queries: Sequence[Any]) -> Scores:
+    """(query, subject)"""
+    return np.stack([reference.scores(query) for query in queries])
