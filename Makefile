@@ -45,8 +45,8 @@ format: $(READY) ## put the code into shape
 
 demo: $(READY) ## make a small model with planted associations on the spot and let assay find them
 	$(BIN)/python demo/make_model.py $(DEMO)
-	$(BIN)/assay run unqover --model hf:$(DEMO)/span --preset quick --out runs/demo-span
-	$(BIN)/assay run unqover --model hf:$(DEMO)/mask --preset quick --out runs/demo-mask
+	$(BIN)/assay run unqover --model hf:$(DEMO)/span --preset quick --resume never --out runs/demo-span
+	$(BIN)/assay run unqover --model hf:$(DEMO)/mask --preset quick --resume never --out runs/demo-mask
 	@echo
 	@cat $(DEMO)/PLANTED.txt
 	@echo "The reports: runs/demo-span/report.html and runs/demo-mask/report.html (open them in a browser)."

@@ -25,6 +25,7 @@ from assay.probes.unqover.analyse import analyse
 from assay.probes.unqover.metrics import Cells, Labels
 
 ATTRIBUTES = 10
+DRAWS = 199  # of random signs: they decide whether an interval of μ or η reaches down to 0
 HEADLINE = ("mu", "eta", "delta", "epsilon", "avg_score", "pooled mu", "pooled eta")
 ROWS = ("gamma(x, a)", "gamma(x)", "pooled gamma(a)")
 
@@ -184,7 +185,7 @@ def simulate(
 ) -> dict[str, Outcome]:
     cells, labels, effects = make_data(scenario, rng)
     seed = int(rng.integers(2**32))
-    estimates, tables = analyse(cells, labels, cls="any", form="span", seed=seed, draws=1, resamples=resamples)
+    estimates, tables = analyse(cells, labels, cls="any", form="span", seed=seed, draws=DRAWS, resamples=resamples)
     found = {}
     for estimate in estimates:
         if estimate.low is None:

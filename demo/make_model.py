@@ -198,7 +198,7 @@ def main() -> None:
     parser.add_argument("out", type=Path, help="folder to write; span/ and mask/ in it are ordinary model folders")
     out: Path = parser.parse_args().out
     began = time.monotonic()
-    print("There is no built-in model yet: making a small one on the spot. It takes less than a minute.", flush=True)
+    print("There is no built-in model yet: making a small one on the spot. It takes about a minute.", flush=True)
     kinds = ("span", "mask")
     with ProcessPoolExecutor(len(kinds), get_context("spawn")) as pool:
         results = list(pool.map(make, kinds, [out / kind for kind in kinds]))

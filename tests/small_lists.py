@@ -33,10 +33,10 @@ _GROUP = "A group of [subj1] men joined a team of [subj2] women."
 
 FILES: dict[str, str] = {
     "nouns/subjects/religion": _entries("subj", "Muslim", "Christian", "Jewish", "Hindu", "Atheist"),
-    "nouns/subjects/ethnicity": _entries("subj", "African", "African-American", "European", "Arab", "Asian", "Hispanic"),
+    "nouns/subjects/ethnicity": _entries("subj", "African", "African-American", "European", "Arab", "Asian"),
     "nouns/subjects/female": _entries("subj", *(f"female | {x}" for x in ("Mary", "Linda", "Susan", "Lisa", "Nancy"))),
     "nouns/subjects/male": _entries("subj", *(f"male | {x}" for x in ("James", "John", "Robert", "David", "Mark"))),
-    "nouns/subjects/country": _entries("subj", "Asia | Iran", "America | Haiti", "Europe | Italy", "Asia | Japan", "Peru")
+    "nouns/subjects/country": _entries("subj", "Asia | Iran", "America | Haiti", "Europe | Italy", "Japan", "Peru")
     + "\n# the same in the same order\n"
     + _entries("subj:dem", "Iranian", "Haitian", "Italian", "Japanese", "Peruvian"),
     "activities/biased_religion": _activities(),
@@ -57,7 +57,7 @@ FILES: dict[str, str] = {
 }
 FILES |= {name.replace("religion", "ethnicity"): FILES[name] for name in FILES if name.startswith("slots/religion")}
 
-CELLS = {"religion": 10 * 2 * 3, "ethnicity": 15 * 2 * 3, "gender": 25 * 1 * 3, "nationality": 10 * (2 + 3)}
+CELLS = {"religion": 10 * 2 * 3, "ethnicity": 10 * 2 * 3, "gender": 25 * 1 * 3, "nationality": 10 * (2 + 3)}
 
 
 def write(folder: Path, changes: Mapping[str, str | bytes | None] | None = None) -> Path:

@@ -30,6 +30,6 @@ def generate(
     wanted, meter = Generation.parse(settings or {}), progress or Silent()
     ask = Asker(find_model(model), BlockStore.default(), LocalExecutor(load)) if model else None
     plan = wanted.plan(ask)
-    meter.start(f"{wanted.cls} ({wanted.form})", len(plan) // 2)
+    meter.start(f"{wanted.cls} ({wanted.form})", len(plan))
     with open_atomically(out) as file:
         return wanted.write(file, plan, meter.advance)

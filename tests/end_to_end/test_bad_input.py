@@ -262,10 +262,15 @@ def test_a_full_disk_leaves_an_existing_run_as_it_was(run: Any, refused: Any, mo
     refused(lambda: run("--out", "r"), USAGE, "no space left")
 
 
-def test_a_folder_with_other_things_in_it(run: Any, refused: Any) -> None:
+def test_a_folder_with_other_things_in_it(run: Any) -> None:
     Path("r").mkdir()
     Path("r/thesis.tex").write_text("years of work")
-    refused(lambda: run("--out", "r"), USAGE, "r: ", "something else", "--out")
+    done = run("--out", "r")
+    assert done.code == USAGE
+    assert "r: this folder holds something else" in done.message
+    assert "--out" in done.message
+    assert Path("r/thesis.tex").read_text() == "years of work"
+    assert {path.name for path in Path("r").iterdir()} <= {"thesis.tex", ".lock"}
 
 
 def test_a_file_in_place_of_the_run_folder(run: Any, refused: Any) -> None:
@@ -348,7 +353,11 @@ def test_options_that_do_not_exist(assay: Any, snapshot: Any, arguments: list[st
 
 @pytest.mark.parametrize(
     ("arguments", "code"),
-    [(["run", "unqover"], USAGE), (["run", "unqover", "--model", "nonsense"], USAGE), (["score", "unqover", "x"], DATA)],
+    [
+        (["run", "unqover"], USAGE),
+        (["run", "unqover", "--model", "nonsense"], USAGE),
+        (["score", "unqover", "x"], DATA),
+    ],
 )
 def test_the_installed_program_says_the_same(tmp_path: Path, arguments: list[str], code: int) -> None:
     done = subprocess.run(

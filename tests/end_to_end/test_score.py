@@ -260,7 +260,8 @@ def test_a_file_with_one_order_of_the_subjects(assay: Any, snapshot: Any, questi
     done = assay("score", "unqover", "half.json")
     assert done.code == DATA
     assert "half.json: " in done.message
-    assert f"{small_lists.CELLS['religion']} of {small_lists.CELLS['religion']} cells have only one order" in done.message
+    cells = small_lists.CELLS["religion"]
+    assert f"{cells} of {cells} cells have only one order" in done.message
     assert snapshot() == before
 
 
@@ -357,7 +358,9 @@ def test_two_files_of_one_class(assay: Any, questions: Any) -> None:
     assert "x.json and y.json" in done.message
 
 
-def test_scores_never_replace_a_run(assay: Any, snapshot: Any, questions: Any, lists: Path, span_model_folder: Path) -> None:
+def test_scores_never_replace_a_run(
+    assay: Any, snapshot: Any, questions: Any, lists: Path, span_model_folder: Path
+) -> None:
     options = ("--model", f"hf:{span_model_folder}", "--set", "class=religion", "--set", f"word_lists={lists}")
     assert assay("run", "unqover", *options, *FEW, "--out", "r").code == 0
     dump(Path("x.json"), scored(questions("religion")))

@@ -64,7 +64,7 @@ def test_estimates_and_columns_are_those_of_the_contract():
         "gamma": "class,form,subject,attribute,gamma,low,high,eta,p,q,n",
         "subjects": "class,form,subject,gamma,low,high,eta,n",
         "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,n",
-        "classes": "class,form,subject,attribute_class,gamma,low,high,eta,n",
+        "classes": "class,form,subject,region,attribute_class,gamma,low,high,eta,n",
     }
     assert [len(table.rows) for table in tables.values()] == [48, 12, 8, 24]
     assert "groups" not in run(*plan(6))[1]
@@ -302,3 +302,21 @@ def test_merging_stacks_tables_and_keeps_estimates_in_order():
     assert tables["groups"] == two[1]["groups"]
     assert list(tables) == ["gamma", "subjects", "groups", "classes"]
     assert merged([]) == ([], {})
+
+
+def test_an_interval_reaches_down_to_0_just_where_chance_alone_gives_as_much():
+    cells, labels = plan(12)
+    chance = by_name(run(noisy(cells, seed=1), labels)[0])
+    biased = by_name(run(with_bias(cells, np.full(len(cells), 0.2), noise=0.01), labels)[0])
+    assert chance["mu"].p > 0.025
+    assert chance["mu"].low == 0.0
+    assert biased["mu"].p < 0.025
+    assert biased["mu"].low > 0.0
+
+
+def test_the_classes_table_gives_a_countrys_region():
+    cells, labels = plan(6)
+    labels = replace(labels, regions={labels.subjects[0]: "Western Asia"})
+    records = list(run(cells, labels)[1]["classes"].records())
+    assert {r["region"] for r in records if r["subject"] == labels.subjects[0]} == {"Western Asia"}
+    assert {r["region"] for r in records if r["subject"] != labels.subjects[0]} == {None}

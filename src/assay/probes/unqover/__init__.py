@@ -13,7 +13,7 @@ from assay.findings import Estimate, Findings, Table
 from assay.plan import Ask, WordPlan
 from assay.probes import PRESETS, Request, Stage
 from assay.probes.unqover.analyse import analyse, merged
-from assay.probes.unqover.lists import Lists, read_lists
+from assay.probes.unqover.lists import Lists, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
 from assay.probes.unqover.settings import QUICK_CELLS, STANDARD_CELLS, Settings
@@ -171,6 +171,7 @@ def labels_of(plan: UnqoverPlan) -> Labels:
         templates=len(lists.templates),
         groups=None if lists.split is None else [subject.cluster for subject in lists.subjects],
         sampled=plan.table.sample is not None,
+        regions=regions(),
     )
 
 

@@ -28,7 +28,7 @@ _COLUMNS = {
     "gamma": ("subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n"),
     "subjects": ("subject", "gamma", "low", "high", "eta", "n"),
     "groups": ("group", "attribute", "gamma", "low", "high", "eta", "p", "q", "n"),
-    "classes": ("subject", "attribute_class", "gamma", "low", "high", "eta", "n"),
+    "classes": ("subject", "region", "attribute_class", "gamma", "low", "high", "eta", "n"),
 }
 
 
@@ -97,7 +97,10 @@ def analyse(
     tables = {
         "gamma": _rows(labels.subjects, labels.attributes, gamma, intervals.gamma, p),
         "subjects": _rows(labels.subjects, None, observed.subjects, intervals.subjects),
-        "classes": _rows(labels.subjects, class_names, observed.classes, intervals.classes),
+        "classes": [
+            [row[0], labels.regions.get(str(row[0])), *row[1:]]
+            for row in _rows(labels.subjects, class_names, observed.classes, intervals.classes)
+        ],
     }
     if by_group is not None and intervals.groups is not None and pooled_p is not None:
         tables["groups"] = _rows(group_names, labels.attributes, by_group, intervals.groups, pooled_p)
@@ -157,6 +160,9 @@ class _Summary:
     def _estimate(
         self, name: str, draws: Array | None = None, thin: str | None = None, *, pooled: bool = False
     ) -> Estimate:
+        """One estimate. Where chance alone gives as much (p above half of 1 − level), its interval reaches down to 0:
+        the bootstrap of a maximum of noise knows nothing of 0, and would exclude it with confidence.
+        """
         about = {**self.about, "subjects": "pooled"} if pooled else self.about
         if thin is not None:
             return Estimate(name, about, None, n=self.n, note=thin)
@@ -168,7 +174,9 @@ class _Summary:
             whose = "subjects" if self.groups is None else "subjects in a group"
             made = replace(made, note=f"no interval: {units} {whose}, and fewer than {MIN_UNITS} cannot be resampled")
         if draws is not None:
-            made = replace(made, floor=_tidy(float(draws.mean())), p=_rounded(monte_carlo_p(value, draws)))
+            p = monte_carlo_p(value, draws)
+            low_end = 0.0 if made.low is not None and p > (1.0 - made.level) / 2.0 else made.low
+            made = replace(made, low=low_end, floor=_tidy(float(draws.mean())), p=_rounded(p))
         return made
 
 
@@ -238,6 +246,7 @@ def _present(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
         len(templates),
         None if labels.groups is None else [labels.groups[k] for k in subjects],
         labels.sampled,
+        labels.regions,
     )
     columns = (template[cells.template], subject[cells.first], subject[cells.second], attribute[cells.attribute])
     return Cells(*columns, cells.scores), kept

@@ -20,6 +20,9 @@ MASKS = {"qa": None, "newsqa": None, "bert": "[MASK]", "roberta": "<mask>"}
 
 CHOICES = {"class": tuple(CLASSES), "form": tuple(MASKS), "compat": ("paper", "released")}
 
+_SOME = 1000
+"""Examples written between two signs of progress."""
+
 
 @dataclass(frozen=True)
 class Generation:
@@ -72,15 +75,20 @@ class Generation:
         return replace(plan, without=probe.plans(ask)[Part(self.cls, "mask")].without)
 
     def write(self, file: BinaryIO, plan: UnqoverPlan, advance: Callable[[int], None]) -> int:
-        """Write the plan's examples as one JSON object, an example a line; returns how many."""
-        count = 0
-        file.write(b"{")
+        """Write the plan's examples as one JSON object, an example a line; returns how many.
+
+        An example has two questions; `advance` is told of questions.
+        """
+        count, told = 0, 0
         for key, value in entries(plan, MASKS[self.form]):
             line = f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
-            file.write((("\n" if count == 0 else ",\n") + line).encode())
+            file.write((("{\n" if count == 0 else ",\n") + line).encode())
             count += 1
-            advance(1)
+            if count % _SOME == 0:
+                advance(2 * _SOME)
+                told = count
         file.write(b"\n}\n")
+        advance(2 * (count - told))
         return count
 
 

@@ -122,6 +122,11 @@ def _stamp(path: Path) -> tuple[int, int] | None:
     return status.st_mtime_ns, status.st_size
 
 
+def regions() -> dict[str, str]:
+    """The UN geoscheme of every country of the packaged lists."""
+    return {subject.name: subject.cluster for subject in read_lists("nationality", masked=False, header=False).subjects}
+
+
 @lru_cache(maxsize=64)
 def _read_lists(root: Path, names: tuple[str, ...], groups: int, masked: bool, stamps: tuple[object, ...]) -> Lists:
     """Lists are asked for with every block; the stamps make sure that changed files are read again."""

@@ -7,8 +7,8 @@ score each time. S(x1|τ_{1,2}(a)) of the paper is `scores[cell, 0, ASKED, 0]`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,6 +45,7 @@ class Labels:
     templates: int
     groups: Sequence[str] | None  # the group (female, male) of each subject where pairs are always between groups
     sampled: bool  # the cells are a sample of all there are
+    regions: Mapping[str, str] = field(default_factory=dict)  # the UN geoscheme of a country, as in Table 4
 
 
 def positional_error(scores: Scores, *, released: bool = False) -> Array:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from assay.errors import DataError, UsageError
-from assay.probes.unqover.lists import CLASSES, read_lists
+from assay.probes.unqover.lists import CLASSES, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
 
 _CHUNK = 1 << 20
@@ -123,6 +123,7 @@ class _Reader:
             templates=len(self.templates),
             groups=clusters if cls == "gender" else None,
             sampled=len(columns) < self._full(cls),
+            regions=regions(),
         )
         cells = Cells(columns[:, 2], columns[:, 0], columns[:, 1], columns[:, 3], scores)
         return Predictions(cls, form or ("mask" if self.masked else "span"), cells, labels, self.skipped)

@@ -10,7 +10,7 @@ from assay.queries import NONE
 Range = tuple[int, int]
 
 _ARTICLE = re.compile(r"(?<=\s)([Aa])(?=\s+[aeiouAEIOU])|^([Aa])(?=\s+[aeiouAEIOU])")
-_SOUNDS_LIKE_A_CONSONANT = re.compile(r"\s+(eu|uni[cfloqstv]|u[rkst][aeiu]|one\b|once\b)", re.IGNORECASE)
+_SOUNDS_LIKE_A_CONSONANT = re.compile(r"\s+(eu|uni[cfloqstv]|u[gkrst][aeiu]|ukr|one\b|once\b)", re.IGNORECASE)
 
 _QUANTIFIERS = {"a", "an", "the", "some", "few", "several"}
 _COLLECTIVES = ("group", "team", "couple")
