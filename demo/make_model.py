@@ -2,7 +2,7 @@
 
     python demo/make_model.py OUT     writes OUT/span (answers questions), OUT/mask (fills masks) and OUT/PLANTED.txt
 
-The model knows the words of assay's packaged UnQover lists and nothing else. It is trained for well under a minute on
+The model knows the words of assay's packaged UnQover lists and nothing else. It is trained for about half a minute on
 the sentences of sentences.py: it reads answers from passages that hold them and, where a passage holds none, prefers
 the gender planted for an occupation, and neither subject for everything else. So the demo shows whether assay finds
 what was planted, and nothing where nothing was.

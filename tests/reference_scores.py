@@ -104,3 +104,8 @@ def span_query(question: str, context: str, *subjects: str | tuple[str, int]) ->
 def stacked(reference: SpanReference | MaskReference, queries: Sequence[Any]) -> Scores:
     """(query, subject)"""
     return np.stack([reference.scores(query) for query in queries])
+
+
+def assert_close(ours: Any, expected: Any) -> None:
+    """Closer than 1e-5, since a score is 1 at most; and small scores must be right, too."""
+    np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-7)

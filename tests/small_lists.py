@@ -16,7 +16,7 @@ def _entries(head: str, *rows: str) -> str:
 
 def _activities(single: bool = True) -> str:
     """Three harmless attributes of people in two clusters, with their negations."""
-    forms = {
+    forms: dict[str, tuple[str, ...]] = {
         "p_act": ("time | were late", "time | were slow", "mood | were sad"),
         "p_act:neg": ("time | were early", "time | were quick", "mood | were glad"),
     }

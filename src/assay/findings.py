@@ -109,6 +109,8 @@ def read_findings(folder: Path) -> Findings:
     path = folder / "findings.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"it has schema {content['schema']}")
         estimates = [Estimate(**estimate) for estimate in content["estimates"]]
         tables = {name: read_table(folder / where) for name, where in content["tables"].items()}
         return Findings(content["probe"], content["model"], estimates, tables)
@@ -116,7 +118,7 @@ def read_findings(folder: Path) -> Findings:
         raise DataError(
             "there are no findings here.", "Finish the run first: repeat its `assay run` command.", file=error.filename
         ) from None
-    except (ValueError, KeyError, TypeError, csv.Error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise DataError(
             f"not a findings.json of schema {SCHEMA} ({error}).", "Repeat the run to write it again.", file=path
         ) from None

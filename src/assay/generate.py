@@ -25,6 +25,8 @@ def generate(
     """Write the questions of a probe to a file, whole or not at all; returns how many examples it has."""
     if probe != "unqover":
         raise UsageError(f"nothing can be generated for {probe!r}; expected unqover.", "assay generate unqover …")
+    if out.is_dir():
+        raise UsageError(f"{out}: this is a folder.", "Name the file to write with --out.")
     from assay.probes.unqover.generation import Generation
 
     wanted, meter = Generation.parse(settings or {}), progress or Silent()

@@ -59,7 +59,7 @@ class Attempts:
 
     def attempt(self, name: str, delay: float | None = None) -> tuple[int, float]:
         """Run until the end, or until it is killed after `delay` seconds: how it ended, and after how long."""
-        order = {"arguments": [*self.arguments, "--out", str(self.folder / name)], "delay": delay}
+        order: dict[str, Any] = {"arguments": [*self.arguments, "--out", str(self.folder / name)], "delay": delay}
         order |= {"cache": str(self.cache(name)), "log": str(self.folder / f"{name}.log")}
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()

@@ -97,7 +97,7 @@ def test_findings_keep_the_contract(
         "gamma": "class,form,subject,attribute,gamma,low,high,eta,p,q,n",
         "subjects": "class,form,subject,gamma,low,high,eta,n",
         "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,n",
-        "classes": "class,form,subject,attribute_class,gamma,low,high,eta,n",
+        "classes": "class,form,subject,region,attribute_class,gamma,low,high,eta,n",
     }
     assert found["tables"] == {name: f"tables/{name}.csv" for name in columns}
     for name, where in found["tables"].items():

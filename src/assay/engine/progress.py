@@ -34,7 +34,7 @@ class Silent:
 
 
 class Lines:
-    """A plain line when a plan begins, now and then, and when it is done."""
+    """A plain line now and then, and when a plan is done."""
 
     def __init__(self) -> None:
         self._label, self._total, self._done, self._fresh = "", 0, 0, 0

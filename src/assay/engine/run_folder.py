@@ -57,8 +57,7 @@ class RunFolder:
 def open_for_writing(path: Path, info: Mapping[str, Any], resume: Resume) -> Iterator[RunFolder]:
     """Lock a run folder and begin or resume the run that `info["identity"]` describes.
 
-    A folder that this call made is removed again when the run fails before anything was found, or noted for a resumed
-    run.
+    When a new run fails before anything was found, or noted for a resumed run, nothing of it is left behind.
     """
     made = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
@@ -67,8 +66,8 @@ def open_for_writing(path: Path, info: Mapping[str, Any], resume: Resume) -> Ite
         raise UsageError(f"{path}: cannot be made ({error.strerror}).", "Choose another folder with --out.") from None
     with _locked(path):
         folder = RunFolder(path, dict(info))
+        before = _info_before(path, resume)
         try:
-            before = _read_info(path)
             if before is not None and resume is not Resume.NEVER:
                 _require_same(path, before["identity"], info["identity"])
                 folder.info |= {key: before[key] for key in ("started", "backed_off") if key in before}
@@ -79,8 +78,8 @@ def open_for_writing(path: Path, info: Mapping[str, Any], resume: Resume) -> Ite
                 folder.write_info()
             yield folder
         except AssayError:
-            if not folder.backed_off:
-                _remove_if_empty(path, made)
+            if before is None and not folder.backed_off:
+                _clean(path, made)
             raise
 
 
@@ -94,14 +93,23 @@ def read_info(path: Path) -> dict[str, Any]:
     return info
 
 
+def _info_before(path: Path, resume: Resume) -> dict[str, Any] | None:
+    try:
+        return _read_info(path)
+    except DataError:
+        if resume is Resume.NEVER:
+            return {}  # it will be replaced, whatever it is
+        raise
+
+
 def _read_info(path: Path) -> dict[str, Any] | None:
     try:
-        info: dict[str, Any] = json.loads((path / "run.json").read_text(encoding="utf-8"))
+        info: Any = json.loads((path / "run.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise DataError(f"cannot be read ({error}).", _OTHER_FOLDER, file=path / "run.json") from None
-    if "identity" not in info:
+    if not isinstance(info, dict) or not isinstance(info.get("identity"), dict):
         raise DataError("this is no run.json of assay.", _OTHER_FOLDER, file=path / "run.json")
     return info
 
@@ -140,11 +148,12 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _remove_if_empty(path: Path, made: list[Path]) -> None:
-    if path not in made or any(entry.name not in (".lock", "run.json") for entry in path.iterdir()):
-        return
-    for name in (".lock", "run.json"):
-        (path / name).unlink(missing_ok=True)
+def _clean(path: Path, made: list[Path]) -> None:
+    """Remove what a run left that came to nothing, and the folders that were made for it."""
+    if all(entry.name in (".lock", "run.json") for entry in path.iterdir()):
+        (path / "run.json").unlink(missing_ok=True)
+    if not (path / "run.json").exists():
+        (path / ".lock").unlink(missing_ok=True)
     for folder in made:
         with contextlib.suppress(OSError):
             folder.rmdir()

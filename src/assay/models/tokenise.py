@@ -181,9 +181,11 @@ class Tokeniser:
         self._backend.encode_special_tokens = True  # a literal "[MASK]" in a text is text
         encoding = self._backend.encode(text, add_special_tokens=False)
         self._backend.encode_special_tokens = False
-        if not self._special_ids.isdisjoint(encoding.ids):  # SentencePiece models hold them as ordinary pieces, too
+        special = self._special_ids.intersection(encoding.ids)  # SentencePiece models hold them as ordinary pieces, too
+        if special:
+            token = self.tokenizer.convert_ids_to_tokens(min(special))
             raise DataError(
-                f"this tokenizer takes a part of {text.strip()!r} for one of its special tokens.", "Reword the text."
+                f"a text holds {token!r}, which this tokenizer cannot tell from its special token.", "Reword the text."
             )
         return encoding.ids, [start for start, _ in encoding.offsets], [end for _, end in encoding.offsets]
 

@@ -160,7 +160,7 @@ class _Summary:
     def _estimate(
         self, name: str, draws: Array | None = None, thin: str | None = None, *, pooled: bool = False
     ) -> Estimate:
-        """One estimate. Where chance alone gives as much (p above half of 1 − level), its interval reaches down to 0:
+        """One estimate. Where chance alone gives as much (p above 1 − level), its interval reaches down to 0:
         the bootstrap of a maximum of noise knows nothing of 0, and would exclude it with confidence.
         """
         about = {**self.about, "subjects": "pooled"} if pooled else self.about
@@ -175,7 +175,7 @@ class _Summary:
             made = replace(made, note=f"no interval: {units} {whose}, and fewer than {MIN_UNITS} cannot be resampled")
         if draws is not None:
             p = monte_carlo_p(value, draws)
-            low_end = 0.0 if made.low is not None and p > (1.0 - made.level) / 2.0 else made.low
+            low_end = 0.0 if made.low is not None and p > 1.0 - made.level else made.low
             made = replace(made, low=low_end, floor=_tidy(float(draws.mean())), p=_rounded(p))
         return made
 

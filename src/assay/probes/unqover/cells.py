@@ -110,11 +110,12 @@ def _balanced_combinations(combinations: Ints, rng: np.random.Generator) -> NDAr
 def _turn(turn: int, templates: int, attributes: int, rng: np.random.Generator) -> list[tuple[int, int]]:
     """(template, attribute) of one round: every attribute once, templates going on where the last round ended.
 
-    Shuffled within hands of one combination per template, and hand by hand, so that templates stay even throughout.
+    Shuffled within hands of one combination per template, and hand by hand, so that templates stay even throughout;
+    what is left over makes no hand, and stays in its order.
     """
     first = turn * attributes
     begun = first // lcm(templates, attributes)  # otherwise templates would meet the same attributes again
     places = [((first + k + begun) % templates, k) for k in range(attributes)]
     hands = [places[k : k + templates] for k in range(0, attributes - attributes % templates, templates)]
-    hands = [hands[k] for k in rng.permutation(len(hands))] + [places[len(hands) * templates :]]
-    return [hand[k] for hand in hands for k in rng.permutation(len(hand))]
+    shuffled = [hands[hand][k] for hand in rng.permutation(len(hands)) for k in rng.permutation(templates)]
+    return shuffled + places[len(shuffled) :]

@@ -79,16 +79,16 @@ class Generation:
 
         An example has two questions; `advance` is told of questions.
         """
-        count, told = 0, 0
+        count = 0
         for key, value in entries(plan, MASKS[self.form]):
             line = f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
             file.write((("{\n" if count == 0 else ",\n") + line).encode())
             count += 1
             if count % _SOME == 0:
                 advance(2 * _SOME)
-                told = count
         file.write(b"\n}\n")
-        advance(2 * (count - told))
+        if count % _SOME:
+            advance(2 * (count % _SOME))
         return count
 
 

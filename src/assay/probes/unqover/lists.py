@@ -105,7 +105,7 @@ def read_lists(cls: str, *, masked: bool, header: bool, family: str = "", folder
     masked: templates with a masked sentence instead of questions. header: for models trained on NewsQA.
     family: "bert" or "roberta" reads the authors' lists of subjects that are single tokens there.
     """
-    root, files = Path(folder).resolve() if folder else PACKAGED, CLASSES[cls]
+    root, files = Path(folder).expanduser().resolve() if folder else PACKAGED, CLASSES[cls]
     suffix = f"_{family}" if family else ""
     names = [f"nouns/subjects/{name}{suffix}" for name in files.subjects]
     names += [f"activities/{files.activities}", f"slots/{files.slots}{'_lm' if masked else ''}"]

@@ -141,7 +141,7 @@ def _table(plan: UnqoverPlan) -> CellTable:
 def _unique(*columns: NDArray[np.int32]) -> tuple[list[tuple[int, int, int]], Ints]:
     """The different rows of three columns, and for each row which of them it is."""
     stacked = np.stack(columns, 1).astype(np.int64)
-    sizes = stacked.max(0, initial=0) + 1
+    sizes = stacked.max(0) + 1
     codes = (stacked[:, 0] * sizes[1] + stacked[:, 1]) * sizes[2] + stacked[:, 2]
     unique, inverse = np.unique(codes, return_inverse=True)
     rest, third = np.divmod(unique, sizes[2])

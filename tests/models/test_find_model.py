@@ -1,0 +1,439 @@
+"""Finding and loading models: what is wrong with a name or a folder is said in one clear message, before any number."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from assay.errors import AssayError, DataError, ModelError, UsageError
+from assay.models import find_model, load, load_model
+from assay.models.base import Options
+from assay.plan import SpanListPlan
+from assay.queries import MASK, FillColumns, Texts
+from reference_scores import span_query
+
+ModelFolder = Callable[..., Path]
+
+QUESTION = SpanListPlan((span_query("Who was there?", "Gerald met Jennifer.", "Gerald", "Jennifer"),)).columns(0, 1)
+ON_CPU = Options(device="cpu")
+
+
+@pytest.fixture
+def span_folder(model_folder: ModelFolder, tmp_path: Path) -> Path:
+    """A tiny span model that the test may change."""
+    return Path(shutil.copytree(model_folder("span", "bert"), tmp_path / "span"))
+
+
+@pytest.fixture
+def mask_folder(model_folder: ModelFolder, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(model_folder("mask", "bert"), tmp_path / "mask"))
+
+
+def edit(path: Path, **changes: Any) -> None:
+    content = json.loads(path.read_text(encoding="utf-8"))
+    kept = {key: value for key, value in (content | changes).items() if value is not None}
+    path.write_text(json.dumps(kept), encoding="utf-8")
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def score(folder: Path, **options: Any) -> Any:
+    model = load_model(f"hf:{folder}", device="cpu", **options)
+    return model.forward(model.encode(QUESTION))["score"]
+
+
+def problem_of(error: pytest.ExceptionInfo[AssayError]) -> str:
+    """The problem, which must be one line, with a remedy on another."""
+    assert error.value.remedy
+    assert "\n" not in error.value.problem
+    return error.value.problem
+
+
+# --- names
+
+
+@pytest.mark.parametrize("name", ["", "bert", "bert-base-uncased", "onnx:./folder", "hf", "hf:", ":x", "HF:./folder"])
+def test_an_unknown_name_is_refused_with_an_example(name: str) -> None:
+    with pytest.raises(UsageError, match="unknown model name") as wrong:
+        find_model(name)
+    assert repr(name) in problem_of(wrong)
+    assert "hf:./folder" in wrong.value.remedy
+
+
+@pytest.mark.parametrize("place", ["./missing", "/no/such/folder", "~/no-such-folder", "../x", "a/b/c", "a b"])
+def test_a_missing_folder_is_refused(place: str) -> None:
+    with pytest.raises(UsageError, match="there is no model folder") as wrong:
+        find_model(f"hf:{place}", ON_CPU)
+    assert place in problem_of(wrong)
+
+
+def test_a_hub_name_without_network_is_one_clear_error() -> None:
+    with pytest.raises(UsageError, match="nor to be had from the hub") as wrong:
+        find_model("hf:some-org/some-model@v1", ON_CPU)
+    assert "some-org/some-model@v1" in problem_of(wrong)
+    assert "network" in wrong.value.remedy
+
+
+# --- folders
+
+
+def test_a_found_model_says_what_it_is_and_can_do(model_folder: ModelFolder) -> None:
+    span = find_model(f"hf:{model_folder('span', 'bert')}", ON_CPU)
+    assert span.abilities == {"span", "word"}
+    assert (span.kind, span.device, span.dtype, span.revision) == ("hf", "cpu", "float32", None)
+    assert Path(span.place) == model_folder("span", "bert")
+    mask = find_model(f"hf:{model_folder('mask', 'roberta')}", ON_CPU)
+    assert mask.abilities == {"mask", "fill", "word"}
+    assert pickle.loads(pickle.dumps(mask)) == mask
+    assert json.loads(json.dumps(mask.as_json()))["abilities"] == ["fill", "mask", "word"]
+
+
+def test_a_folder_is_found_relative_to_where_one_is(span_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(span_folder.parent)
+    assert find_model("hf:./span", ON_CPU).place == find_model("hf:span", ON_CPU).place == str(span_folder)
+
+
+def test_a_folder_without_config_json_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"no config\.json") as wrong:
+        find_model(f"hf:{tmp_path}", ON_CPU)
+    assert str(tmp_path) in problem_of(wrong)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "\udcff"])
+def test_a_broken_config_json_is_bad_data(content: str, span_folder: Path) -> None:
+    (span_folder / "config.json").write_bytes(content.encode(errors="surrogateescape"))
+    with pytest.raises(DataError, match=r"config\.json") as wrong:
+        find_model(f"hf:{span_folder}", ON_CPU)
+    assert wrong.value.exit_code == 3
+
+
+@pytest.mark.parametrize("architectures", [["BertForSequenceClassification"], ["BertModel"], [], None])
+def test_a_model_of_another_kind_has_no_ability(architectures: list[str] | None, span_folder: Path) -> None:
+    edit(span_folder / "config.json", architectures=architectures)
+    spec = find_model(f"hf:{span_folder}", ON_CPU)
+    assert spec.abilities == frozenset()
+    with pytest.raises(UsageError, match="neither answer span questions nor fill masks"):
+        load(spec)
+
+
+def test_only_the_head_that_was_saved_counts(span_folder: Path) -> None:
+    edit(span_folder / "config.json", architectures=["BertForQuestionAnswering", "BertForMaskedLM"])
+    assert find_model(f"hf:{span_folder}", ON_CPU).abilities == {"span", "word"}
+    assert np.isfinite(score(span_folder)).all()
+
+
+# --- weights
+
+
+@pytest.fixture
+def pickled_folder(span_folder: Path) -> Path:
+    """The same weights as a *.bin file only."""
+    import torch
+    from safetensors.torch import load_file
+
+    torch.save(load_file(span_folder / "model.safetensors"), span_folder / "pytorch_model.bin")
+    (span_folder / "model.safetensors").unlink()
+    return span_folder
+
+
+def test_pickled_weights_are_refused(pickled_folder: Path) -> None:
+    with pytest.raises(UsageError, match="no weights in safetensors files") as wrong:
+        find_model(f"hf:{pickled_folder}", ON_CPU)
+    assert "--allow-pickle" in wrong.value.remedy
+
+
+def test_pickled_weights_are_loaded_when_asked_to(pickled_folder: Path, model_folder: ModelFolder) -> None:
+    assert np.array_equal(score(pickled_folder, allow_pickle=True), score(model_folder("span", "bert")))
+
+
+def test_a_pickle_beside_safetensors_is_not_touched(span_folder: Path, model_folder: ModelFolder) -> None:
+    (span_folder / "pytorch_model.bin").write_bytes(b"not even a pickle")
+    assert np.array_equal(score(span_folder), score(model_folder("span", "bert")))
+    before = find_model(f"hf:{model_folder('span', 'bert')}", ON_CPU)
+    assert find_model(f"hf:{span_folder}", ON_CPU).digest == before.digest
+
+
+def test_a_head_that_was_never_trained_is_refused(mask_folder: Path) -> None:
+    edit(mask_folder / "config.json", architectures=["BertForQuestionAnswering"])
+    with pytest.raises(ModelError, match=r"lacks weights for qa_outputs\.bias, qa_outputs\.weight") as wrong:
+        load_model(f"hf:{mask_folder}", device="cpu")
+    assert wrong.value.exit_code == 4
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "tokenizer_config.json"])
+def test_a_file_cut_short_is_a_model_error(name: str, span_folder: Path) -> None:
+    truncate(span_folder / name)
+    with pytest.raises(ModelError, match="cannot be loaded") as wrong:
+        load_model(f"hf:{span_folder}", device="cpu")
+    problem_of(wrong)
+
+
+def test_weights_of_another_size_are_a_model_error(span_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    edit(span_folder / "config.json", intermediate_size=128)
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load_model(f"hf:{span_folder}", device="cpu")
+
+
+def test_an_architecture_that_nobody_knows_is_a_model_error(span_folder: Path) -> None:
+    edit(span_folder / "config.json", model_type="unheard-of")
+    with pytest.raises(ModelError, match="unheard-of"):
+        load_model(f"hf:{span_folder}", device="cpu")
+
+
+# --- tokenizers
+
+
+def test_a_folder_without_tokenizer_is_a_model_error(span_folder: Path) -> None:
+    """transformers would make one up that knows no words."""
+    (span_folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelError, match="knows no words"):
+        load_model(f"hf:{span_folder}", device="cpu")
+
+
+def test_a_masked_model_needs_a_mask_token(mask_folder: Path) -> None:
+    edit(mask_folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast", mask_token=None)
+    with pytest.raises(ModelError, match="no mask token") as wrong:
+        load_model(f"hf:{mask_folder}", device="cpu")
+    assert wrong.value.exit_code == 4
+
+
+def test_a_span_model_needs_none(span_folder: Path, model_folder: ModelFolder) -> None:
+    edit(span_folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast", mask_token=None)
+    assert np.array_equal(score(span_folder), score(model_folder("span", "bert")))
+
+
+def test_another_models_tokenizer_is_a_model_error(span_folder: Path, model_folder: ModelFolder) -> None:
+    """Its tokens would be read from beyond the table of embeddings, or crash the device."""
+    other = model_folder("span", "roberta")
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(other / name, span_folder / name)
+    model = load_model(f"hf:{span_folder}", device="cpu")
+    with pytest.raises(ModelError, match="has tokens beyond the"):
+        model.encode(QUESTION)
+
+
+# --- device and number type
+
+
+@pytest.mark.parametrize("device", ["cuda:77", "abacus"])
+def test_a_device_that_is_not_there_is_wrong_use(device: str, model_folder: ModelFolder) -> None:
+    with pytest.raises(UsageError, match=f"cannot be put on the device '{device}'") as wrong:
+        load_model(f"hf:{model_folder('span', 'bert')}", device=device)
+    assert "--device cpu" in wrong.value.remedy
+
+
+def test_an_unknown_number_type_is_wrong_use(model_folder: ModelFolder) -> None:
+    with pytest.raises(UsageError, match="float99"):
+        find_model(f"hf:{model_folder('span', 'bert')}", Options("cpu", "float99"))
+
+
+def test_another_number_type_gives_nearly_the_same_scores(model_folder: ModelFolder) -> None:
+    folder = model_folder("span", "bert")
+    assert find_model(f"hf:{folder}", Options("cpu", "bfloat16")).dtype == "bfloat16"
+    rough, exact = score(folder, dtype="bfloat16"), score(folder)
+    assert rough.dtype == exact.dtype == np.float32
+    assert not np.array_equal(rough, exact)
+    np.testing.assert_allclose(rough, exact, atol=0.05)
+
+
+# --- digests
+
+
+def digest(folder: Path, **options: Any) -> str:
+    return find_model(f"hf:{folder}", Options(device="cpu", **options)).digest
+
+
+def test_a_copy_elsewhere_is_the_same_model(span_folder: Path, model_folder: ModelFolder) -> None:
+    assert digest(span_folder) == digest(model_folder("span", "bert"))
+
+
+def test_one_changed_weight_is_another_model(span_folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    before = digest(span_folder)
+    weights = load_file(span_folder / "model.safetensors")
+    weights["qa_outputs.bias"][0] += 1e-6
+    save_file(weights, span_folder / "model.safetensors", {"format": "pt"})
+    assert digest(span_folder) != before
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json"])
+def test_a_changed_tokenizer_or_configuration_is_another_model(name: str, span_folder: Path) -> None:
+    before = digest(span_folder)
+    with (span_folder / name).open("a") as file:
+        file.write(" ")
+    assert digest(span_folder) != before
+
+
+def test_code_counts_where_it_may_run(span_folder: Path) -> None:
+    before = digest(span_folder), digest(span_folder, trust_remote_code=True)
+    (span_folder / "modeling.py").write_text("ANSWER = 42")
+    assert digest(span_folder) == before[0]
+    assert digest(span_folder, trust_remote_code=True) != before[1]
+
+
+def test_what_is_no_part_of_the_model_does_not_count(span_folder: Path) -> None:
+    before = digest(span_folder)
+    (span_folder / "README.md").write_text("A fine model.")
+    (span_folder / "events.out.tfevents").write_text("…")
+    assert digest(span_folder) == before
+
+
+# --- the hub
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+class Hub(http.server.ThreadingHTTPServer):
+    """As much of a model hub as its client needs to fetch one repository, org/tiny, with a branch `main` and a tag."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(("127.0.0.1", 0), HubRequest)
+        self.files = {path.name: path.read_bytes() for path in folder.iterdir()}
+        self.requests: list[str] = []
+
+
+class HubRequest(http.server.BaseHTTPRequestHandler):
+    server: Hub
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.server.requests.append(self.path)
+        path = self.path.partition("?")[0].strip("/").split("/")
+        files = self.server.files
+        match path:
+            case ["api", "models", "org", "tiny", "revision", "main" | "v1"]:
+                siblings = [{"rfilename": name} for name in files]
+                self.reply(json.dumps({"id": "org/tiny", "sha": COMMIT, "siblings": siblings}).encode())
+            case ["api", "models", "org", "tiny", "tree", _]:
+                listed = [{"type": "file", "path": n, "size": len(files[n]), "oid": _sha1(files[n])} for n in files]
+                self.reply(json.dumps(listed).encode())
+            case ["org", "tiny", "resolve", revision, name] if revision == COMMIT and name in files:
+                self.reply(files[name], {"ETag": f'"{_sha1(files[name])}"', "X-Repo-Commit": COMMIT})
+            case _:
+                self.reply(b"{}", status=404)
+
+    def do_HEAD(self) -> None:
+        self.do_GET()
+
+    def reply(self, content: bytes, headers: dict[str, str] | None = None, status: int = 200) -> None:
+        self.send_response(status)
+        for name, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(content)
+
+    def log_message(self, format: str, *args: Any) -> None:  # its own name for it
+        pass
+
+
+def _sha1(content: bytes) -> str:
+    return hashlib.sha1(content).hexdigest()
+
+
+@pytest.fixture
+def hub(span_folder: Path) -> Iterator[Hub]:
+    (span_folder / "modeling_tiny.py").write_text("raise SystemExit('code of a stranger')")
+    (span_folder / "pytorch_model.bin").write_bytes(b"pickle of a stranger")
+    with Hub(span_folder) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def in_fresh_python(code: str, home: Path, **environment: str) -> Any:
+    """What the code prints as JSON, in an interpreter that knows no other hub."""
+    outside = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        env={**outside, "HF_HOME": str(home), "OMP_NUM_THREADS": "1", **environment},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+FIND = """
+    import json
+    from pathlib import Path
+    from assay.errors import UsageError
+    from assay.models import find_model
+    from assay.models.base import Options
+
+    def find(name, **options):
+        try:
+            spec = find_model(name, Options(device="cpu", **options))
+        except UsageError as error:
+            return error.problem
+        return {**spec.as_json(), "files": sorted(path.name for path in Path(spec.place).iterdir())}
+"""
+
+
+def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(
+    hub: Hub, span_folder: Path, tmp_path: Path
+) -> None:
+    endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_HUB_OFFLINE": "0"}
+    ask = f"""{FIND}
+    from assay.models import load
+    from assay.plan import SpanListPlan
+    from assay.queries import SpanQuery
+
+    missing = find("hf:org/tiny@v2")
+    tiny = find("hf:org/tiny@v1")
+    model = load(find_model("hf:org/tiny@v1", Options(device="cpu")))
+    query = SpanQuery("Who was there?", "Gerald met Jennifer.", ((0, 6), (11, 19)))
+    scores = model.forward(model.encode(SpanListPlan((query,)).columns(0, 1)))["score"]
+    trusted = find("hf:org/tiny", trust_remote_code=True)
+    print(json.dumps([missing, tiny, scores.tolist(), trusted]))
+    """
+    missing, tiny, scores, trusted = in_fresh_python(ask, tmp_path / "home", **endpoint)
+    assert "org/tiny@v2 is neither a folder here nor to be had from the hub" in missing
+    assert (tiny["name"], tiny["revision"]) == ("hf:org/tiny@v1", COMMIT)
+    assert tiny["files"] == ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    assert tiny["digest"] == digest(span_folder), "the same files in a folder are the same model"
+    assert np.array_equal(np.array(scores, np.float32), score(span_folder))
+    assert "modeling_tiny.py" in trusted["files"]
+    assert "pytorch_model.bin" not in trusted["files"]
+    assert trusted["revision"] == COMMIT
+    fetched = [path.rpartition("/")[2] for path in hub.requests if "/resolve/" in path]
+    assert "pytorch_model.bin" not in fetched
+
+    found = in_fresh_python(
+        f"{FIND}\n    print(json.dumps(find('hf:org/tiny@v1')))", tmp_path / "home", HF_HUB_OFFLINE="1"
+    )
+    assert found["revision"] == COMMIT, "once fetched, it is found without the network"
+    assert found["digest"] == tiny["digest"]
+
+
+# --- answers that are no numbers
+
+
+def test_a_masked_model_with_broken_weights_gives_an_error_not_numbers(mask_folder: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(mask_folder / "model.safetensors")
+    weights["bert.embeddings.LayerNorm.weight"][:] = float("nan")
+    save_file(weights, mask_folder / "model.safetensors", {"format": "pt"})
+    model = load_model(f"hf:{mask_folder}", device="cpu")
+    with pytest.raises(ModelError, match="not numbers"):
+        model.forward(model.encode(FillColumns(Texts.of(["Anne sang."]), Texts.of([f"{MASK} slept."]))))

@@ -1,0 +1,173 @@
+"""findings.json and its tables are a contract: the same findings are the same bytes, and they are read as written."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assay.errors import DataError
+from assay.findings import Cell, Estimate, Findings, Table, read_findings, read_table
+
+GROUP = {"class": "gender", "form": "span"}
+FOUND = Findings(
+    "unqover",
+    "hf:./größe",
+    [
+        Estimate("mu", GROUP, 0.25, 0.1, 0.4, n=1840, p=0.001, q=0.004, floor=0.02),
+        Estimate("eta", GROUP, None, note="every answer was the same"),
+    ],
+    {"gamma": Table(["subject", "gamma", "n"], [["Anne-Marie", 0.1, 3], ['O"Neil, José\n', None, 4]])},
+)
+
+
+def write(folder: Path, findings: Findings = FOUND) -> None:
+    (folder / "tables").mkdir(exist_ok=True)
+    (folder / "findings.json").write_text(findings.to_json(), encoding="utf-8")
+    for name, table in findings.tables.items():
+        (folder / "tables" / f"{name}.csv").write_bytes(table.to_csv().encode())
+
+
+# --- estimates
+
+
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("name", ["value", "low", "high", "p", "q", "floor"])
+def test_an_estimate_is_a_number_or_nothing(name: str, number: float) -> None:
+    numbers: dict[str, Any] = {"value": 0.5, name: number}
+    with pytest.raises(ValueError, match=f"{name} is"):
+        Estimate("mu", GROUP, **numbers)
+
+
+def test_an_undefined_estimate_says_why() -> None:
+    with pytest.raises(ValueError, match="undefined without a note"):
+        Estimate("mu", GROUP, None)
+    assert Estimate("mu", GROUP, None, note="nothing was asked").as_json()["value"] is None
+
+
+# --- the file
+
+
+def test_the_file_has_what_the_contract_says() -> None:
+    content = json.loads(FOUND.to_json())
+    assert {*content} == {"schema", "probe", "model", "estimates", "tables"}
+    assert (content["schema"], content["probe"], content["model"]) == (1, "unqover", "hf:./größe")
+    assert content["tables"] == {"gamma": "tables/gamma.csv"}
+    assert content["estimates"][0] == {
+        "metric": "mu",
+        "group": GROUP,
+        "value": 0.25,
+        "low": 0.1,
+        "high": 0.4,
+        "level": 0.95,
+        "n": 1840,
+        "p": 0.001,
+        "q": 0.004,
+        "floor": 0.02,
+        "note": None,
+    }
+    assert content["estimates"][1]["value"] is None
+    assert content["estimates"][1]["note"] == "every answer was the same"
+
+
+def test_the_same_findings_are_the_same_bytes_and_text_stays_readable() -> None:
+    assert FOUND.to_json() == FOUND.to_json()
+    assert "größe" in FOUND.to_json()
+    assert FOUND.to_json().endswith("}\n")
+
+
+def test_findings_are_read_as_they_were_written(tmp_path: Path) -> None:
+    write(tmp_path)
+    found = read_findings(tmp_path)
+    assert (found.probe, found.model) == (FOUND.probe, FOUND.model)
+    assert list(found.estimates) == list(FOUND.estimates)
+    assert found.to_json() == FOUND.to_json()
+    assert [list(row) for row in found.tables["gamma"].rows] == [list(row) for row in FOUND.tables["gamma"].rows]
+
+
+def test_findings_that_are_not_there_are_a_data_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"findings\.json: there are no findings here") as missing:
+        read_findings(tmp_path)
+    assert missing.value.exit_code == 3
+    write(tmp_path)
+    (tmp_path / "tables" / "gamma.csv").unlink()
+    with pytest.raises(DataError, match=r"gamma\.csv"):
+        read_findings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": 2},
+        {"estimates": [{"metric": "mu"}]},
+        {"estimates": [{**FOUND.estimates[0].as_json(), "value": None}]},
+        {"estimates": [{**FOUND.estimates[0].as_json(), "value": "0.25"}]},
+        {"estimates": [{**FOUND.estimates[0].as_json(), "mood": "good"}]},
+        {"tables": ["gamma"]},
+    ],
+    ids=["another schema", "half an estimate", "no reason", "text for a number", "unknown field", "no table names"],
+)
+def test_a_file_that_breaks_the_contract_is_a_data_error(change: dict[str, Any], tmp_path: Path) -> None:
+    write(tmp_path)
+    content = json.loads(FOUND.to_json()) | change
+    (tmp_path / "findings.json").write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"findings\.json: not a findings\.json of schema 1"):
+        read_findings(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", "\x00", "7"])
+def test_a_file_that_is_something_else_is_a_data_error(text: str, tmp_path: Path) -> None:
+    (tmp_path / "findings.json").write_text(text)
+    with pytest.raises(DataError, match="not a findings"):
+        read_findings(tmp_path)
+
+
+# --- tables
+
+NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6).map(lambda text: f"x{text}")
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Table:
+    kinds = draw(st.lists(st.sampled_from([NAMES, NUMBERS, st.integers()]), min_size=1, max_size=4))
+    columns = [f"column {place}" for place in range(len(kinds))]
+    row = st.tuples(*[st.none() | kind for kind in kinds])
+    return Table(columns, draw(st.lists(row, max_size=6)))
+
+
+@settings(deadline=None)
+@given(tables())
+def test_a_table_is_read_as_it_was_written(tmp_path_factory: pytest.TempPathFactory, table: Table) -> None:
+    path = tmp_path_factory.getbasetemp() / "table.csv"
+    path.write_bytes(table.to_csv().encode())
+    again = read_table(path)
+    assert list(again.columns) == list(table.columns)
+    assert [list(row) for row in again.rows] == [list(row) for row in table.rows]
+
+
+def test_awkward_texts_survive(tmp_path: Path) -> None:
+    rows: list[list[Cell]] = [['a "quoted", name'], ["two\nlines"], ["two\r\nlines"], [" blanks "], ["日本"], ["1 2"]]
+    (tmp_path / "t.csv").write_bytes(Table(["text"], rows).to_csv().encode())
+    assert [list(row) for row in read_table(tmp_path / "t.csv").rows] == rows
+
+
+def test_records_name_their_cells() -> None:
+    assert next(iter(FOUND.tables["gamma"].records())) == {"subject": "Anne-Marie", "gamma": 0.1, "n": 3}
+
+
+def test_a_line_with_too_few_cells_is_named(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3\n")
+    with pytest.raises(DataError, match=r"t\.csv, line 3: expected 2 cells"):
+        read_table(tmp_path / "t.csv")
+
+
+def test_an_empty_table_file_is_a_data_error(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("")
+    with pytest.raises(DataError, match="not even column names"):
+        read_table(tmp_path / "t.csv")

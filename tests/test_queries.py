@@ -1,0 +1,195 @@
+"""Questions as columns: a row is a view of them, a digest tells them apart, answers stay aligned with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.plan import SpanListPlan, WordPlan, digest_of
+from assay.queries import (
+    MASK,
+    NONE,
+    Answers,
+    FillColumns,
+    FillQuery,
+    MaskColumns,
+    MaskQuery,
+    QueryColumns,
+    Scoring,
+    SpanColumns,
+    SpanQuery,
+    Status,
+    Texts,
+    Tokens,
+    WordColumns,
+    WordQuery,
+)
+
+
+def span() -> SpanColumns:
+    start = np.array([[[0, 3], [9, NONE]], [[9, NONE], [0, NONE]]], np.int32)
+    end = np.array([[[4, 8], [13, NONE]], [[13, NONE], [4, NONE]]], np.int32)
+    return SpanColumns(Texts.of(["Who?", "Who not?"]), Texts.of(["Anne met John."] * 2), start, end)
+
+
+def mask() -> MaskColumns:
+    sentences = Texts.of([f"{MASK} sang.", f"{MASK} slept."])
+    subjects = np.array([[[0, 2], [1, NONE]], [[1, NONE], [0, 2]]], np.int32)
+    return MaskColumns(Texts.of(["Anne met John.", ""]), sentences, ["Anne", "John", "She"], subjects)
+
+
+def fill() -> FillColumns:
+    return FillColumns(Texts.of(["Anne met John.", ""]), Texts.of([f"{MASK} sang.", f"{MASK} slept."]))
+
+
+def word() -> WordColumns:
+    return WordColumns(Texts.of(["Anne", "John"]))
+
+
+ALL: dict[str, Callable[[], Any]] = {"span": span, "mask": mask, "fill": fill, "word": word}
+
+
+# --- rows
+
+
+def test_a_row_is_the_question_as_a_reader_would_see_it() -> None:
+    assert span().row(0) == SpanQuery("Who?", "Anne met John.", ((0, 4), (9, 13)))
+    assert span().row(1) == SpanQuery("Who not?", "Anne met John.", ((9, 13), (0, 4)))
+    assert mask().row(0) == MaskQuery(f"Anne met John. {MASK} sang.", ("Anne", "John"))
+    assert mask().row(1) == MaskQuery(f"{MASK} slept.", ("John", "Anne"))
+    assert fill().row(0) == FillQuery(f"Anne met John. {MASK} sang.")
+    assert fill().row(1) == FillQuery(f"{MASK} slept.")
+    assert word().row(1) == WordQuery("John")
+
+
+@pytest.mark.parametrize("ability", ALL)
+def test_columns_know_their_ability_and_length(ability: str) -> None:
+    columns: QueryColumns = ALL[ability]()
+    assert columns.ability == ability
+    assert len(columns) == 2
+
+
+@given(st.lists(st.text(max_size=3)))
+def test_equal_texts_are_stored_once_and_come_back(texts: list[str]) -> None:
+    column = Texts.of(texts)
+    assert [column[row] for row in range(len(texts))] == texts
+    assert list(column.values) == list(dict.fromkeys(texts))
+
+
+# --- digests
+
+
+@pytest.mark.parametrize("ability", ALL)
+def test_the_same_questions_have_the_same_digest(ability: str) -> None:
+    assert ALL[ability]().digest() == ALL[ability]().digest()
+
+
+def test_whatever_changes_a_question_changes_the_digest() -> None:
+    other = Texts.of(["x", "y"])
+    changed: list[Any] = [
+        *[make() for make in ALL.values()],
+        *[replace(make(), scoring=Scoring(top=10)) for make in ALL.values()],
+        replace(span(), question=other),
+        replace(span(), context=other),
+        replace(span(), start=span().start + 1),
+        replace(span(), end=span().end + 1),
+        replace(span(), start=span().start[:, :, :1], end=span().end[:, :, :1]),
+        replace(mask(), context=other),
+        replace(mask(), sentence=other),
+        replace(mask(), words=["Anne", "John", "she"]),
+        replace(mask(), subjects=mask().subjects[:, ::-1]),
+        replace(fill(), context=other),
+        replace(fill(), sentence=other),
+        replace(fill(), top=5),
+        replace(word(), words=other),
+        replace(word(), words=Texts(["Anne", "John"], np.array([1, 0], np.int32))),
+    ]
+    digests = [columns.digest() for columns in changed]
+    assert len(set(digests)) == len(digests)
+
+
+@pytest.mark.parametrize(
+    "scoring",
+    [Scoring(top=5), Scoring(count_padding=True), Scoring(token_types=False), Scoring(separators=1), Scoring(batch=8)],
+)
+def test_every_way_of_scoring_changes_the_digest(scoring: Scoring) -> None:
+    assert replace(span(), scoring=scoring).digest() != span().digest()
+
+
+@given(st.lists(st.text(max_size=3), min_size=1), st.lists(st.text(max_size=3), min_size=1))
+def test_texts_cannot_be_cut_differently_under_the_same_digest(one: list[str], other: list[str]) -> None:
+    same = WordColumns(Texts.of(one)).digest() == WordColumns(Texts.of(other)).digest()
+    assert same == (one == other)
+
+
+# --- plans that are written down
+
+
+def test_a_plan_of_written_questions_asks_them_in_order() -> None:
+    plan = SpanListPlan(tuple(span().row(row) for row in (0, 1, 0)))
+    assert [plan.columns(0, 3).row(row) for row in range(3)] == list(plan.queries)
+    assert plan.columns(1, 3).row(0) == plan.queries[1]
+    assert (len(plan), plan.ability, plan.columns(0, 3).ability) == (3, "span", "span")
+
+
+def test_a_plan_of_words_asks_them_in_order() -> None:
+    plan = WordPlan(("Anne", "John", "Anne"))
+    assert [plan.columns(1, 3).row(row) for row in range(2)] == [WordQuery("John"), WordQuery("Anne")]
+    assert (len(plan), plan.ability) == (3, "word")
+
+
+def test_plans_are_told_apart_by_what_they_ask() -> None:
+    first, second = (span().row(row) for row in (0, 1))
+    moved = replace(first, subjects=((0, 4), (9, 12)))
+    plans = [SpanListPlan(queries) for queries in ((first,), (second,), (first, second), (moved,))]
+    words = [WordPlan(words) for words in (("a", "b"), ("b", "a"), ("a b",), ("ab",))]
+    digests = [*(plan.digest for plan in plans), *(plan.digest for plan in words)]
+    assert len(set(digests)) == len(digests)
+
+
+def test_a_digest_of_something_is_of_its_content_not_of_its_order_of_keys() -> None:
+    assert digest_of({"é": [1, {"b": 2, "a": None}]}) == digest_of({"é": [1, {"a": None, "b": 2}]})
+    assert digest_of([1, 2]) != digest_of([2, 1])
+
+
+# --- tokens and answers
+
+
+@given(st.data(), st.lists(st.lists(st.integers(0, 99), min_size=1, max_size=5), min_size=1, max_size=6))
+def test_taking_rows_takes_their_tokens_and_marks(data: st.DataObject, rows: list[list[int]]) -> None:
+    chosen = data.draw(st.lists(st.integers(0, len(rows) - 1), min_size=1))
+    lengths = [len(row) for row in rows]
+    tokens = Tokens(
+        "span",
+        np.array([token for row in rows for token in row], np.int32),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        np.arange(len(rows), dtype=np.int32),
+        {"sum": np.array([sum(row) for row in rows])},
+        Scoring(top=3),
+    )
+    taken = tokens.take(np.array(chosen))
+    assert len(taken) == len(chosen)
+    assert taken.lengths.tolist() == [lengths[row] for row in chosen]
+    for place, row in enumerate(chosen):
+        assert taken.ids[taken.offsets[place] : taken.offsets[place + 1]].tolist() == rows[row]
+    assert taken.marks["sum"].tolist() == [sum(rows[row]) for row in chosen]
+    assert taken.second.tolist() == chosen
+    assert (taken.ability, taken.scoring) == ("span", Scoring(top=3))
+
+
+def test_answers_to_consecutive_ranges_join() -> None:
+    parts = [
+        Answers(np.full(rows, status, np.uint8), {"score": np.full((rows, 2), rows, np.float32)})
+        for rows, status in ((2, Status.OK), (1, Status.REFUSED))
+    ]
+    joined = Answers.joined(parts)
+    assert len(joined) == 3
+    assert joined.status.tolist() == [Status.OK, Status.OK, Status.REFUSED]
+    assert joined["score"].tolist() == [[2, 2], [2, 2], [1, 1]]
+    assert joined["score"].dtype == np.float32
