@@ -122,7 +122,7 @@ def loop(model: Any, queries: list[Any], size: int, width: int | None) -> Scores
             batch = queries[lo : lo + size]
             padding: Any = "max_length" if width else True
             if isinstance(batch[0], SpanQuery):
-                texts = [query.question for query in batch], [query.context for query in batch]
+                texts: tuple[list[str], ...] = [query.question for query in batch], [query.context for query in batch]
             else:
                 texts = ([query.text.replace(MASK, tokenizer.mask_token) for query in batch],)
             inputs = tokenizer(*texts, padding=padding, max_length=width, return_tensors="pt")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from assay.audit import Run, open_run
 from assay.errors import UsageError
 from assay.findings import Cell, Table
+from assay.probes import probe_part
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,13 +77,12 @@ def compare(folders: Sequence[str | Path]) -> Comparison:
         raise UsageError("a run folder is named twice.", "Compare a run with others.")
     runs = [open_run(folder) for folder in folders]
     probes = {run.findings.probe for run in runs}
-    if probes != {"unqover"}:
-        raise UsageError(f"these runs are of {', '.join(sorted(probes))}.", "Compare runs of unqover with each other.")
+    if len(probes) > 1:
+        raise UsageError(f"these runs are of {', '.join(sorted(probes))}.", "Compare runs of one probe.")
     _require_same_data(runs)
-    from assay.probes.unqover.compare import comparison
-
     named = [(name, run.findings) for name, run in _named(runs)]
-    return Comparison([str(run.folder) for run in runs], [name for name, _ in named], comparison(named))
+    tables = probe_part(probes.pop(), "compare").comparison(named)
+    return Comparison([str(run.folder) for run in runs], [name for name, _ in named], tables)
 
 
 def _named(runs: Sequence[Run]) -> list[tuple[str, Run]]:

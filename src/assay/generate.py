@@ -12,6 +12,7 @@ from assay.engine.progress import Progress, Silent
 from assay.engine.store import BlockStore
 from assay.errors import UsageError
 from assay.models import find_model, load
+from assay.probes import probe_part
 
 
 def generate(
@@ -23,15 +24,12 @@ def generate(
     progress: Progress | None = None,
 ) -> int:
     """Write the questions of a probe to a file, whole or not at all; returns how many examples it has."""
-    if probe != "unqover":
-        raise UsageError(f"nothing can be generated for {probe!r}; expected unqover.", "assay generate unqover …")
     if out.is_dir():
         raise UsageError(f"{out}: this is a folder.", "Name the file to write with --out.")
-    from assay.probes.unqover.generation import Generation
-
-    wanted, meter = Generation.parse(settings or {}), progress or Silent()
+    wanted, meter = probe_part(probe, "generation").Generation.parse(settings or {}), progress or Silent()
     ask = Asker(find_model(model), BlockStore.default(), LocalExecutor(load)) if model else None
     plan = wanted.plan(ask)
-    meter.start(f"{wanted.cls} ({wanted.form})", len(plan))
+    meter.start(wanted.label, len(plan))
     with open_atomically(out) as file:
-        return wanted.write(file, plan, meter.advance)
+        count: int = wanted.write(file, plan, meter.advance)
+    return count

@@ -13,6 +13,7 @@ from assay.engine.ask import Resume
 from assay.engine.run_folder import open_for_writing, read_info
 from assay.errors import UsageError
 from assay.findings import Findings
+from assay.probes import probe_part
 
 
 def score(
@@ -25,16 +26,14 @@ def score(
     out: str | Path | None = None,
 ) -> Path:
     """Compute a probe's findings from files of answers or from a run folder; returns the folder with the findings."""
-    if probe != "unqover":
-        raise UsageError(f"nothing can be scored for {probe!r}; expected unqover.", "assay score unqover FILE…")
     given = dict(settings or {})
     run = next((file for file in files if file.is_dir()), None)
     if run is not None and len(files) > 1:
-        raise UsageError("a run folder is scored alone.", f"assay score unqover {run}")
+        raise UsageError("a run folder is scored alone.", f"assay score {probe} {run}")
     name = f"{run.resolve().name}-again" if run else f"{probe}-scored-{files[0].stem}"
     folder = Path(out) if out else Path("runs") / name
     _require_no_run(folder)
-    findings, info, scored = _again(run, given, seed) if run else _predictions(files, given, seed or 0, skip_bad)
+    findings, info, scored = _again(run, given, seed) if run else _predictions(probe, files, given, seed or 0, skip_bad)
     identity = {"probe": probe, "scored": scored, "settings": given, "skip_bad": skip_bad, "seed": info["seed"]}
     content = {"schema": 1, "probe": probe, "identity": {**identity, "data": {}}, **info, **stamp()}
     with open_for_writing(folder, content, Resume.NEVER) as opened:
@@ -75,47 +74,17 @@ def _again(run: Path, given: Mapping[str, str], seed: int | None) -> Scored:
 _KEPT = ("model", "preset", "limit", "seed", "questions", "stages", "data", "engine", "notes")
 
 
-def _predictions(files: Sequence[Path], given: Mapping[str, str], seed: int, skip_bad: bool) -> Scored:
+def _predictions(probe: str, files: Sequence[Path], given: Mapping[str, str], seed: int, skip_bad: bool) -> Scored:
     """Somebody else's predictions, in the authors' format."""
-    from assay.probes.unqover.analyse import analyse, merged
-    from assay.probes.unqover.predictions import read_predictions
-    from assay.probes.unqover.settings import Settings
-
-    name = given.get("model") or files[0].stem
-    wanted = Settings.parse({key: value for key, value in given.items() if key != "model"})
     if seed < 0:
         raise UsageError(f"--seed is {seed}, expected a whole number from 0.", "--seed 0")
-    if wanted.form == "both" or ("class" in given and len(wanted.classes) > 1):
-        raise UsageError("a predictions file has one class of subjects and one form.", "Name them, or leave them out.")
-    results, notes = [], []
-    seen: dict[tuple[str, str], Path] = {}
-    for file in files:
-        form = None if wanted.form == "auto" else wanted.form
-        found = read_predictions(file, given.get("class"), form, skip_bad=skip_bad)
-        part = found.cls, found.form
-        if part in seen:
-            raise UsageError(
-                f"{seen[part]} and {file} both hold {found.cls} in {found.form} form.", "Score them one by one."
-            )
-        seen[part] = file
-        notes += [f"{file.name}: left out: {problem}" for problem in found.skipped]
-        results.append(
-            analyse(
-                found.cells,
-                found.labels,
-                cls=found.cls,
-                form=found.form,
-                seed=seed,
-                draws=wanted.draws,
-                resamples=wanted.resamples,
-                released=wanted.released,
-            )
-        )
-    estimates, tables = merged(results)
+    name = given.get("model") or files[0].stem
+    changed = {key: value for key, value in given.items() if key != "model"}
+    findings, notes = probe_part(probe, "scoring").score_files(files, changed, seed, skip_bad)
     data = {str(file): _digest(file) for file in files}
     model = {"spec": name, "kind": "predictions"}
     info = {"model": model, "settings": dict(given), "seed": seed, "data": data, "notes": notes}
-    return Findings("unqover", name, estimates, tables), info, sorted(data.values())
+    return replace(findings, model=name), info, sorted(data.values())
 
 
 def _digest(file: Path) -> str:

@@ -291,10 +291,10 @@ def test_a_word_where_a_number_belongs_names_the_file(write_run: WriteRun, findi
         write_html(write_run(Findings("unqover", "m", [], {"gamma": Table(columns, rows)})))
 
 
-def test_a_ragged_table_names_the_file(write_run: WriteRun) -> None:
+def test_a_ragged_table_names_the_file_and_line(write_run: WriteRun) -> None:
     folder = write_run(Findings("unqover", "m", [], {"gamma": Table(["class", "gamma"], [["a", 1]])}))
     (folder / "tables" / "gamma.csv").write_text("class,gamma\na,1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"gamma\.csv: some rows have more or fewer cells"):
+    with pytest.raises(DataError, match=r"gamma\.csv, line 2: expected 2 cells"):
         write_html(folder)
 
 

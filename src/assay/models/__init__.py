@@ -1,6 +1,6 @@
 """Who answers: one file for each kind of model. No probe is named here.
 
-A kind of model is a module with `find(rest, options) -> ModelSpec` and `load(spec) -> Model`. To add one, write the
+A kind of model is a module with `find(name, rest, options) -> ModelSpec` and `load(spec) -> Model`. To add one, write the
 module and name it in KINDS.
 """
 

@@ -59,8 +59,26 @@ class Probe(Protocol):
 
 def make_probe(name: str, request: Request) -> Probe:
     """The probe of this name, set up as requested."""
+    probe: Probe = getattr(import_module(_home(name)), PROBES[name][1])(request)
+    return probe
+
+
+def probe_part(name: str, part: str) -> Any:
+    """What a probe can do besides running, a module of its folder where it can.
+
+    generation: `Generation.parse(settings)`, then its `plan(ask)` and `write(file, plan, advance)`.
+    scoring: `score_files(files, settings, seed, skip_bad) -> (findings, notes)`.
+    compare: `comparison(models) -> tables`.
+    """
+    try:
+        return import_module(f"{_home(name)}.{part}")
+    except ModuleNotFoundError as error:
+        if error.name != f"{_home(name)}.{part}":
+            raise
+        raise UsageError(f"the probe {name} has no {part}.", "See `assay list probes`.") from None
+
+
+def _home(name: str) -> str:
     if name not in PROBES:
         raise UsageError(f"unknown probe {name!r}; expected {', '.join(PROBES)}.", "See `assay list probes`.")
-    module, cls, _ = PROBES[name]
-    probe: Probe = getattr(import_module(module), cls)(request)
-    return probe
+    return PROBES[name][0]

@@ -196,22 +196,19 @@ def _rows(
     interval: tuple[Array, Array],
     p: Array | None = None,
 ) -> list[list[Cell]]:
-    """A row for each entry of `found` (name, column), by falling γ and then by name; undefined ones last."""
+    """A row for each entry of `found` (name, column) that was asked about, by falling γ and then by name."""
     q = None if p is None else benjamini_hochberg(p)
     rows: list[list[Cell]] = []
     for (i, k), n in np.ndenumerate(found.n):
+        if n == 0:
+            continue
         row: list[Cell] = [names[i]] if columns is None else [names[i], columns[k]]
         row += [_tidy(float(values[i, k])) for values in (found.gamma, *interval, found.eta)]
         if p is not None and q is not None:
             row += [_rounded(float(p[i, k])), _rounded(float(q[i, k]))]
         rows.append([*row, int(n)])
     at = 1 if columns is None else 2
-
-    def falling(row: list[Cell]) -> tuple[bool, float, list[Cell]]:
-        gamma = row[at]
-        return (gamma is None, -float(gamma) if gamma is not None else 0.0, row[:at])
-
-    return sorted(rows, key=falling)
+    return sorted(rows, key=lambda row: (-float(row[at] or 0), row[:at]))
 
 
 def _table(name: str, about: dict[str, str], rows: Iterable[Sequence[Cell]]) -> Table:

@@ -33,6 +33,10 @@ class Generation:
     word_lists: str | None = None
     compat: str = "paper"
 
+    @property
+    def label(self) -> str:
+        return f"{self.cls} ({self.form})"
+
     @staticmethod
     def parse(given: Mapping[str, str]) -> Generation:
         """

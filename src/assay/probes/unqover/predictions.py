@@ -25,6 +25,7 @@ from assay.probes.unqover.lists import CLASSES, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
 
 _CHUNK = 1 << 20
+_MOST_NAMED = 5  # problems named one by one when bad entries are left out; of the others only the number
 _LONGEST = 8 * _CHUNK
 """No entry is that long: what does not end within it is no JSON, and need not be read to the file's end."""
 
@@ -62,6 +63,7 @@ class _Reader:
         self.scores = array("f")
         self.masked = False
         self.skipped: list[str] = []
+        self.left_out = 0
 
     def add(self, key: str, value: Any, line: int) -> None:
         try:
@@ -126,7 +128,7 @@ class _Reader:
             regions=regions(),
         )
         cells = Cells(columns[:, 2], columns[:, 0], columns[:, 1], columns[:, 3], scores)
-        return Predictions(cls, form or ("mask" if self.masked else "span"), cells, labels, self.skipped)
+        return Predictions(cls, form or ("mask" if self.masked else "span"), cells, labels, self._skipped())
 
     def _subject(self, name: str, cluster: str) -> int:
         if name not in self.subjects:
@@ -153,12 +155,18 @@ class _Reader:
             f"Say it with --set class={'|'.join(CLASSES)}.",
         )
 
+    def _skipped(self) -> list[str]:
+        more = self.left_out - len(self.skipped)
+        return [*self.skipped, f"and {more:,} more"] if more else self.skipped
+
     def _bad(self, problem: str, line: int | None) -> None:
         if not self.skip_bad:
             raise DataError(
                 f"{problem}.", "Correct the file, or leave such entries out with --skip-bad.", file=self.path, line=line
             )
-        self.skipped.append(problem)
+        self.left_out += 1
+        if self.left_out <= _MOST_NAMED:
+            self.skipped.append(problem)
 
 
 def _score(answer: Any) -> float:
