@@ -133,11 +133,13 @@ def test_another_run_is_refused(other: dict[str, Any], resume: Resume, tmp_path:
     assert before == {name: (tmp_path / "run" / name).read_bytes() for name in names(tmp_path / "run")}
 
 
-def test_another_run_may_replace_it_when_asked_to(tmp_path: Path) -> None:
+def test_another_run_may_replace_it_when_asked_to_but_only_when_it_is_done(tmp_path: Path) -> None:
     with open_for_writing(tmp_path / "run", INFO, Resume.ALWAYS) as folder:
         folder.remember({"plan": 2048})
     with open_for_writing(tmp_path / "run", changed(model="m2"), Resume.NEVER) as folder:
         assert folder.backed_off == {}
+        assert read_info(tmp_path / "run")["identity"]["model"] != "m2"
+        folder.write_info()
     assert read_info(tmp_path / "run")["identity"]["model"] == "m2"
 
 
@@ -159,8 +161,9 @@ def test_a_run_json_of_something_else_is_refused(content: str, tmp_path: Path) -
     assert (tmp_path / "run.json").read_text() == content
     with pytest.raises(DataError, match=r"run\.json"):
         read_info(tmp_path)
-    with open_for_writing(tmp_path, INFO, Resume.NEVER):
-        assert read_info(tmp_path)["identity"] == INFO["identity"]  # what the error's remedy promises
+    with open_for_writing(tmp_path, INFO, Resume.NEVER) as folder:
+        folder.write_info()
+    assert read_info(tmp_path)["identity"] == INFO["identity"]  # what the error's remedy promises
 
 
 def test_a_folder_without_run_json_is_no_run(tmp_path: Path) -> None:

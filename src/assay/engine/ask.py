@@ -79,6 +79,7 @@ class Asker:
                 found[block.start] = stored
                 self.progress.advance(len(block), stored=True)
         if missing:
+            self.store.clean(key)
             for done in self._compute(plan, missing):
                 self.progress.advance(done.hi - done.lo)
                 stored = self._stored(key, plan, range(done.lo, done.hi), fresh=True)

@@ -38,6 +38,24 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
             beside.unlink(missing_ok=True)
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Remove what programs that were killed while writing into this folder left beside their files."""
+    for path in folder.glob(".*.tmp"):
+        pid = path.name.split(".")[-2]
+        if pid.isdecimal() and not _alive(int(pid)):
+            path.unlink(missing_ok=True)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's program
+        return True
+    return True
+
+
 def _sync_folder(folder: Path) -> None:
     with contextlib.suppress(OSError):  # some file systems cannot sync a folder; the file itself is synced
         handle = os.open(folder, os.O_RDONLY)

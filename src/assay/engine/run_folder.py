@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.engine.ask import Asked, Resume
-from assay.engine.files import write_atomically
+from assay.engine.files import remove_leftovers, write_atomically
 from assay.errors import AssayError, DataError, UsageError
 from assay.findings import Findings
 
@@ -74,7 +74,9 @@ def open_for_writing(path: Path, info: Mapping[str, Any], resume: Resume) -> Ite
                 folder.finished_before = "finished" in before and (path / "findings.json").exists()
             elif before is None and any(entry.name != ".lock" for entry in path.iterdir()):
                 raise UsageError(f"{path}: this folder holds something else than a run.", "Choose another with --out.")
-            if not (folder.finished_before and resume is Resume.ONLY_MISSING):
+            remove_leftovers(path)
+            replaced_at_the_end = before is not None and resume is Resume.NEVER
+            if not replaced_at_the_end and not (folder.finished_before and resume is Resume.ONLY_MISSING):
                 folder.write_info()
             yield folder
         except AssayError:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.engine.files import write_atomically
+from assay.engine.files import remove_leftovers, write_atomically
 from assay.queries import Answers
 
 _MAGIC = b"assay-block-1\n"
@@ -47,6 +47,10 @@ class BlockStore:
 
     def path(self, key: str, lo: int, hi: int) -> Path:
         return self.root / key[:2] / key / f"{lo:010d}-{hi:010d}.block"
+
+    def clean(self, key: str) -> None:
+        """Remove what killed programs left beside the blocks of a key."""
+        remove_leftovers(self.path(key, 0, 0).parent)
 
     def write(self, key: str, block: Block) -> str:
         """Store a block; returns its checksum."""

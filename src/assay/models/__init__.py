@@ -1,7 +1,7 @@
 """Who answers: one file for each kind of model. No probe is named here.
 
-A kind of model is a module with `find(name, rest, options) -> ModelSpec` and `load(spec) -> Model`. To add one, write the
-module and name it in KINDS.
+A kind of model is a module with `find(name, rest, options) -> ModelSpec` and `load(spec) -> Model`. To add one, write
+the module and name it in KINDS.
 """
 
 from __future__ import annotations
