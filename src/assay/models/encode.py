@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +43,7 @@ class Encoder:
         self.tokeniser = Tokeniser(tokenizer)
         self.max_length = max_length
         self.name = name
+        self._unknown = tokenizer.unk_token_id
         self.whole = False
         if not self.tokeniser.splits_at_blanks:
             self._give_up_on_words()
@@ -113,34 +113,35 @@ class Encoder:
         return Tokens("span", ids, offsets, starts[3].astype(np.int32), marks, columns.scoring)
 
     def _checked_masked(self, columns: Masked) -> Tokens:
-        left, right = _halves(columns)
-        if self.whole or not all(map(self.tokeniser.exact, [*columns.context.values, *map(_behind, left), *right])):
-            return self._masked_whole(columns)
+        left, right = _around_mask(columns)
+        if self.whole or not all(
+            map(self.tokeniser.exact, [*columns.context.values, *_unblanked(left), *right.values])
+        ):
+            return self._masked_whole(columns, left)
         tokens = self._masked(columns, left, right)
         for row in _sample(len(columns)).tolist():
             text = columns.row(row).text
             real = self.tokeniser.real_single(text.replace(MASK, self.tokeniser.tokenizer.mask_token))
             if not self.tokeniser.has_special(text) and _row(tokens, row) != real:
                 self._give_up_on_words()
-                return self._masked_whole(columns)
+                return self._masked_whole(columns, left)
         return tokens
 
-    def _masked(self, columns: Masked, left: Sequence[str], right: Sequence[str]) -> Tokens:
+    def _masked(self, columns: Masked, left: Texts, right: Texts) -> Tokens:
         rows, layout, segments = len(columns), self.tokeniser.single, self.tokeniser.segments
-        first = [half.removesuffix(" ") for half in left]
         ids, offsets, starts = join(
             [
                 constant(layout.before, rows),
                 chosen(segments(columns.context.values), columns.context.index),
-                chosen(segments([*first, *map(_behind, left)]), _with_context(columns)),
+                chosen(segments(_unblanked(left)), left.index),
                 constant([self.tokeniser.tokenizer.mask_token_id], rows),
-                chosen(segments(right), columns.sentence.index),
+                chosen(segments(right.values), right.index),
                 constant(layout.after, rows),
             ]
         )
-        return self._with_masks(columns, ids, offsets, starts[3])
+        return self._with_masks(columns, left, ids, offsets, starts[3])
 
-    def _masked_whole(self, columns: Masked) -> Tokens:
+    def _masked_whole(self, columns: Masked, left: Texts) -> Tokens:
         """Every row by the real tokenizer; a text that holds a special token literally would confuse it."""
         tokenizer, rows, places = self.tokeniser.tokenizer, [], []
         for row in range(len(columns)):
@@ -151,14 +152,17 @@ class Encoder:
             rows.append(np.array(ids, np.int32))
             places.append(ids.index(tokenizer.mask_token_id))
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(ids) for ids in rows], dtype=np.int64)])
-        return self._with_masks(columns, np.concatenate(rows), offsets, np.array(places, np.int64))
+        return self._with_masks(columns, left, np.concatenate(rows), offsets, np.array(places, np.int64))
 
-    def _with_masks(self, columns: Masked, ids: Ints, offsets: NDArray[np.int64], places: NDArray[np.int64]) -> Tokens:
+    def _with_masks(
+        self, columns: Masked, left: Texts, ids: Ints, offsets: NDArray[np.int64], places: NDArray[np.int64]
+    ) -> Tokens:
         marks: dict[str, NDArray[Any]] = {"mask": places.astype(np.int32)}
         if isinstance(columns, MaskColumns):
-            before = _before_mask(columns)
+            before = Texts.of(text[max(text.rfind(" "), 0) :] for text in left.values)  # a word's tokens depend on it
             table = [[self._one_token(word, piece) for word in columns.words] + [NONE] for piece in before.values]
-            marks["candidates"] = np.array(table, np.int32)[before.index[:, None, None], columns.subjects]
+            of_row = before.index[left.index][:, None, None]
+            marks["candidates"] = np.array(table, np.int32)[of_row, columns.subjects]
             missing = np.argwhere(marks["candidates"][:, :, 0] == NONE)
             if len(missing):
                 word = columns.words[columns.subjects[missing[0][0], missing[0][1], 0]]
@@ -175,7 +179,7 @@ class Encoder:
     def _known(self, word: str, before: str = " ") -> list[int]:
         """Token ids of a word in its place; none where a part of it is unknown to the tokenizer."""
         ids = self.tokeniser.word(word, before)
-        return [] if self.tokeniser.tokenizer.unk_token_id in ids else ids
+        return [] if self._unknown in ids else ids
 
     def _words(self, columns: WordColumns) -> Tokens:
         rows, values = len(columns), columns.words.values
@@ -192,35 +196,28 @@ class Encoder:
         warnings.warn(f"{self.name}: its tokenizer needs whole texts, not words; tokenising is slower.", stacklevel=2)
 
 
-def _halves(columns: Masked) -> tuple[list[str], list[str]]:
-    """What stands left and right of the mask in each of the sentences."""
-    wrong = [text for text in columns.sentence.values if text.count(MASK) != 1]
+def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
+    """What stands left and right of the mask: of the sentence alone, and the blank before it where there is a context."""
+    sentences = columns.sentence.values
+    wrong = [text for text in sentences if text.count(MASK) != 1]
     wrong += [text for text in columns.context.values if MASK in text]
     if wrong:
         raise DataError(
             f"a masked text needs exactly one masked word, in its sentence: {wrong[0]!r}.", "Put one [mask] into it."
         )
-    halves = [sentence.partition(MASK) for sentence in columns.sentence.values]
-    return [left for left, _, _ in halves], [right for _, _, right in halves]
-
-
-def _behind(half: str) -> str:
-    """The left half of a sentence behind its context, without the blank that the mask token stands for."""
-    return f" {half}".removesuffix(" ")
-
-
-def _with_context(columns: Masked) -> Ints:
-    """For each row the index of its sentence in a list of all sentences, first without and then with a context."""
+    halves = [sentence.partition(MASK) for sentence in sentences]
+    left = [*(half for half, _, _ in halves), *(f" {half}" for half, _, _ in halves)]
     has_context = np.array([bool(text) for text in columns.context.values], np.int32)[columns.context.index]
-    return columns.sentence.index + len(columns.sentence.values) * has_context
+    used, index = np.unique(columns.sentence.index + len(sentences) * has_context, return_inverse=True)
+    return (
+        Texts([left[place] for place in used.tolist()], index.astype(np.int32)),
+        Texts([half for _, _, half in halves], columns.sentence.index),
+    )
 
 
-def _before_mask(columns: Masked) -> Texts:
-    """For each row what stands before the mask, from the last blank on: a word's tokens depend on it."""
-    left, _ = _halves(columns)
-    texts = [*left, *(f" {half}" for half in left)]
-    pieces = Texts.of(text[max(text.rfind(" "), 0) :] for text in texts)
-    return Texts(pieces.values, pieces.index[_with_context(columns)])
+def _unblanked(left: Texts) -> list[str]:
+    """Texts without the blank before the mask: the mask token stands for it."""
+    return [text.removesuffix(" ") for text in left.values]
 
 
 def _require_subjects(columns: SpanColumns, missing: NDArray[np.bool_]) -> None:

@@ -1,8 +1,8 @@
 """How fast the engine asks UnQover's questions on this machine, against two usual loops over the same questions.
 
-    python bench/engine.py            about three minutes on two cores
-    python bench/engine.py --quick    fewer questions
-    python bench/engine.py --size base --questions 400000 --device cuda --dtype bfloat16
+    python bench/speed.py            about three minutes on two cores
+    python bench/speed.py --quick    fewer questions
+    python bench/speed.py --size base --questions 400000 --device cuda --dtype bfloat16
 
 A random BERT of MiniLM's size (6 layers, 384 wide; `--size base`: 12 layers, 768 wide) answers the same sample of
 questions about gender four times: through the engine (tokenising, batching and writing blocks included), in a loop of
@@ -14,7 +14,6 @@ rates depend on the machine.
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,9 +23,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-
-import tiny_models
 from assay.engine.ask import Asker, Resume
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore
@@ -35,13 +31,9 @@ from assay.models.base import Options
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.queries import MASK, MaskQuery, SpanQuery
+from sized import SIZES, sized
 
 Scores = NDArray[np.float32]
-
-SIZES = {
-    "mini": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
-    "base": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072},
-}
 
 
 def main() -> None:
@@ -57,18 +49,6 @@ def main() -> None:
         for form in ("span", "mask"):
             folder = sized(Path(place) / form, form, SIZES[options.size])
             measure(form, folder, questions, Options(options.device, options.dtype), Path(place))
-
-
-def sized(folder: Path, form: str, size: dict[str, int]) -> Path:
-    """A random BERT of this size with a real tokenizer."""
-    from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForQuestionAnswering
-
-    make = tiny_models.make_span_model if form == "span" else tiny_models.make_mask_model
-    make(folder, "bert")
-    config = AutoConfig.from_pretrained(folder, vocab_size=30522, initializer_range=0.02, **size)
-    auto = AutoModelForQuestionAnswering if form == "span" else AutoModelForMaskedLM
-    auto.from_config(config).save_pretrained(folder)
-    return folder
 
 
 def measure(form: str, folder: Path, questions: int, options: Options, place: Path) -> None:
