@@ -1,6 +1,6 @@
 """How fast the engine asks UnQover's questions on this machine, against two usual loops over the same questions.
 
-    python bench/speed.py            about three minutes on two cores
+    python bench/speed.py            about four minutes on two cores
     python bench/speed.py --quick    fewer questions
     python bench/speed.py --size base --questions 400000 --device cuda --dtype bfloat16
 
@@ -39,7 +39,7 @@ Scores = NDArray[np.float32]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="ask fewer questions")
-    parser.add_argument("--questions", type=int, default=8192)
+    parser.add_argument("--questions", type=int, default=4096)
     parser.add_argument("--size", choices=SIZES, default="mini", help="the model's size")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")

@@ -76,8 +76,9 @@ def test_an_unknown_name_is_refused_with_an_example(name: str) -> None:
     assert "hf:./folder" in wrong.value.remedy
 
 
-@pytest.mark.parametrize("place", ["./missing", "/no/such/folder", "~/no-such-folder", "../x", "a/b/c", "a b"])
-def test_a_missing_folder_is_refused(place: str) -> None:
+@pytest.mark.parametrize("place", ["./missing", "/no/such/folder", "~/no-such-folder", "../missing", "a/b/c", "a b"])
+def test_a_missing_folder_is_refused(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match="there is no model folder") as wrong:
         find_model(f"hf:{place}", ON_CPU)
     assert place in problem_of(wrong)

@@ -345,6 +345,42 @@ def test_masked_texts_are_noticed_to_need_whole_texts_on_the_sample() -> None:
     assert real[int(tokens.marks["mask"][0])] == encoder.tokeniser.tokenizer.mask_token_id
 
 
+RARE = ("Gerald met   Anne.", "Gerald\tmet Anne. ", "Gerald\u00a0met Anne.", "Gerald met 👩\u200d🚀 Anne.")
+
+
+@pytest.mark.parametrize("rare", RARE)
+@pytest.mark.parametrize("name", [KEEPING_BLANKS, MERGING, RUNS, STRIPPING])
+def test_a_rare_text_that_no_sample_meets_is_tokenised_right(name: str, rare: str) -> None:
+    """One of two hundred texts; the sample is smaller."""
+    encoder = Encoder(wrapped(unusual(name)), 128, "a model")
+    contexts = [f"Gerald met Anne {number}." for number in range(200)]
+    contexts[77] = rare
+    queries = tuple(span_query("Who was there?", context, "Gerald", "Anne") for context in contexts)
+    tokens = encoder.encode(SpanListPlan(queries).columns(0, 200))
+    real = encoder.tokeniser.tokenizer("Who was there?", rare)
+    assert tokens.ids[tokens.offsets[77] : tokens.offsets[78]].tolist() == real["input_ids"]
+    for subject, (start, end) in enumerate(queries[77].subjects):
+        assert tokens.marks["start"][77, subject, 0] == real.char_to_token(0, start, 1)
+        assert tokens.marks["end"][77, subject, 0] == real.char_to_token(0, end - 1, 1)
+
+
+@pytest.mark.parametrize("rare", RARE)
+def test_a_rare_masked_text_that_no_sample_meets_is_tokenised_right(rare: str) -> None:
+    from tokenizers import AddedToken
+
+    made = unusual(KEEPING_BLANKS)
+    made.add_special_tokens([AddedToken("<mask>", lstrip=True, special=True)])
+    encoder = Encoder(wrapped(made), 128, "a model")
+    contexts = [f"Gerald met Anne {number}." for number in range(200)]
+    contexts[77] = rare
+    subjects = np.zeros((200, 1, 1), np.int32)
+    asked = MaskColumns(Texts.of(contexts), Texts.of([f"It was {MASK} there."] * 200), ["Anne"], subjects)
+    tokens = encoder.encode(asked)
+    real = encoder.tokeniser.tokenizer(asked.row(77).text.replace(MASK, "<mask>"))["input_ids"]
+    assert tokens.ids[tokens.offsets[77] : tokens.offsets[78]].tolist() == real
+    assert not encoder.whole, "the other blocks are tokenised word by word"
+
+
 @pytest.mark.parametrize("added", [{"content": "New Zealand"}, {"content": "New", "rstrip": True}])
 def test_an_added_token_that_reaches_over_a_blank_needs_whole_texts(added: dict[str, Any]) -> None:
     from tokenizers import AddedToken

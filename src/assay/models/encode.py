@@ -197,7 +197,7 @@ class Encoder:
 
 
 def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
-    """What stands left and right of the mask: of the sentence alone, and the blank before it where there is a context."""
+    """What stands left and right of the mask in its sentence; the left part begins with the blank behind a context."""
     sentences = columns.sentence.values
     wrong = [text for text in sentences if text.count(MASK) != 1]
     wrong += [text for text in columns.context.values if MASK in text]
