@@ -277,3 +277,8 @@ def test_reading_says_what_is_not_there(harm: str, model: FakeModel, store: Bloc
     path.unlink() if harm == "missing" else path.write_bytes(b"")
     with pytest.raises(UsageError, match="questions 16 to 32 are missing"):
         StoredAsk(model.spec, store, SETTINGS)(PLAN, "words")
+
+
+def test_a_plan_without_questions_is_refused(model: FakeModel, store: BlockStore) -> None:
+    with pytest.raises(UsageError, match="nothing to ask"):
+        Asker(model.spec, store, LocalExecutor(lambda spec: model))(FakePlan(0), "words")

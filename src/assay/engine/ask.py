@@ -67,6 +67,8 @@ class Asker:
                 f"{self.model.name} has not the ability {plan.ability!r} that {label} needs; it has: {able}.",
                 "Choose a model for that task, or other questions with --set form=….",
             )
+        if not len(plan):
+            raise UsageError(f"{label}: there is nothing to ask.", "Choose more subjects, attributes or templates.")
         key = block_key(self.model, plan, self.settings)
         found: dict[int, tuple[Answers, str]] = {}
         self.progress.start(label, len(plan))
