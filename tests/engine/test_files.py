@@ -9,16 +9,26 @@ from pathlib import Path
 
 from assay.engine.files import open_atomically, remove_leftovers, write_atomically
 
+KILLED = """
+import os, sys
+from pathlib import Path
+from assay.engine.files import open_atomically
+with open_atomically(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    os._exit(9)
+"""
 
-def test_leftovers_of_dead_programs_are_removed_and_those_of_living_ones_kept(tmp_path: Path) -> None:
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    left = tmp_path / f".a.block.{dead.pid}.tmp"
-    current = tmp_path / f".a.block.{os.getpid()}.tmp"
-    for path in (left, current, tmp_path / ".other.tmp", tmp_path / "a.block"):
+
+def test_what_a_killed_program_left_is_removed_and_what_others_write_is_kept(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", KILLED, tmp_path / "a.block"], check=False)
+    (left,) = tmp_path.iterdir()
+    living = tmp_path / left.name.replace(left.stem.rpartition("-")[2], str(os.getpid()))
+    elsewhere = tmp_path / f".a.block.othermachine-{left.stem.rpartition('-')[2]}.tmp"
+    kept = [living, elsewhere, tmp_path / ".other.tmp", tmp_path / "a.block"]
+    for path in kept:
         path.write_bytes(b"x")
     remove_leftovers(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([current.name, ".other.tmp", "a.block"])
+    assert sorted(tmp_path.iterdir()) == sorted(kept)
 
 
 def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: Path) -> None:

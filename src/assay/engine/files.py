@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import platform
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +24,7 @@ def write_atomically(path: Path, content: bytes) -> None:
 @contextmanager
 def open_atomically(path: Path) -> Iterator[BinaryIO]:
     """A file to write beside `path`; when the block ends it is synced and renamed, when it fails it is removed."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside = path.with_name(f".{path.name}.{_writer(os.getpid())}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with beside.open("wb") as file:
@@ -39,11 +41,15 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what programs that were killed while writing into this folder left beside their files."""
-    for path in folder.glob(".*.tmp"):
-        pid = path.name.split(".")[-2]
-        if pid.isdecimal() and not _alive(int(pid)):
+    """Remove what programs of this machine that were killed while writing into this folder left beside their files."""
+    for path in folder.glob(f".*.{_writer('*')}.tmp"):
+        if not _alive(int(path.stem.rpartition("-")[2])):
             path.unlink(missing_ok=True)
+
+
+def _writer(pid: int | str) -> str:
+    """Who writes: machine and process, since machines may share a folder."""
+    return f"{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-{pid}"
 
 
 def _alive(pid: int) -> bool:
