@@ -13,7 +13,7 @@ from assay.engine.ask import Resume
 from assay.engine.run_folder import open_for_writing, read_info
 from assay.errors import UsageError
 from assay.findings import Findings
-from assay.probes import probe_part
+from assay.probes import Request, probe_part
 
 
 def score(
@@ -76,11 +76,10 @@ _KEPT = ("model", "preset", "limit", "seed", "questions", "stages", "data", "eng
 
 def _predictions(probe: str, files: Sequence[Path], given: Mapping[str, str], seed: int, skip_bad: bool) -> Scored:
     """Somebody else's predictions, in the authors' format."""
-    if seed < 0:
-        raise UsageError(f"--seed is {seed}, expected a whole number from 0.", "--seed 0")
     name = given.get("model") or files[0].stem
     changed = {key: value for key, value in given.items() if key != "model"}
-    findings, notes = probe_part(probe, "scoring").score_files(files, changed, seed, skip_bad)
+    request = Request(seed=seed, settings=changed)
+    findings, notes = probe_part(probe, "scoring").score_files(files, request, skip_bad)
     data = {str(file): _digest(file) for file in files}
     model = {"spec": name, "kind": "predictions"}
     info = {"model": model, "settings": dict(given), "seed": seed, "data": data, "notes": notes}

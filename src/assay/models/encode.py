@@ -23,6 +23,7 @@ from assay.queries import (
     Texts,
     Tokens,
     WordColumns,
+    starts_of,
 )
 
 _SAMPLE = 16
@@ -72,7 +73,11 @@ class Encoder:
             start=columns.start[rows],
             end=columns.end[rows],
         )
-        reference = self._span(replace(part, scoring=replace(part.scoring, separators=None)), whole=True)
+        exact = self._span(part, whole=True)
+        plain = part.scoring.separators is None
+        reference = (
+            exact if plain else self._span(replace(part, scoring=replace(part.scoring, separators=None)), whole=True)
+        )
         for row in range(len(part)):
             pair = part.question[row], part.context[row]
             if not any(map(self.tokeniser.has_special, pair)) and _row(reference, row) != self.tokeniser.real_pair(
@@ -82,7 +87,6 @@ class Encoder:
                     f"the tokenizer of {self.name} does not tokenise question and context one by one.",
                     "It cannot be used for span questions; please report the model's name.",
                 )
-        exact = self._span(part, whole=True)
         if self.whole or _same(tokens.take(rows), exact):
             return tokens
         self._give_up_on_words()
@@ -151,7 +155,7 @@ class Encoder:
             ids = self.tokeniser.real_single(text.replace(MASK, tokenizer.mask_token))
             rows.append(np.array(ids, np.int32))
             places.append(ids.index(tokenizer.mask_token_id))
-        offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum([len(ids) for ids in rows], dtype=np.int64)])
+        offsets = starts_of(np.array([len(ids) for ids in rows], np.int64))
         return self._with_masks(columns, left, np.concatenate(rows), offsets, np.array(places, np.int64))
 
     def _with_masks(

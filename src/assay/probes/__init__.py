@@ -29,6 +29,14 @@ class Request:
     seed: int = 0
     settings: Mapping[str, str] | None = None
 
+    def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            raise UsageError(f"unknown preset {self.preset!r}; expected {', '.join(PRESETS)}.", "--preset quick")
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(f"--limit is {self.limit}, expected at least 1 question.", "--limit 10000")
+        if self.seed < 0:
+            raise UsageError(f"--seed is {self.seed}, expected a whole number from 0.", "--seed 0")
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -67,7 +75,7 @@ def probe_part(name: str, part: str) -> Any:
     """What a probe can do besides running, a module of its folder where it can.
 
     generation: `Generation.parse(settings)`, then its `plan(ask)` and `write(file, plan, advance)`.
-    scoring: `score_files(files, settings, seed, skip_bad) -> (findings, notes)`.
+    scoring: `score_files(files, request, skip_bad) -> (findings, notes)`.
     compare: `comparison(models) -> tables`.
     """
     try:

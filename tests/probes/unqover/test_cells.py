@@ -271,11 +271,11 @@ def test_subjects_of_several_tokens_are_left_out_of_masked_sentences_alone():
 @pytest.mark.parametrize(
     ("request_", "part"),
     [
-        (Request(preset="huge"), "unknown preset 'huge'"),
-        (Request(limit=0), "--limit is 0"),
-        (Request(seed=-1), "--seed is -1"),
+        ({"preset": "huge"}, "unknown preset 'huge'"),
+        ({"limit": 0}, "--limit is 0"),
+        ({"seed": -1}, "--seed is -1"),
     ],
 )
 def test_requests_that_make_no_sense(request_, part):
     with pytest.raises(UsageError, match=part):
-        UnQover(request_)
+        UnQover(Request(**request_))

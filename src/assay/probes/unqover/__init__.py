@@ -11,7 +11,7 @@ import numpy as np
 from assay.errors import DataError, UsageError
 from assay.findings import Estimate, Findings, Table
 from assay.plan import Ask, WordPlan
-from assay.probes import PRESETS, Request, Stage
+from assay.probes import Request, Stage
 from assay.probes.unqover.analyse import analyse, merged
 from assay.probes.unqover.lists import Lists, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
@@ -37,12 +37,6 @@ class UnQover:
 
     def __init__(self, request: Request) -> None:
         self._settings = Settings.parse(request.settings or {})
-        if request.preset not in PRESETS:
-            raise UsageError(f"unknown preset {request.preset!r}; expected {', '.join(PRESETS)}.", "--preset quick")
-        if request.limit is not None and request.limit < 1:
-            raise UsageError(f"--limit is {request.limit}, expected at least 1 question.", "--limit 10000")
-        if request.seed < 0:
-            raise UsageError(f"--seed is {request.seed}, expected a whole number from 0.", "--seed 0")
         self._request = request
         self._notes: list[str] = []
         self._lists: dict[Part, Lists] = {}

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from assay.errors import UsageError
 from assay.findings import Findings
+from assay.probes import Request
 from assay.probes.unqover.analyse import analyse, merged
 from assay.probes.unqover.predictions import read_predictions
 from assay.probes.unqover.settings import Settings
 
 
-def score_files(
-    files: Sequence[Path], given: Mapping[str, str], seed: int, skip_bad: bool
-) -> tuple[Findings, list[str]]:
+def score_files(files: Sequence[Path], request: Request, skip_bad: bool) -> tuple[Findings, list[str]]:
     """The findings of predictions in the authors' format, a file for each class and form, and what was left out."""
+    given = request.settings or {}
     wanted = Settings.parse(given)
     if wanted.form == "both" or ("class" in given and len(wanted.classes) > 1):
         raise UsageError("a predictions file has one class of subjects and one form.", "Name them, or leave them out.")
@@ -37,7 +37,7 @@ def score_files(
                 found.labels,
                 cls=found.cls,
                 form=found.form,
-                seed=seed,
+                seed=request.seed,
                 draws=wanted.draws,
                 resamples=wanted.resamples,
                 released=wanted.released,
