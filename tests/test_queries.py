@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,10 @@ from assay.queries import (
     MASK,
     NONE,
     Answers,
+    ChoiceColumns,
+    ChoiceQuery,
+    EmbedColumns,
+    EmbedQuery,
     FillColumns,
     FillQuery,
     MaskColumns,
@@ -29,6 +34,7 @@ from assay.queries import (
     Tokens,
     WordColumns,
     WordQuery,
+    option_rows,
 )
 
 
@@ -48,11 +54,30 @@ def fill() -> FillColumns:
     return FillColumns(Texts.of(["Anne met John.", ""]), Texts.of([f"{MASK} sang.", f"{MASK} slept."]))
 
 
+def choice() -> ChoiceColumns:
+    options = np.array([[0, 1, 2], [2, 1, 0]], np.int32)
+    return ChoiceColumns(
+        Texts.of(["Anne met John.", ""]), Texts.of(["Who sang?", "Who slept?"]), ["Anne", "John", "nobody"], options
+    )
+
+
+def embed() -> EmbedColumns:
+    texts = Texts.of(["Anne met John.", "Then Anne sang."])
+    return EmbedColumns(texts, np.array([0, 5], np.int32), np.array([4, 9], np.int32))
+
+
 def word() -> WordColumns:
     return WordColumns(Texts.of(["Anne", "John"]))
 
 
-ALL: dict[str, Callable[[], Any]] = {"span": span, "mask": mask, "fill": fill, "word": word}
+ALL: dict[str, Callable[[], Any]] = {
+    "span": span,
+    "mask": mask,
+    "fill": fill,
+    "choice": choice,
+    "embed": embed,
+    "word": word,
+}
 
 
 # --- rows
@@ -65,6 +90,9 @@ def test_a_row_is_the_question_as_a_reader_would_see_it() -> None:
     assert mask().row(1) == MaskQuery(f"{MASK} slept.", ("John", "Anne"))
     assert fill().row(0) == FillQuery(f"Anne met John. {MASK} sang.")
     assert fill().row(1) == FillQuery(f"{MASK} slept.")
+    assert choice().row(0) == ChoiceQuery("Anne met John.", "Who sang?", ("Anne", "John", "nobody"))
+    assert choice().row(1) == ChoiceQuery("", "Who slept?", ("nobody", "John", "Anne"))
+    assert embed().row(1) == EmbedQuery("Then Anne sang.", (5, 9))
     assert word().row(1) == WordQuery("John")
 
 
@@ -107,6 +135,15 @@ def test_whatever_changes_a_question_changes_the_digest() -> None:
         replace(fill(), context=other),
         replace(fill(), sentence=other),
         replace(fill(), top=5),
+        replace(choice(), context=other),
+        replace(choice(), question=other),
+        replace(choice(), context=choice().question, question=choice().context),
+        replace(choice(), choices=["Anne", "John", "Nobody"]),
+        replace(choice(), options=choice().options[:, ::-1]),
+        replace(choice(), options=choice().options[:, :2]),
+        replace(embed(), text=other),
+        replace(embed(), start=embed().start + 1),
+        replace(embed(), end=embed().end + 1),
         replace(word(), words=other),
         replace(word(), words=Texts(["Anne", "John"], np.array([1, 0], np.int32))),
     ]
@@ -182,6 +219,33 @@ def test_taking_rows_takes_their_tokens_and_marks(data: st.DataObject, rows: lis
     assert taken.marks["sum"].tolist() == [sum(rows[row]) for row in chosen]
     assert taken.second.tolist() == chosen
     assert (taken.ability, taken.scoring) == ("span", Scoring(top=3))
+
+
+OPTIONS = st.integers(1, 3).flatmap(
+    lambda options: st.lists(st.lists(st.integers(1, 4), min_size=options, max_size=options), min_size=1, max_size=5)
+)
+
+
+@given(st.data(), OPTIONS)
+def test_every_option_is_a_row_of_its_own_when_taken_apart(data: st.DataObject, lengths: list[list[int]]) -> None:
+    """In any batch of the rows; token types begin at the same place of a row's options, or at the option's end."""
+    chosen = data.draw(st.lists(st.integers(0, len(lengths) - 1), min_size=1))
+    sequences = [
+        [[100 * row + 10 * k + at for at in range(n)] for k, n in enumerate(of)] for row, of in enumerate(lengths)
+    ]
+    tokens = Tokens(
+        "choice",
+        np.array([token for row in sequences for option in row for token in option], np.int32),
+        np.concatenate([[0], np.cumsum([sum(row) for row in lengths])]),
+        np.full(len(lengths), 2, np.int32),
+        {"parts": np.array([np.concatenate([[0], np.cumsum(row)]) for row in lengths], np.int32)},
+        Scoring(token_types=False),
+    )
+    apart = option_rows(tokens.take(np.array(chosen)))
+    expected = [option for row in chosen for option in sequences[row]]
+    assert [apart.ids[lo:hi].tolist() for lo, hi in pairwise(apart.offsets)] == expected
+    assert apart.second.tolist() == [min(2, len(option)) for option in expected]
+    assert (apart.ability, apart.scoring, apart.marks) == ("choice", Scoring(token_types=False), {})
 
 
 def test_answers_to_consecutive_ranges_join() -> None:

@@ -79,6 +79,13 @@ def make_mask_model(
     return _make("AutoModelForMaskedLM", folder, family, text, max_length, seed)
 
 
+def make_choice_model(
+    folder: Path, family: Family = "bert", *, text: str | None = None, max_length: int = 128, seed: int = 0
+) -> Path:
+    """Save a random multiple-choice model; returns its folder. The options are those of `make_span_model`."""
+    return _make("AutoModelForMultipleChoice", folder, family, text, max_length, seed)
+
+
 def default_text() -> str:
     """TEXT and all lines of the packaged word lists."""
     files = sorted(path for path in LISTS.rglob("*") if path.is_file() and path.suffix in ("", ".txt"))

@@ -3,12 +3,14 @@
 This file and `plan.py` are the whole architecture on one screen: a probe makes a plan, a plan is a sequence of
 queries, the engine asks them, a model answers.
 
-| ability | a query says                                       | an answer says                                      |
-|---------|----------------------------------------------------|-----------------------------------------------------|
-| `span`  | question, context, where the subjects stand in it  | score of every subject: sqrt(P(start) · P(end))     |
-| `mask`  | text with one masked word, subjects that may fill it | probability of every subject at the mask          |
-| `fill`  | text with one masked word                          | the likeliest tokens and their probabilities        |
-| `word`  | a word                                             | how many tokens it is in this model, and which      |
+| ability  | a query says                                         | an answer says                                   |
+|----------|------------------------------------------------------|--------------------------------------------------|
+| `span`   | question, context, where the subjects stand in it    | score of every subject: sqrt(P(start) · P(end))  |
+| `mask`   | text with one masked word, subjects that may fill it | probability of every subject at the mask         |
+| `fill`   | text with one masked word                            | the likeliest tokens and their probabilities     |
+| `choice` | context, question, options                           | the logit of every option                        |
+| `embed`  | text, where a word stands in it                      | the word's vector in this text                   |
+| `word`   | a word                                               | how many tokens it is in this model, and which   |
 
 At scale queries travel as columns; a query object is a view of one row, for tests, docs and browsing.
 """
@@ -66,13 +68,30 @@ class FillQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class ChoiceQuery:
+    """Which of the options answers the question about the context? Either of context and question may be empty."""
+
+    context: str
+    question: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedQuery:
+    """Which vector has the word (or the words) at this character range of the text?"""
+
+    text: str
+    subject: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class WordQuery:
     """Which tokens make up this word inside a sentence?"""
 
     word: str
 
 
-Query = SpanQuery | MaskQuery | FillQuery | WordQuery
+Query = SpanQuery | MaskQuery | FillQuery | ChoiceQuery | EmbedQuery | WordQuery
 
 
 @dataclass(frozen=True)
@@ -82,7 +101,7 @@ class Scoring:
     top: only the `top` likeliest tokens at a mask keep their probability, the others score 0.
     count_padding: the softmax over positions includes padding.
     token_types: pass token types to models that know them.
-    separators: at most so many separators between question and context (None: as the tokenizer has it).
+    separators: at most so many separators between two texts (None: as the tokenizer has it).
     batch: batches of so many rows in the plan's order (None: the engine's length-sorted ones).
     """
 
@@ -156,7 +175,7 @@ class MaskColumns:
 
     def row(self, row: int) -> MaskQuery:
         words = tuple(self.words[k] for k in self.subjects[row, :, 0].tolist())
-        return MaskQuery(_behind_context(self.context[row], self.sentence[row]), words)
+        return MaskQuery(joined_by_blank(self.context[row], self.sentence[row]), words)
 
     def digest(self) -> str:
         words = Texts(self.words, np.arange(len(self.words), dtype=np.int32))
@@ -177,10 +196,57 @@ class FillColumns:
         return len(self.sentence.index)
 
     def row(self, row: int) -> FillQuery:
-        return FillQuery(_behind_context(self.context[row], self.sentence[row]))
+        return FillQuery(joined_by_blank(self.context[row], self.sentence[row]))
 
     def digest(self) -> str:
         return _digest(f"{self.ability} {self.top}", self.scoring, self.context, self.sentence)
+
+
+@dataclass(frozen=True)
+class ChoiceColumns:
+    """Rows of ChoiceQuery, each with as many options as the others.
+
+    A model reads the context and, as the text behind it, question + blank + option, or the option alone where the
+    question is empty. Where the context is empty it reads that second text alone.
+    """
+
+    ability: ClassVar[str] = "choice"
+    context: Texts
+    question: Texts
+    choices: Sequence[str]
+    options: Ints  # (row, option): index into choices
+    scoring: Scoring = Scoring()
+
+    def __len__(self) -> int:
+        return len(self.options)
+
+    def row(self, row: int) -> ChoiceQuery:
+        options = tuple(self.choices[k] for k in self.options[row].tolist())
+        return ChoiceQuery(self.context[row], self.question[row], options)
+
+    def digest(self) -> str:
+        choices = Texts(self.choices, np.arange(len(self.choices), dtype=np.int32))
+        return _digest(self.ability, self.scoring, self.context, self.question, choices, self.options)
+
+
+@dataclass(frozen=True)
+class EmbedColumns:
+    """Rows of EmbedQuery."""
+
+    ability: ClassVar[str] = "embed"
+    text: Texts
+    start: Ints  # (row,): offset of the first character
+    end: Ints  # (row,): offset behind the last character
+    scoring: Scoring = Scoring()
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def row(self, row: int) -> EmbedQuery:
+        return EmbedQuery(self.text[row], (int(self.start[row]), int(self.end[row])))
+
+    def digest(self) -> str:
+        return _digest(self.ability, self.scoring, self.text, self.start, self.end)
 
 
 @dataclass(frozen=True)
@@ -201,7 +267,7 @@ class WordColumns:
         return _digest(self.ability, self.scoring, self.words)
 
 
-QueryColumns = SpanColumns | MaskColumns | FillColumns | WordColumns
+QueryColumns = SpanColumns | MaskColumns | FillColumns | ChoiceColumns | EmbedColumns | WordColumns
 
 
 @dataclass(frozen=True)
@@ -209,6 +275,8 @@ class Answers:
     """Arrays aligned with the rows asked.
 
     span, mask: `score` float32 (row, subject). fill: `token` int32 and `probability` float32 (row, top).
+    choice: `score` float32 (row, option), the model's logits: softmax over a row gives the options' probabilities.
+    embed: `vector` float32 (row, width), the mean of the last layer's hidden states over the word's tokens.
     word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.
     """
 
@@ -234,12 +302,15 @@ class Tokens:
     """Rows ready for a model: ragged token ids without padding, and what each row is about.
 
     `marks` are per-row arrays that only the model that made them understands (token positions, candidate ids).
+    A choice row holds one sequence for each of its options, one behind the other (`option_rows` takes them apart):
+    its marks `parts` (row, option + 1) say where in the row they begin, the row's end included. An embed row's marks
+    `start` and `end` (row,) are the word's first token and the one behind its last.
     """
 
     ability: str
     ids: Ints  # (token,)
     offsets: NDArray[np.int64]  # (row + 1,)
-    second: Ints  # (row,): index in the row of the first token with token type 1
+    second: Ints  # (row,): index in the row (choice: in each of its sequences) of the first token with token type 1
     marks: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     scoring: Scoring = Scoring()
 
@@ -256,8 +327,24 @@ class Tokens:
         return Tokens(self.ability, ids, starts_of(lengths), self.second[rows], marks, self.scoring)
 
 
-def _behind_context(context: str, sentence: str) -> str:
-    return f"{context} {sentence}" if context else sentence
+def option_rows(tokens: Tokens) -> Tokens:
+    """Choice rows taken apart: every option is a row of its own, without marks; answers reshape to (row, option).
+
+    >>> tokens = Tokens("choice", np.arange(5), np.array([0, 5]), np.array([2]), {"parts": np.array([[0, 3, 5]])})
+    >>> options = option_rows(tokens)
+    >>> options.offsets.tolist(), options.second.tolist()
+    ([0, 3, 5], [2, 2])
+    """
+    parts = tokens.marks["parts"]  # (row, option + 1)
+    starts = tokens.offsets[:-1, None] + parts[:, :-1]  # (row, option)
+    offsets = np.append(starts.reshape(-1), tokens.offsets[-1:])
+    second = np.minimum(tokens.second[:, None], np.diff(parts, axis=1)).reshape(-1).astype(np.int32)
+    return Tokens(tokens.ability, tokens.ids, offsets, second, scoring=tokens.scoring)
+
+
+def joined_by_blank(first: str, second: str) -> str:
+    """Two texts as one, or the second alone where the first is empty."""
+    return f"{first} {second}" if first else second
 
 
 def starts_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:

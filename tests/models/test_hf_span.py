@@ -43,6 +43,8 @@ QUERIES = {
     "all of the context": span_query(WHO, "Anne John", "Anne", "John"),
     "against punctuation": span_query(WHO, '"Gerald", (Anne-Marie) said.', "Gerald", "Anne-Marie"),
     "accents": span_query(WHO, "José met Zoë and Şule.", "José", "Zoë"),
+    "accents apart": span_query(WHO, "Jose\u0301 met Zoe\u0308.", "Jose\u0301", "Zoe\u0308"),
+    "behind accents apart": span_query(WHO, "e\u0301 and S\u0327ule met Anne and John.", "Anne", "John"),
     "emoji": span_query(WHO, "A 😀 met the 👩‍🚀 there.", "😀", "👩‍🚀"),
     "other scripts": span_query(WHO, "日本 met Ñandú and Ελένη.", "日本", "Ελένη"),
     "double blanks": span_query(WHO, "(CNN) --  Gerald met Anne.", "Gerald", "Anne"),
@@ -183,12 +185,10 @@ def test_one_separator_changes_nothing_where_there_is_one(model: Models, answer:
 def test_the_likeliest_start_and_the_likeliest_end_of_the_alternatives_count(
     family: str, model: Models, reference: Models, answer: Models
 ) -> None:
-    """Separately: the best start may belong to one alternative and the best end to another."""
+    """Separately: the best start may belong to one alternative and the best end to another, and one may have more."""
     context = "A group of Iraqi men met an African there."
     plain, starts, ends = reference("span", family), [[11, 0, 2, 8], [28, 25, NONE, NONE]], [[16, 20], [35, NONE]]
-    asked = SpanColumns(
-        Texts.of([WHO]), Texts.of([context]), np.array([starts], np.int32), np.array([_four(ends)], np.int32)
-    )
+    asked = SpanColumns(Texts.of([WHO]), Texts.of([context]), np.array([starts], np.int32), np.array([ends], np.int32))
     encoded = plain.tokenizer(WHO, context, return_tensors="pt", return_token_type_ids=True)
     start, end = plain.probabilities(encoded["input_ids"], encoded["token_type_ids"] if plain.typed else None)
     expected = [
@@ -200,10 +200,6 @@ def test_the_likeliest_start_and_the_likeliest_end_of_the_alternatives_count(
         for subject in (0, 1)
     ]
     assert_close(answer(model("span", family), asked)["score"][0], expected)
-
-
-def _four(alternatives: list[list[int]]) -> list[list[int]]:
-    return [[*places, *[NONE] * (4 - len(places))] for places in alternatives]
 
 
 # --- what cannot be asked
@@ -232,6 +228,22 @@ def test_the_window_of_roberta_begins_behind_its_padding(
     assert np.isfinite(answer(short, columns(fits))["score"]).all()
     with pytest.raises(DataError, match="24 tokens at most"):
         short.encode(columns(span_query(WHO, "Anne met" + " the" * 13 + " John.", "Anne", "John")))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_tokenizer_saved_with_cutting_and_padding_does_neither(
+    family: str, model_folder: Callable[..., Path], tmp_path: Path, model: Models, answer: Models
+) -> None:
+    from tokenizers import Tokenizer
+
+    folder = copied(model_folder("span", family), tmp_path)
+    tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    tokenizer.enable_truncation(16)
+    tokenizer.enable_padding(length=16)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    queries = [*list(USUAL.values())[:4], span_query(WHO, "Anne met " + "the " * 80 + "John.", "Anne", "John")]
+    scores = answer(load_model(f"hf:{folder}", device="cpu"), columns(*queries))["score"]
+    assert_close(scores, answer(model("span", family), columns(*queries))["score"])
 
 
 @pytest.mark.parametrize("span", [(0, 99), (30, 34), (4, 5)], ids=["too long", "behind the end", "a blank"])

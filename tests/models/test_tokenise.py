@@ -1,7 +1,6 @@
 """Tokenising word by word gives what the real tokenizer gives, and where it would not, whole texts are tokenised.
 
-Besides the tokenizers of the tiny models there are some with the habits of published ones: pieces that are runs of
-blanks, normalisers that drop or make blanks, blanks stripped from both ends, and one that does not split at blanks.
+Tried with the tokenizers of the tiny models and with those of `unusual_tokenizers`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tiny_models
@@ -29,81 +28,20 @@ from assay.probes.unqover.plan import UnqoverPlan
 from assay.queries import MASK, MaskColumns, Texts, ragged_take, starts_of
 from reference_scores import MaskReference, SpanReference, assert_close, span_query, stacked
 from tiny_models import FAMILIES
-
-VOCABULARY = tiny_models.TEXT + " Gerald Jennifer New Zealand African American"
-
-STRIPPING, MERGING, RUNS, KEEPING_BLANKS = "strips both ends", "merges blanks", "runs of blanks", "keeps all blanks"
-UNUSUAL = (STRIPPING, MERGING, RUNS, KEEPING_BLANKS, "cased WordPiece", "prefix blank", "accents apart")
-
-
-def unusual(name: str) -> Any:
-    """A tokenizer with a habit, as the tokenizers library has it."""
-    from tokenizers import AddedToken, Regex, normalizers, pre_tokenizers
-
-    byte_level = name in (RUNS, KEEPING_BLANKS, "prefix blank")
-    if name == "cased WordPiece":
-        made = tiny_models._word_piece("bert", VOCABULARY)
-        made.normalizer = normalizers.BertNormalizer(lowercase=False, strip_accents=False)
-    elif byte_level:
-        made = _with_blank_runs(tiny_models._byte_bpe("roberta", VOCABULARY))
-    else:
-        made = tiny_models._unigram("deberta-v3", VOCABULARY)
-        made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always")
-    one_blank = normalizers.Replace(Regex(" {2,}"), " ")
-    if name == STRIPPING:
-        made.normalizer = normalizers.Sequence([normalizers.Strip(), normalizers.NFKC(), one_blank])
-    elif name == MERGING:
-        steps = [normalizers.NFKD(), normalizers.StripAccents(), normalizers.Lowercase(), one_blank]
-        made.normalizer = normalizers.Sequence(steps)
-    elif name == "accents apart":
-        made.normalizer = normalizers.NFKD()
-    elif name == RUNS:
-        made.add_tokens([AddedToken(" " * length, normalized=False) for length in range(2, 9)])
-    elif name == "prefix blank":
-        made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
-    return made
-
-
-def _with_blank_runs(made: Any) -> Any:
-    """Byte-level pieces of several blanks, tabs and line ends, as a vocabulary learnt from real texts has them."""
-    from tokenizers import Tokenizer
-
-    content = json.loads(made.to_str())
-    model = content["model"]
-    for left, right in (("Ġ", "Ġ"), ("ĠĠ", "Ġ"), ("Ċ", "Ċ"), ("ĉ", "Ġ"), ("Ġ", "ĉ"), ("Â", "ł"), ("Âł", "Ġ")):
-        model["merges"].append([left, right])
-        model["vocab"].setdefault(left + right, len(model["vocab"]))
-    return Tokenizer.from_str(json.dumps(content))
-
-
-def not_splitting() -> Any:
-    """A SentencePiece-like tokenizer with a piece that reaches over a blank."""
-    from tokenizers import models, pre_tokenizers
-
-    made = tiny_models._unigram("deberta-v3", VOCABULARY)
-    pieces = [*json.loads(made.to_str())["model"]["vocab"], ["▁New▁Zealand", -3.0], ["▁by▁the", -3.0]]
-    made.model = models.Unigram([(piece, score) for piece, score in pieces], unk_id=1)
-    made.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=False)
-    return made
-
-
-def wrapped(made: Any) -> Any:
-    """As transformers has it."""
-    import transformers
-
-    return transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made,
-        unk_token="<unk>" if made.token_to_id("<unk>") is not None else "[UNK]",
-        mask_token="<mask>" if made.token_to_id("<mask>") is not None else "[MASK]",
-    )
-
-
-@pytest.fixture(scope="module")
-def tokenisers(model_folder: Callable[..., Path]) -> dict[str, Tokeniser]:
-    import transformers
-
-    real = {name: transformers.AutoTokenizer.from_pretrained(model_folder("span", name)) for name in FAMILIES}
-    return {name: Tokeniser(each) for name, each in (real | {name: wrapped(unusual(name)) for name in UNUSUAL}).items()}
+from unusual_tokenizers import (
+    KEEPING_BLANKS,
+    MERGING,
+    RUNS,
+    STRIPPING,
+    UNUSUAL,
+    VOCABULARY,
+    changing,
+    not_splitting,
+    quickly,
+    texts,
+    unusual,
+    wrapped,
+)
 
 
 def whole(tokeniser: Tokeniser, text: str) -> tuple[list[int], list[int | None]]:
@@ -121,31 +59,6 @@ def by_words(tokeniser: Tokeniser, text: str) -> tuple[list[int], list[int | Non
     places = np.array([at for at, letter in enumerate(text) if not letter.isspace()], np.int32)
     tokens = pieces.token_at(np.zeros(len(places), np.int32), places)
     return pieces.ids.tolist(), [None if token < 0 else token for token in tokens.tolist()]
-
-
-WORDS = ("Anne", "African-American", "it's", "don't", "met", "New Zealand", "Xanthippe", "U.S.", "1,234.5", "½", "(a)")
-PIECES = st.one_of(
-    st.sampled_from(
-        [*WORDS, "``", "''", "'s", "--", ",", "?", "José", "e\u0301", "日本", "가", "😀", "👩\u200d🚀", "ﬁ"]
-    ),
-    st.sampled_from(
-        ["\u0301", "\u200b", "\u200d", "\ufe0f", "¨", "´", "▁", "Ġ", "İ", "Σ", "ß", "\u0600", "\x00", "\ufffd"]
-    ),
-    st.text(max_size=3),
-)
-BLANKS = st.sampled_from(["", " ", " ", " ", "  ", "   ", "\t", "\n", " \n", "\u00a0", "\u3000", "\u2002"])
-
-
-@st.composite
-def texts(draw: st.DrawFn) -> str:
-    parts = draw(st.lists(st.tuples(PIECES, BLANKS), min_size=1, max_size=7))
-    text = draw(BLANKS) + "".join(piece + blank for piece, blank in parts)
-    return text.encode("utf-8", "ignore").decode()  # no lone surrogates: they are no text
-
-
-def quickly(examples: int) -> Callable[[Any], Any]:
-    health = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-    return settings(max_examples=examples, deadline=None, suppress_health_check=health, derandomize=True)
 
 
 @pytest.mark.parametrize("name", [*FAMILIES, *UNUSUAL])
@@ -320,7 +233,7 @@ def test_a_tokenizer_that_does_not_split_at_blanks_gets_whole_texts_for_masks(
 
 def test_whole_texts_are_noticed_to_be_needed_on_the_sample() -> None:
     """This tokenizer splits at blanks, but what it makes of a word depends on the word behind it."""
-    encoder = _encoder_that_changes("an African")
+    encoder = Encoder(changing("an African"), 128, "a model")
     columns = SpanListPlan(QUERIES).columns(0, 2)
     assert not encoder.whole
     with pytest.warns(UserWarning, match="needs whole texts"):
@@ -335,7 +248,7 @@ def test_whole_texts_are_noticed_to_be_needed_on_the_sample() -> None:
 
 
 def test_masked_texts_are_noticed_to_need_whole_texts_on_the_sample() -> None:
-    encoder = _encoder_that_changes("was there")
+    encoder = Encoder(changing("was there"), 128, "a model")
     subjects = np.zeros((1, 1, 1), np.int32)
     asked = MaskColumns(Texts.of(["Anne met Gerald."]), Texts.of([f"Nobody was there but {MASK}."]), ["Anne"], subjects)
     with pytest.warns(UserWarning, match="needs whole texts"):
@@ -397,17 +310,8 @@ def test_a_pair_that_is_not_tokenised_text_by_text_is_refused() -> None:
     encoder = Encoder(wrapped(tiny_models._word_piece("bert", VOCABULARY)), 128, "a model")
     backend = encoder.tokeniser.tokenizer.backend_tokenizer
     backend.post_processor = TemplateProcessing(single="$A", pair="$B $A")
-    with pytest.raises(ModelError, match="question and context one by one"):
+    with pytest.raises(ModelError, match="the texts of a question one by one"):
         encoder.encode(SpanListPlan(QUERIES).columns(0, 2))
-
-
-def _encoder_that_changes(words: str) -> Encoder:
-    from tokenizers import AddedToken, normalizers
-
-    made = tiny_models._byte_bpe("roberta", VOCABULARY)
-    made.normalizer = normalizers.Replace(words, words.replace(" ", " so-called "))
-    made.add_special_tokens([AddedToken("<mask>", lstrip=True, special=True)])
-    return Encoder(wrapped(made), 128, "a model")
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Columns of queries to tokens, for models with a tokenizer of transformers."""
+"""Columns of queries to tokens, for models with a fast tokenizer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, ModelError
-from assay.models.tokenise import Tokeniser, chosen, constant, join
+from assay.models.encode_texts import Joined, joined_tokens, sequences, texts_of
+from assay.models.tokenise import FastTokenizer, Tokeniser, chosen, constant, join
 from assay.queries import (
     MASK,
     NONE,
@@ -19,10 +20,10 @@ from assay.queries import (
     Ints,
     MaskColumns,
     QueryColumns,
-    SpanColumns,
     Texts,
     Tokens,
     WordColumns,
+    option_rows,
     starts_of,
 )
 
@@ -40,11 +41,10 @@ class Encoder:
     and slower.
     """
 
-    def __init__(self, tokenizer: Any, max_length: int, name: str) -> None:
+    def __init__(self, tokenizer: FastTokenizer, max_length: int, name: str) -> None:
         self.tokeniser = Tokeniser(tokenizer)
         self.max_length = max_length
         self.name = name
-        self._unknown = tokenizer.unk_token_id
         self.whole = False
         if not self.tokeniser.splits_at_blanks:
             self._give_up_on_words()
@@ -52,69 +52,40 @@ class Encoder:
     def encode(self, columns: QueryColumns) -> Tokens:
         if isinstance(columns, WordColumns):
             return self._words(columns)
-        tokens = self._checked_span(columns) if isinstance(columns, SpanColumns) else self._checked_masked(columns)
-        too_long = np.flatnonzero(tokens.lengths > self.max_length)
+        tokens = self._checked_masked(columns) if isinstance(columns, Masked) else self._checked_joined(columns)
+        lengths = _by_sequence(tokens).lengths
+        too_long = np.flatnonzero(lengths > self.max_length)
         if len(too_long):
-            row = int(too_long[0])
+            first = int(too_long[0])
+            row = columns.row(first * len(tokens) // len(lengths))
             raise DataError(
-                f"{self.name} reads {self.max_length} tokens at most; this question has {tokens.lengths[row]}, so its "
-                f"end would be cut off: {columns.row(row)}",
+                f"{self.name} reads {self.max_length} tokens at most; this question has {lengths[first]}, so its end "
+                f"would be cut off: {row}",
                 "Shorten the passage or choose a model with a longer window.",
             )
         return tokens
 
-    def _checked_span(self, columns: SpanColumns) -> Tokens:
-        tokens = self._span(columns, self.whole)
-        rows = _sample(len(columns))
-        part = replace(
-            columns,
-            question=_rows(columns.question, rows),
-            context=_rows(columns.context, rows),
-            start=columns.start[rows],
-            end=columns.end[rows],
-        )
-        exact = self._span(part, whole=True)
-        plain = part.scoring.separators is None
-        reference = (
-            exact if plain else self._span(replace(part, scoring=replace(part.scoring, separators=None)), whole=True)
-        )
+    def _checked_joined(self, columns: Joined) -> Tokens:
+        tokens = joined_tokens(self.tokeniser, columns, whole=self.whole)
+        ours = _by_sequence(tokens)
+        rows = _sample(len(ours))
+        part = sequences(columns, rows)
+        exact = _by_sequence(joined_tokens(self.tokeniser, part, whole=True))
+        reference = exact
+        if part.scoring.separators is not None:
+            usual = replace(part, scoring=replace(part.scoring, separators=None))
+            reference = _by_sequence(joined_tokens(self.tokeniser, usual, whole=True))
         for row in range(len(part)):
-            pair = part.question[row], part.context[row]
-            if not any(map(self.tokeniser.has_special, pair)) and _row(reference, row) != self.tokeniser.real_pair(
-                *pair
-            ):
+            texts = texts_of(part, row)
+            if not any(map(self.tokeniser.has_special, texts)) and _row(reference, row) != self.tokeniser.real(*texts):
                 raise ModelError(
-                    f"the tokenizer of {self.name} does not tokenise question and context one by one.",
-                    "It cannot be used for span questions; please report the model's name.",
+                    f"the tokenizer of {self.name} does not tokenise the texts of a question one by one.",
+                    f"It cannot be used for {columns.ability} questions; please report the model's name.",
                 )
-        if self.whole or _same(tokens.take(rows), exact):
+        if self.whole or _same(ours.take(rows), exact):
             return tokens
         self._give_up_on_words()
-        return self._span(columns, whole=True)
-
-    def _span(self, columns: SpanColumns, whole: bool) -> Tokens:
-        rows, layout = len(columns), self.tokeniser.pair
-        question = self.tokeniser.segments(columns.question.values, whole=whole)
-        context = self.tokeniser.segments(columns.context.values, whole=whole)
-        between = layout.between[: columns.scoring.separators]
-        ids, offsets, starts = join(
-            [
-                constant(layout.before, rows),
-                chosen(question, columns.question.index),
-                constant(between, rows),
-                chosen(context, columns.context.index),
-                constant(layout.after, rows),
-            ]
-        )
-        marks = {}
-        for name, characters in {"start": columns.start, "end": columns.end}.items():
-            there = characters != NONE
-            wanted = np.where(there, characters - (name == "end"), 0).astype(np.int32)
-            of_row = np.broadcast_to(columns.context.index[:, None, None], characters.shape)
-            place = context.token_at(of_row, wanted, last=name == "end")
-            _require_subjects(columns, there & (place < 0))
-            marks[name] = np.where(there, place + starts[3][:, None, None], NONE).astype(np.int32)
-        return Tokens("span", ids, offsets, starts[3].astype(np.int32), marks, columns.scoring)
+        return joined_tokens(self.tokeniser, columns, whole=True)
 
     def _checked_masked(self, columns: Masked) -> Tokens:
         left, right = _around_mask(columns)
@@ -125,7 +96,7 @@ class Encoder:
         tokens = self._masked(columns, left, right)
         for row in _sample(len(columns)).tolist():
             text = columns.row(row).text
-            real = self.tokeniser.real_single(text.replace(MASK, self.tokeniser.tokenizer.mask_token))
+            real = self.tokeniser.real(text.replace(MASK, self.tokeniser.mask))
             if not self.tokeniser.has_special(text) and _row(tokens, row) != real:
                 self._give_up_on_words()
                 return self._masked_whole(columns, left)
@@ -138,7 +109,7 @@ class Encoder:
                 constant(layout.before, rows),
                 chosen(segments(columns.context.values), columns.context.index),
                 chosen(segments(_unblanked(left)), left.index),
-                constant([self.tokeniser.tokenizer.mask_token_id], rows),
+                constant([self.tokeniser.mask_id], rows),
                 chosen(segments(right.values), right.index),
                 constant(layout.after, rows),
             ]
@@ -147,14 +118,14 @@ class Encoder:
 
     def _masked_whole(self, columns: Masked, left: Texts) -> Tokens:
         """Every row by the real tokenizer; a text that holds a special token literally would confuse it."""
-        tokenizer, rows, places = self.tokeniser.tokenizer, [], []
+        rows, places = [], []
         for row in range(len(columns)):
             text = columns.row(row).text
             if self.tokeniser.has_special(text):
                 raise DataError(f"a text holds one of the tokenizer's special tokens: {text!r}.", "Reword it.")
-            ids = self.tokeniser.real_single(text.replace(MASK, tokenizer.mask_token))
+            ids = self.tokeniser.real(text.replace(MASK, self.tokeniser.mask))
             rows.append(np.array(ids, np.int32))
-            places.append(ids.index(tokenizer.mask_token_id))
+            places.append(ids.index(self.tokeniser.mask_id))
         offsets = starts_of(np.array([len(ids) for ids in rows], np.int64))
         return self._with_masks(columns, left, np.concatenate(rows), offsets, np.array(places, np.int64))
 
@@ -183,7 +154,7 @@ class Encoder:
     def _known(self, word: str, before: str = " ") -> list[int]:
         """Token ids of a word in its place; none where a part of it is unknown to the tokenizer."""
         ids = self.tokeniser.word(word, before)
-        return [] if self._unknown in ids else ids
+        return [] if self.tokeniser.unknown in ids else ids
 
     def _words(self, columns: WordColumns) -> Tokens:
         rows, values = len(columns), columns.words.values
@@ -224,21 +195,12 @@ def _unblanked(left: Texts) -> list[str]:
     return [text.removesuffix(" ") for text in left.values]
 
 
-def _require_subjects(columns: SpanColumns, missing: NDArray[np.bool_]) -> None:
-    if missing.any():
-        row = int(np.argwhere(missing)[0][0])
-        raise DataError(
-            f"a subject is missing from its passage: {columns.row(row)}",
-            "Every subject's character range must lie inside the context.",
-        )
-
-
 def _sample(rows: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLE)).astype(np.int64))
 
 
-def _rows(texts: Texts, rows: NDArray[np.int64]) -> Texts:
-    return Texts.of(texts[row] for row in rows.tolist())
+def _by_sequence(tokens: Tokens) -> Tokens:
+    return option_rows(tokens) if tokens.ability == "choice" else tokens
 
 
 def _row(tokens: Tokens, row: int) -> list[int]:

@@ -1,13 +1,15 @@
 """`hf:` models: whatever transformers' Auto classes load, from a folder or from the hub.
 
-Span questions go to AutoModelForQuestionAnswering, masked ones to AutoModelForMaskedLM. Weights are read from
-safetensors and no code of the model's author runs, unless that is asked for.
+Span questions go to AutoModelForQuestionAnswering, masked ones to AutoModelForMaskedLM, those with options to
+AutoModelForMultipleChoice. Weights are read from safetensors and no code of the model's author runs, unless that is
+asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +17,11 @@ from numpy.typing import NDArray
 
 from assay.errors import ModelError, UsageError
 from assay.models.base import BatchTooLargeError, ModelSpec
-from assay.models.hf_files import find, first_line, libraries
-from assay.queries import NONE, QueryColumns, Tokens
+from assay.models.encode import Encoder
+from assay.models.hf_files import find, libraries
+from assay.models.hf_load import has_types, load_tokenizer, load_weights, max_length
+from assay.models.padding import padded
+from assay.queries import MASK, NONE, ChoiceColumns, FillColumns, QueryColumns, Texts, Tokens, option_rows
 
 __all__ = ["HFModel", "find", "load"]
 
@@ -29,25 +34,22 @@ def load(spec: ModelSpec) -> HFModel:
 
 
 class HFModel:
-    """A transformers model that answers span or masked questions."""
+    """A transformers model that answers span, masked or multiple-choice questions."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        transformers, torch = libraries()
-        from assay.models.encode import Encoder
-
         self.spec = spec
-        self._torch = torch
-        auto = transformers.AutoModelForQuestionAnswering if "span" in spec.abilities else None
-        auto = transformers.AutoModelForMaskedLM if "mask" in spec.abilities else auto
-        if auto is None:
-            raise UsageError(f"{spec.name} can neither answer span questions nor fill masks.", "Choose another model.")
-        self._model = self._from_pretrained(auto)
-        tokenizer = self._tokenizer(transformers)
+        _, self._torch = libraries()
+        if spec.threads:
+            self._torch.set_num_threads(spec.threads)
+        self._model = load_weights(spec)
+        tokenizer = load_tokenizer(spec)
         self._known_tokens = self._model.get_input_embeddings().num_embeddings
         self._pad = tokenizer.pad_token_id or 0
-        self._encoder = Encoder(tokenizer, _max_length(tokenizer, self._model), spec.name)
-        self._typed = self._encoder.tokeniser.typed and _has_types(self._model.config)
+        self._encoder = Encoder(tokenizer, max_length(tokenizer, self._model), spec.name)
+        self._typed = self._encoder.tokeniser.typed and has_types(self._model.config)
         self._mask_only = "mask" in spec.abilities and self._heads_agree()
+        if "choice" in spec.abilities:
+            self._require_padding_without_effect()
 
     def encode(self, columns: QueryColumns) -> Tokens:
         if columns.ability not in self.spec.abilities:
@@ -65,11 +67,12 @@ class HFModel:
         if tokens.ability == "word":
             return dict(tokens.marks)
         with self._torch.inference_mode(), self._memory_errors():
-            return self._span(tokens) if tokens.ability == "span" else self._masked(tokens)
+            answer = {"span": self._span, "choice": self._choice}.get(tokens.ability, self._masked)
+            return answer(tokens)
 
     def token_text(self, ids: NDArray[np.int32]) -> list[str]:
         """The text of tokens, one by one, without surrounding blanks."""
-        return [self._encoder.tokeniser.tokenizer.decode([token]).strip() for token in ids.tolist()]
+        return self._encoder.tokeniser.token_text(ids)
 
     def _span(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         torch, inputs = self._torch, self._inputs(tokens)
@@ -84,6 +87,12 @@ class HFModel:
             picked = rows.gather(2, places.clamp(min=0)).masked_fill(places == NONE, -torch.inf)
             logs[name] = picked.amax(-1)  # (row, subject)
         return {"score": (0.5 * (logs["start"] + logs["end"])).exp().cpu().numpy()}
+
+    def _choice(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        rows, options = len(tokens), tokens.marks["parts"].shape[1] - 1
+        inputs = {name: values.view(rows, options, -1) for name, values in self._inputs(option_rows(tokens)).items()}
+        logits = self._finite(self._model(**inputs).logits.float())  # (row, option)
+        return {"score": logits.cpu().numpy()}
 
     def _masked(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         torch = self._torch
@@ -121,8 +130,6 @@ class HFModel:
 
     def _heads_agree(self) -> bool:
         """Whether this architecture's head gives at the mask alone what it gives at the mask among all positions."""
-        from assay.queries import MASK, FillColumns, Texts
-
         tokens = self.encode(FillColumns(Texts.of(["a b"] * 2), Texts.of([f"{MASK} c", f"d e {MASK}"])))
         with self._torch.inference_mode():
             full = self._mask_logits(tokens, mask_only=False)
@@ -132,20 +139,27 @@ class HFModel:
                 return False
         return full.shape == narrow.shape and bool(self._torch.allclose(full, narrow, rtol=1e-3, atol=1e-3))
 
+    def _require_padding_without_effect(self) -> None:
+        """Refuse an architecture whose logits change with padding: XLNet scores an option at the last position."""
+        asked = ChoiceColumns(Texts.of(["a b"]), Texts.of(["c"]), ["d", "d e f g h"], np.array([[0, 1]], np.int32))
+        alone = replace(asked, options=asked.options[:, :1])
+        with_padding, without = (self.forward(self.encode(each))["score"][0, 0] for each in (asked, alone))
+        tolerance = 1e-3 if self.spec.dtype == "float32" else 0.1
+        if not np.isclose(with_padding, without, rtol=tolerance, atol=tolerance):
+            raise ModelError(
+                f"{self.spec.name} scores an option differently when padding follows it.",
+                "Models of this architecture cannot be asked several options at once; choose another model.",
+            )
+
     def _inputs(self, tokens: Tokens) -> dict[str, Tensor]:
         """Padded arrays; no attention mask where nothing is padded."""
-        torch, lengths = self._torch, tokens.lengths
-        width = int(lengths.max())
-        column = np.arange(width)
-        there = column < lengths[:, None]
-        ids = np.full((len(tokens), width), self._pad, np.int64)
-        ids[there] = tokens.ids
-        arrays: dict[str, NDArray[Any]] = {"input_ids": ids}
-        if not there.all():
-            arrays["attention_mask"] = there.astype(np.int64)
+        rows = padded(tokens, self._pad)
+        arrays = {"input_ids": rows.ids}
+        if not rows.there.all():
+            arrays["attention_mask"] = rows.there
         if self._typed and tokens.scoring.token_types:
-            arrays["token_type_ids"] = (there & (column >= tokens.second[:, None])).astype(np.int64)
-        return {name: torch.from_numpy(values).to(self.spec.device) for name, values in arrays.items()}
+            arrays["token_type_ids"] = rows.types
+        return {name: self._torch.from_numpy(values).to(self.spec.device) for name, values in arrays.items()}
 
     def _finite(self, logits: Tensor) -> Tensor:
         if not bool(self._torch.isfinite(logits).all()):
@@ -166,71 +180,3 @@ class HFModel:
             if "can't allocate memory" in str(error):
                 raise BatchTooLargeError(str(error)) from error
             raise
-
-    def _from_pretrained(self, auto: Any) -> Any:
-        torch, spec = self._torch, self.spec
-        try:
-            model, info = auto.from_pretrained(
-                spec.place,
-                dtype=getattr(torch, spec.dtype),
-                use_safetensors=None if spec.allow_pickle else True,
-                trust_remote_code=spec.trust_remote_code,
-                local_files_only=True,
-                output_loading_info=True,
-            )
-        except Exception as error:  # transformers and safetensors raise many kinds of errors; each means: unusable
-            raise ModelError(
-                f"{spec.name} cannot be loaded: {first_line(error)}", "See the message of transformers above."
-            ) from error
-        if info["missing_keys"]:
-            raise ModelError(
-                f"{spec.name} lacks weights for {', '.join(sorted(info['missing_keys'])[:3])}.",
-                "Its head was never trained, and made-up weights would give made-up numbers; choose a finished model.",
-            )
-        try:
-            return model.to(spec.device).eval()
-        except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
-            raise UsageError(
-                f"{spec.name} cannot be put on the device {spec.device!r}: {first_line(error)}.",
-                "--device cpu works everywhere; cuda, cuda:1 or mps need such a device with enough memory.",
-            ) from error
-
-    def _tokenizer(self, transformers: Any) -> Any:
-        spec = self.spec
-        try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                spec.place, trust_remote_code=spec.trust_remote_code, local_files_only=True
-            )
-        except Exception as error:  # as above
-            raise ModelError(
-                f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}", "Complete its folder."
-            ) from error
-        if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what transformers makes of a folder without one
-            raise ModelError(
-                f"the tokenizer of {spec.name} knows no words.", "Complete the folder: tokenizer.json is missing."
-            )
-        if not tokenizer.is_fast:
-            raise ModelError(f"{spec.name} has no fast tokenizer (tokenizer.json).", "Convert its tokenizer first.")
-        if "mask" in spec.abilities and tokenizer.mask_token_id is None:
-            raise ModelError(
-                f"the tokenizer of {spec.name} has no mask token.",
-                "A masked language model needs one: set mask_token in its tokenizer_config.json.",
-            )
-        return tokenizer
-
-
-def _has_types(config: Any) -> bool:
-    """Whether a model was trained with token types.
-
-    The tokenizer's model_input_names does not say so: transformers 5 dropped token types from it for ALBERT and others.
-    """
-    return getattr(config, "type_vocab_size", 0) > 1 and config.model_type != "big_bird"  # that one never got any
-
-
-def _max_length(tokenizer: Any, model: Any) -> int:
-    """The tokenizer's limit or the number of learnt positions, whichever is less."""
-    limit = int(min(tokenizer.model_max_length, getattr(model.config, "max_position_embeddings", 10**9)))
-    for name, module in model.named_modules():
-        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
-            limit = min(limit, module.num_embeddings - module.padding_idx - 1)  # RoBERTa counts from behind padding
-    return limit

@@ -11,7 +11,11 @@ from typing import Any
 from assay.errors import DataError, UsageError
 from assay.models.base import ModelSpec, Options
 
-ABILITIES = {"ForQuestionAnswering": ("span", "word"), "ForMaskedLM": ("mask", "fill", "word")}
+ABILITIES = {
+    "ForQuestionAnswering": ("span", "word"),
+    "ForMaskedLM": ("mask", "fill", "word"),
+    "ForMultipleChoice": ("choice", "word"),
+}
 """What a model can do, by the end of its architecture's name."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
@@ -51,6 +55,7 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
         revision=revision,
         trust_remote_code=options.trust_remote_code,
         allow_pickle=options.allow_pickle,
+        threads=options.threads or 0,
     )
 
 

@@ -9,20 +9,40 @@ tokenizer besides.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError
-from assay.queries import Ints, ragged_take, starts_of
+from assay.queries import NONE, Ints, ragged_take, starts_of
 
 _MOST_REMEMBERED = 200_000
 
 
 Columns = tuple[list[int], list[int], list[int]]  # ids, first characters, characters behind the last
+
+
+class FastTokenizer(Protocol):
+    """What a tokenizer must have: every fast one of transformers does, a bare one of tokenizers needs a wrapper."""
+
+    @property
+    def backend_tokenizer(self) -> Any:
+        """The Tokenizer of the tokenizers library that does the work."""
+
+    @property
+    def all_special_tokens(self) -> Sequence[str]: ...
+
+    @property
+    def unk_token_id(self) -> int | None: ...
+
+    @property
+    def mask_token(self) -> str | None: ...
+
+    def __call__(self, text: str, text_pair: str | None = None) -> Mapping[str, Any]:
+        """`input_ids` of one or two texts with special tokens around them, neither cut nor padded."""
 
 
 class Pieces(NamedTuple):
@@ -31,6 +51,9 @@ class Pieces(NamedTuple):
     ids: Ints
     start: Ints
     end: Ints
+
+
+_NOTHING = Pieces(*(np.zeros(0, np.int32) for _ in range(3)))
 
 
 @dataclass(frozen=True)
@@ -69,29 +92,37 @@ class Layout:
 
 
 class Tokeniser:
-    """A fast tokenizer of transformers, used without its special tokens: those come from its layout.
+    """A fast tokenizer, used without its special tokens: those come from its layout.
 
     `typed`: it tells the second of two texts from the first by token types.
+    `mask` and `mask_id`: its mask token; "" and NONE where it has none.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, tokenizer: FastTokenizer) -> None:
         self.tokenizer = tokenizer
         self._backend = tokenizer.backend_tokenizer
         self._words: dict[tuple[str, bool], Columns] = {}
-        self._texts: dict[tuple[bool, str], Pieces] = {}
+        self._texts: dict[tuple[bool, bool, str], Pieces] = {}
+        self._unlimited()
         self.single = self._layout("a")
         self.pair = self._layout("a", "b")
         self.specials = tuple(token for token in tokenizer.all_special_tokens if token)
-        self._special_ids = {*tokenizer.all_special_ids} - {tokenizer.unk_token_id}
-        self.typed = 1 in tokenizer("a", "b", return_token_type_ids=True)["token_type_ids"]
+        self.unknown = tokenizer.unk_token_id
+        self.mask = tokenizer.mask_token or ""
+        self.mask_id: int = self._backend.token_to_id(self.mask) if self.mask else NONE
+        self._special_ids = {self._backend.token_to_id(token) for token in self.specials} - {self.unknown, None}
+        self.typed = 1 in self._backend.encode("a", "b").type_ids
         self._a = self._encode("a")[0]
         self.splits_at_blanks = _splits_at_blanks(self._backend)
         self._double_blanks = self._by_words("a  b")[0] == self._encode("a  b")[0]
 
-    def segments(self, texts: Sequence[str], *, whole: bool = False) -> Ragged:
-        """Tokens of each text, without special tokens."""
-        parts = [self._text(text, whole) for text in texts]
-        lengths = np.array([len(part.ids) for part in parts], dtype=np.int64)
+    def segments(self, texts: Sequence[str], *, whole: bool = False, behind: bool = False) -> Ragged:
+        """Tokens of each text, without special tokens.
+
+        `behind`: texts that follow on another text; such a text begins with the blank between them.
+        """
+        parts = [_NOTHING, *(self._text(text, whole, behind) for text in texts)]
+        lengths = np.array([len(part.ids) for part in parts[1:]], dtype=np.int64)
         ids, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
         return Ragged(ids, start, end, starts_of(lengths))
 
@@ -126,24 +157,25 @@ class Tokeniser:
     def has_special(self, text: str) -> bool:
         return any(token in text for token in self.specials)
 
-    def real_pair(self, first: str, second: str) -> list[int]:
-        """What the tokenizer itself makes of a pair of texts."""
-        return list(self.tokenizer(first, second, truncation=False)["input_ids"])
+    def real(self, *texts: str) -> list[int]:
+        """What the tokenizer itself makes of one or two texts, special tokens in them included."""
+        self._unlimited()
+        return list(self.tokenizer(*texts)["input_ids"])
 
-    def real_single(self, text: str) -> list[int]:
-        """What the tokenizer itself makes of a text, special tokens in the text included."""
-        return list(self.tokenizer(text, truncation=False)["input_ids"])
+    def token_text(self, ids: Ints) -> list[str]:
+        """The text of tokens, one by one, without surrounding blanks."""
+        return [self._backend.decode([token], skip_special_tokens=False).strip() for token in ids.tolist()]
 
-    def _text(self, text: str, whole: bool) -> Pieces:
-        known = self._texts.get((whole, text))
+    def _text(self, text: str, whole: bool, behind: bool) -> Pieces:
+        known = self._texts.get((whole, behind, text))
         if known is None:
             if len(self._texts) >= _MOST_REMEMBERED:
                 self._texts.clear()
-            columns = self._by_words(text) if not whole and self.exact(text) else self._encode(text)
-            known = self._texts[whole, text] = Pieces(*(np.array(column, dtype=np.int32) for column in columns))
+            columns = self._by_words(text, behind) if not whole and self.exact(text) else self._encode(text)
+            known = self._texts[whole, behind, text] = Pieces(*(np.array(column, dtype=np.int32) for column in columns))
         return known
 
-    def _by_words(self, text: str) -> Columns:
+    def _by_words(self, text: str, behind: bool = False) -> Columns:
         ids: list[int] = []
         start: list[int] = []
         end: list[int] = []
@@ -151,7 +183,7 @@ class Tokeniser:
         for place, word in enumerate(text.split(" ")):
             piece = word if place == 0 else f" {word}"
             if piece:
-                word_ids, word_start, word_end = self._word(piece, first=at == 0)
+                word_ids, word_start, word_end = self._word(piece, first=at == 0 and not behind)
                 ids += word_ids
                 start += [at + offset for offset in word_start]
                 end += [at + offset for offset in word_end]
@@ -176,22 +208,27 @@ class Tokeniser:
         return ids[before:], [place - 1 for place in start[before:]], [place - 1 for place in end[before:]]
 
     def _encode(self, text: str) -> Columns:
-        self._backend.no_truncation()
-        self._backend.no_padding()
+        self._unlimited()
         self._backend.encode_special_tokens = True  # a literal "[MASK]" in a text is text
         encoding = self._backend.encode(text, add_special_tokens=False)
         self._backend.encode_special_tokens = False
         special = self._special_ids.intersection(encoding.ids)  # SentencePiece models hold them as ordinary pieces, too
         if special:
-            token = self.tokenizer.convert_ids_to_tokens(min(special))
+            token = self._backend.id_to_token(min(special))
             raise DataError(
                 f"a text holds {token!r}, which this tokenizer cannot tell from its special token.", "Reword the text."
             )
         return encoding.ids, [start for start, _ in encoding.offsets], [end for _, end in encoding.offsets]
 
+    def _unlimited(self) -> None:
+        """Nothing is cut or padded: a published tokenizer.json may have either switched on, and whoever else uses the
+        tokenizer may switch it on again."""
+        self._backend.no_truncation()
+        self._backend.no_padding()
+
     def _layout(self, *texts: str) -> Layout:
-        encoded = self.tokenizer(*texts, return_special_tokens_mask=True)
-        ids, bounds = list(encoded["input_ids"]), _bounds(encoded["special_tokens_mask"])
+        encoding = self._backend.encode(*texts)
+        ids, bounds = encoding.ids, _bounds(encoding.special_tokens_mask)
         between = ids[bounds[1] : bounds[2]] if len(texts) == 2 else []
         return Layout(tuple(ids[: bounds[0]]), tuple(between), tuple(ids[bounds[-1] :]))
 
@@ -238,5 +275,6 @@ def constant(ids: Sequence[int], rows: int) -> tuple[Ints, NDArray[np.int64]]:
 
 
 def chosen(texts: Ragged, index: Ints) -> tuple[Ints, NDArray[np.int64]]:
-    """One of the texts in every row, as a part for `join`."""
-    return ragged_take(texts.ids, texts.offsets, index)
+    """One of the texts in every row, or nothing where the index is NONE, as a part for `join`."""
+    offsets = np.append(texts.offsets, texts.offsets[-1:])  # one more text, an empty one, for NONE
+    return ragged_take(texts.ids, offsets, np.where(index == NONE, len(texts.offsets) - 1, index))

@@ -1,0 +1,95 @@
+"""Loading `hf:` models: weights and tokenizer of a model that was found; whatever is wrong with them is said here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.errors import ModelError, UsageError
+from assay.models.base import ModelSpec
+from assay.models.hf_files import first_line, libraries
+
+_AUTO = {
+    "span": "AutoModelForQuestionAnswering",
+    "mask": "AutoModelForMaskedLM",
+    "choice": "AutoModelForMultipleChoice",
+}
+"""The class of transformers that has an ability."""
+
+
+def load_weights(spec: ModelSpec) -> Any:
+    """The model that has the spec's ability, on its device."""
+    transformers, torch = libraries()
+    auto = next((auto for ability, auto in _AUTO.items() if ability in spec.abilities), None)
+    if auto is None:
+        raise UsageError(
+            f"{spec.name} can neither answer span questions, nor fill masks, nor choose among options.",
+            "Choose another model.",
+        )
+    try:
+        model, info = getattr(transformers, auto).from_pretrained(
+            spec.place,
+            dtype=getattr(torch, spec.dtype),
+            use_safetensors=None if spec.allow_pickle else True,
+            trust_remote_code=spec.trust_remote_code,
+            local_files_only=True,
+            output_loading_info=True,
+        )
+    except Exception as error:  # transformers and safetensors raise many kinds of errors; each means: unusable
+        raise ModelError(
+            f"{spec.name} cannot be loaded: {first_line(error)}", "See the message of transformers above."
+        ) from error
+    if info["missing_keys"]:
+        raise ModelError(
+            f"{spec.name} lacks weights for {', '.join(sorted(info['missing_keys'])[:3])}.",
+            "Its head was never trained, and made-up weights would give made-up numbers; choose a finished model.",
+        )
+    try:
+        return model.to(spec.device).eval()
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
+        raise UsageError(
+            f"{spec.name} cannot be put on the device {spec.device!r}: {first_line(error)}.",
+            "--device cpu works everywhere; cuda, cuda:1 or mps need such a device with enough memory.",
+        ) from error
+
+
+def load_tokenizer(spec: ModelSpec) -> Any:
+    """The model's fast tokenizer, as transformers has it."""
+    transformers, _ = libraries()
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            spec.place, trust_remote_code=spec.trust_remote_code, local_files_only=True
+        )
+    except Exception as error:  # as above
+        raise ModelError(
+            f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}", "Complete its folder."
+        ) from error
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what transformers makes of a folder without one
+        raise ModelError(
+            f"the tokenizer of {spec.name} knows no words.", "Complete the folder: tokenizer.json is missing."
+        )
+    if not tokenizer.is_fast:
+        raise ModelError(f"{spec.name} has no fast tokenizer (tokenizer.json).", "Convert its tokenizer first.")
+    if "mask" in spec.abilities and tokenizer.mask_token_id is None:
+        raise ModelError(
+            f"the tokenizer of {spec.name} has no mask token.",
+            "A masked language model needs one: set mask_token in its tokenizer_config.json.",
+        )
+    return tokenizer
+
+
+def has_types(config: Any) -> bool:
+    """Whether a model was trained with token types.
+
+    The tokenizer's model_input_names does not say so: transformers 5 dropped token types from it for ALBERT and others.
+    """
+    return getattr(config, "type_vocab_size", 0) > 1 and config.model_type != "big_bird"  # that one never got any
+
+
+def max_length(tokenizer: Any, model: Any) -> int:
+    """The tokenizer's limit or the number of learnt positions, whichever is less."""
+    learnt = getattr(model.config, "max_position_embeddings", None) or 10**9
+    limit = int(min(tokenizer.model_max_length, learnt if learnt > 0 else 10**9))  # XLNet has -1 there: any number
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            limit = min(limit, module.num_embeddings - module.padding_idx - 1)  # RoBERTa counts from behind padding
+    return limit
