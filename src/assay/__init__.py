@@ -1,22 +1,35 @@
 """assay measures social bias in question-answering models, with its uncertainty.
 
-The public names: `audit` runs a probe on a model, `load_model` loads one, `open_run` reads a finished run folder and
-`compare` sets several runs side by side. They are loaded when first used, so that importing assay costs nothing.
+The public names: `audit` runs a probe on a model, `tour` runs all of them, `load_model` loads one, `open_run` reads a
+finished run folder, `compare` sets several runs side by side, and `write_builtin` writes the built-in model as a folder
+of transformers.
+They are loaded when first used, so that importing assay costs nothing.
 """
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from assay.audit import audit, open_run
     from assay.compare import compare
     from assay.models import load_model
+    from assay.models.builtin_folder import write_builtin
+    from assay.tour import tour
 
 __version__ = "0.1.0"
-__all__ = ["audit", "compare", "load_model", "open_run"]
+__all__ = ["audit", "compare", "load_model", "open_run", "tour", "write_builtin"]
 
-_HOMES = {"audit": "audit", "open_run": "audit", "compare": "compare", "load_model": "models"}
+_HOMES = {
+    "audit": "audit",
+    "open_run": "audit",
+    "compare": "compare",
+    "load_model": "models",
+    "tour": "tour",
+    "write_builtin": "models.builtin_folder",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -25,3 +38,14 @@ def __getattr__(name: str) -> Any:
     from importlib import import_module
 
     return getattr(import_module(f"assay.{_HOMES[name]}"), name)
+
+
+class _Package(ModuleType):
+    """Python notes every imported module in its package; `assay.audit`, `compare` and `tour` stay the functions."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOMES and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

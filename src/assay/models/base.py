@@ -7,17 +7,23 @@ from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
+from assay.errors import UsageError
 from assay.queries import QueryColumns, Tokens
 
 
 @dataclass(frozen=True)
 class Options:
-    """How a model may be loaded; the defaults are the safe ones."""
+    """How a model may be loaded; the defaults are the safe ones. `threads` None: as many as there are CPUs for us."""
 
     device: str = "auto"
     dtype: str = "auto"
     trust_remote_code: bool = False
     allow_pickle: bool = False
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and self.threads < 1:
+            raise UsageError(f"the number of threads is {self.threads}, expected at least 1.", "--threads 1")
 
 
 @dataclass(frozen=True)
@@ -25,7 +31,8 @@ class ModelSpec:
     """A model that was found, told apart by its weights: enough to load it again in another process.
 
     `name` is what the user wrote; `place` where its files are; `digest` covers weights, configuration and tokenizer;
-    `revision` is the hub's commit, where it came from a hub.
+    `revision` is the hub's commit, where it came from a hub; `threads` 0 means as many as the machine that loads it has
+    CPUs for this process.
     """
 
     name: str
@@ -38,6 +45,7 @@ class ModelSpec:
     revision: str | None = None
     trust_remote_code: bool = False
     allow_pickle: bool = False
+    threads: int = 0
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "abilities": sorted(self.abilities)}

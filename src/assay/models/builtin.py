@@ -1,0 +1,248 @@
+"""`builtin`: the small model that comes with assay. onnxruntime runs it, so that torch is not needed.
+
+It is one BERT encoder with a head for each kind of question. Its files lie in the package: `everywhere.onnx` is the
+arithmetic of spans and vectors, `places.onnx` that of masks and choices, which look at one place of a text; both in
+float32. Their weights, in float16, are in `weights.safetensors` under transformers' names (`builtin_folder.py` turns
+them into folders for transformers); `SHA256SUMS` guards them all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import ModelError, UsageError
+from assay.models.bare_tokenizer import BareTokenizer
+from assay.models.base import BatchTooLargeError, ModelSpec, Options
+from assay.models.builtin_folder import CONFIG, EVERYWHERE, FOLDER, PLACES, TOKENIZER, verified
+from assay.models.encode import Encoder
+from assay.models.padding import Padded, padded
+from assay.queries import NONE, Ints, QueryColumns, Tokens, option_rows
+
+ABILITIES = frozenset({"span", "mask", "fill", "choice", "embed", "word"})
+
+Floats = NDArray[np.float32]
+
+_NOWHERE = np.zeros(0, np.int64)
+_OUT_OF_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation")  # as onnxruntime and C++ libraries say it
+
+
+def find(name: str, rest: str, options: Options) -> ModelSpec:
+    """The packaged model; `rest` is empty, since there is only one."""
+    return find_in(FOLDER, name, options)
+
+
+def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
+    """The model in a folder like the packaged one, every file of it compared with its checksum."""
+    for option, given, known in [
+        ("device", options.device, ("auto", "cpu")),
+        ("dtype", options.dtype, ("auto", "float32")),
+    ]:
+        if given not in known:
+            raise UsageError(
+                f"{name} runs with --{option} {known[1]} only, not {given!r}.",
+                f"Leave --{option} out, or choose an hf: model.",
+            )
+    return ModelSpec(
+        name=name,
+        kind="builtin",
+        place=str(folder),
+        digest=verified(folder),
+        abilities=ABILITIES,
+        device="cpu",
+        dtype="float32",
+        threads=options.threads or 0,
+    )
+
+
+def load(spec: ModelSpec) -> BuiltInModel:
+    """Load the model, after another look at its files: this may be another process, on another machine."""
+    if verified(Path(spec.place)) != spec.digest:
+        raise ModelError(
+            f"{spec.name} is not the model here that it was where this run began.",
+            "Install the same version of assay everywhere.",
+        )
+    return BuiltInModel(spec)
+
+
+class BuiltInModel:
+    """Answers questions of every ability that an encoder can have, in float32 on the CPU."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        folder = Path(spec.place)
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+        self.spec = spec
+        self._sessions: dict[str, Any] = {}  # by graph; each has its own copy of the weights, so only those in use
+        tokenizer = BareTokenizer(folder / TOKENIZER, mask_token="[MASK]", pad_token="[PAD]")
+        self._pad = tokenizer.pad_token_id
+        self._encoder = Encoder(tokenizer, config["max_position_embeddings"], spec.name)
+
+    def encode(self, columns: QueryColumns) -> Tokens:
+        if columns.ability not in self.spec.abilities:
+            raise UsageError(f"{self.spec.name} cannot answer {columns.ability} questions.", "Choose another model.")
+        return self._encoder.encode(columns)
+
+    def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        """Answers to one batch."""
+        if tokens.ability == "word":
+            return dict(tokens.marks)
+        with _memory_errors():
+            match tokens.ability:
+                case "span":
+                    return {"score": self._span(tokens)}
+                case "choice":
+                    (logits,) = self._run(self._padded(option_rows(tokens)), "choice", places=_NOWHERE)
+                    return {"score": logits.reshape(len(tokens), -1)}
+                case "embed":
+                    (hidden,) = self._run(self._padded(tokens), "hidden")
+                    return {"vector": mean_between(hidden, tokens.marks["start"], tokens.marks["end"])}
+                case _:
+                    return self._masked(tokens)
+
+    def token_text(self, ids: Ints) -> list[str]:
+        """The text of tokens, one by one, without surrounding blanks."""
+        return self._encoder.tokeniser.token_text(ids)
+
+    def _span(self, tokens: Tokens) -> Floats:
+        rows = self._padded(tokens)
+        start, end = self._run(rows, "start", "end")
+        counted = np.ones_like(rows.there) if tokens.scoring.count_padding else rows.there
+        first = best_at(log_softmax(start, counted), tokens.marks["start"], -np.inf)
+        last = best_at(log_softmax(end, counted), tokens.marks["end"], -np.inf)
+        scores: Floats = np.exp(0.5 * (first + last))
+        return scores
+
+    def _masked(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        rows = self._padded(tokens)
+        (logits,) = self._run(rows, "mask", places=_flat(rows, tokens.marks["mask"]))
+        probabilities = softmax(logits)  # (row, token)
+        if tokens.ability == "fill":
+            token, probability = likeliest(probabilities, int(tokens.marks["top"][0]))
+            return {"token": token, "probability": probability}
+        if tokens.scoring.top is not None:
+            least = _nth_largest(probabilities, tokens.scoring.top)
+            probabilities = np.where(probabilities < least, np.float32(0), probabilities)
+        return {"score": best_at(probabilities, tokens.marks["candidates"], 0)}
+
+    def _padded(self, tokens: Tokens) -> Padded:
+        rows = padded(tokens, self._pad)
+        return rows if tokens.scoring.token_types else rows._replace(types=np.zeros_like(rows.types))
+
+    def _run(self, rows: Padded, *outputs: str, places: NDArray[np.int64] | None = None) -> list[Floats]:
+        """Outputs of the graph for everywhere or, with `places` to score the vocabulary at, of the one for places."""
+        inputs = {"input_ids": rows.ids, "attention_mask": rows.there, "token_type_ids": rows.types}
+        if places is not None:
+            inputs["mask_places"] = places
+        found: list[Floats] = self._session(EVERYWHERE if places is None else PLACES).run(list(outputs), inputs)
+        if not all(np.isfinite(values).all() for values in found):
+            raise ModelError(
+                f"{self.spec.name} gave scores that are not numbers (NaN or infinite).",
+                "Its files are as they were shipped, so this machine miscalculates; please report it.",
+            )
+        return found
+
+    def _session(self, graph: str) -> Any:
+        if graph not in self._sessions:
+            self._sessions[graph] = _session(Path(self.spec.place) / graph, self.spec.threads or usable_cpus())
+        return self._sessions[graph]
+
+
+def usable_cpus() -> int:
+    """The CPUs that this process may use; a container's or a job's may be fewer than the machine's."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def log_softmax(logits: Floats, counted: NDArray[np.int64]) -> Floats:
+    """Log probabilities over the positions of each row that count; -inf at the others."""
+    shifted = np.where(counted == 1, logits, np.float32(-np.inf))
+    shifted -= shifted.max(-1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return shifted
+
+
+def softmax(logits: Floats) -> Floats:
+    """Probabilities over each row, in the logits' own memory: at many masks these are the largest arrays there are."""
+    logits -= logits.max(-1, keepdims=True)
+    np.exp(logits, out=logits)
+    logits /= logits.sum(-1, keepdims=True)
+    return logits
+
+
+def best_at(values: Floats, places: Ints, otherwise: float) -> Floats:
+    """The largest of a row's values at the alternative places (row, subject, alternative) of each subject.
+
+    >>> best_at(np.array([[0.5, 0.25, 0.125]], np.float32), np.array([[[2, 1], [0, -1]]], np.int32), 0).tolist()
+    [[0.25, 0.5]]
+    """
+    picked = values[np.arange(len(values))[:, None, None], places]
+    best: Floats = np.where(places == NONE, np.float32(otherwise), picked).max(-1)
+    return best
+
+
+def likeliest(probabilities: Floats, top: int) -> tuple[Ints, Floats]:
+    """The `top` likeliest tokens of each row and their probabilities, the likeliest first, then the lower token id.
+
+    >>> likeliest(np.array([[0.25, 0.125, 0.25, 0.375]], np.float32), 2)[0].tolist()
+    [[3, 0]]
+    """
+    top = min(top, probabilities.shape[-1])
+    row, token = np.nonzero(probabilities >= _nth_largest(probabilities, top))  # as many as tie, by row
+    token = token[np.lexsort((token, -probabilities[row, token], row))]
+    first = np.searchsorted(row, np.arange(len(probabilities)))
+    best = token[first[:, None] + np.arange(top)]
+    return best.astype(np.int32), np.take_along_axis(probabilities, best, axis=-1)
+
+
+def mean_between(hidden: Floats, start: Ints, end: Ints) -> Floats:
+    """The mean of each row's vectors from position `start` to before `end`."""
+    column = np.arange(hidden.shape[1])
+    inside = (column >= start[:, None]) & (column < end[:, None])
+    shares = (inside / (end - start)[:, None]).astype(np.float32)
+    mean: Floats = np.einsum("rp,rpw->rw", shares, hidden)
+    return mean
+
+
+def _nth_largest(values: Floats, n: int) -> Floats:
+    place = max(values.shape[-1] - n, 0)
+    return np.partition(values, place, axis=-1)[:, place : place + 1]
+
+
+def _flat(rows: Padded, positions: Ints) -> NDArray[np.int64]:
+    """Positions in their rows as places among the positions of all rows."""
+    count, width = rows.ids.shape
+    places: NDArray[np.int64] = np.arange(count, dtype=np.int64) * width + positions
+    return places
+
+
+def _session(graph: Path, threads: int) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise UsageError(
+            f"the built-in model needs {error.name}, which is not installed.", "Install assay again: pip install assay"
+        ) from None
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.log_severity_level = 4  # its errors are raised as well; printed ones would tear the progress bar
+    return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+
+
+@contextmanager
+def _memory_errors() -> Iterator[None]:
+    try:
+        yield
+    except MemoryError as error:
+        raise BatchTooLargeError(str(error)) from error
+    except Exception as error:  # onnxruntime's errors have no base class of their own
+        if any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):
+            raise BatchTooLargeError(str(error)) from error
+        raise
