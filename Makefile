@@ -6,8 +6,9 @@ VENV ?= .venv
 WORKERS ?= 2
 
 BIN := $(VENV)/bin
+CORE := $(VENV)/.core
 READY := $(VENV)/.ready
-DEMO := build/demo
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -19,16 +20,22 @@ help: ## show this list
 
 venv: $(READY) ## set up the virtual environment (again only when pyproject.toml or constraints.txt change)
 
-# hatchling comes first and from the constraints, too: pip's isolated build would take whatever is newest.
-$(READY): pyproject.toml constraints.txt
+# What assay itself needs. hatchling comes first and from the constraints, too: pip's isolated build would take whatever
+# is newest.
+$(CORE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "assay needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)."; \
 	  echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; } >&2
-	@echo "Setting up $(VENV); the first time this downloads torch and takes some minutes."
+	@echo "Setting up $(VENV)."
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt hatchling editables
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt \
-	  --no-build-isolation --editable '.[hf,dev]'
+	$(PIP) hatchling editables
+	$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+# What hf: models, tests and benchmarks need besides.
+$(READY): $(CORE)
+	@echo "Adding torch, transformers and the tools for tests to $(VENV); the first time this takes some minutes."
+	$(PIP) --no-build-isolation --editable '.[hf,dev]'
 	@touch $@
 
 test: lint ## lint, types, tests and docstring examples; tests of official data need ASSAY_DATA=DIR
@@ -43,16 +50,11 @@ format: $(READY) ## put the code into shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-demo: $(READY) ## make a small model with planted associations on the spot and let assay find them
-	$(BIN)/python demo/make_model.py $(DEMO)
-	$(BIN)/assay run unqover --model hf:$(DEMO)/span --preset quick --resume never --out runs/demo-span
-	$(BIN)/assay run unqover --model hf:$(DEMO)/mask --preset quick --resume never --out runs/demo-mask
-	@echo
-	@cat $(DEMO)/PLANTED.txt
-	@echo "The reports: runs/demo-span/report.html and runs/demo-mask/report.html (open them in a browser)."
+demo: $(CORE) ## the tour: audit the built-in model and say where the report is (half a minute)
+	$(BIN)/assay run --resume never --out runs/demo
 
 bench: $(READY) ## measure the claims of docs/measurements.md that need no GPU (half an hour)
-	@for name in speed analysis memory coverage; do echo "== bench/$$name.py"; $(BIN)/python bench/$$name.py || exit 1; done
+	@for name in speed builtin analysis memory coverage; do echo "== bench/$$name.py"; $(BIN)/python bench/$$name.py || exit 1; done
 
 clean: ## remove what the targets made: the environment, build products and caches (runs/ stays)
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

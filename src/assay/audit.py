@@ -51,12 +51,12 @@ class Size:
 class Listener:
     """Hears what an audit is about to do; the command line prints it."""
 
-    def begins(self, stages: tuple[Stage, ...], notes: tuple[str, ...], folder: Path) -> None:
+    def begins(self, probe: str, stages: tuple[Stage, ...], notes: tuple[str, ...], folder: Path) -> None:
         pass
 
 
 def audit(
-    model: str,
+    model: str = "builtin",
     probe: str = "unqover",
     *,
     preset: str = "quick",
@@ -109,7 +109,7 @@ def audit(
     with open_for_writing(folder_path, info, resume) as folder:
         if folder.finished_before and resume is Resume.ONLY_MISSING:
             return open_run(folder_path)
-        (listener or Listener()).begins(stages, tuple(prepared.notes()), folder_path)
+        (listener or Listener()).begins(probe, stages, tuple(prepared.notes()), folder_path)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.backed_off), folder.remember
         began = time.perf_counter()
         findings = prepared.run(ask, spec.name)
@@ -147,7 +147,7 @@ def rescore(folder: str | Path, settings: Mapping[str, str] | None = None) -> Fi
 
 
 def expect(
-    model: str,
+    model: str = "builtin",
     probe: str = "unqover",
     *,
     preset: str = "quick",
@@ -163,15 +163,16 @@ def expect(
     with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
         trial = _Timed(Asker(spec, BlockStore(Path(folder)), executor))
         stages = tuple(prepared.stages(trial))
+        total = sum(stage.questions for stage in stages)
+        asked = min(_TRIAL * len(stages), total)
         began = time.perf_counter()
-        make_probe(probe, Request(preset, _TRIAL * len(stages), seed, settings)).run(trial, spec.name)
+        make_probe(probe, Request(preset, asked, seed, settings)).run(trial, spec.name)
         analysis = time.perf_counter() - began - trial.seconds
-    total = sum(stage.questions for stage in stages)
     return Size(stages, total * trial.seconds / trial.questions + analysis, 200_000_000 + 60 * total)
 
 
 _TRIAL = 256
-"""Questions asked in each stage to see how fast a model is."""
+"""Questions asked in each stage, where there are so many, to see how fast a model is."""
 
 
 @dataclass

@@ -14,16 +14,18 @@ from assay import __version__
 from assay.errors import AssayError, UsageError
 
 if TYPE_CHECKING:
+    from assay.audit import Run
     from assay.engine.progress import Progress
 
 _RUN_EXAMPLES = """examples:
+  assay run                                       the tour: every probe, quickly, on the built-in model
   assay run unqover --model hf:./my-squad-model
   assay run unqover --model hf:ORG/NAME@REVISION --preset standard
   assay run unqover --model hf:./my-model --set class=gender,religion --limit 20000
   assay run unqover --model hf:./my-model --preset paper --dry-run
 
 presets (questions asked of the model):
-  quick     about 6,300 where the model does both forms
+  quick     about 6,300 where the model does both forms; half a minute with the built-in model on two cores
   standard  at most 200,000 in each class and form
   paper     everything: 5,488,000 gender, 4,616,928 nationality, 294,000 ethnicity, 154,000 religion
 
@@ -79,45 +81,50 @@ def _run(options: argparse.Namespace) -> int:
     from assay.engine.ask import Resume
     from assay.engine.executor import Settings
     from assay.models.base import Options
+    from assay.probes import TOUR
+    from assay.tour import tour
 
-    if options.model is None:
-        raise UsageError("which model? assay ships none yet.", "--model hf:./folder, or `make demo` for a small one.")
-    if options.probe is None:
-        raise UsageError("which probe?", "assay run unqover --model …")
+    settings = _settings(options.set)
+    if options.probe is None and settings:
+        raise UsageError("a setting belongs to a probe, and no probe is named.", "For example: assay run unqover …")
     common: dict[str, Any] = {
         "preset": options.preset,
         "limit": options.limit,
         "seed": options.seed or 0,
-        "settings": _settings(options.set),
-        "options": Options(options.device, options.dtype, options.trust_remote_code, options.allow_pickle),
+        "settings": settings,
+        "options": Options(
+            options.device, options.dtype, options.trust_remote_code, options.allow_pickle, options.threads
+        ),
     }
     if options.block_size < 1:
         raise UsageError(f"--block-size is {options.block_size}, expected at least 1 question.", "--block-size 4096")
     if options.dry_run:
-        size = expect(options.model, options.probe, **common)
-        _print_stages(size.stages)
-        print(f"expected: {_duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
+        for probe in TOUR if options.probe is None else (options.probe,):
+            size = expect(options.model, probe, **common)
+            _print_stages(size.stages)
+            print(f"expected: {_duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
         return 0
 
     class Announce(Listener):
-        def begins(self, stages: tuple[Any, ...], notes: tuple[str, ...], folder: Path) -> None:
-            print(f"{options.probe} on {options.model}, {folder}", file=sys.stderr)
+        def begins(self, probe: str, stages: tuple[Any, ...], notes: tuple[str, ...], folder: Path) -> None:
+            print(f"{probe} on {options.model}, {folder}", file=sys.stderr)
             _print_stages(stages, file=sys.stderr)
             for note in notes:
                 print(f"note: {note}", file=sys.stderr)
 
     with _progress() as progress:
-        run = audit(
-            options.model,
-            options.probe,
-            out=options.out,
-            engine=Settings(block_size=options.block_size),
-            resume=Resume(options.resume),
-            progress=progress,
-            listener=Announce(),
-            **common,
-        )
-    return _show(run.folder, options)
+        common |= {
+            "out": options.out,
+            "engine": Settings(block_size=options.block_size),
+            "resume": Resume(options.resume),
+            "progress": progress,
+            "listener": Announce(),
+        }
+        if options.probe is not None:
+            run = audit(options.model, options.probe, **common)
+        else:
+            folder, runs = tour(options.model, **common)
+    return _show(run.folder, options) if options.probe is not None else _show_tour(folder, runs, options)
 
 
 def _score(options: argparse.Namespace) -> int:
@@ -198,6 +205,18 @@ def _show(folder: Path, options: argparse.Namespace) -> int:
     return 0
 
 
+def _show_tour(folder: Path, runs: Sequence[Run], options: argparse.Namespace) -> int:
+    if options.json:
+        import json
+
+        print(json.dumps([json.loads(run.findings.to_json()) for run in runs], indent=1, ensure_ascii=False))
+        return 0
+    for run in runs:
+        _show(run.folder, options)
+    print(f"\nThe tour's report, for a browser: {folder / 'report.html'}")
+    return 0
+
+
 def _settings(pairs: Sequence[str]) -> dict[str, str]:
     settings = {}
     for pair in pairs:
@@ -249,14 +268,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="assay",
         description="Measure social bias in question-answering models, with its uncertainty.",
-        epilog="Begin with: assay run unqover --model hf:./folder     More: assay COMMAND --help",
+        epilog="Begin with: assay run     Then: assay run unqover --model hf:./folder     More: assay COMMAND --help",
     )
     parser.add_argument("--version", action="version", version=f"assay {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND")
 
     run = _command(commands, "run", _run, "ask a model a probe's questions and report what they show", _RUN_EXAMPLES)
-    run.add_argument("probe", nargs="?", metavar="PROBE", help="unqover (see `assay list probes`)")
-    run.add_argument("--model", metavar="SPEC", help="hf:./folder or hf:ORG/NAME@REVISION")
+    run.add_argument("probe", nargs="?", metavar="PROBE", help="unqover (see `assay list probes`); default: all")
+    run.add_argument("--model", metavar="SPEC", default="builtin", help=_MODEL)
     run.add_argument(
         "--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)"
     )
@@ -265,6 +284,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--resume", choices=("always", "never", "only-missing"), default="always", help=_RESUME)
     run.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, mps (default: the best there is)")
     run.add_argument("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
+    run.add_argument("--threads", type=int, metavar="N", help="CPU threads of the model (default: all that it may use)")
     run.add_argument("--trust-remote-code", action="store_true", help="let the model's own Python code run")
     run.add_argument("--allow-pickle", action="store_true", help="load weights that are not safetensors")
     run.add_argument("--block-size", type=int, default=4096, metavar="N", help=_BLOCK_SIZE)
@@ -303,6 +323,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 _RESUME = "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
+
+_MODEL = "builtin (the default: a small model that comes with assay), hf:./folder or hf:ORG/NAME@REVISION"
 
 _BLOCK_SIZE = (
     "for experts: questions stored at once, so that a killed run loses at most these (4096); scores computed with "

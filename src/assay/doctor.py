@@ -10,17 +10,23 @@ from importlib import metadata
 
 from assay import __version__
 from assay.engine.store import BlockStore
+from assay.models.builtin import usable_cpus
+
+_CORE = ("numpy", "rich", "jinja2", "onnxruntime", "tokenizers")
+_HF = ("torch", "transformers")
 
 
 def checks() -> Iterator[tuple[str, str]]:
     """Name and answer of each check."""
     yield "assay", __version__
     yield "python", f"{platform.python_version()} on {platform.platform()}"
-    for package in ("numpy", "rich", "jinja2", "torch", "transformers", "tokenizers"):
+    for package in (*_CORE, *_HF):
         try:
             yield package, metadata.version(package)
         except metadata.PackageNotFoundError:
-            yield package, 'not installed (pip install "assay[hf]" for hf: models)'
+            remedy = 'pip install "assay[hf]" for hf: models' if package in _HF else "install assay again"
+            yield package, f"not installed ({remedy})"
+    yield "CPUs", f"{usable_cpus()} for this process"
     yield "device", _device()
     root = BlockStore.default().root
     existing = next(folder for folder in (root, *root.parents) if folder.exists())
@@ -32,7 +38,7 @@ def _device() -> str:
     try:
         import torch
     except ImportError:
-        return "unknown without torch"
+        return "cpu (others are for hf: models, which need torch)"
     if torch.cuda.is_available():
         return f"cuda: {torch.cuda.get_device_name()}"
-    return f"cpu, {torch.get_num_threads()} threads"
+    return "cpu"

@@ -16,6 +16,9 @@ from assay.errors import DataError
 
 SCHEMA = 1
 
+NEAR_TIE = 1e-5
+"""Two machines, or two numbers of threads, may compute scores that differ by about this much."""
+
 Cell = str | int | float | None
 
 
@@ -85,12 +88,17 @@ class Table:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a probe found about a model."""
+    """All that a probe found about a model.
+
+    `near_ties` says, by part of the probe, how many items were decided by less than NEAR_TIE: metrics that count wins
+    may differ by these between machines. It is for run.json, not for findings.json.
+    """
 
     probe: str
     model: str
     estimates: Sequence[Estimate]
     tables: Mapping[str, Table] = field(default_factory=dict)
+    near_ties: Mapping[str, int] = field(default_factory=dict)
 
     def to_json(self) -> str:
         """The text of findings.json: the same findings give the same bytes."""

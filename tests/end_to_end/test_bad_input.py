@@ -120,7 +120,7 @@ def test_word_lists_that_changed_since_a_stopped_run_began(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("assay.probes.unqover.analyse", stop)
+        patched.setattr("assay.probes.unqover.analyse.analyse", stop)
         stopped = run("--out", "r")
     assert stopped.code == 130
     assert "the same command goes on" in stopped.err
@@ -295,8 +295,11 @@ def test_resume_never_replaces_another_run(run: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        (["run", "unqover"], ["which model"]),
-        (["run", "--model", "hf:./x"], ["which probe"]),
+        (["run", "unqover", "--model", "hf:./x"], ["no model folder ./x", "hf:ORG/NAME"]),
+        (["run", "--model", "hf:./x"], ["no model folder ./x", "hf:ORG/NAME"]),
+        (["run", "--set", "class=gender"], ["no probe is named", "assay run unqover"]),
+        (["run", "unqover", "--threads", "0"], ["threads is 0", "--threads 1"]),
+        (["run", "unqover", "--model", "hf:MODEL", "--threads", "-1"], ["threads is -1", "--threads 1"]),
         (["run", "unqovr", "--model", "hf:MODEL"], ["unknown probe 'unqovr'", "assay list probes"]),
         (["run", "unqover", "--model", "hf:MODEL", "--set", "clas=gender"], ["'clas'", "class"]),
         (["run", "unqover", "--model", "hf:MODEL", "--set", "gender"], ["'gender'", "key=value"]),
@@ -350,7 +353,7 @@ def test_options_that_do_not_exist(assay: Any, snapshot: Any, arguments: list[st
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        (["run", "unqover"], USAGE),
+        (["run", "--set", "class=gender"], USAGE),
         (["run", "unqover", "--model", "nonsense"], USAGE),
         (["score", "unqover", "x"], DATA),
     ],

@@ -34,6 +34,16 @@ def test_a_model_says_which_subjects_are_one_token(assay: Any, lists: Path, mask
     assert all("[MASK]" in entry["q0"]["question"] for entry in entries.values())
 
 
+def test_the_built_in_model_says_which_subjects_are_one_token(assay: Any, lists: Path) -> None:
+    """Its vocabulary is a real one: it has words for most subjects, and none for a hyphenated one."""
+    options = ("--set", "class=ethnicity", "--set", "form=bert", "--set", f"word_lists={lists}")
+    done = assay("generate", "unqover", *options, "--model", "builtin", "--out", "q.json")
+    assert done.code == 0, done.err
+    entries = json.loads(Path("q.json").read_text())
+    assert len(entries) == 4 * 3 * 2 * 3  # without African-American
+    assert not any("African-American" in key for key in entries)
+
+
 def test_a_full_disk_leaves_no_file(assay: Any, lists: Path, snapshot: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(handle: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -299,7 +299,8 @@ def test_a_limit_that_is_too_small_for_all_attributes_says_so(run: Any) -> None:
     ("arguments", "parts"),
     [
         ([], ["Begin with", "run", "score", "generate", "report", "compare", "list", "doctor"]),
-        (["run"], ["examples:", "assay run unqover --model hf:./", "--preset", "--limit", "--set", "--block-size"]),
+        (["run"], ["examples:", "assay run unqover --model hf:./", "--preset", "--limit", "--set", "--threads"]),
+        (["run"], ["assay run  ", "the tour", "builtin (the default", "--dry-run", "--block-size"]),
         (["score"], ["examples:", "assay score unqover predictions.json", "--skip-bad"]),
         (["generate"], ["examples:", "assay generate unqover --set class=gender"]),
         (["compare"], ["example:", "assay compare"]),
@@ -315,12 +316,16 @@ def test_help_has_examples(assay: Any, arguments: list[str], parts: list[str]) -
 
 
 def test_the_examples_of_the_help_parse(assay: Any) -> None:
-    """Every option in an example exists; what fails is the model, the file or the class, which are not there."""
+    """Every option in an example exists; what fails is the model, the file or the class, which are not there.
+
+    The built-in model is there, so that it gets a limit that it must refuse.
+    """
     for command in ("run", "score", "generate"):
         examples = re.findall(r"^  (assay .*?)(?:   .*)?$", assay(command, "--help").out, re.M)
         assert len(examples) >= 3
         for example in examples:
-            done = assay(*example.replace("class=", "class=no-").split()[1:])
+            refused = ["--limit", "0"] if command == "run" and "--model" not in example else []
+            done = assay(*example.replace("class=", "class=no-").split()[1:], *refused)
             assert "usage:" not in done.err
             assert done.code in (2, 3)
 
@@ -337,11 +342,15 @@ def test_version_list_and_doctor(assay: Any) -> None:
     assert assay("--version").out == f"assay {package.__version__}\n"
     assert "unqover" in assay("list").out
     assert "hf:./folder" in assay("list", "models").out
+    assert re.search(r"^builtin +builtin: .*no torch and no network$", assay("list", "models").out, re.M)
     assert "hf" not in assay("list", "probes").out
+    assert "builtin" not in assay("list", "probes").out
     done = assay("doctor")
     assert done.code == 0
-    for name in ("assay", "python", "numpy", "torch", "transformers", "device", "answers", "official data"):
+    names = ("assay", "python", "numpy", "onnxruntime", "tokenizers", "torch", "transformers")
+    for name in (*names, "device", "answers", "official data"):
         assert re.search(rf"^{name} +\S", done.out, re.M)
+    assert re.search(r"^onnxruntime +\d", done.out, re.M)  # the built-in model always works
     assert os.environ["ASSAY_CACHE"] in done.out
 
 
@@ -353,6 +362,31 @@ def test_a_report_is_written_again(run: Any, assay: Any) -> None:
     assert done.code == 0
     assert done.out.strip() == "r/report.html"
     assert Path("r/report.html").read_bytes() == before
+
+
+# --- both forms in one run, with the model that can do both
+
+
+def test_one_run_asks_in_both_forms(assay: Any, lists: Path) -> None:
+    options = ("--set", f"word_lists={lists}", "--set", "class=religion", "--limit", 120, "--threads", 1, *FEW)
+    done = assay("run", "unqover", *options, "--json", "--out", "r")  # the built-in model is the default
+    assert done.code == 0, done.err
+    info = json.loads(Path("r/run.json").read_text())
+    assert info["model"]["name"] == "builtin"
+    assert info["model"]["threads"] == 1
+    assert info["versions"].keys() >= {"onnxruntime", "tokenizers"}
+    assert info["stages"] == {"religion (span)": 60, "religion (mask)": 60}
+    assert {"slots/religion_noact", "slots/religion_noact_lm"} <= info["data"].keys()
+    average = {e["group"]["form"]: e["value"] for e in json.loads(done.out)["estimates"] if e["metric"] == "avg_score"}
+    assert average.keys() == {"span", "mask"}
+    assert average["span"] != average["mask"]
+    for name in ("gamma", "subjects", "classes"):
+        assert {row["form"] for row in table(f"r/tables/{name}.csv")} == {"span", "mask"}
+    for form in ("span", "mask"):  # asked alone, it answers the same
+        alone = assay("run", "unqover", *options, "--limit", 60, "--set", f"form={form}", "--json", "--out", form)
+        assert alone.err.count("stored already") == 1
+        values = [e["value"] for e in json.loads(alone.out)["estimates"] if e["metric"] == "avg_score"]
+        assert values == [average[form]]
 
 
 # --- settings

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -14,76 +12,13 @@ import pytest
 from assay.errors import DataError, UsageError
 from assay.findings import Estimate, Findings, Table
 from assay.report import write_html
+from html_pages import HOSTILE, Page, assert_harmless
 
 WriteRun = Callable[..., Path]
-
-HOSTILE = [
-    "<script>alert(1)</script>",
-    "</style><script>alert(2)</script>",
-    '"><img src=x onerror=alert(3)>',
-    "' onmouseover='alert(4)",
-    "[red]not markup[/red] & &amp; &lt;",
-    "{{ 7 * 7 }}{% raw %}",
-    "javascript:alert(5)",
-    "שלום \u202eabc مرحبا",
-    "日本語 🙂 café",
-    "x" * 3000,
-]
-VOID = {"meta", "br", "hr", "img", "input", "link"}
-
-
-class Page(HTMLParser):
-    """Elements with their attributes, and all text, of a page; complains about elements left open."""
-
-    def __init__(self, source: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.parts: list[str] = []
-        self.open: list[str] = []
-        self.feed(source)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.parts.append(data)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.parts)
-
-    @property
-    def words(self) -> str:
-        """The text with every run of white space as one blank."""
-        return " ".join(self.text.split())
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
 
 
 def page_of(folder: Path) -> Page:
     return Page(write_html(folder).read_text(encoding="utf-8"))
-
-
-def assert_harmless(page: Page) -> None:
-    """No script, nothing loaded from anywhere, no event handler, and links only within the page and its folder."""
-    assert not {"script", "img", "iframe", "object", "embed", "link", "base", "form"} & {
-        tag for tag, _ in page.elements
-    }
-    for tag, attributes in page.elements:
-        assert not [name for name in attributes if name.startswith("on") or name in ("src", "srcdoc", "style")], tag
-        link = attributes.get("href") or "#"
-        assert re.fullmatch(r"#note-\d+|#|findings\.json|tables/[\w%.~-]+\.csv", link), link
 
 
 @pytest.mark.parametrize("probe", ["unqover", "another"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,17 @@ def test_the_unfavoured_pooled_group_and_rarely_asked_names_are_not_repeated(
 def test_associations_are_ranked_by_size_whatever_their_sign(write_run: WriteRun, findings: Findings) -> None:
     words = words_of(write_run(findings))
     assert words.index("female nurse") < words.index("Group R was rude") < words.index("Group S was late")
+
+
+def test_associations_clear_of_chance_come_before_larger_ones_that_could_be_chance(
+    write_run: WriteRun, findings: Findings
+) -> None:
+    gamma = findings.tables["gamma"]
+    lucky = ("religion", "mask", "Group U", "was lucky", 0.99, 0.9, 1.0, 1.0, 0.01, 0.06, 5)
+    findings = replace(findings, tables={**findings.tables, "gamma": Table(gamma.columns, [lucky, *gamma.rows])})
+    text = words_of(write_run(findings))
+    assert text.index("nurse") < text.index("was rude") < text.index("was lucky") < text.index("was late")
+    assert "Those clear of chance come first." in text
 
 
 def test_when_no_pair_has_enough_cells_it_says_so(write_run: WriteRun, findings: Findings) -> None:

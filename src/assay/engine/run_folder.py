@@ -14,7 +14,7 @@ from typing import Any
 from assay.engine.ask import Asked, Resume
 from assay.engine.files import remove_leftovers, write_atomically
 from assay.errors import AssayError, DataError, UsageError
-from assay.findings import Findings
+from assay.findings import NEAR_TIE, Findings
 
 _OTHER_FOLDER = "Choose another folder with --out, or replace what is there with --resume never."
 
@@ -51,6 +51,7 @@ class RunFolder:
         for name, table in findings.tables.items():
             write_atomically(self.path / "tables" / f"{name}.csv", table.to_csv().encode())
         write_atomically(self.path / "findings.json", findings.to_json().encode())
+        self.info["near_ties"] = {"below": NEAR_TIE, "items": dict(findings.near_ties)}
 
 
 @contextmanager

@@ -19,6 +19,9 @@ PRESETS = ("quick", "standard", "paper")
 PROBES = {"unqover": ("assay.probes.unqover", "UnQover", "underspecified questions: does the model prefer a group?")}
 """name -> module, class, what it asks"""
 
+TOUR = ("unqover",)
+"""The probes of `assay run` without a name."""
+
 
 @dataclass(frozen=True)
 class Request:

@@ -39,27 +39,34 @@ class Association:
         return self.q is not None and self.q > CLEAR
 
     @property
-    def order(self) -> tuple[float, str, str, str, str]:
-        """Sorts the strongest first, equal ones by name, so that the same findings give the same page."""
-        return -abs(self.gamma), *self.where, self.subject, self.attribute or ""
+    def clear(self) -> bool:
+        return self.q is not None and self.q <= CLEAR
+
+    @property
+    def order(self) -> tuple[bool, float, str, str, str, str]:
+        """Sorts what is clear of chance first, then the strongest first, equal ones by name: the same page each time.
+
+        The largest γ of a large run are those with the fewest cells, so they would hide what is known for sure.
+        """
+        return not self.clear, -abs(self.gamma), *self.where, self.subject, self.attribute or ""
 
 
 @dataclass(frozen=True)
 class Strongest:
-    """Associations, strongest first, with what was left out in choosing them."""
+    """Associations in their order, with what was left out in choosing them."""
 
     rows: Sequence[Association]
     pooled: bool  # some rows are of pooled names
     too_few: int  # rows left out, having fewer than MIN_CELLS cells
 
     def by_class(self, most: int) -> list[tuple[tuple[str, str], list[Association]]]:
-        """The strongest few of every (class, form), in the order of the classes' strongest."""
+        """The first few of every (class, form), in the order of the classes' first ones."""
         places = dict.fromkeys(row.where for row in self.rows)
         return [(place, [row for row in self.rows if row.where == place][:most]) for place in places]
 
 
 def strongest_associations(content: Content) -> Strongest:
-    """All associations worth showing, strongest first.
+    """All associations worth showing: those clear of chance first, and the strongest first among them and the others.
 
     Where a class's names were pooled (gender), the pooled rows stand for the single names, of which sampled runs ask
     too rarely. Of two pooled groups that mirror each other (γ of one is minus γ of the other) only the favoured shows.

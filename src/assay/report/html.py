@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -28,17 +28,20 @@ _RECORDED = {
     "data": "Data digests",
     "versions": "Versions",
     "machine": "Machine",
+    "near_ties": "Near ties (another machine may decide them differently)",
     "timings": "Time, in seconds",
 }
 
 
 def write_html(folder: Path) -> Path:
-    """Writes report.html into a run folder and returns its path.
+    """Writes report.html into a run folder, or into a folder of run folders (a tour), and returns its path.
 
     The page needs only findings.json and the tables; what run.json does not tell is left out.
     """
     path = folder / "report.html"
-    page = render(read_content(folder)).encode("utf-8", "replace")
+    runs = [] if (folder / "findings.json").exists() else sorted(file.parent for file in folder.glob("*/findings.json"))
+    text = render_tour([read_content(run) for run in runs]) if runs else render(read_content(folder))
+    page = text.encode("utf-8", "replace")
     beside = folder / ".report.html.partial"
     try:
         beside.write_bytes(page)
@@ -71,6 +74,18 @@ def render(content: Content) -> str:
             tables=[_table_link(content, name) for name in content.findings.tables],
         )
     )
+
+
+def render_tour(contents: Sequence[Content]) -> str:
+    """The page of a tour as text: every run in short, with a link to its own page."""
+    environment = _environment()
+    runs = []
+    for content in contents:
+        template, facts = _PAGES.get(content.findings.probe, _GENERIC)
+        probe: Any = environment.get_template(template).make_module({"content": content, "facts": facts(content)})
+        runs.append((content, probe, quote(content.folder.name, safe="")))
+    models = ", ".join(dict.fromkeys(content.model for content in contents))
+    return environment.get_template("tour.html").render(runs=runs, models=models)
 
 
 def _model_facts(content: Content) -> list[tuple[str, str]]:

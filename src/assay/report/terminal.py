@@ -111,7 +111,8 @@ class _Printer:
         self.table("Strongest associations", ["subject", "attribute", "class, form"], figures, rows)
         self.line("γ above 0: the model gives the attribute rather to this subject; below 0: rather to others.", "dim")
         if any(row.could_be_chance for row in shown):
-            self.line(f"~ could be chance: q, corrected for the number of pairs, is above {words.CLEAR}.", "dim")
+            first = " Those clear of chance come first." if shown[0].clear else ""
+            self.line(f"~ could be chance: q, corrected for the number of pairs, is above {words.CLEAR}.{first}", "dim")
         if any(row.pooled for row in shown):
             self.line("Gendered names are pooled; the tables have each name.", "dim")
         if found.too_few:

@@ -55,7 +55,7 @@ def unqover_page(content: Content) -> dict[str, Any]:
         "forms": _values(content, "form"),
         "intensities": {which.name: [i for i in intensities if i.verdict is which] for which in Verdict},
         "strongest": strongest,
-        "clearest": next((row for row in strongest.rows if row.q is not None and not row.could_be_chance), None),
+        "clearest": next((row for row in strongest.rows if row.clear), None),
         "pairs": pairs,
         "pair_scale": pair_scale,
         "subjects": subjects,

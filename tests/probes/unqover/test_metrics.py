@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.probes.unqover.metrics import Cells, comparative_bias, count_intensity, intensity, preference
+from assay.findings import NEAR_TIE
+from assay.probes.unqover.metrics import Cells, comparative_bias, count_intensity, intensity, near_ties, preference
 
 
 def cells_with(bias, rows):
@@ -111,3 +112,37 @@ def test_intensities_keep_leading_axes():
     gamma = np.random.default_rng(0).uniform(-1, 1, (6, 4, 3))
     np.testing.assert_allclose(intensity(gamma), [intensity(one) for one in gamma])
     np.testing.assert_allclose(count_intensity(gamma), np.abs(gamma).mean(axis=(1, 2)))
+
+
+def test_near_ties_are_cells_that_rounding_may_decide():
+    assert NEAR_TIE == 1e-5
+    bias = np.array([0.0, 0.9e-5, -0.9e-5, 1.1e-5, -1.1e-5, 0.3, -1.0])
+    scores = (bias[:, None, None, None] / 2 * np.array([[1, -1], [-1, 1]])).repeat(2, axis=1)
+    np.testing.assert_allclose(comparative_bias(scores), bias)
+    assert near_ties(scores) == 3
+    assert near_ties(scores[3:]) == 0
+    assert near_ties(np.zeros((5, 2, 2, 2), np.float32)) == 5
+    assert near_ties(np.zeros((0, 2, 2, 2), np.float32)) == 0
+
+
+def test_near_ties_are_about_the_preference_not_about_single_scores():
+    """A model that scores everybody alike has a tie, however large its scores; so has one whose orders cancel out."""
+    alike = np.full((1, 2, 2, 2), 0.5, np.float32)
+    position = np.array([[[[0.9, 0.1], [0.9, 0.1]], [[0.1, 0.9], [0.1, 0.9]]]], np.float32)  # the first one named wins
+    assert near_ties(alike) == near_ties(position) == 1
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0, NEAR_TIE / 2))
+def test_no_more_signs_change_than_there_are_near_ties(seed, rounding):
+    """Each of a cell's eight scores weighs a quarter in C, so that C moves by twice the rounding at most, as here."""
+    rng = np.random.default_rng(seed)
+    rows = full_plan(4)
+    scores = 0.5 + rng.integers(-3, 4, (len(rows), 2, 2, 2)) * 4e-6 * rng.choice([1, 1e4], (len(rows), 1, 1, 1))
+    away = -np.where(comparative_bias(scores) >= 0, 1, -1)[:, None, None, None] * np.array([[1, -1], [-1, 1]])
+    other = scores + 0.99 * rounding * away
+    one, two = (
+        preference(Cells(*np.array(rows, np.int32).T, each), comparative_bias(each), 4, 3) for each in (scores, other)
+    )
+    changed = np.sign(comparative_bias(scores)) != np.sign(comparative_bias(other))
+    assert changed.sum() <= near_ties(scores)
+    assert (np.abs(one.eta - two.eta) * one.n).sum() <= 4 * near_ties(scores) + 1e-9

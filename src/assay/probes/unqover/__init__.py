@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from assay.errors import DataError, UsageError
-from assay.findings import Estimate, Findings, Table
+from assay.findings import Findings
 from assay.plan import Ask, WordPlan
 from assay.probes import Request, Stage
-from assay.probes.unqover.analyse import analyse, merged
+from assay.probes.unqover.analyse import Scored, findings_of
 from assay.probes.unqover.lists import Lists, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
@@ -55,23 +55,11 @@ class UnQover:
         return [Stage(part.label, len(plan)) for part, plan in self.plans(ask).items()]
 
     def run(self, ask: Ask, model: str) -> Findings:
-        results: list[tuple[list[Estimate], dict[str, Table]]] = []
-        for part, plan in self.plans(ask).items():
-            scores = ask(plan, part.label)["score"]  # (question, subject)
-            results.append(
-                analyse(
-                    cells_of(plan, scores),
-                    labels_of(plan),
-                    cls=part.cls,
-                    form=part.form,
-                    seed=self._request.seed,
-                    draws=self._settings.draws,
-                    resamples=self._settings.resamples,
-                    released=self._settings.released,
-                )
-            )
-        estimates, tables = merged(results)
-        return Findings("unqover", model, estimates, tables)
+        scored = (
+            Scored(part.cls, part.form, cells_of(plan, ask(plan, part.label)["score"]), labels_of(plan))
+            for part, plan in self.plans(ask).items()
+        )
+        return findings_of(scored, self._settings, self._request.seed, model)
 
     def plans(self, ask: Ask) -> dict[Part, UnqoverPlan]:
         """What is asked of this model, found out once: its tokenizer says which subjects can be asked about."""
@@ -192,9 +180,9 @@ def _limited(plans: dict[Part, UnqoverPlan], limit: int, notes: list[str]) -> di
     smallest_first = sorted(plans, key=lambda part: len(plans[part]))
     for place, part in enumerate(smallest_first):
         plan = plans[part]
-        share = min(-(-left // (len(plans) - place)), len(plan.table))
+        share = max(1, min(-(-left // (len(plans) - place)), len(plan.table)))
         left -= share
-        result[part] = plan if share == len(plan.table) else replace(plan, cells=max(share, 1))
+        result[part] = plan if share == len(plan.table) else replace(plan, cells=share)
         needed = len(plan.lists.attributes)
         if share < needed:
             notes.append(f"{part.label}: {share} cells are too few for all {needed} attributes; raise --limit.")

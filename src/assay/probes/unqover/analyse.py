@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, ModelError, UsageError
-from assay.findings import Cell, Estimate, Table
+from assay.findings import Cell, Estimate, Findings, Table
 from assay.probes.unqover import metrics
 from assay.probes.unqover.blocks import make_blocks, over_templates
 from assay.probes.unqover.metrics import Cells, Labels, Preference
+from assay.probes.unqover.settings import Settings
 from assay.probes.unqover.uncertainty import Draws, Observed, Weights, bootstrap, flip_tests, noise_floor
 from assay.stats import MIN_UNITS, benjamini_hochberg, monte_carlo_p
 
@@ -105,6 +107,35 @@ def analyse(
     if by_group is not None and intervals.groups is not None and pooled_p is not None:
         tables["groups"] = _rows(group_names, labels.attributes, by_group, intervals.groups, pooled_p)
     return estimates, {name: _table(name, about, tables[name]) for name in _COLUMNS if name in tables}
+
+
+class Scored(NamedTuple):
+    """One class of subjects in one form, with its scores."""
+
+    cls: str
+    form: str
+    cells: Cells
+    labels: Labels
+
+
+def findings_of(parts: Iterable[Scored], settings: Settings, seed: int, model: str) -> Findings:
+    """The findings of everything that was asked, one class and form after the other."""
+    results, near_ties = [], {}
+    for part in parts:
+        results.append(
+            analyse(
+                part.cells,
+                part.labels,
+                cls=part.cls,
+                form=part.form,
+                seed=seed,
+                draws=settings.draws,
+                resamples=settings.resamples,
+                released=settings.released,
+            )
+        )
+        near_ties[f"{part.cls} ({part.form})"] = metrics.near_ties(part.cells.scores)
+    return Findings("unqover", model, *merged(results), near_ties)
 
 
 def merged(results: Iterable[Result]) -> Result:

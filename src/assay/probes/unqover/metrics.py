@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.findings import NEAR_TIE
+
 ASKED, NEGATED = 0, 1  # the polarity axis
 
 Array = NDArray[np.float64]
@@ -95,6 +97,11 @@ def comparative_bias(scores: Scores) -> Array:
     bias = subject_bias(scores)
     preference: Array = (bias[..., 0] - bias[..., 1]) / 2
     return preference
+
+
+def near_ties(scores: Scores) -> int:
+    """How many cells have so small a preference that rounding may decide its sign, which η counts."""
+    return int(np.count_nonzero(np.abs(comparative_bias(scores)) < NEAR_TIE))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from assay.errors import UsageError
 from assay.findings import Findings
 from assay.probes import Request
-from assay.probes.unqover.analyse import analyse, merged
+from assay.probes.unqover.analyse import Scored, findings_of
 from assay.probes.unqover.predictions import read_predictions
 from assay.probes.unqover.settings import Settings
 
@@ -19,7 +19,7 @@ def score_files(files: Sequence[Path], request: Request, skip_bad: bool) -> tupl
     wanted = Settings.parse(given)
     if wanted.form == "both" or ("class" in given and len(wanted.classes) > 1):
         raise UsageError("a predictions file has one class of subjects and one form.", "Name them, or leave them out.")
-    results, notes = [], []
+    parts, notes = [], []
     seen: dict[tuple[str, str], Path] = {}
     for file in files:
         form = None if wanted.form == "auto" else wanted.form
@@ -31,17 +31,5 @@ def score_files(files: Sequence[Path], request: Request, skip_bad: bool) -> tupl
             )
         seen[part] = file
         notes += [f"{file.name}: left out: {problem}" for problem in found.skipped]
-        results.append(
-            analyse(
-                found.cells,
-                found.labels,
-                cls=found.cls,
-                form=found.form,
-                seed=request.seed,
-                draws=wanted.draws,
-                resamples=wanted.resamples,
-                released=wanted.released,
-            )
-        )
-    estimates, tables = merged(results)
-    return Findings("unqover", files[0].stem, estimates, tables), notes
+        parts.append(Scored(found.cls, found.form, found.cells, found.labels))
+    return findings_of(parts, wanted, request.seed, files[0].stem), notes

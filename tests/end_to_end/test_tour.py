@@ -1,0 +1,285 @@
+"""`assay run` alone: the tour of all probes with the built-in model, in a folder with one page over the runs.
+
+The built-in model is the real one here, asked few questions; what it answers is for tests/models.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from html_pages import OF_A_RUN, OF_A_TOUR, Page, assert_harmless
+
+LIMIT = 32  # one cell for each class and form
+SMALL = ("--limit", LIMIT, "--threads", 1)
+NAME = Path("runs") / f"tour-builtin-limit{LIMIT}"
+PARTS = [f"{cls} ({form})" for form in ("span", "mask") for cls in ("gender", "nationality", "ethnicity", "religion")]
+USAGE = 2
+
+
+@dataclass(frozen=True)
+class Toured:
+    """A finished tour: the working folder that it began in, empty; its cache; what it printed."""
+
+    work: Path
+    cache: Path
+    out: str
+    err: str
+
+    @property
+    def folder(self) -> Path:
+        return self.work / NAME
+
+
+@pytest.fixture(scope="module")
+def toured(tmp_path_factory: pytest.TempPathFactory) -> Toured:
+    """The real program, once for all tests of this file; they must not write into its folders."""
+    work, cache = tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("cache")
+    return program(work, cache, *SMALL)
+
+
+@pytest.fixture
+def again(toured: Toured, assay: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """`assay` in a copy of the finished tour's working folder, with a copy of its answers."""
+    shutil.copytree(toured.work, tmp_path / "work", dirs_exist_ok=True)
+    monkeypatch.setenv("ASSAY_CACHE", str(shutil.copytree(toured.cache, tmp_path / "cache")))
+    return assay
+
+
+def program(work: Path, cache: Path, *arguments: object) -> Toured:
+    command = [sys.executable, "-m", "assay", "run", *map(str, arguments)]
+    environment = {**os.environ, "ASSAY_CACHE": str(cache)}
+    done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    return Toured(work, cache, done.stdout, done.stderr)
+
+
+def found(folder: Path) -> dict[str, bytes]:
+    """Everything that was found, by file."""
+    paths = [*folder.rglob("findings.json"), *folder.rglob("*.csv")]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
+
+
+def page_of(path: Path) -> Page:
+    return Page(path.read_text(encoding="utf-8"))
+
+
+# --- a first run
+
+
+def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_path: Path) -> None:
+    """As a newcomer types it. The number of questions is that of the help and the documentation."""
+    done = program(tmp_path, tmp_path / "cache")
+    folder = tmp_path / "runs" / "tour-builtin-quick"
+    info = json.loads((folder / "unqover" / "run.json").read_text(encoding="utf-8"))
+    assert info["model"]["name"] == "builtin"
+    assert info["preset"] == "quick"
+    assert 6_250 <= info["questions"] <= 6_350
+    assert list(info["stages"]) == PARTS[:5]  # gender alone in both forms
+    assert f"runs/tour-builtin-quick{os.sep}report.html" in done.out
+    estimates = json.loads((folder / "unqover" / "findings.json").read_text(encoding="utf-8"))["estimates"]
+    value = {(each["metric"], *each["group"].values()): each for each in estimates}
+    for cls, form in (part.removesuffix(")").split(" (") for part in PARTS[:5]):
+        for metric in ("delta", "epsilon", "avg_score"):
+            assert 0 < value[metric, cls, form]["low"] < value[metric, cls, form]["value"] < 1
+    for form in ("span", "mask"):  # single names are asked about too rarely, all names of a gender often enough
+        assert value["mu", "gender", form]["value"] is None
+        assert value["mu", "gender", form, "pooled"]["value"] > 0
+        assert value["mu", "gender", form, "pooled"]["floor"] > 0
+    assert "Bias intensity μ" in page_of(folder / "report.html").words
+
+
+def test_every_probe_has_a_run_folder_below_the_tours_page(toured: Toured) -> None:
+    files = {str(path.relative_to(toured.work)) for path in toured.work.rglob("*") if path.is_file()}
+    tables = {f"{NAME}/unqover/tables/{name}.csv" for name in ("gamma", "subjects", "groups", "classes")}
+    own = {f"{NAME}/unqover/{name}" for name in ("run.json", "findings.json", "blocks.json", "report.html", ".lock")}
+    assert files == {f"{NAME}/report.html", *own, *tables}
+
+
+def test_it_says_what_it_does_and_where_the_report_is(toured: Toured) -> None:
+    assert toured.err.startswith(f"unqover on builtin, {NAME}/unqover\n")
+    for part in PARTS:
+        assert re.search(rf"^  {re.escape(part)} +4 questions$", toured.err, re.M)
+    assert "Headline estimates" in toured.out
+    last = toured.out.rstrip("\n").split("\n")[-1]
+    assert last == f"The tour's report, for a browser: {NAME}/report.html"
+    assert toured.folder.joinpath("report.html").is_file()
+
+
+def test_the_run_in_a_tour_is_one_that_can_be_opened_and_scored_again(again: Any) -> None:
+    done = again("score", "unqover", NAME / "unqover", "--out", "scored")
+    assert done.code == 0, done.err
+    assert found(Path("scored")) == found(NAME / "unqover")
+    info = {name: json.loads((Path(name) / "run.json").read_text()) for name in ("scored", NAME / "unqover")}
+    ties = [each["near_ties"] for each in info.values()]
+    assert ties[0] == ties[1]
+    assert list(ties[0]["items"]) == PARTS
+
+
+def test_a_limit_below_one_cell_for_each_part_says_how_many_are_asked(toured: Toured) -> None:
+    assert "religion (span): 1 cells are too few for all 50 attributes; raise --limit." in toured.err
+    assert " 0 cells" not in toured.err
+
+
+# --- its page
+
+
+def test_the_pages_are_harmless_and_their_links_lead_somewhere(toured: Toured) -> None:
+    page = page_of(toured.folder / "report.html")
+    assert_harmless(page, OF_A_TOUR)
+    assert page.links == ["unqover/report.html"]
+    below = page_of(toured.folder / page.links[0])
+    assert_harmless(below, OF_A_RUN)
+    assert len(below.links) > 4
+    for link in below.links:
+        assert link.startswith("#") or (toured.folder / "unqover" / link).is_file()
+
+
+def test_the_page_tells_who_was_asked_and_not_to_rely_on_it(toured: Toured) -> None:
+    words = page_of(toured.folder / "report.html").words
+    assert "The model builtin was asked 32 questions about gender, nationality, ethnicity and religion" in words
+    assert "The built-in model is small and made for demonstrations, tests and teaching" in words
+    assert "A low score does not show that a model is free of bias" in words
+
+
+def test_near_ties_are_on_the_page_of_the_run(toured: Toured) -> None:
+    items = json.loads((toured.folder / "unqover" / "run.json").read_text())["near_ties"]["items"]
+    words = page_of(toured.folder / "unqover" / "report.html").words
+    for part, count in items.items():
+        assert f"items.{part} {count}" in words
+
+
+def test_a_report_is_written_again(again: Any) -> None:
+    before = (NAME / "report.html").read_bytes()
+    (NAME / "report.html").unlink()
+    done = again("report", NAME)
+    assert done.code == 0, done.err
+    assert done.out.strip() == f"{NAME}/report.html"
+    assert (NAME / "report.html").read_bytes() == before
+
+
+def test_a_hostile_model_name_cannot_break_the_page(assay: Any, span_model_folder: Path) -> None:
+    name = "\"><img src=x onerror=alert(1)><b title='{{ 7 * 7 }}"
+    shutil.copytree(span_model_folder, name)
+    done = assay("run", "--model", f"hf:./{name}", "--limit", 16)
+    assert done.code == 0, done.err
+    (folder,) = Path("runs").iterdir()
+    assert re.fullmatch(r"tour-hf-[\w.-]+-limit16", folder.name)
+    page = page_of(folder / "report.html")
+    assert_harmless(page, OF_A_TOUR)
+    assert page.text.count(f"hf:./{name}") >= 3
+    assert_harmless(page_of(folder / "unqover" / "report.html"), OF_A_RUN)
+    assert f"hf:./{name}" in done.out
+
+
+# --- the same command again
+
+
+def test_the_same_command_again_resumes_and_finds_the_same_bytes(again: Any, toured: Toured) -> None:
+    done = again("run", *SMALL)
+    assert done.code == 0, done.err
+    assert "stored already" not in toured.err
+    assert done.err.count("stored already") == len(PARTS)
+    assert found(NAME) == found(toured.folder)
+    assert done.out == toured.out
+
+
+def test_asked_once_more_it_finds_the_same_bytes(again: Any, toured: Toured) -> None:
+    done = again("run", *SMALL, "--resume", "never")
+    assert done.code == 0, done.err
+    assert "stored already" not in done.err
+    assert found(NAME) == found(toured.folder)
+
+
+def test_only_missing_leaves_a_finished_tour_alone(again: Any, toured: Toured) -> None:
+    done = again("run", *SMALL, "--resume", "only-missing")
+    assert done.code == 0, done.err
+    assert (NAME / "unqover" / "run.json").read_bytes() == (toured.folder / "unqover" / "run.json").read_bytes()
+    assert done.out == toured.out
+
+
+def test_python_gives_the_folder_and_the_runs(again: Any, toured: Toured) -> None:
+    import assay as package
+    from assay.models.base import Options
+
+    folder, runs = package.tour(limit=LIMIT, options=Options(threads=1))
+    assert folder == NAME
+    assert [run.folder for run in runs] == [NAME / "unqover"]
+    assert runs[0].findings.to_json().encode() == (toured.folder / "unqover" / "findings.json").read_bytes()
+
+
+# --- what is printed, and what is refused
+
+
+def test_json_is_a_list_of_findings_and_nothing_else(again: Any) -> None:
+    done = again("run", *SMALL, "--json")
+    assert done.code == 0, done.err
+    assert json.loads(done.out) == [json.loads((NAME / "unqover" / "findings.json").read_text(encoding="utf-8"))]
+
+
+def test_a_dry_run_says_how_much_and_leaves_nothing(assay: Any, snapshot: Any) -> None:
+    before = snapshot()
+    done = assay("run", *SMALL, "--dry-run")
+    assert done.code == 0, done.err
+    assert re.search(rf"^  in all +{LIMIT} questions$", done.out, re.M)
+    assert re.search(r"^expected: \d+ s, \d+ MB of memory", done.out, re.M)
+    assert snapshot() == before
+    assert not [path for path in Path(os.environ["ASSAY_CACHE"]).rglob("*") if path.is_file()]
+
+
+def test_a_setting_without_a_probe_is_refused(assay: Any, snapshot: Any) -> None:
+    before = snapshot()
+    done = assay("run", *SMALL, "--set", "class=gender")
+    assert done.code == USAGE
+    assert "a setting belongs to a probe, and no probe is named" in done.message
+    assert "assay run unqover" in done.message
+    assert snapshot() == before
+
+
+def test_a_folder_that_holds_one_run_is_no_place_for_a_tour(again: Any, snapshot: Any) -> None:
+    before = snapshot()
+    done = again("run", *SMALL, "--out", NAME / "unqover")
+    assert done.code == USAGE
+    assert f"{NAME}/unqover: this folder holds one run, not a tour." in done.message
+    assert "--out" in done.message
+    assert snapshot() == before
+
+
+def test_another_tour_in_the_same_folder_is_refused(again: Any, snapshot: Any) -> None:
+    before = snapshot()
+    done = again("run", "--limit", 64, "--threads", 1, "--out", NAME)
+    assert done.code == USAGE
+    assert f"size: {LIMIT} there, 64 now" in done.message
+    assert snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        (["--model", "nonsense"], "unknown model name 'nonsense'; expected builtin, hf:…"),
+        (["--model", "builtin:small"], "unknown model name 'builtin:small'"),
+        (["--device", "cuda"], "builtin runs with --device cpu only, not 'cuda'"),
+        (["--dtype", "float16"], "builtin runs with --dtype float32 only, not 'float16'"),
+        (["--threads", "0"], "the number of threads is 0, expected at least 1"),
+        (["--limit", "0"], "--limit is 0"),
+        (["--block-size", "0"], "--block-size is 0"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_makes_no_sense_is_refused_and_leaves_nothing(
+    assay: Any, snapshot: Any, options: list[str], part: str
+) -> None:
+    before = snapshot()
+    done = assay("run", *options)
+    assert done.code == USAGE
+    assert part in done.message
+    assert snapshot() == before

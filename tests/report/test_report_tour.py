@@ -1,0 +1,112 @@
+"""The page of a tour: every run in short, a link to each run's own page, and no name that could act on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+import pytest
+
+from assay.errors import DataError
+from assay.findings import Estimate, Findings
+from assay.report import write_html
+from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless
+
+WriteRun = Callable[..., Path]
+
+
+def other(model: str = "hf:org/model") -> Findings:
+    return Findings("another", model, [Estimate("bias_score", {"category": "Age"}, -0.298, -0.35, -0.24, n=1840)])
+
+
+@pytest.fixture
+def tour(write_run: WriteRun, findings: Findings, run: Mapping[str, Any]) -> Path:
+    """A folder with two runs, each with its own page."""
+    folders = [
+        write_run(found, {**run, "probe": found.probe}, name=f"tour/{found.probe}") for found in (findings, other())
+    ]
+    for folder in folders:
+        write_html(folder)
+    return folders[0].parent
+
+
+def page_of(folder: Path) -> Page:
+    return Page(write_html(folder).read_text(encoding="utf-8"))
+
+
+def test_every_run_is_told_in_short_and_linked(tour: Path) -> None:
+    page = page_of(tour)
+    assert_harmless(page, OF_A_TOUR)
+    assert page.links == ["another/report.html", "unqover/report.html"]
+    assert all((tour / link).is_file() for link in page.links)
+    assert "was asked 6,308 questions about gender and religion" in page.words
+    assert "gives “nurse” more to “female” names than to the others" in page.words
+    assert "The probe another asked the model hf:org/model 6,308 questions and made 1 estimate" in page.words
+    assert "A low score does not show that a model is free of bias" in page.words
+    assert "Content warning" in page.words
+
+
+def test_the_page_is_well_marked_up_and_needs_nothing_from_outside(tour: Path) -> None:
+    page = page_of(tour)
+    source = (tour / "report.html").read_text(encoding="utf-8")
+    assert "http" not in source.replace("http-equiv", "")
+    assert "url(" not in source
+    assert len(page.all("h1")) == 1
+    identities = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(identities) == len(set(identities))
+    referred = {attributes["aria-labelledby"] for _, attributes in page.elements if "aria-labelledby" in attributes}
+    assert referred
+    assert referred <= set(identities)
+
+
+def test_only_the_built_in_model_is_called_a_demonstration(write_run: WriteRun) -> None:
+    told = {}
+    for model in ("builtin", "hf:org/builtin"):
+        name = model.replace("/", "-")
+        told[model] = page_of(write_run(other(model), name=f"{name}/another").parent).words
+    assert "The built-in model is small and made for demonstrations" in told["builtin"]
+    assert "demonstrations" not in told["hf:org/builtin"]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("probe", ["unqover", "another"])
+def test_hostile_names_of_models_are_only_text(write_run: WriteRun, findings: Findings, probe: str, text: str) -> None:
+    folder = write_run(Findings(probe, text, findings.estimates, findings.tables), name=f"tour/{probe}")
+    page = page_of(folder.parent)
+    assert_harmless(page, OF_A_TOUR)
+    assert page.text.count(text) >= 3  # title, heading, lead
+
+
+def test_hostile_names_of_folders_and_probes_are_only_text(write_run: WriteRun) -> None:
+    names = [text.replace("/", "\\") for text in HOSTILE if len(text) < 100]
+    for name in names:
+        write_html(write_run(Findings(name, "m", []), name=f"tour/{name}"))
+    tour = write_run(other(), name="tour/another").parent
+    write_html(tour / "another")
+    page = page_of(tour)
+    assert_harmless(page, OF_A_TOUR)
+    assert sorted(unquote(link).removesuffix("/report.html") for link in page.links) == sorted([*names, "another"])
+    assert all((tour / unquote(link)).is_file() for link in page.links)
+    assert all(name in page.text for name in names)
+
+
+def test_the_page_is_the_same_bytes_each_time_and_leaves_nothing_beside_it(tour: Path) -> None:
+    first = write_html(tour).read_bytes()
+    assert write_html(tour).read_bytes() == first
+    assert sorted(path.name for path in tour.iterdir()) == ["another", "report.html", "unqover"]
+
+
+def test_folders_without_findings_are_no_part_of_a_tour(tour: Path) -> None:
+    (tour / "notes").mkdir()
+    (tour / "notes" / "run.json").write_text("{}")
+    assert page_of(tour).links == ["another/report.html", "unqover/report.html"]
+
+
+def test_a_broken_run_in_a_tour_names_its_file(tour: Path) -> None:
+    before = write_html(tour).read_bytes()
+    (tour / "unqover" / "findings.json").write_text("{", encoding="utf-8")
+    with pytest.raises(DataError, match=r"unqover.findings\.json"):
+        write_html(tour)
+    assert (tour / "report.html").read_bytes() == before
