@@ -13,7 +13,7 @@ import tiny_models
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may reach for the network; huggingface_hub reads this when it is imported
 
-Kind = Literal["span", "mask"]
+Kind = Literal["span", "mask", "choice"]
 ModelFolder = Callable[..., Path]
 
 
@@ -27,8 +27,8 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> ModelFolder:
     """`model_folder(kind, family="bert", **options)`: the folder of a tiny model, made when first asked for.
 
-    kind is "span" or "mask"; the options are those of `tiny_models`. Tests must not write into the folder: it is
-    shared by all tests of a process.
+    kind is "span", "mask" or "choice"; the options are those of `tiny_models`. Tests must not write into the folder: it
+    is shared by all tests of a process.
     """
     import torch
 
@@ -38,7 +38,11 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> ModelFolder:
     def folder(kind: Kind, family: tiny_models.Family = "bert", **options: Any) -> Path:
         key = repr((kind, family, sorted(options.items())))
         if key not in made:
-            make = {"span": tiny_models.make_span_model, "mask": tiny_models.make_mask_model}[kind]
+            make = {
+                "span": tiny_models.make_span_model,
+                "mask": tiny_models.make_mask_model,
+                "choice": tiny_models.make_choice_model,
+            }[kind]
             made[key] = make(tmp_path_factory.mktemp(f"{family}-{kind}"), family, **options)
         return made[key]
 

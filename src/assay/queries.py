@@ -217,6 +217,17 @@ class ChoiceColumns:
     options: Ints  # (row, option): index into choices
     scoring: Scoring = Scoring()
 
+    @staticmethod
+    def of(queries: Sequence[ChoiceQuery], scoring: Scoring | None = None) -> ChoiceColumns:
+        choices = Texts.of(option for query in queries for option in query.options)
+        return ChoiceColumns(
+            Texts.of(query.context for query in queries),
+            Texts.of(query.question for query in queries),
+            choices.values,
+            choices.index.reshape(len(queries), -1),
+            scoring or Scoring(),
+        )
+
     def __len__(self) -> int:
         return len(self.options)
 

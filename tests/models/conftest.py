@@ -14,27 +14,10 @@ from assay.engine.executor import forward_all
 from assay.models import load_model
 from assay.models.tokenise import Tokeniser
 from assay.queries import QueryColumns
-from tiny_models import FAMILIES, make_choice_model
+from tiny_models import FAMILIES
 from unusual_tokenizers import UNUSUAL, unusual, wrapped
 
 Answer = Callable[..., dict[str, NDArray[Any]]]
-
-
-@pytest.fixture(scope="session")
-def choice_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """`choice_folder(family, **options)`: the folder of a tiny multiple-choice model, as `model_folder` has others."""
-    import torch
-
-    torch.set_num_threads(1)
-    made: dict[str, Path] = {}
-
-    def folder(family: Any = "bert", **options: Any) -> Path:
-        key = repr((family, sorted(options.items())))
-        if key not in made:
-            made[key] = make_choice_model(tmp_path_factory.mktemp(f"{family}-choice"), family, **options)
-        return made[key]
-
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -47,14 +30,13 @@ def tokenisers(model_folder: Callable[..., Path]) -> dict[str, Tokeniser]:
 
 
 @pytest.fixture(scope="session")
-def model(model_folder: Callable[..., Path], choice_folder: Callable[..., Path]) -> Callable[..., Any]:
+def model(model_folder: Callable[..., Path]) -> Callable[..., Any]:
     """`model(kind, family)`: the tiny model as assay loads it."""
     loaded: dict[tuple[str, str], Any] = {}
 
     def load(kind: str, family: str) -> Any:
         if (kind, family) not in loaded:
-            folder = choice_folder(family) if kind == "choice" else model_folder(kind, family)
-            loaded[kind, family] = load_model(f"hf:{folder}", device="cpu")
+            loaded[kind, family] = load_model(f"hf:{model_folder(kind, family)}", device="cpu")
         return loaded[kind, family]
 
     return load

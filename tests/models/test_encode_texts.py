@@ -53,14 +53,7 @@ Tokenisers = dict[str, Tokeniser]
 
 
 def choice(*queries: ChoiceQuery, scoring: Scoring | None = None) -> ChoiceColumns:
-    choices = Texts.of(option for query in queries for option in query.options)
-    return ChoiceColumns(
-        Texts.of(query.context for query in queries),
-        Texts.of(query.question for query in queries),
-        choices.values,
-        choices.index.reshape(len(queries), -1),
-        scoring or Scoring(),
-    )
+    return ChoiceColumns.of(queries, scoring)
 
 
 def embed(*asked: tuple[str, str]) -> EmbedColumns:

@@ -94,14 +94,14 @@ def test_a_hub_name_without_network_is_one_clear_error() -> None:
 # --- folders
 
 
-def test_a_found_model_says_what_it_is_and_can_do(model_folder: ModelFolder, choice_folder: ModelFolder) -> None:
+def test_a_found_model_says_what_it_is_and_can_do(model_folder: ModelFolder) -> None:
     span = find_model(f"hf:{model_folder('span', 'bert')}", ON_CPU)
     assert span.abilities == {"span", "word"}
     assert (span.kind, span.device, span.dtype, span.revision) == ("hf", "cpu", "float32", None)
     assert Path(span.place) == model_folder("span", "bert")
     mask = find_model(f"hf:{model_folder('mask', 'roberta')}", ON_CPU)
     assert mask.abilities == {"mask", "fill", "word"}
-    choice = find_model(f"hf:{choice_folder('deberta-v3')}", ON_CPU)
+    choice = find_model(f"hf:{model_folder('choice', 'deberta-v3')}", ON_CPU)
     assert choice.abilities == {"choice", "word"}
     assert pickle.loads(pickle.dumps(mask)) == mask
     assert json.loads(json.dumps(mask.as_json()))["abilities"] == ["fill", "mask", "word"]

@@ -42,14 +42,7 @@ SPECIAL = ChoiceQuery("[MASK] and <mask> met [CLS] Anne.", "Who [SEP] </s> was?"
 
 
 def columns(*queries: ChoiceQuery, scoring: Scoring | None = None) -> ChoiceColumns:
-    choices = Texts.of(option for query in queries for option in query.options)
-    return ChoiceColumns(
-        Texts.of(query.context for query in queries),
-        Texts.of(query.question for query in queries),
-        choices.values,
-        choices.index.reshape(len(queries), -1),
-        scoring or Scoring(),
-    )
+    return ChoiceColumns.of(queries, scoring)
 
 
 class Reference:
@@ -89,12 +82,12 @@ class Reference:
 
 
 @pytest.fixture(scope="module")
-def plain(choice_folder: Callable[..., Path]) -> Callable[[str], Reference]:
+def plain(model_folder: Callable[..., Path]) -> Callable[[str], Reference]:
     loaded: dict[str, Reference] = {}
 
     def load(family: str) -> Reference:
         if family not in loaded:
-            loaded[family] = Reference(choice_folder(family))
+            loaded[family] = Reference(model_folder("choice", family))
         return loaded[family]
 
     return load
@@ -186,8 +179,8 @@ def test_a_choice_model_knows_words(model: Models, answer: Models) -> None:
 # --- what cannot be asked
 
 
-def test_the_models_window_is_for_each_option_not_for_all_of_them(choice_folder: Models, answer: Models) -> None:
-    short = load_model(f"hf:{choice_folder('bert', max_length=24)}", device="cpu")
+def test_the_models_window_is_for_each_option_not_for_all_of_them(model_folder: Models, answer: Models) -> None:
+    short = load_model(f"hf:{model_folder('choice', 'bert', max_length=24)}", device="cpu")
     fits = ChoiceQuery("Anne met " + "the " * 12 + "John.", WHO, ("Anne", "John"))
     tokens = short.encode(columns(fits))
     assert tokens.marks["parts"].tolist() == [[0, 24, 48]]
@@ -208,10 +201,10 @@ def test_a_span_model_cannot_choose(model: Models) -> None:
         model("span", "bert").encode(columns(QUERIES["usual"]))
 
 
-def test_scores_that_are_no_numbers_are_an_error(tmp_path: Path, choice_folder: Models) -> None:
+def test_scores_that_are_no_numbers_are_an_error(tmp_path: Path, model_folder: Models) -> None:
     from safetensors.torch import load_file, save_file
 
-    folder = Path(shutil.copytree(choice_folder("bert"), tmp_path / "model"))
+    folder = Path(shutil.copytree(model_folder("choice", "bert"), tmp_path / "model"))
     weights = load_file(folder / "model.safetensors")
     weights["classifier.bias"][:] = float("nan")
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
@@ -220,12 +213,10 @@ def test_scores_that_are_no_numbers_are_an_error(tmp_path: Path, choice_folder: 
     assert refused.value.exit_code == 4
 
 
-def test_a_batch_that_does_not_fit_is_told_to_the_engine(
-    choice_folder: Models, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_that_does_not_fit_is_told_to_the_engine(model_folder: Models, monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    loaded: Any = load(find_model(f"hf:{choice_folder('bert')}", Options(device="cpu")))
+    loaded: Any = load(find_model(f"hf:{model_folder('choice', 'bert')}", Options(device="cpu")))
 
     def no_memory(**inputs: Any) -> Any:
         raise torch.OutOfMemoryError("none left")
@@ -236,11 +227,11 @@ def test_a_batch_that_does_not_fit_is_told_to_the_engine(
         loaded.forward(tokens)
 
 
-def test_a_model_whose_scores_depend_on_padding_is_refused(tmp_path: Path, choice_folder: Models) -> None:
+def test_a_model_whose_scores_depend_on_padding_is_refused(tmp_path: Path, model_folder: Models) -> None:
     """XLNet takes an option's score at the last position, which is padding behind a short option."""
     import transformers
 
-    folder = Path(shutil.copytree(choice_folder("bert"), tmp_path / "model"))
+    folder = Path(shutil.copytree(model_folder("choice", "bert"), tmp_path / "model"))
     tokens = len(transformers.AutoTokenizer.from_pretrained(folder))
     sizes = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64, "initializer_range": 0.3, "pad_token_id": 0}
     config = transformers.XLNetConfig(vocab_size=tokens, **sizes)
