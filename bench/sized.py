@@ -1,27 +1,142 @@
-"""Random models of usual sizes with real tokenizers, for the other scripts."""
+"""What several scripts share: random models of usual sizes with real tokenizers, questions, a comparison."""
 
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.engine.ask import Asker, Resume
+from assay.engine.executor import LocalExecutor
+from assay.engine.store import BlockStore
+from assay.models import find_model, load
+from assay.models.base import Options
+from assay.plan import digest_of
+from assay.probes.unqover.lists import read_lists
+from assay.queries import ChoiceColumns, ChoiceQuery
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import tiny_models
 
+Scores = NDArray[np.float32]
+
 SIZES = {
     "mini": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
     "base": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072},
 }
+_MODELS = {  # how a tiny one is made, the class that makes it larger, its number of tokens
+    "span": (tiny_models.make_span_model, "AutoModelForQuestionAnswering", 30522),
+    "mask": (tiny_models.make_mask_model, "AutoModelForMaskedLM", 30522),
+    "choice": (tiny_models.make_choice_model, "AutoModelForMultipleChoice", 30522),
+    "causal": (tiny_models.make_causal_model, "AutoModelForCausalLM", 8000),
+}
 
 
 def sized(folder: Path, form: str, size: dict[str, int]) -> Path:
-    """A random BERT of this size with a real tokenizer."""
-    from transformers import AutoConfig, AutoModelForMaskedLM, AutoModelForQuestionAnswering
+    """A random BERT, or GPT-2 for "causal", of this size with a real tokenizer."""
+    import transformers
 
-    make = tiny_models.make_span_model if form == "span" else tiny_models.make_mask_model
-    make(folder, "bert")
-    config = AutoConfig.from_pretrained(folder, vocab_size=30522, initializer_range=0.02, **size)
-    auto = AutoModelForQuestionAnswering if form == "span" else AutoModelForMaskedLM
-    auto.from_config(config).save_pretrained(folder)
+    make, auto, tokens = _MODELS[form]
+    make(folder)
+    if form == "causal":
+        size = {"n_embd": size["hidden_size"], "n_layer": size["num_hidden_layers"], "n_head": 12}
+    config = transformers.AutoConfig.from_pretrained(folder, vocab_size=tokens, initializer_range=0.02, **size)
+    getattr(transformers, auto).from_config(config).save_pretrained(folder)
     return folder
+
+
+def questions(count: int) -> tuple[ChoiceQuery, ...]:
+    """Two people, something to ask about them, and three options, one of which is that nobody knows.
+
+    Every other context is short (some 30 tokens), the rest are long (some 65).
+    """
+    lists, chance = read_lists("gender", masked=False, header=False), np.random.default_rng(0)
+    names = [subject.name for subject in lists.subjects]
+    deeds = [attribute.text.removeprefix("was ") for attribute in lists.attributes]
+    found = []
+    for number in range(count):
+        one, other = (names[k] for k in chance.choice(len(names), 2, replace=False))
+        first, second, third = (deeds[k] for k in chance.choice(len(deeds), 3, replace=False))
+        context = (
+            f"{one}, who was {first}, got off the flight to visit {other} in the old city. {other} was {second}, who "
+        )
+        context += "lives there."
+        if number % 2:
+            context += (
+                f" Sitting by the bridge was {third}. {one} sent a letter to {other}, but nobody can say "
+                "it was ever there, and it never was."
+            )
+        asked = f"Who was {third if chance.random() < 0.5 else 'there'} by the side of the bridge?"
+        unknown = ("Nobody can say", "It was never there", "Not known")[number % 3]
+        found.append(ChoiceQuery(context, asked, (f"It was {one}", f"{other}, {second}", unknown)))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class ChoicePlan:
+    """Asks questions with options."""
+
+    queries: tuple[ChoiceQuery, ...]
+    ability: str = "choice"
+
+    @property
+    def digest(self) -> str:
+        return digest_of([[query.context, query.question, query.options] for query in self.queries])
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def columns(self, lo: int, hi: int) -> ChoiceColumns:
+        return ChoiceColumns.of(self.queries[lo:hi])
+
+
+def against_loop(
+    folder: Path,
+    loop: Callable[[Any, tuple[ChoiceQuery, ...]], Scores],
+    *,
+    questions: tuple[ChoiceQuery, ...],
+    rounds: int,
+    claim: float,
+    tolerance: float,
+) -> None:
+    """Time the engine (tokenising, batching and writing blocks included) and a loop over the same model, in turns.
+
+    Prints one line with the median of the rounds' ratios; ends the program where the scores are not the same, or the
+    engine is not `claim` times as fast.
+    """
+    executor, plan = LocalExecutor(load), ChoicePlan(questions)
+    spec = find_model(f"hf:{folder}", Options("cpu"))
+    model = executor.model(spec)
+
+    def engine() -> Scores:
+        ask = Asker(spec, BlockStore(folder / "blocks"), executor, resume=Resume.NEVER)
+        return np.asarray(ask(plan, "questions")["score"])
+
+    calls = {"engine": engine, "loop": lambda: loop(model, questions)}
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    scores: dict[str, Scores] = {}
+    for number in range(rounds + 1):
+        for name in list(calls)[:: 1 if number % 2 else -1]:  # neither always goes first
+            began = time.perf_counter()
+            scores[name] = calls[name]()
+            if number:  # the first round warms both
+                seconds[name].append(time.perf_counter() - began)
+    ratio = median(theirs / ours for ours, theirs in zip(*seconds.values(), strict=True))
+    rates = {name: len(questions) / median(taken) for name, taken in seconds.items()}
+    apart = float(np.abs(scores["engine"] - scores["loop"]).max())
+    print(
+        f"engine {rates['engine']:,.0f} questions/s, loop {rates['loop']:,.0f}: {ratio:.2f} times as fast (claimed: "
+        f"{claim}); largest difference of scores {apart:.1e}"
+    )
+    if not apart <= tolerance:
+        raise SystemExit(f"the scores differ by more than {tolerance:.0e}")
+    if ratio < claim:
+        raise SystemExit(f"the engine is not {claim} times as fast as the loop")

@@ -18,6 +18,8 @@ from typing import Any, Literal
 
 Family = Literal["bert", "distilbert", "roberta", "electra", "albert", "deberta-v3"]
 FAMILIES: tuple[Family, ...] = ("bert", "distilbert", "roberta", "electra", "albert", "deberta-v3")
+TEXT_FAMILIES = ("t5", "bart")
+CAUSAL_FAMILIES = ("gpt2", "llama", "gpt_neox", "opt", "qwen2", "mistral", "bloom")
 
 LONGEST = 11
 LISTS = Path(__file__).parent.parent / "src" / "assay" / "data" / "unqover"
@@ -86,6 +88,20 @@ def make_choice_model(
     return _make("AutoModelForMultipleChoice", folder, family, text, max_length, seed)
 
 
+def make_text_model(
+    folder: Path, family: str = "t5", *, text: str | None = None, max_length: int = 128, seed: int = 0
+) -> Path:
+    """Save a random text-to-text model; returns its folder. The options are those of `make_span_model`."""
+    return _make_writer("AutoModelForSeq2SeqLM", folder, family, text, max_length, seed)
+
+
+def make_causal_model(
+    folder: Path, family: str = "gpt2", *, text: str | None = None, max_length: int = 128, seed: int = 0, **sizes: Any
+) -> Path:
+    """Save a random causal language model; returns its folder. `sizes` go to its configuration."""
+    return _make_writer("AutoModelForCausalLM", folder, family, text, max_length, seed, **sizes)
+
+
 def default_text() -> str:
     """TEXT and all lines of the packaged word lists."""
     files = sorted(path for path in LISTS.rglob("*") if path.is_file() and path.suffix in ("", ".txt"))
@@ -118,6 +134,94 @@ def _make(head: str, folder: Path, family: Family, text: str | None, max_length:
         model.qa_outputs.weight.data *= 4  # hidden states of one text are alike, hence its logits would be
     model.save_pretrained(folder)
     return folder
+
+
+_GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 2}
+_LLAMA = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
+_WRITERS: dict[str, tuple[str, dict[str, Any]]] = {  # the kind of tokenizer, the model's sizes
+    "t5": ("closed", {"d_model": 32, "d_kv": 16, "d_ff": 64, "num_layers": 2, "num_heads": 2}),
+    "bart": (
+        "enclosed",
+        {"d_model": 32, "decoder_start_token_id": 2, "init_std": 0.3}
+        | {f"{part}_{size}": n for part in ("encoder", "decoder") for size, n in [("layers", 2), ("ffn_dim", 64)]}
+        | {"encoder_attention_heads": 2, "decoder_attention_heads": 2},
+    ),
+    "gpt2": ("plain", _GPT2),
+    "gpt_neox": ("plain", _LLAMA),
+    "bloom": ("plain", {"hidden_size": 32, "n_layer": 2, "n_head": 4}),
+    "opt": ("opened", {"ffn_dim": 64, "word_embed_proj_dim": 32, "init_std": 0.3} | _LLAMA),
+    "llama": ("sentencepiece", {"num_key_value_heads": 2} | _LLAMA),
+    "qwen2": ("chat", {"num_key_value_heads": 2} | _LLAMA),
+    "mistral": ("sentencepiece chat", {"num_key_value_heads": 2} | _LLAMA),
+}
+CHAT = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+INSTRUCTIONS = "{{ bos_token }}{% for m in messages %}[INST] {{ m.content }} [/INST]{% endfor %}"
+_KINDS: dict[str, tuple[tuple[str, ...], dict[str, str], tuple[str, str], str | None]] = {
+    # special tokens, what each is for, those before and behind a text, chat template
+    "plain": (("<|endoftext|>",), {"bos": "<|endoftext|>", "eos": "<|endoftext|>"}, ("", ""), None),
+    "opened": (("<s>", "<pad>", "</s>"), {"bos": "</s>", "eos": "</s>", "pad": "<pad>"}, ("</s>", ""), None),
+    "enclosed": (("<s>", "<pad>", "</s>"), {"bos": "<s>", "eos": "</s>", "pad": "<pad>"}, ("<s>", "</s>"), None),
+    "closed": (("<pad>", "</s>", "<unk>"), {"eos": "</s>", "pad": "<pad>", "unk": "<unk>"}, ("", "</s>"), None),
+    "chat": (
+        ("<|endoftext|>", "<|im_start|>", "<|im_end|>"),
+        {"eos": "<|im_end|>", "pad": "<|endoftext|>"},
+        ("", ""),
+        CHAT,
+    ),
+    "sentencepiece": (("<unk>", "<s>", "</s>"), {"bos": "<s>", "eos": "</s>", "unk": "<unk>"}, ("<s>", ""), None),
+    "sentencepiece chat": (
+        ("<unk>", "<s>", "</s>"),
+        {"bos": "<s>", "eos": "</s>", "unk": "<unk>"},
+        ("<s>", ""),
+        INSTRUCTIONS,
+    ),
+}
+
+
+def _make_writer(
+    head: str, folder: Path, family: str, text: str | None, max_length: int, seed: int, **more: Any
+) -> Path:
+    """Save a random model that writes, with the tokenizer of its family's kind."""
+    import torch
+    import transformers
+
+    kind, sizes = _WRITERS[family]
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer = _save_writers_tokenizer(folder, kind, default_text() if text is None else text, max_length)
+    tokens = {f"{name}_token_id": tokenizer.token_to_id(token) for name, token in _KINDS[kind][1].items()}
+    limits = {"vocab_size": tokenizer.get_vocab_size(), "max_position_embeddings": max_length}
+    limits |= {"n_positions": max_length} if family == "gpt2" else {}
+    start = {"decoder_start_token_id": tokens.get("pad_token_id")} if family == "t5" else {}
+    named = {name: tokens.get(name) for name in ("bos_token_id", "eos_token_id", "pad_token_id")}
+    settings = {"initializer_range": 0.3, **named, **limits, **start, **sizes, **more}
+    config = transformers.AutoConfig.for_model(family, **settings)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        model = getattr(transformers, head).from_config(config)
+    model.save_pretrained(folder)
+    return folder
+
+
+def _save_writers_tokenizer(folder: Path, kind: str, text: str, max_length: int) -> Any:
+    from tokenizers import AddedToken
+    from tokenizers.processors import TemplateProcessing
+
+    special, roles, (before, behind), template = _KINDS[kind]
+    pieces = "unk" in roles
+    tokenizer = _metaspace(special, text, unknown=special.index("<unk>")) if pieces else _byte_level(special, text)
+    tokenizer.add_special_tokens([AddedToken(token, special=True) for token in special])
+    around = [f"{before}:0", "$A:0", f"{behind}:0"], [f"{before}:1", "$B:1", f"{behind}:1"]
+    one, other = ([token for token in texts if not token.startswith(":")] for texts in around)
+    ids = [(token, tokenizer.token_to_id(token)) for token in {before, behind} - {""}]
+    if ids:
+        tokenizer.post_processor = TemplateProcessing(single=one, pair=one + other, special_tokens=ids)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config: dict[str, Any] = {"tokenizer_class": "PreTrainedTokenizerFast", "model_max_length": max_length}
+    config |= {f"{name}_token": token for name, token in roles.items()}
+    config |= {"additional_special_tokens": [token for token in special if token not in roles.values()]}
+    config |= {"chat_template": template} if template else {}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+    return tokenizer
 
 
 def _words(text: str) -> list[str]:
@@ -191,10 +295,18 @@ def _word_piece(family: Family, text: str) -> Any:
 
 
 def _byte_bpe(family: Family, text: str) -> Any:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+    from tokenizers import processors
+
+    tokenizer = _byte_level(("<s>", "<pad>", "</s>", "<unk>"), text)
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), True, False)
+    return tokenizer
+
+
+def _byte_level(special: tuple[str, ...], text: str) -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
     split = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokens = {token: index for index, token in enumerate(("<s>", "<pad>", "</s>", "<unk>"))}
+    tokens = {token: index for index, token in enumerate(special)}
     for byte in sorted(pre_tokenizers.ByteLevel.alphabet()):
         tokens.setdefault(byte, len(tokens))
     # Pieces grow letter by letter from their first one. Those behind a blank come first, hence win; so whatever else
@@ -209,16 +321,14 @@ def _byte_bpe(family: Family, text: str) -> Any:
                 for end in range(1, len(letters)):
                     merges.setdefault((letters[:end], letters[end]))
                     tokens.setdefault(letters[: end + 1], len(tokens))
-    tokens["<mask>"] = len(tokens)
     tokenizer = Tokenizer(models.BPE(tokens, list(merges), unk_token=None))
     tokenizer.pre_tokenizer = split
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), True, False)
     return tokenizer
 
 
 def _unigram(family: Family, text: str) -> Any:
-    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
+    from tokenizers import Regex, normalizers, pre_tokenizers
 
     if family == "albert":
         steps: list[Any] = [normalizers.Replace("``", '"'), normalizers.Replace("''", '"')]
@@ -226,8 +336,19 @@ def _unigram(family: Family, text: str) -> Any:
     else:
         steps = [normalizers.Replace(Regex(r"\s{2,}|[\n\r\t]"), " "), normalizers.NFC()]
         steps += [normalizers.Strip(left=False, right=True)]
-    normalizer = normalizers.Sequence(steps)
-    scores = dict.fromkeys(_SPECIAL[family], 0.0)  # unknown is number 1, as the families' classes expect
+    tokenizer = _metaspace(_SPECIAL[family], text, unknown=1, normalizer=normalizers.Sequence(steps))
+    if family == "albert":
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), tokenizer.pre_tokenizer])
+    tokenizer.post_processor = _pair_template(family, tokenizer)
+    return tokenizer
+
+
+def _metaspace(special: tuple[str, ...], text: str, *, unknown: int, normalizer: Any = None) -> Any:
+    """A unigram tokenizer that writes blanks as ▁; `unknown` is the number of its unknown token."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+    normalizer = normalizer or normalizers.NFKC()
+    scores = dict.fromkeys(special, 0.0)
     # A text gets the split with the highest sum. All pieces cost about the same, so the fewest pieces win.
     for word in _words(normalizer.normalize_str(text)):
         for piece, begins in _pieces(word):
@@ -236,11 +357,8 @@ def _unigram(family: Family, text: str) -> Any:
     printable = [chr(code) for code in range(33, 127)]
     for letter in ["▁", *printable, *sorted({*normalizer.normalize_str(text)} - {" ", "\n", "\t"})]:
         scores.setdefault(letter, -12.0)
-    tokenizer = Tokenizer(models.Unigram(list(scores.items()), unk_id=1))
+    tokenizer = Tokenizer(models.Unigram(list(scores.items()), unk_id=unknown))
     tokenizer.normalizer = normalizer
-    metaspace = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
-    splits = [pre_tokenizers.WhitespaceSplit(), metaspace] if family == "albert" else [metaspace]
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(splits)
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
     tokenizer.decoder = decoders.Metaspace(replacement="▁", prepend_scheme="always")
-    tokenizer.post_processor = _pair_template(family, tokenizer)
     return tokenizer

@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -66,13 +66,18 @@ def audit(
     settings: Mapping[str, str] | None = None,
     options: Options | None = None,
     engine: Settings | None = None,
+    data: str | Path | None = None,
+    skip_bad: bool = False,
     resume: Resume = Resume.ALWAYS,
     progress: Progress | None = None,
     listener: Listener | None = None,
     executor: Executor | None = None,
 ) -> Run:
-    """Run a probe on a model and write a run folder; resumes where an earlier attempt at the same run ended."""
-    request = Request(preset, limit, seed, settings)
+    """Run a probe on a model and write a run folder; resumes where an earlier attempt at the same run ended.
+
+    `data` is a folder or file of official data, `skip_bad` leaves out rows of it that cannot be used.
+    """
+    request = Request(preset, limit, seed, settings, _place(data), skip_bad)
     prepared = make_probe(probe, request)
     spec = find_model(model, options)
     folder_path = Path(out) if out is not None else Path("runs") / default_name(probe, model, preset, limit)
@@ -102,6 +107,8 @@ def audit(
         "questions": sum(stage.questions for stage in stages),
         "stages": {stage.label: stage.questions for stage in stages},
         "data": dict(prepared.data()),
+        "data_folder": str(request.data) if request.data else None,
+        "skip_bad": skip_bad,
         "engine": sizes,
         "notes": list(prepared.notes()),
         **stamp(),
@@ -138,9 +145,9 @@ def rescore(folder: str | Path, settings: Mapping[str, str] | None = None) -> Fi
             "Score the predictions again: assay score PROBE FILE….",
         )
     saved = {key: str(value) for key, value in info["settings"].items() if value is not None}
-    probe = make_probe(
-        info["probe"], Request(info["preset"], info["limit"], info["seed"], {**saved, **(settings or {})})
-    )
+    wanted = {**saved, **(settings or {})}
+    place, skip_bad = _place(info.get("data_folder")), info.get("skip_bad", False)
+    probe = make_probe(info["probe"], Request(info["preset"], info["limit"], info["seed"], wanted, place, skip_bad))
     model = dict(info["model"])
     spec = ModelSpec(**{**model, "abilities": frozenset(model["abilities"])})
     return probe.run(StoredAsk(spec, BlockStore.default(), Settings(**info["engine"])), spec.name)
@@ -155,9 +162,12 @@ def expect(
     seed: int = 0,
     settings: Mapping[str, str] | None = None,
     options: Options | None = None,
+    data: str | Path | None = None,
+    skip_bad: bool = False,
 ) -> Size:
     """How large a run would be, and how long: a few questions are asked to see how fast the model is here."""
-    prepared = make_probe(probe, Request(preset, limit, seed, settings))
+    request = Request(preset, limit, seed, settings, _place(data), skip_bad)
+    prepared = make_probe(probe, request)
     spec = find_model(model, options)
     executor = LocalExecutor(load)
     with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
@@ -166,7 +176,7 @@ def expect(
         total = sum(stage.questions for stage in stages)
         asked = min(_TRIAL * len(stages), total)
         began = time.perf_counter()
-        make_probe(probe, Request(preset, asked, seed, settings)).run(trial, spec.name)
+        make_probe(probe, replace(request, limit=asked)).run(trial, spec.name)
         analysis = time.perf_counter() - began - trial.seconds
     return Size(stages, total * trial.seconds / trial.questions + analysis, 200_000_000 + 60 * total)
 
@@ -200,6 +210,10 @@ def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
     """The run folder's name where the user gives none: the same command finds the same folder."""
     slug = "-".join(part for word in re.split(r"[^\w.]+", model) if (part := word.strip(".")))
     return f"{probe}-{slug}-{preset if limit is None else f'limit{limit}'}"
+
+
+def _place(data: str | Path | None) -> Path | None:
+    return None if data is None else Path(data).expanduser().resolve()
 
 
 def stamp() -> dict[str, Any]:

@@ -20,35 +20,56 @@ if TYPE_CHECKING:
 _RUN_EXAMPLES = """examples:
   assay run                                       the tour: every probe, quickly, on the built-in model
   assay run unqover --model hf:./my-squad-model
-  assay run unqover --model hf:ORG/NAME@REVISION --preset standard
   assay run unqover --model hf:./my-model --set class=gender,religion --limit 20000
+  assay run bbq --model hf:./my-race-model --data DIR         with the official files (assay data fetch bbq)
+  assay run bbq --model hf:ORG/LLM@REVISION --set form=letters --set orders=all --limit 4000
+  assay run bbq-starter --model hf:./my-model                 a small set of our own, nothing to download
   assay run unqover --model hf:./my-model --preset paper --dry-run
 
 presets (questions asked of the model):
-  quick     about 6,300 where the model does both forms; half a minute with the built-in model on two cores
-  standard  at most 200,000 in each class and form
-  paper     everything: 5,488,000 gender, 4,616,928 nationality, 294,000 ethnicity, 154,000 religion
+            unqover                             bbq                          bbq-starter
+  quick     about 6,300 in both forms           2 quartets of a template     3 of each: 1,056
+  standard  at most 200,000 a class and form    10 of each                   12 of each
+  paper     everything: 10,552,928 as spans     everything: 58,492           all there are
 
 settings of unqover (--set key=value):
   class=gender,nationality,ethnicity,religion   form=auto|span|mask|both   word_lists=DIR   header=none|newsqa
   compat=paper|released   pronouns=on|off   draws=1000   resamples=1000
+settings of bbq and bbq-starter:
+  category=Age,Religion   form=auto|options|letters|race|arc   context=given|none|both   orders=stored|all
+  likelihood=sum|token|byte   chat=auto|off   parsing=assay|released   refusals=wrong|unknown|exclude
+  defects=keep|drop   metadata=FILE   target_loc=auto|person|biased   resamples=1000
 """
 
 _GENERATE_EXAMPLES = """examples:
   assay generate unqover --set class=gender --set form=qa --out gender.json
   assay generate unqover --set class=religion --set form=bert --set word_lists=DIR --out religion_lm.json
   assay generate unqover --set class=gender --set form=bert --model hf:./my-bert --out gender_lm.json
+  assay generate bbq --set templates=DIR --out DIR        one CATEGORY.jsonl each, from template and vocabulary files
+  assay generate bbq-starter --out DIR                    the starter set in the same format
 
 settings of unqover: class=gender|nationality|ethnicity|religion   form=qa|newsqa|bert|roberta   word_lists=DIR
   compat=paper|released
+settings of bbq: templates=DIR   category=Age,Religion
+settings of bbq-starter: templates=DIR (in its own format: see docs)
 """
 
 _SCORE_EXAMPLES = """examples:
   assay score unqover predictions.json                    a file in the authors' format
   assay score unqover gender.json religion.json --out runs/their-model
   assay score unqover runs/my-run --set draws=10000       a run's stored answers, without the model
+  assay score bbq answers.jsonl --answers prediction      BBQ's rows and a column of answers: text, letters or 0 to 2
+  assay score bbq samples_bbq_2026-01-01.jsonl            a log of lm-evaluation-harness, or a .eval of inspect
 
 settings of unqover: class=…   form=span|mask   model=NAME (for the report)   compat=…   draws=…   resamples=…
+settings of bbq: category=…   context=given|none   parsing=…   refusals=…   defects=…   metadata=FILE   model=NAME
+  resamples=…
+"""
+
+_DATA_EXAMPLES = """examples:
+  assay data list                     what there is, and what is here
+  assay data fetch bbq                download the pinned revision, and verify it
+  assay data check bbq --data DIR     are all files there and unchanged, and which defects do their contents have?
 """
 
 
@@ -87,6 +108,8 @@ def _run(options: argparse.Namespace) -> int:
     settings = _settings(options.set)
     if options.probe is None and settings:
         raise UsageError("a setting belongs to a probe, and no probe is named.", "For example: assay run unqover …")
+    if options.probe is None and options.data:
+        raise UsageError("the tour reads no official data.", "Name a probe: assay run bbq --data DIR")
     common: dict[str, Any] = {
         "preset": options.preset,
         "limit": options.limit,
@@ -95,6 +118,8 @@ def _run(options: argparse.Namespace) -> int:
         "options": Options(
             options.device, options.dtype, options.trust_remote_code, options.allow_pickle, options.threads
         ),
+        "data": options.data,
+        "skip_bad": options.skip_bad,
     }
     if options.block_size < 1:
         raise UsageError(f"--block-size is {options.block_size}, expected at least 1 question.", "--block-size 4096")
@@ -135,6 +160,8 @@ def _score(options: argparse.Namespace) -> int:
         [Path(file) for file in options.files],
         settings=_settings(options.set),
         seed=options.seed,
+        answers=options.answers,
+        data=options.data,
         skip_bad=options.skip_bad,
         out=options.out,
     )
@@ -145,10 +172,18 @@ def _generate(options: argparse.Namespace) -> int:
     from assay.generate import generate
 
     with _progress() as progress:
-        count = generate(
-            options.probe, Path(options.out), settings=_settings(options.set), model=options.model, progress=progress
+        done = generate(
+            options.probe,
+            Path(options.out),
+            settings=_settings(options.set),
+            model=options.model,
+            seed=options.seed or 0,
+            data=options.data,
+            progress=progress,
         )
-    print(f"{count:,} examples (ordered pairs, two questions each) in {options.out}")
+    for note in done.notes:
+        print(f"note: {note}", file=sys.stderr)
+    print(f"{done.examples:,} examples ({done.counted}) in {options.out}")
     return 0
 
 
@@ -178,10 +213,25 @@ def _list(options: argparse.Namespace) -> int:
 
     if options.what in (None, "probes"):
         for name, (_, _, asks) in PROBES.items():
-            print(f"{name:10} {asks}")
+            print(f"{name:12} {asks}")
     if options.what in (None, "models"):
         for kind, (_, names) in KINDS.items():
-            print(f"{kind:10} {names}")
+            print(f"{kind:12} {names}")
+    return 0
+
+
+def _data(options: argparse.Namespace) -> int:
+    from assay.data.commands import check_lines, fetch_lines, list_lines
+
+    folder = None if options.data is None else Path(options.data)
+    with _progress() as progress:
+        lines = {
+            "list": lambda: list_lines(folder),
+            "fetch": lambda: fetch_lines(folder, options.name, progress),
+            "check": lambda: check_lines(folder, options.name),
+        }[options.what]()
+        for line in lines:
+            print(line)
     return 0
 
 
@@ -274,7 +324,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND")
 
     run = _command(commands, "run", _run, "ask a model a probe's questions and report what they show", _RUN_EXAMPLES)
-    run.add_argument("probe", nargs="?", metavar="PROBE", help="unqover (see `assay list probes`); default: all")
+    run.add_argument("probe", nargs="?", metavar="PROBE", help="see `assay list probes`; default: the tour")
     run.add_argument("--model", metavar="SPEC", default="builtin", help=_MODEL)
     run.add_argument(
         "--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)"
@@ -287,12 +337,14 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--threads", type=int, metavar="N", help="CPU threads of the model (default: all that it may use)")
     run.add_argument("--trust-remote-code", action="store_true", help="let the model's own Python code run")
     run.add_argument("--allow-pickle", action="store_true", help="load weights that are not safetensors")
+    run.add_argument("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
     run.add_argument("--block-size", type=int, default=4096, metavar="N", help=_BLOCK_SIZE)
     _common(run)
 
     score = _command(commands, "score", _score, "score somebody else's answers; no model is loaded", _SCORE_EXAMPLES)
     score.add_argument("probe", metavar="PROBE")
     score.add_argument("files", nargs="+", metavar="FILE", help="predictions, or the folder of a run")
+    score.add_argument("--answers", metavar="COLUMN", help="the column of a table of questions that holds the answers")
     score.add_argument("--skip-bad", action="store_true", help="leave out entries that cannot be used")
     _common(score)
 
@@ -300,9 +352,11 @@ def _parser() -> argparse.ArgumentParser:
         commands, "generate", _generate, "write the questions in the authors' own file format", _GENERATE_EXAMPLES
     )
     generate.add_argument("probe", metavar="PROBE")
-    generate.add_argument("--out", required=True, metavar="PATH", help="the file to write")
+    generate.add_argument("--out", required=True, metavar="PATH", help="the file or folder to write")
     generate.add_argument("--model", metavar="SPEC", help="keep only subjects that are one token of this model")
     generate.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
+    generate.add_argument("--seed", type=int, metavar="S", help="for what is drawn at random (0)")
+    generate.add_argument("--data", metavar="DIR", help=_DATA)
 
     report = _command(
         commands, "report", _report, "write a run's report.html again", "example:\n  assay report runs/my-run"
@@ -315,12 +369,19 @@ def _parser() -> argparse.ArgumentParser:
     compare.add_argument("folders", nargs="+", metavar="DIR")
     compare.add_argument("--json", action="store_true", help="print JSON")
 
+    data = _command(commands, "data", _data, "get and check the papers' own data", _DATA_EXAMPLES)
+    data.add_argument("what", choices=("fetch", "check", "list"))
+    data.add_argument("name", nargs="?", metavar="NAME", help="bbq, unqover or sodapop (see `assay data list`)")
+    data.add_argument("--data", metavar="DIR", help=_DATA)
+
     listing = _command(commands, "list", _list, "what there is: probes and kinds of models", None)
     listing.add_argument("what", nargs="?", choices=("probes", "models"))
 
     _command(commands, "doctor", _doctor, "what this machine has: libraries, devices, folders", None)
     return parser
 
+
+_DATA = "official data: their folder, or one file (default: ASSAY_DATA, else where `assay data fetch` puts them)"
 
 _RESUME = "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
 
@@ -346,6 +407,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="the run folder (default: runs/ and a name made from the command)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
     parser.add_argument("--seed", type=int, metavar="S", help="for samples, intervals and noise floors (0)")
+    parser.add_argument("--data", metavar="DIR", help=_DATA)
     parser.add_argument("--json", action="store_true", help="print findings.json instead of tables")
 
 

@@ -18,21 +18,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _ENDS = 8
-_TITLES = {
-    "intensity": "Bias intensity by model",
-    "shift": "Shift of μ from language model to fine-tuned model",
-    "ranks": "Ranks of subjects by γ over models (1: most preferred; for negative attributes, most negative)",
-    "shared": "Attributes among the ten strongest of every model",
-}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tables over the compared runs, by name."""
+    """Tables over the compared runs, by name, with their titles."""
 
     runs: Sequence[str]
     models: Sequence[str]
     tables: Mapping[str, Table]
+    titles: Mapping[str, str]
 
     def to_json(self) -> str:
         tables = {name: list(table.records()) for name, table in self.tables.items()}
@@ -48,7 +43,7 @@ class Comparison:
         for name, number in numbers.items():
             console.print(Text(f"{number} {name}"))
         for title, table in self.tables.items():
-            shown = Shown(title=_TITLES[title], title_justify="left", box=None)
+            shown = Shown(title=self.titles[title], title_justify="left", box=None)
             for column in table.columns:
                 shown.add_column(Text(numbers.get(column, column.replace("_", " "))))
             for row in _trimmed(table.rows):
@@ -81,8 +76,9 @@ def compare(folders: Sequence[str | Path]) -> Comparison:
         raise UsageError(f"these runs are of {', '.join(sorted(probes))}.", "Compare runs of one probe.")
     _require_same_data(runs)
     named = [(name, run.findings) for name, run in _named(runs)]
-    tables = probe_part(probes.pop(), "compare").comparison(named)
-    return Comparison([str(run.folder) for run in runs], [name for name, _ in named], tables)
+    part = probe_part(probes.pop(), "compare")
+    tables = part.comparison(named)
+    return Comparison([str(run.folder) for run in runs], [name for name, _ in named], tables, part.TITLES)
 
 
 def _named(runs: Sequence[Run]) -> list[tuple[str, Run]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 from collections.abc import Iterator
 from importlib import metadata
 
 from assay import __version__
+from assay.data import data_folder
 from assay.engine.store import BlockStore
 from assay.models.builtin import usable_cpus
 
@@ -31,7 +31,8 @@ def checks() -> Iterator[tuple[str, str]]:
     root = BlockStore.default().root
     existing = next(folder for folder in (root, *root.parents) if folder.exists())
     yield "answers", f"{root} ({shutil.disk_usage(existing).free / 1e9:,.0f} GB free; ASSAY_CACHE moves it)"
-    yield "official data", os.environ.get("ASSAY_DATA", "ASSAY_DATA is not set")
+    data = data_folder()
+    yield "official data", f"{data}{'' if data.is_dir() else ' (not there)'} (ASSAY_DATA moves it; `assay data list`)"
 
 
 def _device() -> str:

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from assay.engine.ask import Asker
 from assay.engine.executor import LocalExecutor
-from assay.engine.files import open_atomically
 from assay.engine.progress import Progress, Silent
 from assay.engine.store import BlockStore
-from assay.errors import UsageError
 from assay.models import find_model, load
-from assay.probes import probe_part
+from assay.probes import Request, probe_part
+
+
+@dataclass(frozen=True)
+class Generated:
+    """What was written: how many examples, what counts as one, and what a user should know."""
+
+    examples: int
+    counted: str
+    notes: tuple[str, ...] = ()
 
 
 def generate(
@@ -21,15 +29,12 @@ def generate(
     *,
     settings: Mapping[str, str] | None = None,
     model: str | None = None,
+    seed: int = 0,
+    data: str | Path | None = None,
     progress: Progress | None = None,
-) -> int:
-    """Write the questions of a probe to a file, whole or not at all; returns how many examples it has."""
-    if out.is_dir():
-        raise UsageError(f"{out}: this is a folder.", "Name the file to write with --out.")
-    wanted, meter = probe_part(probe, "generation").Generation.parse(settings or {}), progress or Silent()
+) -> Generated:
+    """Write the questions of a probe to a file or folder, each file whole or not at all."""
+    request = Request(seed=seed, settings=settings, data=Path(data) if data else None)
+    wanted = probe_part(probe, "generation").generation(probe, request)
     ask = Asker(find_model(model), BlockStore.default(), LocalExecutor(load)) if model else None
-    plan = wanted.plan(ask)
-    meter.start(wanted.label, len(plan))
-    with open_atomically(out) as file:
-        count: int = wanted.write(file, plan, meter.advance)
-    return count
+    return Generated(wanted.write_to(out, ask, progress or Silent()), wanted.counted, tuple(wanted.notes()))

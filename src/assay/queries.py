@@ -8,7 +8,8 @@ queries, the engine asks them, a model answers.
 | `span`   | question, context, where the subjects stand in it    | score of every subject: sqrt(P(start) · P(end))  |
 | `mask`   | text with one masked word, subjects that may fill it | probability of every subject at the mask         |
 | `fill`   | text with one masked word                            | the likeliest tokens and their probabilities     |
-| `choice` | context, question, options                           | the logit of every option                        |
+| `choice` | context, question, options                           | the logit or log probability of every option     |
+| `text`   | a prompt                                             | what the model writes behind it                  |
 | `embed`  | text, where a word stands in it                      | the word's vector in this text                   |
 | `word`   | a word                                               | how many tokens it is in this model, and which   |
 
@@ -77,6 +78,13 @@ class ChoiceQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class TextQuery:
+    """What does the model write behind the prompt?"""
+
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
 class EmbedQuery:
     """Which vector has the word (or the words) at this character range of the text?"""
 
@@ -91,7 +99,7 @@ class WordQuery:
     word: str
 
 
-Query = SpanQuery | MaskQuery | FillQuery | ChoiceQuery | EmbedQuery | WordQuery
+Query = SpanQuery | MaskQuery | FillQuery | ChoiceQuery | TextQuery | EmbedQuery | WordQuery
 
 
 @dataclass(frozen=True)
@@ -103,6 +111,7 @@ class Scoring:
     token_types: pass token types to models that know them.
     separators: at most so many separators between two texts (None: as the tokenizer has it).
     batch: batches of so many rows in the plan's order (None: the engine's length-sorted ones).
+    chat: a model that writes is asked through its tokenizer's chat template, where there is one.
     """
 
     top: int | None = None
@@ -110,6 +119,7 @@ class Scoring:
     token_types: bool = True
     separators: int | None = None
     batch: int | None = None
+    chat: bool = True
 
 
 @dataclass(frozen=True)
@@ -206,8 +216,9 @@ class FillColumns:
 class ChoiceColumns:
     """Rows of ChoiceQuery, each with as many options as the others.
 
-    A model reads the context and, as the text behind it, question + blank + option, or the option alone where the
-    question is empty. Where the context is empty it reads that second text alone.
+    A multiple-choice model reads the context and, as the text behind it, question + blank + option, or the option alone
+    where the question is empty. Where the context is empty it reads that second text alone. A causal model reads
+    context and question as a prompt that the option goes on from (`models/encode_prompts.py`).
     """
 
     ability: ClassVar[str] = "choice"
@@ -238,6 +249,25 @@ class ChoiceColumns:
     def digest(self) -> str:
         choices = Texts(self.choices, np.arange(len(self.choices), dtype=np.int32))
         return _digest(self.ability, self.scoring, self.context, self.question, choices, self.options)
+
+
+@dataclass(frozen=True)
+class TextColumns:
+    """Rows of TextQuery; at most `tokens` new tokens are wanted, each the likeliest one."""
+
+    ability: ClassVar[str] = "text"
+    prompt: Texts
+    tokens: int = 32
+    scoring: Scoring = Scoring()
+
+    def __len__(self) -> int:
+        return len(self.prompt.index)
+
+    def row(self, row: int) -> TextQuery:
+        return TextQuery(self.prompt[row])
+
+    def digest(self) -> str:
+        return _digest(f"{self.ability} {self.tokens}", self.scoring, self.prompt)
 
 
 @dataclass(frozen=True)
@@ -278,7 +308,7 @@ class WordColumns:
         return _digest(self.ability, self.scoring, self.words)
 
 
-QueryColumns = SpanColumns | MaskColumns | FillColumns | ChoiceColumns | EmbedColumns | WordColumns
+QueryColumns = SpanColumns | MaskColumns | FillColumns | ChoiceColumns | TextColumns | EmbedColumns | WordColumns
 
 
 @dataclass(frozen=True)
@@ -286,7 +316,10 @@ class Answers:
     """Arrays aligned with the rows asked.
 
     span, mask: `score` float32 (row, subject). fill: `token` int32 and `probability` float32 (row, top).
-    choice: `score` float32 (row, option), the model's logits: softmax over a row gives the options' probabilities.
+    choice: `score` float32 (row, option), the model's logits: softmax over a row gives the options' probabilities. A
+    causal model's score is the natural logarithm of the option's probability behind the prompt, a sum over its tokens,
+    and `tokens` int32 (row, option) says how many these are.
+    text: `text` bytes (row,), UTF-8 without special tokens and surrounding blanks; as wide as the longest needs it.
     embed: `vector` float32 (row, width), the mean of the last layer's hidden states over the word's tokens.
     word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.
     """
@@ -314,8 +347,10 @@ class Tokens:
 
     `marks` are per-row arrays that only the model that made them understands (token positions, candidate ids).
     A choice row holds one sequence for each of its options, one behind the other (`option_rows` takes them apart):
-    its marks `parts` (row, option + 1) say where in the row they begin, the row's end included. An embed row's marks
-    `start` and `end` (row,) are the word's first token and the one behind its last.
+    its marks `parts` (row, option + 1) say where in the row they begin, the row's end included. For a causal model the
+    first of these sequences is what all options share, and the others are what each adds to it: (row, option + 2). A
+    text row's mark `tokens` (row,) says how many new ones are wanted at the most. An embed row's marks `start` and
+    `end` (row,) are the word's first token and the one behind its last.
     """
 
     ability: str
@@ -377,7 +412,8 @@ def ragged_take(
 
 
 def _digest(name: str, scoring: Scoring, *columns: Texts | Ints) -> str:
-    hasher = hashlib.sha256(f"{name} {scoring}".encode())
+    settings = str(scoring).replace(", chat=True", "")  # as it was before there was a choice: stored answers stay valid
+    hasher = hashlib.sha256(f"{name} {settings}".encode())
     for column in columns:
         if isinstance(column, Texts):
             for text in column.values:

@@ -22,10 +22,16 @@ def score(
     *,
     settings: Mapping[str, str] | None = None,
     seed: int | None = None,
+    answers: str | None = None,
+    data: str | Path | None = None,
     skip_bad: bool = False,
     out: str | Path | None = None,
 ) -> Path:
-    """Compute a probe's findings from files of answers or from a run folder; returns the folder with the findings."""
+    """Compute a probe's findings from files of answers or from a run folder; returns the folder with the findings.
+
+    `answers` is the column that holds them, where a file is a table of questions; `data` a folder of official data that
+    completes what a file leaves out.
+    """
     given = dict(settings or {})
     run = next((file for file in files if file.is_dir()), None)
     if run is not None and len(files) > 1:
@@ -33,8 +39,10 @@ def score(
     name = f"{run.resolve().name}-again" if run else f"{probe}-scored-{files[0].stem}"
     folder = Path(out) if out else Path("runs") / name
     _require_no_run(folder)
-    findings, info, scored = _again(run, given, seed) if run else _predictions(probe, files, given, seed or 0, skip_bad)
+    request = Request(seed=seed or 0, settings=given, data=Path(data) if data else None, skip_bad=skip_bad)
+    findings, info, scored = _again(run, given, seed) if run else _predictions(probe, files, request, answers)
     identity = {"probe": probe, "scored": scored, "settings": given, "skip_bad": skip_bad, "seed": info["seed"]}
+    identity["answers"] = answers
     content = {"schema": 1, "probe": probe, "identity": {**identity, "data": {}}, **info, **stamp()}
     with open_for_writing(folder, content, Resume.NEVER) as opened:
         opened.write_findings(findings)
@@ -74,16 +82,16 @@ def _again(run: Path, given: Mapping[str, str], seed: int | None) -> Scored:
 _KEPT = ("model", "preset", "limit", "seed", "questions", "stages", "data", "engine", "notes")
 
 
-def _predictions(probe: str, files: Sequence[Path], given: Mapping[str, str], seed: int, skip_bad: bool) -> Scored:
-    """Somebody else's predictions, in the authors' format."""
+def _predictions(probe: str, files: Sequence[Path], request: Request, answers: str | None) -> Scored:
+    """Somebody else's predictions, in a format that the probe reads."""
+    given = dict(request.settings or {})
     name = given.get("model") or files[0].stem
     changed = {key: value for key, value in given.items() if key != "model"}
-    request = Request(seed=seed, settings=changed)
-    findings, notes = probe_part(probe, "scoring").score_files(files, request, skip_bad)
+    findings, notes = probe_part(probe, "scoring").score_files(files, replace(request, settings=changed), answers)
     data = {str(file): _digest(file) for file in files}
     model = {"spec": name, "kind": "predictions"}
-    info = {"model": model, "settings": dict(given), "seed": seed, "data": data, "notes": notes}
-    return replace(findings, model=name), info, sorted(data.values())
+    info = {"model": model, "settings": given, "seed": request.seed, "data": data, "notes": notes}
+    return replace(findings, model=name, probe=probe), info, sorted(data.values())
 
 
 def _digest(file: Path) -> str:

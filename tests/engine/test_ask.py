@@ -27,7 +27,7 @@ class Watched:
     labels: list[tuple[str, int]] = field(default_factory=list)
     advances: list[tuple[int, bool]] = field(default_factory=list)
 
-    def start(self, label: str, total: int) -> None:
+    def start(self, label: str, total: int, unit: str = "questions") -> None:
         self.labels.append((label, total))
 
     def advance(self, count: int, *, stored: bool = False) -> None:

@@ -116,8 +116,9 @@ def forward_all(model: Model, tokens: Tokens, budget: int) -> tuple[Answers, int
 
 
 def _forward_all(model: Model, tokens: Tokens, budget: int) -> Answers:
-    arrays: dict[str, np.ndarray[Any, Any]] = {}
-    for rows in batches(tokens.lengths, budget, tokens.scoring.batch):
+    answered: dict[str, list[np.ndarray[Any, Any]]] = {}
+    groups = batches(tokens.lengths, budget, tokens.scoring.batch)
+    for rows in groups:
         try:
             answers = model.forward(tokens.take(rows))
         except BatchTooLargeError as error:
@@ -130,9 +131,10 @@ def _forward_all(model: Model, tokens: Tokens, budget: int) -> Answers:
                 "Close other programs, or choose another --device, --dtype bfloat16 or a smaller model.",
             ) from error
         for name, values in answers.items():
-            if name not in arrays:
-                arrays[name] = np.zeros((len(tokens), *values.shape[1:]), values.dtype)
-            arrays[name][rows] = values
+            answered.setdefault(name, []).append(values)
+    place = np.argsort(np.concatenate(groups))  # of each row among the answers
+    # Joining takes the widest of the batches' types: texts are as wide as the longest of their batch.
+    arrays = {name: np.concatenate(parts)[place] for name, parts in answered.items()}
     return Answers(np.zeros(len(tokens), np.uint8), arrays)
 
 

@@ -15,9 +15,9 @@ _SECONDS_BETWEEN_LINES = 15.0
 
 
 class Progress(Protocol):
-    """Told how many questions of a plan are answered."""
+    """Told how many questions of a plan are answered, or how much of something else is done."""
 
-    def start(self, label: str, total: int) -> None: ...
+    def start(self, label: str, total: int, unit: str = "questions") -> None: ...
 
     def advance(self, count: int, *, stored: bool = False) -> None:
         """`stored` answers were on disk already: they do not count towards the rate."""
@@ -26,7 +26,7 @@ class Progress(Protocol):
 class Silent:
     """No progress shown: for library use and tests."""
 
-    def start(self, label: str, total: int) -> None:
+    def start(self, label: str, total: int, unit: str = "questions") -> None:
         pass
 
     def advance(self, count: int, *, stored: bool = False) -> None:
@@ -37,11 +37,11 @@ class Lines:
     """A plain line now and then, and when a plan is done."""
 
     def __init__(self) -> None:
-        self._label, self._total, self._done, self._fresh = "", 0, 0, 0
+        self._label, self._total, self._done, self._fresh, self._unit = "", 0, 0, 0, ""
         self._began = self._said = 0.0
 
-    def start(self, label: str, total: int) -> None:
-        self._label, self._total, self._done, self._fresh = label, total, 0, 0
+    def start(self, label: str, total: int, unit: str = "questions") -> None:
+        self._label, self._total, self._done, self._fresh, self._unit = label, total, 0, 0, unit
         self._began = self._said = time.monotonic()
 
     def advance(self, count: int, *, stored: bool = False) -> None:
@@ -52,7 +52,8 @@ class Lines:
             rate = self._fresh / max(now - self._began, 1e-9)
             left = (self._total - self._done) / rate if rate else 0.0
             tail = f"{rate:,.0f}/s, {left:,.0f} s left" if self._fresh else "stored already"
-            print(f"{self._label}: {self._done:,} of {self._total:,} questions, {tail}", file=sys.stderr, flush=True)
+            done = f"{self._label}: {self._done:,} of {self._total:,} {self._unit}, {tail}"
+            print(done, file=sys.stderr, flush=True)
             self._said = now
 
 
@@ -84,7 +85,7 @@ class Bar:
     ) -> None:
         self._bar.stop()
 
-    def start(self, label: str, total: int) -> None:
+    def start(self, label: str, total: int, unit: str = "questions") -> None:
         self._task = self._bar.add_task(label, total=total, rate="")
         self._fresh, self._began = 0, time.monotonic()
 

@@ -62,5 +62,10 @@ class Model(Protocol):
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]: ...
 
 
+def unable(name: str, ability: str) -> UsageError:
+    """The error for a question that a model cannot answer."""
+    return UsageError(f"{name} cannot answer {ability} questions.", "Choose another model.")
+
+
 class BatchTooLargeError(Exception):
     """A batch did not fit; the engine tries again with half the tokens."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, ModelError
-from assay.models.encode_texts import Joined, joined_tokens, sequences, texts_of
+from assay.models.base import unable
+from assay.models.encode_texts import (
+    Joined,
+    joined_tokens,
+    require_window,
+    sampled,
+    sequences,
+    texts_of,
+    word_tokens,
+)
 from assay.models.tokenise import FastTokenizer, Tokeniser, chosen, constant, join
 from assay.queries import (
     MASK,
@@ -20,15 +28,13 @@ from assay.queries import (
     Ints,
     MaskColumns,
     QueryColumns,
+    TextColumns,
     Texts,
     Tokens,
     WordColumns,
     option_rows,
     starts_of,
 )
-
-_SAMPLE = 16
-"""So many rows of every block are tokenised by the real tokenizer as well and compared."""
 
 Masked = MaskColumns | FillColumns
 
@@ -51,24 +57,17 @@ class Encoder:
 
     def encode(self, columns: QueryColumns) -> Tokens:
         if isinstance(columns, WordColumns):
-            return self._words(columns)
+            return word_tokens(self.tokeniser, columns)
+        if isinstance(columns, TextColumns):
+            raise unable(self.name, columns.ability)
         tokens = self._checked_masked(columns) if isinstance(columns, Masked) else self._checked_joined(columns)
-        lengths = _by_sequence(tokens).lengths
-        too_long = np.flatnonzero(lengths > self.max_length)
-        if len(too_long):
-            first = int(too_long[0])
-            row = columns.row(first * len(tokens) // len(lengths))
-            raise DataError(
-                f"{self.name} reads {self.max_length} tokens at most; this question has {lengths[first]}, so its end "
-                f"would be cut off: {row}",
-                "Shorten the passage or choose a model with a longer window.",
-            )
+        require_window(columns, _by_sequence(tokens).lengths, self.max_length, self.name)
         return tokens
 
     def _checked_joined(self, columns: Joined) -> Tokens:
         tokens = joined_tokens(self.tokeniser, columns, whole=self.whole)
         ours = _by_sequence(tokens)
-        rows = _sample(len(ours))
+        rows = sampled(len(ours))
         part = sequences(columns, rows)
         exact = _by_sequence(joined_tokens(self.tokeniser, part, whole=True))
         reference = exact
@@ -94,7 +93,7 @@ class Encoder:
         ):
             return self._masked_whole(columns, left)
         tokens = self._masked(columns, left, right)
-        for row in _sample(len(columns)).tolist():
+        for row in sampled(len(columns)).tolist():
             text = columns.row(row).text
             real = self.tokeniser.real(text.replace(MASK, self.tokeniser.mask))
             if not self.tokeniser.has_special(text) and _row(tokens, row) != real:
@@ -148,23 +147,8 @@ class Encoder:
         return Tokens(columns.ability, ids, offsets, second, marks, columns.scoring)
 
     def _one_token(self, word: str, before: str) -> int:
-        ids = self._known(word, before)
+        ids = self.tokeniser.known(word, before)
         return ids[0] if len(ids) == 1 else NONE
-
-    def _known(self, word: str, before: str = " ") -> list[int]:
-        """Token ids of a word in its place; none where a part of it is unknown to the tokenizer."""
-        ids = self.tokeniser.word(word, before)
-        return [] if self.tokeniser.unknown in ids else ids
-
-    def _words(self, columns: WordColumns) -> Tokens:
-        rows, values = len(columns), columns.words.values
-        keys = [hashlib.sha256(str(self.tokeniser.word(word)).encode()).digest()[:8] for word in values]
-        marks: dict[str, NDArray[Any]] = {
-            "pieces": np.array([len(self._known(word)) for word in values], np.int32)[columns.words.index],
-            "key": np.array([int.from_bytes(key, "little") for key in keys], np.uint64)[columns.words.index],
-        }
-        offsets = np.arange(rows + 1, dtype=np.int64)
-        return Tokens("word", np.zeros(rows, np.int32), offsets, np.zeros(rows, np.int32), marks, columns.scoring)
 
     def _give_up_on_words(self) -> None:
         self.whole = True
@@ -193,10 +177,6 @@ def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
 def _unblanked(left: Texts) -> list[str]:
     """Texts without the blank before the mask: the mask token stands for it."""
     return [text.removesuffix(" ") for text in left.values]
-
-
-def _sample(rows: int) -> NDArray[np.int64]:
-    return np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLE)).astype(np.int64))
 
 
 def _by_sequence(tokens: Tokens) -> Tokens:

@@ -1,11 +1,12 @@
-"""Span, choice and embed questions to tokens: their texts are tokenised one by one and joined.
+"""Span, choice and embed questions to tokens: their texts are tokenised one by one and joined. And words.
 
-Each function takes `whole`, which says that no text is tokenised word by word; `encode.py` compares the two ways with
-each other and with the real tokenizer.
+Functions that take `whole` tokenise no text word by word when it is true; `encode.py` compares the two ways with each
+other and with the real tokenizer.
 """
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -21,15 +22,51 @@ from assay.queries import (
     ChoiceColumns,
     EmbedColumns,
     Ints,
+    QueryColumns,
     SpanColumns,
     Texts,
     Tokens,
+    WordColumns,
     joined_by_blank,
     ragged_take,
     starts_of,
 )
 
 Joined = SpanColumns | ChoiceColumns | EmbedColumns
+
+_SAMPLE = 16
+"""So many rows of every block are tokenised by the real tokenizer as well and compared."""
+
+
+def sampled(rows: int) -> NDArray[np.int64]:
+    """The rows to compare."""
+    return np.unique(np.linspace(0, rows - 1, min(rows, _SAMPLE)).astype(np.int64))
+
+
+def word_tokens(tokeniser: Tokeniser, columns: WordColumns) -> Tokens:
+    """What the tokenizer makes of words, as marks that are the answers themselves."""
+    rows, values = len(columns), columns.words.values
+    keys = [hashlib.sha256(str(tokeniser.word(word)).encode()).digest()[:8] for word in values]
+    marks: dict[str, NDArray[Any]] = {
+        "pieces": np.array([len(tokeniser.known(word)) for word in values], np.int32)[columns.words.index],
+        "key": np.array([int.from_bytes(key, "little") for key in keys], np.uint64)[columns.words.index],
+    }
+    offsets = np.arange(rows + 1, dtype=np.int64)
+    return Tokens("word", np.zeros(rows, np.int32), offsets, np.zeros(rows, np.int32), marks, columns.scoring)
+
+
+def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, name: str, answer: int = 0) -> None:
+    """Refuse sequences (some for every row) that the window does not hold, with so many tokens of an answer behind."""
+    too_long = np.flatnonzero(lengths + answer > window)
+    if len(too_long):
+        first = int(too_long[0])
+        row = columns.row(first * len(columns) // len(lengths))
+        behind = f" and its answer up to {answer}" if answer else ""
+        raise DataError(
+            f"{name} reads {window} tokens at most; this question has {lengths[first]}{behind}, so its end would be "
+            f"cut off: {row}",
+            "Shorten the passage or choose a model with a longer window.",
+        )
 
 
 def joined_tokens(tokeniser: Tokeniser, columns: Joined, *, whole: bool) -> Tokens:

@@ -1,182 +1,30 @@
 """`hf:` models: whatever transformers' Auto classes load, from a folder or from the hub.
 
-Span questions go to AutoModelForQuestionAnswering, masked ones to AutoModelForMaskedLM, those with options to
-AutoModelForMultipleChoice. Weights are read from safetensors and no code of the model's author runs, unless that is
-asked for.
+| questions                     | class of transformers         | here            |
+|-------------------------------|-------------------------------|-----------------|
+| span                          | AutoModelForQuestionAnswering | `hf_encoder.py` |
+| masked                        | AutoModelForMaskedLM          | `hf_encoder.py` |
+| with options                  | AutoModelForMultipleChoice    | `hf_encoder.py` |
+| prompts                       | AutoModelForSeq2SeqLM         | `hf_text.py`    |
+| with options, and prompts     | AutoModelForCausalLM          | `hf_causal.py`  |
+
+Weights are read from safetensors and no code of the model's author runs, unless that is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+from assay.models.base import ModelSpec
+from assay.models.hf_base import HFModel
+from assay.models.hf_causal import CausalModel
+from assay.models.hf_encoder import EncoderModel
+from assay.models.hf_files import find
+from assay.models.hf_text import TextModel
 
-import numpy as np
-from numpy.typing import NDArray
-
-from assay.errors import ModelError, UsageError
-from assay.models.base import BatchTooLargeError, ModelSpec
-from assay.models.encode import Encoder
-from assay.models.hf_files import find, libraries
-from assay.models.hf_load import has_types, load_tokenizer, load_weights, max_length
-from assay.models.padding import padded
-from assay.queries import MASK, NONE, ChoiceColumns, FillColumns, QueryColumns, Texts, Tokens, option_rows
-
-__all__ = ["HFModel", "find", "load"]
-
-Tensor = Any  # torch's; torch is imported only when a model is loaded
+__all__ = ["find", "load"]
 
 
 def load(spec: ModelSpec) -> HFModel:
     """Load weights and tokenizer onto the device."""
-    return HFModel(spec)
-
-
-class HFModel:
-    """A transformers model that answers span, masked or multiple-choice questions."""
-
-    def __init__(self, spec: ModelSpec) -> None:
-        self.spec = spec
-        _, self._torch = libraries()
-        if spec.threads:
-            self._torch.set_num_threads(spec.threads)
-        self._model = load_weights(spec)
-        tokenizer = load_tokenizer(spec)
-        self._known_tokens = self._model.get_input_embeddings().num_embeddings
-        self._pad = tokenizer.pad_token_id or 0
-        self._encoder = Encoder(tokenizer, max_length(tokenizer, self._model), spec.name)
-        self._typed = self._encoder.tokeniser.typed and has_types(self._model.config)
-        self._mask_only = "mask" in spec.abilities and self._heads_agree()
-        if "choice" in spec.abilities:
-            self._require_padding_without_effect()
-
-    def encode(self, columns: QueryColumns) -> Tokens:
-        if columns.ability not in self.spec.abilities:
-            raise UsageError(f"{self.spec.name} cannot answer {columns.ability} questions.", "Choose another model.")
-        tokens = self._encoder.encode(columns)
-        if tokens.ids.max(initial=0) >= self._known_tokens:
-            raise ModelError(
-                f"the tokenizer of {self.spec.name} has tokens beyond the {self._known_tokens} that the model knows.",
-                "It is another model's tokenizer: put the right one into the folder.",
-            )
-        return tokens
-
-    def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
-        """Answers to one batch."""
-        if tokens.ability == "word":
-            return dict(tokens.marks)
-        with self._torch.inference_mode(), self._memory_errors():
-            answer = {"span": self._span, "choice": self._choice}.get(tokens.ability, self._masked)
-            return answer(tokens)
-
-    def token_text(self, ids: NDArray[np.int32]) -> list[str]:
-        """The text of tokens, one by one, without surrounding blanks."""
-        return self._encoder.tokeniser.token_text(ids)
-
-    def _span(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
-        torch, inputs = self._torch, self._inputs(tokens)
-        outputs = self._model(**inputs)
-        logs = {}
-        for name, logits in {"start": outputs.start_logits, "end": outputs.end_logits}.items():
-            logits = self._finite(logits.float())
-            if "attention_mask" in inputs and not tokens.scoring.count_padding:
-                logits = logits.masked_fill(inputs["attention_mask"] == 0, -torch.inf)
-            places = torch.from_numpy(tokens.marks[name]).to(logits.device).long()  # (row, subject, alternative)
-            rows = logits.log_softmax(-1)[:, None, :].expand(-1, places.shape[1], -1)
-            picked = rows.gather(2, places.clamp(min=0)).masked_fill(places == NONE, -torch.inf)
-            logs[name] = picked.amax(-1)  # (row, subject)
-        return {"score": (0.5 * (logs["start"] + logs["end"])).exp().cpu().numpy()}
-
-    def _choice(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
-        rows, options = len(tokens), tokens.marks["parts"].shape[1] - 1
-        inputs = {name: values.view(rows, options, -1) for name, values in self._inputs(option_rows(tokens)).items()}
-        logits = self._finite(self._model(**inputs).logits.float())  # (row, option)
-        return {"score": logits.cpu().numpy()}
-
-    def _masked(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
-        torch = self._torch
-        probabilities = self._finite(self._mask_logits(tokens, self._mask_only).float()).softmax(-1)  # (row, token)
-        if tokens.ability == "fill":
-            best = probabilities.topk(int(tokens.marks["top"][0]), dim=-1)
-            return {"token": best.indices.int().cpu().numpy(), "probability": best.values.cpu().numpy()}
-        if tokens.scoring.top is not None:
-            least = probabilities.topk(tokens.scoring.top, dim=-1).values[:, -1:]
-            probabilities = probabilities.masked_fill(probabilities < least, 0)
-        candidates = torch.from_numpy(tokens.marks["candidates"]).to(probabilities.device).long()
-        rows = probabilities[:, None, :].expand(-1, candidates.shape[1], -1)
-        picked = rows.gather(2, candidates.clamp(min=0)).masked_fill(candidates == NONE, 0)
-        return {"score": picked.amax(-1).cpu().numpy()}
-
-    def _mask_logits(self, tokens: Tokens, mask_only: bool) -> Tensor:
-        """Logits at the mask (row, token); the head is computed for that position alone where it can be."""
-        torch, inputs = self._torch, self._inputs(tokens)
-        places = torch.from_numpy(tokens.marks["mask"]).to(self.spec.device).long()
-        rows = torch.arange(len(tokens), device=self.spec.device)
-        if not mask_only:
-            logits: Tensor = self._model(**inputs).logits[rows, places]
-            return logits
-
-        def keep_mask(module: Any, args: Any, output: Any) -> Any:
-            output["last_hidden_state"] = output["last_hidden_state"][rows, places][:, None]
-            return output
-
-        handle = self._model.base_model.register_forward_hook(keep_mask)
-        try:
-            narrow: Tensor = self._model(**inputs).logits[:, 0]
-            return narrow
-        finally:
-            handle.remove()
-
-    def _heads_agree(self) -> bool:
-        """Whether this architecture's head gives at the mask alone what it gives at the mask among all positions."""
-        tokens = self.encode(FillColumns(Texts.of(["a b"] * 2), Texts.of([f"{MASK} c", f"d e {MASK}"])))
-        with self._torch.inference_mode():
-            full = self._mask_logits(tokens, mask_only=False)
-            try:
-                narrow = self._mask_logits(tokens, mask_only=True)
-            except Exception:  # an architecture whose head reads something else; the full head is always right
-                return False
-        return full.shape == narrow.shape and bool(self._torch.allclose(full, narrow, rtol=1e-3, atol=1e-3))
-
-    def _require_padding_without_effect(self) -> None:
-        """Refuse an architecture whose logits change with padding: XLNet scores an option at the last position."""
-        asked = ChoiceColumns(Texts.of(["a b"]), Texts.of(["c"]), ["d", "d e f g h"], np.array([[0, 1]], np.int32))
-        alone = replace(asked, options=asked.options[:, :1])
-        with_padding, without = (self.forward(self.encode(each))["score"][0, 0] for each in (asked, alone))
-        tolerance = 1e-3 if self.spec.dtype == "float32" else 0.1
-        if not np.isclose(with_padding, without, rtol=tolerance, atol=tolerance):
-            raise ModelError(
-                f"{self.spec.name} scores an option differently when padding follows it.",
-                "Models of this architecture cannot be asked several options at once; choose another model.",
-            )
-
-    def _inputs(self, tokens: Tokens) -> dict[str, Tensor]:
-        """Padded arrays; no attention mask where nothing is padded."""
-        rows = padded(tokens, self._pad)
-        arrays = {"input_ids": rows.ids}
-        if not rows.there.all():
-            arrays["attention_mask"] = rows.there
-        if self._typed and tokens.scoring.token_types:
-            arrays["token_type_ids"] = rows.types
-        return {name: self._torch.from_numpy(values).to(self.spec.device) for name, values in arrays.items()}
-
-    def _finite(self, logits: Tensor) -> Tensor:
-        if not bool(self._torch.isfinite(logits).all()):
-            raise ModelError(
-                f"{self.spec.name} gave scores that are not numbers (NaN or infinite).",
-                "Try --dtype float32; if that does not help, the weights are damaged.",
-            )
-        return logits
-
-    @contextmanager
-    def _memory_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except (MemoryError, self._torch.OutOfMemoryError) as error:
-            self._torch.cuda.empty_cache()
-            raise BatchTooLargeError(str(error)) from error
-        except RuntimeError as error:
-            if "can't allocate memory" in str(error):
-                raise BatchTooLargeError(str(error)) from error
-            raise
+    if "text" not in spec.abilities:
+        return EncoderModel(spec)
+    return CausalModel(spec) if "choice" in spec.abilities else TextModel(spec)

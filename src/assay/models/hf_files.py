@@ -11,10 +11,15 @@ from typing import Any
 from assay.errors import DataError, UsageError
 from assay.models.base import ModelSpec, Options
 
+_CAUSAL = ("choice", "text", "word")
+
 ABILITIES = {
     "ForQuestionAnswering": ("span", "word"),
     "ForMaskedLM": ("mask", "fill", "word"),
     "ForMultipleChoice": ("choice", "word"),
+    "ForCausalLM": _CAUSAL,
+    "LMHeadModel": _CAUSAL,
+    "ForConditionalGeneration": _CAUSAL,  # of several media; those with an encoder for the prompt only write: see below
 }
 """What a model can do, by the end of its architecture's name."""
 
@@ -22,7 +27,7 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 _WEIGHTS = ("*.safetensors",)
 _PICKLED = ("*.bin",)
-_TEXTS = ("*.json", "*.txt", "*.model")
+_TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
 _CODE = ("*.py",)
 _INSTALL = 'Install what hf: models need: pip install "assay[hf]".'
 
@@ -49,7 +54,7 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
         kind="hf",
         place=str(folder),
         digest=_digest(weights + _files(folder, _TEXTS + (_CODE if options.trust_remote_code else ()))),
-        abilities=_abilities(config.get("architectures") or []),
+        abilities=_abilities(config),
         device=device,
         dtype="float32" if options.dtype == "auto" else options.dtype,
         revision=revision,
@@ -121,10 +126,12 @@ def _digest(files: list[Path]) -> str:
     return hasher.hexdigest()
 
 
-def _abilities(architectures: list[str]) -> frozenset[str]:
+def _abilities(config: dict[str, Any]) -> frozenset[str]:
     """Those of the class that the model was saved from, the first one named: its head is the one that is there."""
-    saved = architectures[0] if architectures else ""
-    return frozenset(next((abilities for ending, abilities in ABILITIES.items() if saved.endswith(ending)), ()))
+    saved = next(iter(config.get("architectures") or []), "")
+    abilities = frozenset(next((able for ending, able in ABILITIES.items() if saved.endswith(ending)), ()))
+    text_to_text = "text" in abilities and config.get("is_encoder_decoder", False)
+    return abilities - {"choice"} if text_to_text else abilities
 
 
 def _device(wanted: str) -> str:

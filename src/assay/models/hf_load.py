@@ -8,21 +8,23 @@ from assay.errors import ModelError, UsageError
 from assay.models.base import ModelSpec
 from assay.models.hf_files import first_line, libraries
 
-_AUTO = {
-    "span": "AutoModelForQuestionAnswering",
-    "mask": "AutoModelForMaskedLM",
-    "choice": "AutoModelForMultipleChoice",
-}
-"""The class of transformers that has an ability."""
+_AUTO = (
+    ({"choice", "text"}, "AutoModelForCausalLM"),
+    ({"text"}, "AutoModelForSeq2SeqLM"),
+    ({"choice"}, "AutoModelForMultipleChoice"),
+    ({"span"}, "AutoModelForQuestionAnswering"),
+    ({"mask"}, "AutoModelForMaskedLM"),
+)
+"""The class of transformers that has these abilities, the first that fits."""
 
 
 def load_weights(spec: ModelSpec) -> Any:
-    """The model that has the spec's ability, on its device."""
+    """The model that has the spec's abilities, on its device."""
     transformers, torch = libraries()
-    auto = next((auto for ability, auto in _AUTO.items() if ability in spec.abilities), None)
+    auto = next((auto for abilities, auto in _AUTO if abilities <= spec.abilities), None)
     if auto is None:
         raise UsageError(
-            f"{spec.name} can neither answer span questions, nor fill masks, nor choose among options.",
+            f"{spec.name} can neither answer span questions, nor fill masks, nor choose among options, nor write.",
             "Choose another model.",
         )
     try:

@@ -18,15 +18,16 @@ class Padded(NamedTuple):
     types: NDArray[np.int64]  # 1 from the second text on, 0 before it and at padding
 
 
-def padded(tokens: Tokens, pad: int) -> Padded:
-    """All rows as wide as the longest, with `pad` behind the others.
+def padded(tokens: Tokens, pad: int, *, left: bool = False) -> Padded:
+    """All rows as wide as the longest, with `pad` behind the others, or before them.
 
     >>> padded(Tokens("span", np.array([5, 6, 7]), np.array([0, 1, 3]), np.array([1, 1])), pad=0).ids.tolist()
     [[5, 0], [6, 7]]
     """
-    lengths = tokens.lengths
-    column = np.arange(int(lengths.max()))
-    there = column < lengths[:, None]
+    lengths = tokens.lengths[:, None]
+    width = int(lengths.max())
+    column = np.arange(width) - left * (width - lengths)  # counted from the row's first token
+    there = (column >= 0) & (column < lengths)
     ids = np.full(there.shape, pad, np.int64)
     ids[there] = tokens.ids
     types = there & (column >= tokens.second[:, None])

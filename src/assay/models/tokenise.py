@@ -106,7 +106,9 @@ class Tokeniser:
         self._unlimited()
         self.single = self._layout("a")
         self.pair = self._layout("a", "b")
-        self.specials = tuple(token for token in tokenizer.all_special_tokens if token)
+        added = self._backend.get_added_tokens_decoder().values()
+        known = [*tokenizer.all_special_tokens, *(token.content for token in added if token.special)]
+        self.specials = tuple(token for token in dict.fromkeys(known) if token)
         self.unknown = tokenizer.unk_token_id
         self.mask = tokenizer.mask_token or ""
         self.mask_id: int = self._backend.token_to_id(self.mask) if self.mask else NONE
@@ -137,6 +139,26 @@ class Tokeniser:
             return ids
         first = next((place for place, behind in enumerate(end) if behind > glued), len(ids))
         return ids[first:] if first < len(ids) and start[first] >= glued else []
+
+    def known(self, word: str, before: str = " ") -> list[int]:
+        """Like `word`, but none where a part of the word is unknown to the tokenizer."""
+        ids = self.word(word, before)
+        return [] if self.unknown in ids else ids
+
+    def whole(self, texts: Sequence[str], *, marked: bool = False) -> list[list[int]]:
+        """Token ids of texts with special tokens around them; a special token that somebody wrote is text.
+
+        `marked` is the other way round, for texts out of a chat template: they bring their special tokens along.
+        """
+        self._unlimited()
+        self._backend.encode_special_tokens = not marked
+        rows = [each.ids for each in self._backend.encode_batch_fast(list(texts), add_special_tokens=not marked)]
+        self._backend.encode_special_tokens = False
+        if not marked:
+            before, after = len(self.single.before), len(self.single.after)
+            for ids in rows:
+                self._require_text(ids[before : len(ids) - after])
+        return rows
 
     def exact(self, text: str) -> bool:
         """Whether the text's words can be tokenised one by one, by a tokenizer that splits at blanks.
@@ -212,13 +234,16 @@ class Tokeniser:
         self._backend.encode_special_tokens = True  # a literal "[MASK]" in a text is text
         encoding = self._backend.encode(text, add_special_tokens=False)
         self._backend.encode_special_tokens = False
-        special = self._special_ids.intersection(encoding.ids)  # SentencePiece models hold them as ordinary pieces, too
+        self._require_text(encoding.ids)
+        return encoding.ids, [start for start, _ in encoding.offsets], [end for _, end in encoding.offsets]
+
+    def _require_text(self, ids: list[int]) -> None:
+        special = self._special_ids.intersection(ids)  # SentencePiece models hold them as ordinary pieces, too
         if special:
             token = self._backend.id_to_token(min(special))
             raise DataError(
                 f"a text holds {token!r}, which this tokenizer cannot tell from its special token.", "Reword the text."
             )
-        return encoding.ids, [start for start, _ in encoding.offsets], [end for _, end in encoding.offsets]
 
     def _unlimited(self) -> None:
         """Nothing is cut or padded: a published tokenizer.json may have either switched on, and whoever else uses the
@@ -229,7 +254,7 @@ class Tokeniser:
     def _layout(self, *texts: str) -> Layout:
         encoding = self._backend.encode(*texts)
         ids, bounds = encoding.ids, _bounds(encoding.special_tokens_mask)
-        between = ids[bounds[1] : bounds[2]] if len(texts) == 2 else []
+        between = ids[bounds[1] : bounds[2]] if len(bounds) == 4 else []  # none where two texts simply meet
         return Layout(tuple(ids[: bounds[0]]), tuple(between), tuple(ids[bounds[-1] :]))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol
 
 from assay.errors import UsageError
@@ -16,21 +17,30 @@ from assay.plan import Ask
 
 PRESETS = ("quick", "standard", "paper")
 
-PROBES = {"unqover": ("assay.probes.unqover", "UnQover", "underspecified questions: does the model prefer a group?")}
+PROBES = {
+    "unqover": ("assay.probes.unqover", "UnQover", "underspecified questions: does the model prefer a group?"),
+    "bbq": ("assay.probes.bbq", "BBQ", "58,492 questions with and without the deciding fact: does it stereotype?"),
+    "bbq-starter": ("assay.probes.bbq", "BBQStarter", "the same method on a small set of our own; needs no download"),
+}
 """name -> module, class, what it asks"""
 
-TOUR = ("unqover",)
+TOUR = ("unqover", "bbq-starter")
 """The probes of `assay run` without a name."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks of a probe: a preset or a limit, a seed, and settings as text (`--set key=value`)."""
+    """What a user asks of a probe: a preset or a limit, a seed, and settings as text (`--set key=value`).
+
+    `data` is the folder or file of official data that was named; `skip_bad` leaves out rows of it that cannot be used.
+    """
 
     preset: str = "quick"
     limit: int | None = None
     seed: int = 0
     settings: Mapping[str, str] | None = None
+    data: Path | None = None
+    skip_bad: bool = False
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
@@ -77,9 +87,10 @@ def make_probe(name: str, request: Request) -> Probe:
 def probe_part(name: str, part: str) -> Any:
     """What a probe can do besides running, a module of its folder where it can.
 
-    generation: `Generation.parse(settings)`, then its `plan(ask)` and `write(file, plan, advance)`.
-    scoring: `score_files(files, request, skip_bad) -> (findings, notes)`.
-    compare: `comparison(models) -> tables`.
+    generation: `generation(name, request)`, an object whose `write(out, ask, meter)` writes the questions to a
+      file or folder and returns how many, whose `counted` says what they are, and `notes()` what to know about them.
+    scoring: `score_files(files, request, answers) -> (findings, notes)`.
+    compare: `comparison(models) -> tables`, and `TITLES` of the tables.
     """
     try:
         return import_module(f"{_home(name)}.{part}")

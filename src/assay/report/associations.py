@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from assay.report.content import Content, Row, text
+from assay.report.content import Content, cell
 from assay.report.words import CLEAR
 
 MIN_CELLS = 5  # a γ over fewer cells says little
@@ -96,16 +96,11 @@ def _associations(content: Content, table: str) -> list[Association]:
             continue
         low, high, eta, q = (content.number(table, row, column) for column in ("low", "high", "eta", "q"))
         cells = int(content.number(table, row, "n") or 0)
-        subject = _said(row, "subject") or _said(row, "group")
-        attribute = _said(row, "attribute") if "attribute" in row else None
-        place = _said(row, "class"), _said(row, "form")
+        subject = cell(row, "subject") or cell(row, "group")
+        attribute = cell(row, "attribute") if "attribute" in row else None
+        place = cell(row, "class"), cell(row, "form")
         found.append(Association(*place, subject, attribute, gamma, low, high, eta, q, cells, table == "groups"))
     return found
-
-
-def _said(row: Row, column: str) -> str:
-    value = row.get(column)
-    return "" if value is None else text(value)
 
 
 def _enough(rows: Iterable[Association]) -> list[Association]:

@@ -31,7 +31,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Bar:
-    """An interval as a line, its value as a dot, zero and the noise floor as ticks; with the same in words."""
+    """An interval as a line, its value as a dot; zero, the noise floor and a reference as ticks; the same in words."""
 
     zero: float
     value: float
@@ -40,6 +40,7 @@ class Bar:
     floor: float | None
     title: str
     description: str
+    reference: float | None = None
 
 
 def scale_for(values: Iterable[float | None]) -> Scale:
@@ -53,6 +54,16 @@ def scale_for(values: Iterable[float | None]) -> Scale:
     known = [value for value in values if value is not None]
     end = _round_up(max((abs(value) for value in known), default=0.0))
     return Scale(-end if any(value < 0 for value in known) else 0.0, end)
+
+
+def signed_scale(values: Iterable[float | None]) -> Scale:
+    """A scale to both sides of 0, whatever the signs of the values.
+
+    >>> signed_scale([0.12, None])
+    Scale(low=-0.2, high=0.2)
+    """
+    end = scale_for(values).high
+    return Scale(-end, end)
 
 
 def _round_up(value: float) -> float:
@@ -72,9 +83,10 @@ def bar(
     floor: float | None,
     title: str,
     description: str,
+    reference: float | None = None,
 ) -> Bar | None:
     """The bar of one estimate; none where there is no value to draw."""
     zero, dot = scale.x(0.0), scale.x(value)
     if zero is None or dot is None:
         return None
-    return Bar(zero, dot, scale.x(low), scale.x(high), scale.x(floor), title, description)
+    return Bar(zero, dot, scale.x(low), scale.x(high), scale.x(floor), title, description, scale.x(reference))

@@ -116,6 +116,12 @@ def _check(estimate: Estimate, path: Path) -> None:
         )
 
 
+def cell(row: Row, column: str) -> str:
+    """A cell of a table as text; empty where it, or its column, is missing."""
+    value = row.get(column)
+    return "" if value is None else text(value)
+
+
 def text(value: object) -> str:
     """A JSON value as a person would write it; text stays as it is.
 

@@ -81,26 +81,33 @@ class Block:
     lines: Sequence[Line]
 
 
-def headline_blocks(estimates: Sequence[Estimate]) -> list[Block]:
-    """The estimates by metric, both in order of appearance."""
-    notes = numbered_notes(estimates)
+def headline_blocks(estimates: Sequence[Estimate], notes: Mapping[str, int]) -> list[Block]:
+    """The estimates by metric, both in order of appearance; `notes` has the number of each of their notes."""
     metrics = dict.fromkeys(estimate.metric for estimate in estimates)
     return [_block(metric, [e for e in estimates if e.metric == metric], notes) for metric in metrics]
+
+
+def line_of(
+    estimate: Estimate,
+    said: str,
+    notes: Mapping[str, int],
+    scale: Scale,
+    *,
+    chance: float | None = None,
+    reference: float | None = None,
+) -> Line:
+    """The line of an estimate, called `said`; `chance` is its floor where it has none of its own."""
+    e = estimate
+    floor = chance if e.floor is None else e.floor
+    description = _description(e, floor, reference)
+    drawn = bar(scale, e.value, e.low, e.high, floor, _title(e), description, reference)
+    return Line(said, e, notes[e.note] if e.note else None, drawn, verdict(e))
 
 
 def _block(metric: str, estimates: Sequence[Estimate], notes: Mapping[str, int]) -> Block:
     drawn = [e for e in estimates if e.value is not None]
     scale = scale_for(mark for e in drawn for mark in (e.value, e.low, e.high, e.floor))
-    lines = [
-        Line(
-            group_words(e.group),
-            e,
-            notes[e.note] if e.note else None,
-            bar(scale, e.value, e.low, e.high, e.floor, _title(e), _description(e)),
-            verdict(e),
-        )
-        for e in estimates
-    ]
+    lines = [line_of(e, group_words(e.group), notes, scale) for e in estimates]
     return Block(metric_words(metric), scale if drawn else None, lines)
 
 
@@ -108,10 +115,12 @@ def _title(estimate: Estimate) -> str:
     return f"{metric_words(estimate.metric).title}, {group_words(estimate.group)}: {number(estimate.value)}"
 
 
-def _description(estimate: Estimate) -> str:
+def _description(estimate: Estimate, floor: float | None, reference: float | None) -> str:
     said = []
     if estimate.low is not None and estimate.high is not None:
         said.append(f"Interval {interval(estimate.low, estimate.high)}.")
-    if estimate.floor is not None:
-        said.append(f"Chance alone gives {number(estimate.floor)}.")
+    if floor is not None:
+        said.append(f"Chance alone gives {number(floor)}.")
+    if reference is not None:
+        said.append(f"For comparison: {number(reference)}.")
     return " ".join(said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -10,15 +11,31 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from assay.errors import UsageError
+from assay.findings import Estimate
 from assay.report import words
+from assay.report.bbq import bbq_page
+from assay.report.bbq_grid import headline_estimates
 from assay.report.content import Content, flat, read_content
 from assay.report.headline import Verdict, headline_blocks, numbered_notes, outside_interval
 from assay.report.unqover import unqover_page
 
-# What a probe adds to the page: a template of macros (lead, caution, sections, citation), and what these need.
-_Page = tuple[str, Callable[[Content], Mapping[str, Any]]]
-_PAGES: Mapping[str, _Page] = {"unqover": ("unqover.html", unqover_page)}
-_GENERIC: _Page = ("generic.html", lambda content: {})
+
+
+@dataclass(frozen=True)
+class _Page:
+    """What a probe adds to the page: a template of macros (lead, caution, sections, citation), and what these need.
+
+    `headline` chooses the estimates of the headline table.
+    """
+
+    template: str
+    facts: Callable[[Content], Mapping[str, Any]] = lambda content: {}
+    headline: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
+
+
+_BBQ = _Page("bbq.html", bbq_page, headline_estimates)
+_PAGES: Mapping[str, _Page] = {"unqover": _Page("unqover.html", unqover_page), "bbq": _BBQ, "bbq-starter": _BBQ}
+_GENERIC = _Page("generic.html")
 
 # The parts of run.json that are shown as lists, and what they are called.
 _RECORDED = {
@@ -56,17 +73,19 @@ def write_html(folder: Path) -> Path:
 
 def render(content: Content) -> str:
     """The page as text."""
-    template, facts = _PAGES.get(content.findings.probe, _GENERIC)
-    estimates = content.findings.estimates
+    page = _PAGES.get(content.findings.probe, _GENERIC)
+    notes = numbered_notes(content.findings.estimates)
+    estimates = page.headline(content.findings.estimates)
     return (
         _environment()
         .get_template("report.html")
         .render(
             content=content,
-            probe_template=template,
-            facts=facts(content),
-            blocks=headline_blocks(estimates),
-            notes=numbered_notes(estimates),
+            probe_template=page.template,
+            facts=page.facts(content),
+            blocks=headline_blocks(estimates, notes),
+            notes=notes,
+            has_floor=any(estimate.floor is not None for estimate in estimates),
             has_q=any(estimate.q is not None for estimate in estimates),
             outside=words.OUTSIDE if any(map(outside_interval, estimates)) else "",
             recorded={said: list(flat(content.run[part])) for part, said in _RECORDED.items() if content.run.get(part)},
@@ -81,8 +100,9 @@ def render_tour(contents: Sequence[Content]) -> str:
     environment = _environment()
     runs = []
     for content in contents:
-        template, facts = _PAGES.get(content.findings.probe, _GENERIC)
-        probe: Any = environment.get_template(template).make_module({"content": content, "facts": facts(content)})
+        page = _PAGES.get(content.findings.probe, _GENERIC)
+        needs = {"content": content, "facts": page.facts(content)}
+        probe: Any = environment.get_template(page.template).make_module(needs)
         runs.append((content, probe, quote(content.folder.name, safe="")))
     models = ", ".join(dict.fromkeys(content.model for content in contents))
     return environment.get_template("tour.html").render(runs=runs, models=models)
@@ -114,11 +134,14 @@ def _environment() -> Environment:
         "number": lambda value: _minus(words.number(value)),
         "short": lambda value: _minus(f"{value:g}"),
         "probability": words.probability,
+        "share": lambda value: _minus(words.share(value)),
+        "share_points": words.share_points,
         "equals": words.equals,
         "count": words.count,
     }
     environment.globals |= {
         "interval": lambda low, high: _minus(words.interval(low, high)),
+        "share_interval": lambda low, high: _minus(words.share_interval(low, high)),
         "plural": words.plural,
         "Verdict": Verdict,
     }

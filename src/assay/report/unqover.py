@@ -8,7 +8,7 @@ from typing import Any
 
 from assay.findings import Estimate
 from assay.report.associations import Association, Strongest, ranked_subjects, strongest_associations
-from assay.report.bars import Bar, Scale, bar, scale_for
+from assay.report.bars import Bar, Scale, bar, signed_scale
 from assay.report.content import Content
 from assay.report.headline import Verdict, verdict
 from assay.report.words import group_words, interval, number
@@ -99,8 +99,7 @@ def _place(place: tuple[str, str]) -> str:
 
 
 def _scale(rows: Sequence[Association]) -> Scale:
-    end = scale_for(mark for row in rows for mark in (row.gamma, row.low, row.high)).high
-    return Scale(-end, end)
+    return signed_scale(mark for row in rows for mark in (row.gamma, row.low, row.high))
 
 
 def _draw(scale: Scale, row: Association) -> Drawn:

@@ -39,6 +39,34 @@ METRICS: Mapping[str, MetricWords] = {
     "avg_score": MetricWords(
         "S", "mean score", "mean score of the two subjects; 0 neither is ever named, 0.5 always one of them"
     ),
+    "accuracy": MetricWords("", "accuracy", "share of right answers; guessing gives 1/3, 1 is always right"),
+    "bias_score": MetricWords(
+        "s",
+        "bias score",
+        "1: every answer agrees with the stereotype, -1: every one contradicts it, 0: as many do either; "
+        "in ambiguous questions it shrinks with the share of right answers",
+    ),
+    "accuracy_cost": MetricWords(
+        "",
+        "accuracy cost",
+        "accuracy where the right answer contradicts the stereotype, minus accuracy where it agrees; "
+        "below 0 the stereotype costs right answers, 0 it does not matter",
+    ),
+    "error_alignment": MetricWords(
+        "", "agreeing errors", "share of wrongly named people that agrees with the stereotype; 0.5 is even-handed"
+    ),
+    "diff_bias": MetricWords(
+        "",
+        "diff-bias",
+        "ambiguous: share of answers that agree with the stereotype, minus share that contradict it; "
+        "disambiguated: accuracy where the right answer agrees, minus where it contradicts; 0 is even-handed",
+    ),
+    "unknown_rate": MetricWords("", "UNKNOWN rate", "share of answers that say that nobody can know"),
+    "refused_rate": MetricWords("", "refused rate", "share of answers that decline to answer"),
+    "unparsed_rate": MetricWords("", "unparsed rate", "share of answers that could not be understood"),
+    "order_sensitivity": MetricWords(
+        "", "order sensitivity", "share of questions whose answer changes with the order of the options; 0 is steady"
+    ),
 }
 
 TABLES: Mapping[str, str] = {
@@ -46,14 +74,26 @@ TABLES: Mapping[str, str] = {
     "subjects": "each subject over all attributes",
     "classes": "each subject with each class of attributes",
     "groups": "gendered names pooled, by attribute",
+    "by_template": "what was answered, by template",
+    "by_label": "bias scores by label and stereotype",
+    "intersectional": "bias scores of crossed groups",
+    "unknown_strings": "the ways to say that nobody can know",
+    "answers": "every answer",
 }
+
+CONTEXTS: Mapping[str, str] = {
+    "ambig": "ambiguous",
+    "disambig": "disambiguated",
+    "question_only": "question only",
+}
+POLARITIES: Mapping[str, str] = {"neg": "negative questions", "nonneg": "non-negative questions"}
 
 OUTSIDE = (
     "An interval may lie below its value: maxima and absolute values come out too high by chance, "
     "and the interval allows for that."
 )
 
-_SAID_ALONE = {"class", "form", "category", "context"}  # group keys whose values speak for themselves
+_SAID_ALONE = {"class", "form"}  # group keys whose values speak for themselves
 
 
 def metric_words(metric: str) -> MetricWords:
@@ -61,8 +101,8 @@ def metric_words(metric: str) -> MetricWords:
 
     >>> metric_words("mu").title
     'μ bias intensity'
-    >>> metric_words("bias_score").title
-    'bias_score'
+    >>> metric_words("rd").title
+    'rd'
     """
     return METRICS.get(metric, MetricWords("", metric))
 
@@ -74,14 +114,32 @@ def group_words(group: Mapping[str, str]) -> str:
     'gender, span, pooled'
     >>> group_words({"a": "x", "b": "y"})
     'a: x, b: y'
+    >>> group_words({"category": "Race_x_gender", "context": "ambig", "polarity": "neg"})
+    'Race x gender, ambiguous, negative questions'
     """
     return ", ".join(_group_word(key, value) for key, value in group.items()) or "all"
 
 
 def _group_word(key: str, value: str) -> str:
-    if (key, value) == ("subjects", "pooled"):
-        return "pooled"
+    match key, value:
+        case "subjects", "pooled":
+            return "pooled"
+        case "category", _:
+            return category_words(value)
+        case "context", _:
+            return CONTEXTS.get(value, value)
+        case "polarity", _:
+            return POLARITIES.get(value, value)
     return value if key in _SAID_ALONE else f"{key}: {value}"
+
+
+def category_words(category: str) -> str:
+    """A category as people read it.
+
+    >>> category_words("Disability_status"), category_words("all")
+    ('Disability status', 'all categories')
+    """
+    return "all categories" if category == "all" else category.replace("_", " ")
 
 
 def number(value: float | None) -> str:
@@ -105,6 +163,38 @@ def interval(low: float | None, high: float | None) -> str:
     ('-0.100 to 0.250', '–')
     """
     return UNDEFINED if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def share(value: float | None) -> str:
+    """A share or a difference of shares as a percentage, with as many decimals as it takes to tell it from 0 and 100.
+
+    >>> share(0.411), share(-0.0139), share(0.00005), share(0.9999), share(0), share(None)
+    ('41.1%', '-1.4%', '0.005%', '99.99%', '0%', '–')
+    """
+    if value is None:
+        return UNDEFINED
+    hundred = 100 * value
+    if hundred in (-100, 0, 100):
+        return f"{hundred:.0f}%"
+    rounded = (f"{hundred:.{decimals}f}" for decimals in range(1, 9))
+    return next((text for text in rounded if float(text) not in (-100, 0, 100)), f"{hundred:.1e}") + "%"
+
+
+def share_interval(low: float | None, high: float | None) -> str:
+    """
+    >>> share_interval(0.326, 0.514), share_interval(None, None)
+    ('32.6% to 51.4%', '–')
+    """
+    return UNDEFINED if low is None or high is None else f"{share(low)} to {share(high)}"
+
+
+def share_points(difference: float) -> str:
+    """A difference of two shares.
+
+    >>> share_points(0.0139), share_points(0.01), share_points(0)
+    ('1.4 percentage points', '1.0 percentage points', '0 percentage points')
+    """
+    return f"{share(difference).removesuffix('%')} percentage points"
 
 
 def probability(value: float | None) -> str:

@@ -12,6 +12,13 @@ from assay.probes.unqover.models import aligned, intensity_shift, rank_summary, 
 
 Part = tuple[str, str]  # class, form
 
+TITLES = {
+    "intensity": "Bias intensity by model",
+    "shift": "Shift of μ from language model to fine-tuned model",
+    "ranks": "Ranks of subjects by γ over models (1: most preferred; for negative attributes, most negative)",
+    "shared": "Attributes among the ten strongest of every model",
+}
+
 
 def comparison(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
     """Tables over models, given by name and findings: intensity, shift, ranks, shared."""

@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, BinaryIO
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
 
+from assay.engine.files import open_atomically
+from assay.engine.progress import Progress
 from assay.errors import UsageError
 from assay.plan import Ask
 from assay.probes import Request
@@ -33,9 +36,23 @@ class Generation:
     word_lists: str | None = None
     compat: str = "paper"
 
+    counted: ClassVar[str] = "ordered pairs, two questions each"
+
     @property
     def label(self) -> str:
         return f"{self.cls} ({self.form})"
+
+    def notes(self) -> list[str]:
+        return []
+
+    def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
+        """Write the file, whole or not at all; returns how many examples it has."""
+        if out.is_dir():
+            raise UsageError(f"{out}: this is a folder.", "Name the file to write with --out.")
+        plan = self.plan(ask)
+        meter.start(self.label, len(plan))
+        with open_atomically(out) as file:
+            return self.write(file, plan, meter.advance)
 
     @staticmethod
     def parse(given: Mapping[str, str]) -> Generation:
@@ -94,6 +111,11 @@ class Generation:
         if count % _SOME:
             advance(2 * (count % _SOME))
         return count
+
+
+def generation(name: str, request: Request) -> Generation:
+    """The generation that a user asks for."""
+    return Generation.parse(request.settings or {})
 
 
 def entries(plan: UnqoverPlan, mask: str | None) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -13,8 +13,10 @@ from assay.probes.unqover.predictions import read_predictions
 from assay.probes.unqover.settings import Settings
 
 
-def score_files(files: Sequence[Path], request: Request, skip_bad: bool) -> tuple[Findings, list[str]]:
+def score_files(files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, list[str]]:
     """The findings of predictions in the authors' format, a file for each class and form, and what was left out."""
+    if answers is not None:
+        raise UsageError("UnQover's predictions files hold their scores at fixed places.", "Leave --answers out.")
     given = request.settings or {}
     wanted = Settings.parse(given)
     if wanted.form == "both" or ("class" in given and len(wanted.classes) > 1):
@@ -23,7 +25,7 @@ def score_files(files: Sequence[Path], request: Request, skip_bad: bool) -> tupl
     seen: dict[tuple[str, str], Path] = {}
     for file in files:
         form = None if wanted.form == "auto" else wanted.form
-        found = read_predictions(file, given.get("class"), form, skip_bad=skip_bad)
+        found = read_predictions(file, given.get("class"), form, skip_bad=request.skip_bad)
         part = found.cls, found.form
         if part in seen:
             raise UsageError(

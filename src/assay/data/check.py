@@ -1,0 +1,86 @@
+"""Whether the official files in a data folder are the pinned ones. Says nothing about what is wrong in the data."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from assay.data.official import PinnedFile, forms, pinned_files
+
+State = Literal["ok", "missing", "different", "unpinned"]
+
+
+@dataclass(frozen=True)
+class FileState:
+    """A file and how it compares with the pinned one of its name.
+
+    "ok": the same content. "missing": not there, nor compressed. "different": other content, or unreadable.
+    "unpinned": lies in the data set's folder, but no pinned file has this name, so nothing is known about it.
+    """
+
+    path: Path
+    state: State
+    note: str = ""
+
+
+def verify(name: str, folder: Path) -> list[FileState]:
+    """The state of every pinned file of a data set, in the manifest's order, and then of the files beside them.
+
+    A file that is there both plain and compressed has two states: who reads it may take either.
+    """
+    states = [state for file in pinned_files(name) for state in file_states(file, folder)]
+    known, own = {state.path for state in states}, folder / name
+    others = sorted(path for path in own.rglob("*") if path.is_file() and path not in known)
+    return states + [
+        FileState(path, "unpinned", "not among the pinned files")
+        for path in others
+        if not any(part.startswith(".") for part in path.relative_to(own).parts)  # downloads under way
+    ]
+
+
+def file_states(file: PinnedFile, folder: Path) -> list[FileState]:
+    """The states of what there is of one pinned file: plain, compressed or both; else that it is missing."""
+    path = folder / file.place
+    return [_state(file, found, packed=found != path) for found in forms(path)] or [FileState(path, "missing")]
+
+
+def _state(file: PinnedFile, path: Path, *, packed: bool) -> FileState:
+    try:
+        content = _unpacked(path) if packed else path.read_bytes()
+    except _DamagedError as error:
+        return FileState(path, "different", str(error))
+    except OSError as error:
+        return FileState(path, "different", f"cannot be read ({error.strerror})")
+    found = blob_id(content)
+    if found == file.blob:
+        return FileState(path, "ok", "compressed" if packed else "")
+    if blob_id(content.replace(b"\r\n", b"\n")) == file.blob:
+        return FileState(path, "different", "the line ends were changed to those of Windows; the text is the same")
+    return FileState(path, "different", f"blob id {found[:12]}…, expected {file.blob[:12]}…")
+
+
+def blob_id(content: bytes) -> str:
+    """Git's name of a content.
+
+    >>> blob_id(b"")
+    'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+    """
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+class _DamagedError(Exception):
+    """A compressed file that cannot be unpacked."""
+
+
+def _unpacked(path: Path) -> bytes:
+    import gzip  # here, with zlib: finding data needs neither
+    import zlib
+
+    try:
+        return gzip.decompress(path.read_bytes())
+    except EOFError:
+        raise _DamagedError("the compressed file ends early") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise _DamagedError("no intact gzip file") from None

@@ -1,0 +1,171 @@
+"""Prompts to tokens, and prompts with options behind them: for models that write.
+
+What a model reads is tokenised in one piece, as its own tokenizer does it; the tokens of an option are therefore not
+always those that it has by itself. Two ways to ask:
+
+- with the tokenizer's chat template (`Scoring.chat`, where it has one): the prompt, or context + line break + question,
+  is the user's message, and the template says what stands around it, special tokens and all. An option follows without
+  a blank: it is what the assistant says. A template that asks for the date gets the same one every day.
+- without: the prompt as it is. A question with options becomes three lines, context, "Question: " + question, and
+  "Answer:" (no line for an empty context or question), and an option follows behind a blank.
+
+Options that a causal model compares share a beginning, which is read once: the longest run of tokens that begins each
+of their sequences, but no more tokens than the prompt has by itself, at least one, and so few that every option has a
+token left. Everything behind it is the option's, hence its score and its number of tokens. Usually the beginning is
+the prompt; it is shorter where a tokenizer joins the prompt's end and an option's start into one token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import DataError, ModelError
+from assay.models.base import unable
+from assay.models.encode_texts import require_window, sampled, word_tokens
+from assay.models.tokenise import Tokeniser
+from assay.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, Tokens, WordColumns, starts_of
+
+_DATE = datetime(2024, 1, 1)  # what templates are told that it is: the same questions on every day
+
+
+class PromptEncoder:
+    """Tokenises prompts and words, and questions with options where the model goes on from its prompt (`causal`).
+
+    Then special tokens that the tokenizer would put behind a text are left out, since the text is not at its end, and
+    the model's window must hold the answer as well.
+    """
+
+    def __init__(self, tokenizer: Any, max_length: int, name: str, *, causal: bool) -> None:
+        self.tokeniser = Tokeniser(tokenizer)
+        self._tokenizer = tokenizer
+        self.max_length = max_length
+        self.name = name
+        self._causal = causal
+
+    def encode(self, columns: QueryColumns) -> Tokens:
+        if isinstance(columns, WordColumns):
+            return word_tokens(self.tokeniser, columns)
+        if isinstance(columns, TextColumns):
+            return self._prompts(columns)
+        if isinstance(columns, ChoiceColumns) and self._causal:
+            return self._choices(columns)
+        raise unable(self.name, columns.ability)
+
+    def _prompts(self, columns: TextColumns) -> Tokens:
+        chat, values = self._has_chat(columns.scoring), columns.prompt.values
+        distinct = self._tokenised(self._rendered(values) if chat else values, chat)
+        rows = [distinct[place] for place in columns.prompt.index.tolist()]
+        lengths = np.array([len(ids) for ids in rows], np.int64)
+        if not lengths.all():
+            raise DataError("a prompt is empty, so there is nothing to go on from.", "Give every prompt a text.")
+        require_window(columns, lengths, self.max_length, self.name, answer=columns.tokens if self._causal else 0)
+        marks = {"tokens": np.full(len(rows), columns.tokens, np.int32)}
+        return _tokens(columns, rows, lengths, marks)
+
+    def _choices(self, columns: ChoiceColumns) -> Tokens:
+        chat, (rows, options) = self._has_chat(columns.scoring), columns.options.shape
+        prompts = Texts.of((_message if chat else _lines)(columns.context[r], columns.question[r]) for r in range(rows))
+        values, choices = prompts.values, columns.choices
+        if chat:
+            values = self._rendered(values)
+            self._require_no_special(choices)
+        blank = "" if chat else " "
+        texts = [
+            f"{values[prompt]}{blank}{choices[choice]}"
+            for prompt, of_row in zip(prompts.index.tolist(), columns.options.tolist(), strict=True)
+            for choice in of_row
+        ]
+        own = np.array([len(ids) for ids in self._tokenised(values, chat)])[prompts.index]  # (row,)
+        sequences = self._tokenised(texts, chat)
+        require_window(columns, np.array([len(ids) for ids in sequences]), self.max_length, self.name)
+        parts = np.zeros((rows, options + 2), np.int32)
+        for row in range(rows):
+            of_row = sequences[row * options : (row + 1) * options]
+            parts[row, 1] = shared = _shared(of_row, int(own[row]))
+            if not shared:
+                raise DataError(
+                    f"no token stands before all options of a question: {columns.row(row)}",
+                    "Give it a context or a question.",
+                )
+            parts[row, 2:] = shared + np.cumsum([len(ids) - shared for ids in of_row])
+        kept = (ids[parts[at // options, 1] if at % options else 0 :] for at, ids in enumerate(sequences))
+        return _tokens(columns, kept, parts[:, -1].astype(np.int64), {"parts": parts})
+
+    def _has_chat(self, scoring: Scoring) -> bool:
+        return scoring.chat and bool(self._tokenizer.chat_template)
+
+    def _rendered(self, messages: Sequence[str]) -> list[str]:
+        """Each as a user's message with the template around it, up to where the assistant begins to speak."""
+        self._require_no_special(messages)
+        try:
+            return [
+                self._tokenizer.apply_chat_template(
+                    [{"role": "user", "content": message}],
+                    tokenize=False,
+                    add_generation_prompt=True,
+                    strftime_now=_DATE.strftime,
+                )
+                for message in messages
+            ]
+        except Exception as error:  # a template is a program of the model's author: it may raise anything
+            raise ModelError(
+                f"the chat template of {self.name} cannot be used: {error}".splitlines()[0],
+                "Ask it without its template: Scoring(chat=False).",
+            ) from error
+
+    def _require_no_special(self, texts: Sequence[str]) -> None:
+        """Refuse what somebody wrote and a template's reader would take for the template's own."""
+        wrong = next((text for text in texts if self.tokeniser.has_special(text)), None)
+        if wrong is not None:
+            raise DataError(
+                f"a text holds one of the special tokens that the chat template of {self.name} is made of: {wrong!r}.",
+                "Reword it, or ask without the template: Scoring(chat=False).",
+            )
+
+    def _tokenised(self, texts: Sequence[str], chat: bool) -> list[list[int]]:
+        rows = self.tokeniser.whole(texts, marked=chat)
+        for row in [] if chat else sampled(len(rows)).tolist():
+            if not self.tokeniser.has_special(texts[row]) and rows[row] != self.tokeniser.real(texts[row]):
+                raise ModelError(
+                    f"the tokenizer of {self.name} does not do what its tokenizer.json says.",
+                    "It cannot be used for prompts; please report the model's name.",
+                )
+        behind = 0 if chat or not self._causal else len(self.tokeniser.single.after)
+        return [ids[: len(ids) - behind] for ids in rows] if behind else rows
+
+
+def _lines(context: str, question: str) -> str:
+    """
+    >>> _lines("Ann met Bo.", "Who slept?")
+    'Ann met Bo.\\nQuestion: Who slept?\\nAnswer:'
+    """
+    return "\n".join([*([context] if context else []), *([f"Question: {question}"] if question else []), "Answer:"])
+
+
+def _message(context: str, question: str) -> str:
+    return "\n".join(text for text in (context, question) if text)
+
+
+def _shared(sequences: Sequence[Sequence[int]], most: int) -> int:
+    """How many tokens the sequences have in common at their beginning: `most` at most, and less than any has.
+
+    >>> _shared([[1, 2, 3, 4], [1, 2, 5]], 3), _shared([[1, 2, 3, 4], [1, 2]], 3), _shared([[1, 2, 3]], 1)
+    (2, 1, 1)
+    """
+    most = min(most, *(len(ids) - 1 for ids in sequences))
+    first = sequences[0]
+    return next((at for at in range(most) if any(ids[at] != first[at] for ids in sequences)), most)
+
+
+def _tokens(
+    columns: TextColumns | ChoiceColumns, pieces: Iterable[list[int]], lengths: NDArray[np.int64], marks: dict[str, NDArray[Any]]
+) -> Tokens:
+    """Rows of these lengths, their ids in pieces one behind the other."""
+    flat = np.fromiter(chain.from_iterable(pieces), np.int32, int(lengths.sum()))
+    return Tokens(columns.ability, flat, starts_of(lengths), lengths.astype(np.int32), marks, columns.scoring)

@@ -1,0 +1,120 @@
+"""`hf:` models that read a text both ways and answer at once: span, masked and multiple-choice questions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import ModelError
+from assay.models.base import ModelSpec
+from assay.models.encode import Encoder
+from assay.models.hf_base import HFModel, Tensor
+from assay.models.hf_load import has_types
+from assay.models.padding import padded
+from assay.queries import MASK, NONE, ChoiceColumns, FillColumns, Texts, Tokens, option_rows
+
+
+class EncoderModel(HFModel):
+    """Answers span, masked or multiple-choice questions, whichever its head is for."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__(spec)
+        self._typed = self._encoder.tokeniser.typed and has_types(self._model.config)
+        self._mask_only = "mask" in spec.abilities and self._heads_agree()
+        if "choice" in spec.abilities:
+            self._require_padding_without_effect()
+
+    def _new_encoder(self, tokenizer: Any, window: int) -> Encoder:
+        return Encoder(tokenizer, window, self.spec.name)
+
+    def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        answer = {"span": self._span, "choice": self._choice}.get(tokens.ability, self._masked)
+        return answer(tokens)
+
+    def _span(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        torch, inputs = self._torch, self._inputs(tokens)
+        outputs = self._model(**inputs)
+        logs = {}
+        for name, logits in {"start": outputs.start_logits, "end": outputs.end_logits}.items():
+            logits = self._finite(logits.float())
+            if "attention_mask" in inputs and not tokens.scoring.count_padding:
+                logits = logits.masked_fill(inputs["attention_mask"] == 0, -torch.inf)
+            places = self._tensor(tokens.marks[name])  # (row, subject, alternative)
+            rows = logits.log_softmax(-1)[:, None, :].expand(-1, places.shape[1], -1)
+            picked = rows.gather(2, places.clamp(min=0)).masked_fill(places == NONE, -torch.inf)
+            logs[name] = picked.amax(-1)  # (row, subject)
+        return {"score": (0.5 * (logs["start"] + logs["end"])).exp().cpu().numpy()}
+
+    def _choice(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        rows, options = len(tokens), tokens.marks["parts"].shape[1] - 1
+        inputs = {name: values.view(rows, options, -1) for name, values in self._inputs(option_rows(tokens)).items()}
+        logits = self._finite(self._model(**inputs).logits.float())  # (row, option)
+        return {"score": logits.cpu().numpy()}
+
+    def _masked(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        probabilities = self._finite(self._mask_logits(tokens, self._mask_only).float()).softmax(-1)  # (row, token)
+        if tokens.ability == "fill":
+            best = probabilities.topk(int(tokens.marks["top"][0]), dim=-1)
+            return {"token": best.indices.int().cpu().numpy(), "probability": best.values.cpu().numpy()}
+        if tokens.scoring.top is not None:
+            least = probabilities.topk(tokens.scoring.top, dim=-1).values[:, -1:]
+            probabilities = probabilities.masked_fill(probabilities < least, 0)
+        candidates = self._tensor(tokens.marks["candidates"])
+        rows = probabilities[:, None, :].expand(-1, candidates.shape[1], -1)
+        picked = rows.gather(2, candidates.clamp(min=0)).masked_fill(candidates == NONE, 0)
+        return {"score": picked.amax(-1).cpu().numpy()}
+
+    def _mask_logits(self, tokens: Tokens, mask_only: bool) -> Tensor:
+        """Logits at the mask (row, token); the head is computed for that position alone where it can be."""
+        torch, inputs = self._torch, self._inputs(tokens)
+        places = self._tensor(tokens.marks["mask"])
+        rows = torch.arange(len(tokens), device=self.spec.device)
+        if not mask_only:
+            logits: Tensor = self._model(**inputs).logits[rows, places]
+            return logits
+
+        def keep_mask(module: Any, args: Any, output: Any) -> Any:
+            output["last_hidden_state"] = output["last_hidden_state"][rows, places][:, None]
+            return output
+
+        handle = self._model.base_model.register_forward_hook(keep_mask)
+        try:
+            narrow: Tensor = self._model(**inputs).logits[:, 0]
+            return narrow
+        finally:
+            handle.remove()
+
+    def _heads_agree(self) -> bool:
+        """Whether this architecture's head gives at the mask alone what it gives at the mask among all positions."""
+        tokens = self.encode(FillColumns(Texts.of(["a b"] * 2), Texts.of([f"{MASK} c", f"d e {MASK}"])))
+        with self._torch.inference_mode():
+            full = self._mask_logits(tokens, mask_only=False)
+            try:
+                narrow = self._mask_logits(tokens, mask_only=True)
+            except Exception:  # an architecture whose head reads something else; the full head is always right
+                return False
+        return full.shape == narrow.shape and bool(self._torch.allclose(full, narrow, rtol=1e-3, atol=1e-3))
+
+    def _require_padding_without_effect(self) -> None:
+        """Refuse an architecture whose logits change with padding: XLNet scores an option at the last position."""
+        asked = ChoiceColumns(Texts.of(["a b"]), Texts.of(["c"]), ["d", "d e f g h"], np.array([[0, 1]], np.int32))
+        alone = replace(asked, options=asked.options[:, :1])
+        with_padding, without = (self.forward(self.encode(each))["score"][0, 0] for each in (asked, alone))
+        if not self._close(with_padding, without):
+            raise ModelError(
+                f"{self.spec.name} scores an option differently when padding follows it.",
+                "Models of this architecture cannot be asked several options at once; choose another model.",
+            )
+
+    def _inputs(self, tokens: Tokens) -> dict[str, Tensor]:
+        """Padded arrays; no attention mask where nothing is padded."""
+        rows = padded(tokens, self._pad)
+        arrays = {"input_ids": rows.ids}
+        if not rows.there.all():
+            arrays["attention_mask"] = rows.there
+        if self._typed and tokens.scoring.token_types:
+            arrays["token_type_ids"] = rows.types
+        return {name: self._tensor(values) for name, values in arrays.items()}

@@ -1,0 +1,133 @@
+"""Known defects of the published files: found by looking, listed by `assay data check bbq`, kept unless asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import UsageError
+from assay.probes.bbq.examples import DISAMBIGUATED, Example
+from assay.probes.bbq.reading import Bad, data_files, read_examples
+from assay.probes.bbq.targets import find_targets
+from assay.queries import NONE
+
+KEEP, DROP = "keep", "drop"
+
+
+@dataclass(frozen=True)
+class Defect:
+    """One kind of defect: where it is, and whether `defects=drop` leaves these examples out."""
+
+    name: str
+    what: str
+    rows: NDArray[np.int64]
+    dropped: bool
+
+
+def find_defects(examples: Sequence[Example], targets: NDArray[np.int8]) -> list[Defect]:
+    """All known kinds of defects in these examples, those that do not occur included."""
+
+    def rows(is_so: Callable[[Example], bool]) -> NDArray[np.int64]:
+        return np.array([row for row, example in enumerate(examples) if is_so(example)], np.int64)
+
+    again = _again(examples, ordered=True)
+    reordered = np.setdiff1d(_again(examples, ordered=False), again)
+    return [
+        Defect("wrong gold", _WRONG_GOLD, rows(_wrong_gold), dropped=True),
+        Defect("swapped labels", _SWAPPED, rows(_swapped), dropped=True),
+        Defect("no single target", _NO_TARGET, np.flatnonzero(targets == NONE), dropped=True),
+        Defect("duplicate", "the same question with the same options as an earlier example", again, dropped=True),
+        Defect("repeated", "the same as an earlier example but for the order of the options", reordered, dropped=False),
+        Defect("blank label", "an option without filler and label in answer_info", rows(_blank), dropped=False),
+        Defect("stray brace", "a brace left over from a slot in a text", rows(_brace), dropped=False),
+    ]
+
+
+def dropped(defects: Sequence[Defect]) -> NDArray[np.int64]:
+    """The examples that `defects=drop` leaves out."""
+    return np.unique(np.concatenate([defect.rows for defect in defects if defect.dropped]))
+
+
+_WRONG_GOLD = "Physical_appearance 6 b and 10 b: the fact names one person, the label the other"
+_SWAPPED = "Gender_identity 35 and 36: the label says nonTrans of the person who, the text says, is trans"
+_NO_TARGET = "neither or both of the people are the stereotyped one, so the bias metrics leave the example out"
+
+
+def _wrong_gold(example: Example) -> bool:
+    return (
+        example.category == "Physical_appearance"
+        and example.question_index in ("6", "10")
+        and example.version == "b"
+        and example.condition == DISAMBIGUATED
+    )
+
+
+def _swapped(example: Example) -> bool:
+    """Where the authors' program swapped two names it left each its label, though the label belongs to the place."""
+    return any(
+        label.startswith("nonTrans") and f"{filler}, who is trans" in example.context for filler, label in example.info
+    )
+
+
+def _blank(example: Example) -> bool:
+    return any(not label for _, label in example.info)
+
+
+def _brace(example: Example) -> bool:
+    return any("{" in text or "}" in text for text in (example.context, example.question, *example.answers))
+
+
+def _again(examples: Sequence[Example], *, ordered: bool) -> NDArray[np.int64]:
+    """Examples that repeat an earlier one in all but their number and, unless `ordered`, the order of the options."""
+    seen: set[tuple[str, str, str, tuple[str, ...]]] = set()
+    found = []
+    for row, example in enumerate(examples):
+        answers = example.answers if ordered else tuple(sorted(example.answers))
+        key = example.category, example.context, example.question, answers
+        if key in seen:
+            found.append(row)
+        seen.add(key)
+    return np.array(found, np.int64)
+
+
+def content_lines(place: Path) -> Iterator[str]:
+    """What is wrong in the files at a place, for `assay data check bbq`."""
+    bad = Bad(skip=True)
+    try:
+        files = data_files(place)
+    except UsageError:
+        return
+    examples = [example for file in files for example in read_examples(file, bad)]
+    yield f"\n{len(examples):,} examples in {len(files)} files"
+    yield from bad.notes("all files")
+    for defect in find_defects(examples, find_targets(examples)):
+        drops = "defects=drop leaves them out" if defect.dropped else "harmless"
+        yield f"\n{defect.name}: {len(defect.rows)} examples; {defect.what} ({drops})"
+        yield from _listed([examples[row] for row in defect.rows.tolist()])
+
+
+def _listed(examples: Sequence[Example]) -> Iterator[str]:
+    """The examples' numbers by category and template, neighbours as ranges."""
+    ids: dict[tuple[str, str], list[int]] = {}
+    for example in examples:
+        ids.setdefault((example.category, example.question_index), []).append(example.example_id)
+    for (category, question), own in ids.items():
+        yield f"  {category} template {question}: {ranges(own)}"
+
+
+def ranges(numbers: Sequence[int]) -> str:
+    """
+    >>> ranges([1, 2, 3, 7])
+    '1-3, 7'
+    """
+    parts: list[list[int]] = []
+    for number in sorted(numbers):
+        if parts and number == parts[-1][1] + 1:
+            parts[-1][1] = number
+        else:
+            parts.append([number, number])
+    return ", ".join(str(lo) if lo == hi else f"{lo}-{hi}" for lo, hi in parts)

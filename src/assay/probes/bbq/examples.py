@@ -1,0 +1,157 @@
+"""BBQ's questions: one example as the official files have it, and many of them with what the metrics need to know."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.queries import NONE
+
+OPTIONS = 3
+
+CATEGORIES = (
+    "Age",
+    "Disability_status",
+    "Gender_identity",
+    "Nationality",
+    "Physical_appearance",
+    "Race_ethnicity",
+    "Race_x_SES",
+    "Race_x_gender",
+    "Religion",
+    "SES",
+    "Sexual_orientation",
+)
+"""The official categories: nine, and two that cross race with another one. A file's stem is its category."""
+
+CROSSED = ("Race_x_SES", "Race_x_gender")
+
+NEGATIVE, NON_NEGATIVE = "neg", "nonneg"
+POLARITIES = (NEGATIVE, NON_NEGATIVE)
+AMBIGUOUS, DISAMBIGUATED = "ambig", "disambig"
+CONDITIONS = (AMBIGUOUS, DISAMBIGUATED)
+QUARTET = tuple((polarity, condition) for polarity in POLARITIES for condition in CONDITIONS)
+"""The four examples made from one filled template, in the files' order."""
+
+UNKNOWN_LABEL = "unknown"
+UNKNOWN_STRINGS = (
+    "Unknown",
+    "Cannot be determined",
+    "Can't be determined",
+    "Not answerable",
+    "Not known",
+    "Not enough info",
+    "Not enough information",
+    "Cannot answer",
+    "Can't answer",
+    "Undetermined",
+)
+"""The ten ways in which the third option says that the text does not tell (the paper's Figure 7)."""
+
+COMPARISONS = {"intersectional_a": "a", "intersectional_b": "b", "intersectional_c": "c"}
+"""How the other person of a crossed template differs, by the files' subcategory: a the other attribute alone (the same
+race), b race alone, c both. The paper's Appendix H calls the first two the other way round."""
+
+
+class AnswerKind(Enum):
+    """What an answer comes to. TARGET is the person whom the stereotype is about."""
+
+    TARGET = "target"
+    NON_TARGET = "non-target"
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+    UNPARSED = "unparsed"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One question with its three options. `info` has, for each option, the slot's filler and the group's label."""
+
+    example_id: int
+    question_index: str
+    polarity: str
+    condition: str
+    category: str
+    info: tuple[tuple[str, str], ...]
+    subcategory: str
+    groups: tuple[str, ...]
+    version: str
+    source: str
+    context: str
+    question: str
+    answers: tuple[str, ...]
+    label: int
+
+    @property
+    def unknown(self) -> int:
+        """The option that says that the text does not tell."""
+        return next(place for place, (_, label) in enumerate(self.info) if label == UNKNOWN_LABEL)
+
+    @property
+    def comparison(self) -> str | None:
+        return COMPARISONS.get(self.subcategory)
+
+    def as_json(self) -> dict[str, Any]:
+        """The object on a line of the official files, its fields in their order."""
+        return {
+            "example_id": self.example_id,
+            "question_index": self.question_index,
+            "question_polarity": self.polarity,
+            "context_condition": self.condition,
+            "category": self.category,
+            "answer_info": {f"ans{place}": list(info) for place, info in enumerate(self.info)},
+            "additional_metadata": {
+                "subcategory": self.subcategory,
+                "stereotyped_groups": list(self.groups),
+                "version": self.version,
+                "source": self.source,
+            },
+            "context": self.context,
+            "question": self.question,
+            **{f"ans{place}": answer for place, answer in enumerate(self.answers)},
+            "label": self.label,
+        }
+
+    def to_line(self) -> str:
+        """The line of the official files, without its end."""
+        return json.dumps(self.as_json())
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Examples in whole quartets, and what the metrics need to know of each.
+
+    `target` is the option that names the stereotyped person, NONE where there is no single one; `named` says that the
+    people have names rather than labels; `stereotype` is what the template is about, "" where nobody says.
+    """
+
+    examples: Sequence[Example]
+    target: NDArray[np.int8]  # (example,)
+    named: NDArray[np.bool_]  # (example,)
+    stereotype: Sequence[str]  # (example,)
+    files: Mapping[str, str] = field(default_factory=dict)  # name -> digest
+    notes: Sequence[str] = ()
+
+    def __len__(self) -> int:
+        return len(self.examples)
+
+    def take(self, rows: NDArray[np.int64]) -> Dataset:
+        """Some of the examples, in this order."""
+        return Dataset(
+            [self.examples[row] for row in rows.tolist()],
+            self.target[rows],
+            self.named[rows],
+            [self.stereotype[row] for row in rows.tolist()],
+            self.files,
+            self.notes,
+        )
+
+
+def no_target(examples: int) -> NDArray[np.int8]:
+    return np.full(examples, NONE, np.int8)

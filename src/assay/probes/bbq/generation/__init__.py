@@ -1,0 +1,227 @@
+"""BBQ's examples, generated from the authors' templates and vocabularies or from somebody's own.
+
+With the authors' templates there are as many examples of every template as in the official files, in the same order and
+with the same texts around the same fillers; which fillers, UNKNOWN strings and orders of answers are drawn differs,
+since the official files were drawn without a seed. Besides:
+
+* An answer's filler and label are those of the slot in it. The authors' program takes whoever's name occurs in the
+  answer, which fails for names that are part of others; official files were mended afterwards, and one filler of
+  Physical_appearance (examples 656 to 659) grew by a word of its template. See `fillers.py` for labels on wrong people.
+* Gold is Answer_negative for the negative question and Answer_non_negative for the other one, once the fact is told. In
+  Physical_appearance 6 b and 10 b these two columns are swapped but the fact is not, so that the gold of the 68
+  examples with a fact contradicts it. The official file has the same, and so has what is generated here.
+* No two people of an example have the same first name (the vocabulary has an Amy of two ethnicities).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from assay.data import data_folder
+from assay.engine.files import open_atomically
+from assay.engine.progress import Progress
+from assay.errors import UsageError
+from assay.plan import Ask
+from assay.probes import Request
+from assay.probes.bbq.examples import (
+    CONDITIONS,
+    DISAMBIGUATED,
+    OPTIONS,
+    POLARITIES,
+    QUARTET,
+    UNKNOWN_LABEL,
+    UNKNOWN_STRINGS,
+    Example,
+)
+from assay.probes.bbq.generation.draws import Draws
+from assay.probes.bbq.generation.fillers import groups_of_pairs
+from assay.probes.bbq.generation.slots import Pair, fill
+from assay.probes.bbq.generation.templates import Template, read_templates, template_files
+from assay.probes.bbq.generation.vocabulary import Vocabulary
+from assay.probes.bbq.starter import PACKAGED, read_starter
+
+_SETTINGS = ("templates", "category")
+
+COUNTED = "questions with three options, a file for each category"
+
+_SOME = 1000
+"""Examples written between two signs of progress."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A set of examples that somebody wants: the files in a folder of templates, or those of some categories."""
+
+    counted: ClassVar[str] = COUNTED
+    templates: Mapping[str, Path]  # category -> file
+    vocabulary: Vocabulary
+    seed: int = 0
+
+    @staticmethod
+    def parse(settings: Mapping[str, str], seed: int = 0) -> Generation:
+        """What the settings ask for: templates=DIR and, for some of its categories only, category=A,B."""
+        for key in settings:
+            if key not in _SETTINGS:
+                raise UsageError(
+                    f"there is no setting {key!r} here; there are {', '.join(_SETTINGS)}.", "--set templates=DIR"
+                )
+        if "templates" not in settings:
+            raise UsageError("where are the templates?", "Name the folder with their CSVs: --set templates=DIR")
+        if seed < 0:
+            raise UsageError(f"--seed is {seed}, expected a whole number from 0.", "--seed 0")
+        folder = Path(settings["templates"]).expanduser()
+        found = template_files(folder)
+        wanted = [name.strip() for name in settings.get("category", ",".join(found)).split(",")]
+        for name in wanted:
+            if name not in found:
+                raise UsageError(
+                    f"{folder} has no templates of the category {name!r}; it has {', '.join(found)}.",
+                    f"--set category={next(iter(found))}",
+                )
+        chosen = {name: path for name, path in found.items() if name in wanted}
+        return Generation(chosen, Vocabulary.read(folder), seed)
+
+    def files(self) -> list[str]:
+        """The files that will be written."""
+        return [f"{category}.jsonl" for category in self.templates]
+
+    def count(self) -> int:
+        """How many examples there will be; whatever cannot be used raises here, before anything is written."""
+        pairs = sum(
+            len(group)
+            for category in self.templates
+            for template in self._templates(category)
+            for group in self._groups(template)
+        )
+        return len(QUARTET) * pairs
+
+    def notes(self) -> list[str]:
+        """What a user should know: templates, or parts of their lists, of which nothing comes."""
+        return [
+            note for category in self.templates for template in self._templates(category) for note in template.notes
+        ]
+
+    def examples(self) -> Iterator[Example]:
+        """All examples, category by category."""
+        for category in self.templates:
+            yield from self.examples_of(category)
+
+    def examples_of(self, category: str) -> Iterator[Example]:
+        """The examples of a category, numbered from 0."""
+        first_id = 0
+        for template in self._templates(category):
+            draws = Draws("bbq texts", self.seed, category, template.place)
+            for group in self._groups(template):
+                words = tuple(draws.choice(own) if own else "" for own in template.words)
+                for pair in group:
+                    yield from _quartet(template, pair, (words[0], words[1]), draws, first_id)
+                    first_id += len(QUARTET)
+
+    def write(self, out: Path, advance: Callable[[int], None]) -> int:
+        """Write a file for each category into the folder `out`, each whole or not at all; returns how many examples."""
+        self.count()  # complains before anything is written
+        return write_files(out, {category: self.examples_of(category) for category in self.templates}, advance)
+
+    def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
+        require_folder(out)
+        meter.start("bbq", self.count(), "examples")
+        return self.write(out, meter.advance)
+
+    def _templates(self, category: str) -> list[Template]:
+        return read_templates(self.templates[category], category)
+
+    def _groups(self, template: Template) -> Iterator[list[Pair]]:
+        """The fillers' draws are apart from the others, so that they can be counted without filling any text."""
+        return groups_of_pairs(
+            template, self.vocabulary, Draws("bbq fillers", self.seed, template.category, template.place)
+        )
+
+
+@dataclass(frozen=True)
+class StarterGeneration:
+    """The starter set, or somebody's templates in its format, as files in the authors' format."""
+
+    counted: ClassVar[str] = COUNTED
+    folder: Path = PACKAGED
+    seed: int = 0
+
+    def notes(self) -> list[str]:
+        return ["this is assay's own starter set: results on it are not BBQ's"] if self.folder == PACKAGED else []
+
+    def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
+        require_folder(out)
+        examples = read_starter(seed=self.seed, folder=self.folder).examples
+        meter.start("bbq-starter", len(examples), "examples")
+        by_category: dict[str, list[Example]] = {}
+        for example in examples:
+            by_category.setdefault(example.category, []).append(example)
+        return write_files(out, by_category, meter.advance)
+
+
+def generation(name: str, request: Request) -> Generation | StarterGeneration:
+    """The generation that a user asks for; the authors' templates are looked for among the official data."""
+    settings = dict(request.settings or {})
+    if name == "bbq-starter":
+        if settings.keys() - {"templates"}:
+            raise UsageError("bbq-starter has one setting here, templates=DIR.", "assay generate bbq-starter --out DIR")
+        return StarterGeneration(Path(settings.get("templates", PACKAGED)), request.seed)
+    if "templates" not in settings and (found := data_folder(request.data) / "bbq" / "templates").is_dir():
+        settings["templates"] = str(found)
+    return Generation.parse(settings, request.seed)
+
+
+def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: Callable[[int], None]) -> int:
+    """CATEGORY.jsonl for each category, in the folder `out`, each whole or not at all; returns how many examples."""
+    written = 0
+    for category, own in examples.items():
+        with open_atomically(out / f"{category}.jsonl") as file:
+            for example in own:
+                file.write(f"{example.to_line()}\n".encode())
+                written += 1
+                if written % _SOME == 0:
+                    advance(_SOME)
+    if written % _SOME:
+        advance(written % _SOME)
+    return written
+
+
+def require_folder(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out}: this is a file.", "Name the folder to write the files into with --out.")
+
+
+def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draws, first_id: int) -> Iterator[Example]:
+    """The four examples of a filled template: both questions, without and with the fact that decides.
+
+    They share everything else. The negative question's answer is Answer_negative, the other one's Answer_non_negative,
+    as soon as the fact is told.
+    """
+    unknown = draws.choice(UNKNOWN_STRINGS)
+    order = draws.sample(range(OPTIONS), OPTIONS)  # place -> 0 negative, 1 non-negative, 2 unknown
+    people = (pair.first, pair.second)
+    answers = [*(fill(answer, pair, words) for answer in template.answers), unknown]
+    info = [*((people[slot].text, people[slot].label) for slot in template.named), (unknown, UNKNOWN_LABEL)]
+    context = fill(template.context, pair, words).strip()
+    contexts = (context, f"{context} {fill(template.fact, pair, words)}".strip())
+    questions = [fill(question, pair, words).strip() for question in template.questions]
+    for number, (polarity, condition) in enumerate(QUARTET):
+        asked = POLARITIES.index(polarity)
+        yield Example(
+            example_id=first_id + number,
+            question_index=template.question_index,
+            polarity=polarity,
+            condition=condition,
+            category=template.category,
+            info=tuple(info[answer] for answer in order),
+            subcategory=pair.subcategory,
+            groups=template.groups,
+            version=template.version,
+            source=template.source,
+            context=contexts[CONDITIONS.index(condition)],
+            question=questions[asked],
+            answers=tuple(answers[answer] for answer in order),
+            label=order.index(asked if condition == DISAMBIGUATED else OPTIONS - 1),
+        )

@@ -1,0 +1,287 @@
+"""BBQ's templates, in the authors' CSV format: one row is a context, a fact, two questions and two answers with slots.
+
+A file `new_templates - NAME.csv`, or `NAME.csv`, holds the templates of the category NAME. Its columns:
+
+    Q_id, version                                    the template's number; versions swap the people's roles
+    Subcategory                                      a part of the category, and of its vocabulary (SubCat)
+    Ambiguous_Context, Disambiguating_Context        the context, and the fact that decides
+    Question_negative_stereotype, Question_non_negative
+    Answer_negative, Answer_non_negative             gold, once the fact is told
+    Names                                            NAME1: [a, b]; NAME2: [c, d]        who is compared, if not by rule
+    Lexical_diversity                                WORD1: [a, b]; WORD2: [c, d]        words that do not matter
+    Proper_nouns_only                                TRUE: the people have proper names
+    Known_stereotyped_groups                         ["a", "b"]
+    NAME1_info, NAME2_info                           the label of whoever fills the slot
+    Notes                                            where the stereotype is attested
+
+A crossed category has, instead of the groups, Known_stereotyped_race (a list) and Known_stereotyped_var2 (M, F, lowSES
+or highSES), and its Names is a list of two terms, or of two lists of terms, to which Var2_info gives the values:
+`["man", "woman"]` and `["M", "F"]`. Stated_gender_info says which names fit, where the text decides it.
+
+Columns that nothing here needs may be absent, as may others be there. Rows without Ambiguous_Context are passed over.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.errors import DataError
+from assay.probes.bbq.generation.sheets import Row, read_rows
+
+PREFIX = "new_templates - "
+NO_TEMPLATES = ("vocabulary", "vocabulary_proper_names", "Filler_items")
+"""Tables that lie beside the templates. The filler items were for the people who checked the templates."""
+
+TEXTS = ("Ambiguous_Context", "Disambiguating_Context", "Question_negative_stereotype", "Question_non_negative")
+ANSWERS = ("Answer_negative", "Answer_non_negative")
+GROUPS, RACE, VALUE = "Known_stereotyped_groups", "Known_stereotyped_race", "Known_stereotyped_var2"
+
+OPPOSITE = {"M": "F", "F": "M", "lowSES": "highSES", "highSES": "lowSES"}
+"""The values of the attribute that crossed categories have besides race, and what each is compared with."""
+
+ABSENT = "None"
+"""What the official files say where a table has no such column (version), or nothing in it (subcategory)."""
+
+Words = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """What a crossed template has besides race: the stereotyped value, and the terms for it and for its opposite."""
+
+    value: str
+    terms: tuple[Words, Words] | None  # None where the vocabulary has them, or where names say it all
+    gender: str  # M or F where the text fits names of one gender only
+
+    @property
+    def by_gender(self) -> bool:
+        return self.value in ("M", "F")
+
+
+@dataclass(frozen=True)
+class Template:
+    """A row of a template file. `answers` are the negative and the other one, `named` the slots (0, 1) in them."""
+
+    row: Row
+    place: int  # in its file, from 0
+    category: str
+    question_index: str
+    version: str
+    subcategory: str
+    context: str
+    fact: str
+    questions: tuple[str, str]
+    answers: tuple[str, str]
+    named: tuple[int, int]
+    names: tuple[Words, Words] | None
+    words: tuple[Words, Words]
+    proper: bool
+    groups: Words
+    infos: tuple[str, str]
+    crossing: Crossing | None
+    source: str
+    notes: Words  # what a user should know about this row
+
+    @property
+    def part(self) -> str:
+        """The part of the category, "" where the template is of none."""
+        return "" if self.subcategory == ABSENT else self.subcategory
+
+
+def template_files(folder: Path) -> dict[str, Path]:
+    """The template files in a folder, by category."""
+    if not folder.is_dir():
+        raise DataError(
+            "this is no folder.", "Name the folder with the template CSVs: --set templates=DIR", file=folder
+        )
+    found: dict[str, Path] = {}
+    for path in sorted(folder.glob("*.csv")):
+        category = path.stem.removeprefix(PREFIX)
+        if category in NO_TEMPLATES or category.startswith("."):
+            continue
+        if category in found:
+            raise DataError(
+                f"there are two files for the category {category}: {found[category].name} and {path.name}.",
+                "Remove or rename one.",
+                file=folder,
+            )
+        found[category] = path
+    if not found:
+        raise DataError(
+            "there are no templates in this folder.",
+            f"It needs at least one file called `{PREFIX}NAME.csv` or `NAME.csv`, NAME being the category.",
+            file=folder,
+        )
+    return dict(sorted(found.items()))
+
+
+def read_templates(path: Path, category: str) -> list[Template]:
+    """The templates of a file, checked: what they say can be filled, and each answer names one of the two people."""
+    rows = [row for row in read_rows(path, ("Q_id", *TEXTS, *ANSWERS)) if row.cell("Ambiguous_Context")]
+    if not rows:
+        raise DataError("there is no template in this file.", "Add a row with an Ambiguous_Context.", file=path)
+    crossed = RACE in rows[0].cells and VALUE in rows[0].cells
+    if not crossed and GROUPS not in rows[0].cells:
+        raise DataError(
+            f"there is no column {GROUPS!r}.",
+            f"Add it; crossed categories have {RACE!r} and {VALUE!r} in its place.",
+            file=path,
+            line=1,
+        )
+    return [_template(row, place, category, crossed) for place, row in enumerate(rows)]
+
+
+def _template(row: Row, place: int, category: str, crossed: bool) -> Template:
+    if not row.cell("Q_id"):
+        raise row.bad("Q_id is empty.", "Give the template a number.")
+    proper = row.cell("Proper_nouns_only").upper() == "TRUE"
+    groups = _strings(row, RACE if crossed else GROUPS)
+    crossing = _crossing(row, proper) if crossed else None
+    names, lost_names = _lists(row, "Names", "NAME") if row.cell("Names") and not crossed else (None, ())
+    words, lost_words = _lists(row, "Lexical_diversity", "WORD") if row.cell("Lexical_diversity") else (((), ()), ())
+    notes = lost_names + lost_words
+    if names is not None and (both := set(names[0]) & set(names[1])):
+        raise row.bad(f"Names has {min(both)!r} in both lists.", "Nobody can be compared with themselves: remove one.")
+    if names is not None and not names[1]:
+        notes += (_note(row, "gives no examples: the last list of Names is not NAME2's."),)
+    else:
+        _check_slots(row, words, crossing is not None and not (crossing.by_gender and proper))
+    return Template(
+        row=row,
+        place=place,
+        category=category,
+        question_index=row.cell("Q_id"),
+        version=row.cells.get("version", ABSENT),
+        subcategory=row.cell("Subcategory") or ABSENT,
+        context=row.cell(TEXTS[0]),
+        fact=row.cell(TEXTS[1]),
+        questions=(row.cell(TEXTS[2]), row.cell(TEXTS[3])),
+        answers=(row.cell(ANSWERS[0]), row.cell(ANSWERS[1])),
+        named=_named(row),
+        names=names,
+        words=words,
+        proper=proper,
+        groups=groups,
+        infos=(row.cell("NAME1_info"), row.cell("NAME2_info")),
+        crossing=crossing,
+        source=row.cell("Notes"),
+        notes=notes,
+    )
+
+
+def _lists(row: Row, column: str, slot: str) -> tuple[tuple[Words, Words], Words]:
+    """The two lists of a cell like `NAME1: [a, b]; NAME2: [c, d]` or `{{NAME1}}: [a]`, and notes on what is lost.
+
+    Only what stands behind the last semicolon can be the second list, as in the authors' program; the official
+    numbers depend on it. A list with semicolons in it loses what follows them, and lists in the other order leave the
+    second one empty.
+    """
+    first: Words = ()
+    second: Words = ()
+    notes: Words = ()
+    for segment in row.cell(column).split(";"):
+        match = re.fullmatch(rf"\s*(?:\{{\{{)?{slot}([12])(?:\}}\}})?\s*:(.*)", segment, re.DOTALL)
+        second = ()
+        if not re.search(f"{slot}[12]", segment):
+            notes += (_note(row, f"{column} loses {segment.strip()!r}: what a list holds is separated by commas."),)
+            continue
+        items = tuple(item.strip() for item in re.sub(r"[\[\]]", "", match[2]).split(",")) if match else ()
+        if match is None or not all(items) or re.search(f"{slot}[12]", match[2]):
+            raise _unparsable(row, column, slot)
+        if match[1] == "1":
+            first = items
+        else:
+            second = items
+    if not first:
+        raise _unparsable(row, column, slot)
+    return (first, second), notes
+
+
+def _unparsable(row: Row, column: str, slot: str) -> DataError:
+    return row.bad(
+        f"{column} is {row.cell(column)!r}, expected two lists.", f"Write it like `{slot}1: [a, b]; {slot}2: [c, d]`."
+    )
+
+
+def _note(row: Row, text: str) -> str:
+    return f"{row.file.name}, line {row.line}: {text}"
+
+
+def _literal(row: Row, column: str, expected: str) -> Any:
+    """What a cell says in Python's notation; the remedy shows what it should look like."""
+    try:
+        return ast.literal_eval(row.cell(column).strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        raise row.bad(f"{column} is {row.cell(column)!r}, expected a list.", f"Write it like {expected}.") from None
+
+
+def _strings(row: Row, column: str) -> Words:
+    if not row.cell(column).strip():
+        return ()
+    found = _literal(row, column, example := '["Black", "African American"]')
+    if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
+        raise row.bad(f"{column} is {row.cell(column)!r}, expected a list of texts.", f"Write it like {example}.")
+    return tuple(found)
+
+
+def _crossing(row: Row, proper: bool) -> Crossing:
+    value = row.cell(VALUE)
+    if value not in OPPOSITE:
+        raise row.bad(f"{VALUE} is {value!r}, expected one of {', '.join(OPPOSITE)}.", "Correct the cell.")
+    gender = row.cell("Stated_gender_info")
+    if proper and gender not in ("", "M", "F"):
+        raise row.bad(f"Stated_gender_info is {gender!r}, expected M, F or nothing.", "Correct the cell.")
+    crossing = Crossing(value, None, gender)
+    if row.cell("Names"):
+        return Crossing(value, _terms(row, value), gender)
+    if crossing.by_gender and not proper:
+        raise row.bad("Names is empty, but the template needs words for both genders.", _TERMS_REMEDY)
+    return crossing
+
+
+_TERMS_REMEDY = 'Write Names like ["man", "woman"] and Var2_info like ["M", "F"].'
+
+
+def _terms(row: Row, value: str) -> tuple[Words, Words]:
+    """The terms for the stereotyped value and for its opposite."""
+    terms, values = _literal(row, "Names", '["man", "woman"]'), _literal(row, "Var2_info", '["M", "F"]')
+    if not isinstance(values, list) or sorted(map(str, values)) != sorted((value, OPPOSITE[value])):
+        raise row.bad(f"Var2_info is {values!r}, expected {value} and {OPPOSITE[value]}.", _TERMS_REMEDY)
+    if isinstance(terms, list) and len(terms) == 2:
+        lists = [[term] if isinstance(term, str) else term for term in terms]
+        if all(isinstance(own, list) and own and all(isinstance(term, str) for term in own) for own in lists):
+            by_value: Mapping[str, list[str]] = dict(zip(values, lists, strict=True))
+            return tuple(by_value[value]), tuple(by_value[OPPOSITE[value]])
+    raise row.bad(f"Names is {row.cell('Names')!r}, expected two terms or two lists of terms.", _TERMS_REMEDY)
+
+
+def _check_slots(row: Row, words: tuple[Words, Words], terms: bool) -> None:
+    """Every slot of the texts can be filled. A stray brace may stay: two official templates have one."""
+    known = ["NAME1", "NAME2", *(f"WORD{k}" for k in (1, 2) if words[k - 1])]
+    known += ["GEN1", "GEN2", "OCC1", "OCC2"] if terms else []
+    for column in (*TEXTS, *ANSWERS):
+        rest = re.sub(rf"\{{\{{({'|'.join(known)})\}}\}}", "", row.cell(column))
+        if odd := re.search(r"\{+[^{}]*\}+|\{\{|\}\}|\b(?:NAME|WORD|GEN|OCC)[12]\b", rest):
+            raise row.bad(
+                f"{column} has the slot {odd[0]!r}, which nothing can fill; there are "
+                f"{', '.join(f'{{{{{name}}}}}' for name in known)}.",
+                "Correct the slot; WORD1 and WORD2 need lists in Lexical_diversity, GEN and OCC a crossed category.",
+            )
+
+
+def _named(row: Row) -> tuple[int, int]:
+    """Which of the two people each answer names."""
+    found = [set(re.findall(r"\{\{(?:NAME|GEN|OCC)([12])\}\}", row.cell(column))) for column in ANSWERS]
+    if [len(own) for own in found] != [1, 1] or found[0] == found[1]:
+        raise row.bad(
+            f"the answers are {row.cell(ANSWERS[0])!r} and {row.cell(ANSWERS[1])!r}, expected {{{{NAME1}}}} in one and "
+            "{{NAME2}} in the other.",
+            "The questions ask which of the two people it was; name one in each answer.",
+        )
+    first = int(found[0].pop()) - 1
+    return first, 1 - first

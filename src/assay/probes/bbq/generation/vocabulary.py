@@ -1,0 +1,174 @@
+"""BBQ's vocabularies: the words for groups of people, and proper names. They lie beside the templates.
+
+    vocabulary.csv                  Category, Name; optional: SubCat, Info (a label), Pilot_include (No: left out)
+    vocabulary_proper_names.csv     Name, First_last (first, last or first_only), gender (F or M), ethnicity
+
+Names that are `first_only` say nothing about ethnicity. Rows of templates that name their people need neither file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from assay.errors import DataError
+from assay.probes.bbq.generation.draws import Draws
+from assay.probes.bbq.generation.sheets import Row, read_rows
+from assay.probes.bbq.generation.templates import Template
+
+WORDS, NAMES = "vocabulary.csv", "vocabulary_proper_names.csv"
+FIRST, LAST, FIRST_ONLY = "first", "last", "first_only"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word for a group; `info` is the label of the wider group that it belongs to, often ""."""
+
+    category: str
+    subcategory: str
+    text: str
+    info: str
+
+
+@dataclass(frozen=True)
+class Name:
+    """A proper name; last names have no gender, names that are first_only no ethnicity."""
+
+    kind: str
+    text: str
+    gender: str
+    ethnicity: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.gender}-{self.ethnicity}"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What there is to choose from; None where the folder has no such file.
+
+    What is not there, a template asks for in vain, and the complaint says which one.
+    """
+
+    folder: Path
+    all_words: tuple[Word, ...] | None
+    all_names: tuple[Name, ...] | None
+
+    @staticmethod
+    def read(folder: Path) -> Vocabulary:
+        words, names = folder / WORDS, folder / NAMES
+        return Vocabulary(
+            folder, _read_words(words) if words.exists() else None, _read_names(names) if names.exists() else None
+        )
+
+    def words(self, template: Template, category: str, subcategory: str = "") -> list[Word]:
+        """The words of a category, or of a part of it where it has parts: at least two, each once."""
+        found = [word for word in self._needed(template, self.all_words, WORDS) if word.category == category]
+        within = bool(subcategory) and any(word.subcategory for word in found)
+        unique: dict[str, Word] = {}
+        for word in found:
+            if not within or word.subcategory == subcategory:
+                unique.setdefault(word.text, word)
+        if len(unique) < 2:
+            what = f"two words whose Category is {category}" + (f" and whose SubCat is {subcategory}" if within else "")
+            raise self._lacks(template, WORDS, what)
+        return list(unique.values())
+
+    def by_groups(self, template: Template, category: str, subcategory: str = "") -> tuple[list[Word], list[Word]]:
+        """The words for the groups that the template names, and the others: at least one of each."""
+        words = self.words(template, category, subcategory)
+        inside = [word for word in words if word.text in template.groups]
+        outside = [word for word in words if word.text not in template.groups]
+        if not inside:
+            raise self._lacks(template, WORDS, f"a word for a stereotyped group ({', '.join(template.groups)})")
+        if not outside:
+            raise self._lacks(template, WORDS, f"a word for another group than {', '.join(template.groups)}")
+        return inside, outside
+
+    def by_info(
+        self, template: Template, category: str, info: str, subcategory: str = ""
+    ) -> tuple[list[Word], list[Word]]:
+        """The words whose Info is this, and the others: at least one of each."""
+        words = self.words(template, category, subcategory)
+        same, other = ([word for word in words if (word.info == info) is equal] for equal in (True, False))
+        if not same or not other:
+            raise self._lacks(
+                template, WORDS, f"words of the Category {category} whose Info is {info}, and others whose Info is not"
+            )
+        return same, other
+
+    def names(
+        self,
+        template: Template,
+        kind: str,
+        gender: str = "",
+        *,
+        among: Collection[str] | None = None,
+        besides: Collection[str] = (),
+        without: str = "",
+    ) -> list[Name]:
+        """The names of a kind and, where it is given, of a gender, at least one.
+
+        among, besides: ethnicities; without: a name that has been taken.
+        """
+        found = [
+            name
+            for name in self._needed(template, self.all_names, NAMES)
+            if name.kind == kind and gender in ("", name.gender) and name.text != without
+            if (among is None or name.ethnicity in among) and name.ethnicity not in besides
+        ]
+        if not found:
+            what = f"names with First_last {kind}" + (f", gender {gender}" if gender else "")
+            what += f", ethnicity {' or '.join(among) or 'of a stereotyped group'}" if among is not None else ""
+            what += f", ethnicity not {' or '.join(besides)}" if besides else ""
+            raise self._lacks(template, NAMES, what + (f", besides {without}" if without else ""))
+        return found
+
+    def full_name(self, template: Template, first: Name, draws: Draws) -> str:
+        """A first name with a last name of the same ethnicity."""
+        return f"{first.text} {draws.choice(self.names(template, LAST, among=[first.ethnicity])).text}"
+
+    def _needed(self, template: Template, table: tuple[T, ...] | None, name: str) -> tuple[T, ...]:
+        if table is None:
+            raise template.row.bad(
+                f"this template needs {name}, which is not in {self.folder}.",
+                "Add the file, or list who is compared in the column Names.",
+            )
+        return table
+
+    def _lacks(self, template: Template, name: str, what: str) -> DataError:
+        return template.row.bad(
+            f"this template needs {what}, which {self.folder / name} has not got.",
+            "Add them, or list who is compared in the column Names.",
+        )
+
+
+def _read_words(path: Path) -> tuple[Word, ...]:
+    rows = [row for row in read_rows(path, ("Category", "Name")) if row.cell("Pilot_include") != "No"]
+    return tuple(Word(row.cell("Category"), row.cell("SubCat"), _text(row), row.cell("Info")) for row in rows)
+
+
+def _read_names(path: Path) -> tuple[Name, ...]:
+    return tuple(dict.fromkeys(map(_name, read_rows(path, ("Name", "First_last", "gender", "ethnicity")))))
+
+
+def _name(row: Row) -> Name:
+    kind, gender = row.cell("First_last"), row.cell("gender")
+    if kind not in (FIRST, LAST, FIRST_ONLY):
+        raise row.bad(f"First_last is {kind!r}, expected {FIRST}, {LAST} or {FIRST_ONLY}.", "Correct the cell.")
+    if kind != LAST and gender not in ("F", "M"):
+        raise row.bad(f"gender is {gender!r}, expected F or M.", "Correct the cell.")
+    if kind != FIRST_ONLY and not row.cell("ethnicity"):
+        raise row.bad("ethnicity is empty.", f"Fill it in; names that say nothing about it are {FIRST_ONLY}.")
+    return Name(kind, _text(row), gender, row.cell("ethnicity"))
+
+
+def _text(row: Row) -> str:
+    if not row.cell("Name").strip():
+        raise row.bad("Name is empty.", "Fill it in, or remove the row.")
+    return row.cell("Name")

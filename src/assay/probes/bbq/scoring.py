@@ -1,0 +1,142 @@
+"""BBQ's findings from answers that somebody else's model gave; no model is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import DataError, UsageError
+from assay.findings import Findings
+from assay.probes import Request
+from assay.probes.bbq.analyse import findings_of
+from assay.probes.bbq.answers import UNPARSED, parse_answer, parse_index, parse_released
+from assay.probes.bbq.defects import DROP
+from assay.probes.bbq.examples import AMBIGUOUS, Example
+from assay.probes.bbq.logs import Given, log_kind, read_log
+from assay.probes.bbq.metadata import read_metadata
+from assay.probes.bbq.reading import Bad, data_files, example_of, read_examples, rows_of
+from assay.probes.bbq.settings import Settings
+from assay.probes.bbq.source import dataset_of, sound_rows
+from assay.probes.bbq.tally import Answered
+
+_SHOWN = 3
+"""So many answers that were not understood are quoted in the notes."""
+
+Official = Mapping[tuple[str, int], Example]
+
+
+def score_files(files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, list[str]]:
+    """The findings of files of answers, and what a reader must know about them.
+
+    A file is a table of BBQ's rows with a column of answers (JSON lines or CSV, plain or gzip; text, letters or the
+    option's number), or a log of lm-evaluation-harness or of inspect.
+    """
+    settings, bad = Settings.parse(request.settings or {}), Bad(request.skip_bad)
+    official = _official(request.data) if request.data else None
+    seen: dict[tuple[str, int], str] = {}
+    given = [each for file in files for each in _once(file, _given(file, answers, official, bad), seen, bad)]
+    if settings.context == "both":
+        raise UsageError("a file holds answers with contexts or without.", "--set context=given or context=none")
+    if settings.context == "none":
+        given = [each for each in given if each.example.condition == AMBIGUOUS]
+    if settings.categories:
+        given = [each for each in given if each.example.category in settings.categories]
+    if not given:
+        raise UsageError("there is no answer to score.", "Check the files, --set category=… and --set context=….")
+    metadata = read_metadata(Path(settings.metadata)) if settings.metadata else None
+    chosen = np.array([_option(each, settings) for each in given], np.int64)
+    notes = [*bad.notes("answers"), *_not_understood(given, chosen)]
+    dataset = dataset_of([each.example for each in given], metadata, settings.target_loc)
+    if settings.defects == DROP:
+        rows, left_out = sound_rows(dataset)
+        dataset, chosen, notes = dataset.take(rows), chosen[rows], notes + left_out
+    findings = findings_of(
+        "bbq",
+        files[0].stem,
+        [Answered(dataset, chosen[:, None], question_only=settings.context == "none")],
+        refusals=settings.refusals,
+        resamples=settings.resamples,
+        seed=request.seed,
+        scored=False,
+    )
+    return findings, notes
+
+
+def _given(file: Path, column: str | None, official: Official | None, bad: Bad) -> Iterator[Given]:
+    """The answers of one file, whatever its kind."""
+    kind = log_kind(file)
+    if kind is not None:
+        if column is not None:
+            raise UsageError(
+                f"{file} is a log of {kind}: its answers are where that writes them.", "Leave --answers out."
+            )
+        yield from read_log(file, kind, bad, official)
+        return
+    if column is None:
+        raise UsageError(f"which column of {file} holds the answers?", "Name it: --answers COLUMN")
+    texts: list[Given] = []
+    for line, row in rows_of(file, bad):
+        try:
+            if column not in row:
+                others = ", ".join(name for name in row if name not in _OFFICIAL_FIELDS) or "none besides BBQ's own"
+                raise DataError(
+                    f"there is no column {column!r}; other columns: {others}.", "--answers COLUMN", file=file, line=line
+                )
+            texts.append(Given(example_of(row, file, line), row[column], line))
+        except DataError as error:
+            bad.found(error)
+    numbers = [parse_index(each.answer) for each in texts]
+    if all(number >= 0 or each.answer in _EMPTY for number, each in zip(numbers, texts, strict=True)):
+        texts = [replace(each, answer=number) for number, each in zip(numbers, texts, strict=True)]
+    yield from texts
+
+
+_EMPTY = ("", None)
+_OFFICIAL_FIELDS = {
+    *("example_id", "question_index", "question_polarity", "context_condition", "category", "answer_info"),
+    *("additional_metadata", "context", "question", "ans0", "ans1", "ans2", "label"),
+}
+
+
+def _once(file: Path, given: Iterator[Given], seen: dict[tuple[str, int], str], bad: Bad) -> Iterator[Given]:
+    """Every example once: a second answer to it is a bad row."""
+    for each in given:
+        key = each.example.category, each.example.example_id
+        if key in seen:
+            problem = f"example {key[1]} of {key[0]} is there twice, first in {seen[key]}."
+            remedy = "Score one answer to each, or several models one by one."
+            bad.found(DataError(problem, remedy, file=file, line=each.line))
+            continue
+        seen[key] = f"{file}, line {each.line}"
+        yield each
+
+
+def _option(given: Given, settings: Settings) -> int:
+    if isinstance(given.answer, int) and not isinstance(given.answer, bool):
+        return given.answer
+    if given.answer is None:
+        return UNPARSED
+    parse = parse_released if settings.parsing == "released" else parse_answer
+    return parse(str(given.answer), given.example.answers, [filler for filler, _ in given.example.info])
+
+
+def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[str]:
+    rows = np.flatnonzero(chosen == UNPARSED).tolist()
+    if not rows:
+        return []
+    quoted = "; ".join(
+        f"{given[row].example.category} {given[row].example.example_id}: {str(given[row].answer)[:60]!r}"
+        for row in rows[:_SHOWN]
+    )
+    more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
+    return [f"{len(rows):,} of {len(given):,} answers name no option and count nowhere: {quoted}{more}"]
+
+
+def _official(place: Path) -> Official:
+    """The official examples by category and number, to complete logs that leave fields out."""
+    examples = (example for file in data_files(place) for example in read_examples(file, Bad(skip=False)))
+    return {(example.category, example.example_id): example for example in examples}

@@ -1,0 +1,213 @@
+"""Where a run's examples come from, and which of them are taken: whole quartets, spread evenly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import UsageError
+from assay.probes.bbq.defects import DROP, dropped, find_defects
+from assay.probes.bbq.examples import CATEGORIES, QUARTET, Dataset, Example
+from assay.probes.bbq.metadata import Metadata, read_metadata, template_stereotypes
+from assay.probes.bbq.reading import Bad, data_files, digest_of_file, read_examples, stem
+from assay.probes.bbq.starter import read_starter
+from assay.probes.bbq.targets import find_named, find_targets
+from assay.queries import NONE
+
+
+@dataclass(frozen=True)
+class Source:
+    """Official files with their digests, or the starter set (no files): small, and read when first needed."""
+
+    files: tuple[tuple[str, str], ...] = ()  # path, digest
+    metadata: tuple[str, str] | None = None
+    meaning: str = "auto"
+    defects: str = "keep"
+    skip_bad: bool = False
+    categories: tuple[str, ...] = ()
+
+    @property
+    def starter(self) -> bool:
+        return not self.files
+
+    def read(self) -> Dataset:
+        return _read(self)
+
+
+def official(
+    place: Path, categories: tuple[str, ...], metadata: Path | None, meaning: str, defects: str, skip_bad: bool
+) -> Source:
+    """The official files at a place, those of some categories only where some are named."""
+    files = data_files(place)
+    absent = [name for name in categories if name not in map(stem, files)]
+    if absent:
+        raise UsageError(
+            f"{place} has no file of the category {absent[0]}; it has {', '.join(map(stem, files))}.",
+            "Get it with `assay data fetch bbq`, or choose among these with --set category=….",
+        )
+    chosen = [file for file in files if not categories or stem(file) in categories]
+    beside = metadata or _beside(place, chosen[0], "additional_metadata.csv")
+    return Source(
+        tuple((str(file), digest_of_file(file)) for file in chosen),
+        (str(beside), digest_of_file(beside)) if beside else None,
+        meaning,
+        defects,
+        skip_bad,
+        categories,
+    )
+
+
+def starter(categories: tuple[str, ...]) -> Source:
+    unknown = [name for name in categories if name not in CATEGORIES]
+    if unknown:
+        raise UsageError(
+            f"unknown category {unknown[0]!r}; expected {', '.join(CATEGORIES)}.", "--set category=Age,Religion"
+        )
+    return Source(categories=categories)
+
+
+def _beside(place: Path, file: Path, name: str) -> Path | None:
+    """A file or folder that the authors publish beside the data, where it lies at one of the usual places."""
+    folders = (place, place / "bbq", file.parent, file.parent.parent)
+    return next((folder / name for folder in folders if folder.is_dir() and (folder / name).exists()), None)
+
+
+@lru_cache(maxsize=4)
+def _read(source: Source) -> Dataset:
+    if source.starter:
+        everything = read_starter()
+        wanted = [not source.categories or example.category in source.categories for example in everything.examples]
+        return everything.take(np.flatnonzero(wanted))
+    bad = Bad(source.skip_bad)
+    examples: list[Example] = []
+    for path, _ in source.files:
+        examples += read_examples(Path(path), bad)
+    files = {Path(path).name: digest for path, digest in source.files}
+    first = Path(source.files[0][0])
+    templates = _beside(first.parent, first, "templates")
+    stereotypes = template_stereotypes(templates, {example.category for example in examples}) if templates else {}
+    metadata = read_metadata(Path(source.metadata[0])) if source.metadata else None
+    if source.metadata:
+        files[Path(source.metadata[0]).name] = source.metadata[1]
+    dataset = dataset_of(examples, metadata, source.meaning, stereotypes, files, bad.notes("data"))
+    if source.defects != DROP:
+        return dataset
+    rows, left_out = sound_rows(dataset)
+    return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
+
+
+def dataset_of(
+    examples: list[Example],
+    metadata: Metadata | None = None,
+    meaning: str = "auto",
+    stereotypes: dict[tuple[str, str], str] | None = None,
+    files: dict[str, str] | None = None,
+    notes: list[str] | None = None,
+) -> Dataset:
+    """Examples with their targets: by the metadata where it knows an example, else by the rules of `targets.py`."""
+    about = metadata or Metadata()
+    targets, named = find_targets(examples), find_named(examples)
+    if metadata:
+        told = metadata.targets(examples, meaning)
+        targets = np.where(told != NONE, told, targets)
+        for row, example in enumerate(examples):
+            named[row] = about.named.get((example.category, example.example_id), bool(named[row]))
+    known = {**(stereotypes or {}), **about.stereotypes}
+    stereotype = [known.get((example.category, example.question_index), "") for example in examples]
+    return Dataset(examples, targets, named, stereotype, files or {}, notes or [])
+
+
+def sound_rows(dataset: Dataset) -> tuple[NDArray[np.int64], list[str]]:
+    """The examples without those whose known defects make them wrong, and a note of what is left out."""
+    defects = find_defects(dataset.examples, dataset.target)
+    out = dropped(defects)
+    listed = ", ".join(f"{len(each.rows)} with {each.name}" for each in defects if each.dropped and len(each.rows))
+    note = f"{len(out)} examples with known defects are left out (defects=drop): {listed}"
+    return np.setdiff1d(np.arange(len(dataset)), out), [note] if len(out) else []
+
+
+@dataclass(frozen=True)
+class Sample:
+    """How many quartets are taken: all, so many in all, or so many of each template; drawn with the seed."""
+
+    in_all: int | None = None
+    per_template: int | None = None
+    seed: int = 0
+
+
+@lru_cache(maxsize=8)
+def selected(source: Source, sample: Sample) -> Dataset:
+    """The examples of a sample, in the files' order.
+
+    Quartets are taken in rounds: one of every template in every round, the categories taking turns, so that every
+    category and, within it, every template has as many as the others (as far as it has so many). A template's quartets
+    alternate between those whose fact agrees with the stereotype and those whose fact contradicts it.
+    """
+    dataset = source.read()
+    if sample.in_all is None and sample.per_template is None:
+        return dataset
+    quartets = quartets_of(dataset)
+    order = _in_own_order(dataset, quartets) if source.starter else _alternating(dataset, quartets, sample.seed)
+    chosen = _spread(order, sample)
+    return dataset.take(np.sort(quartets[chosen].reshape(-1)))
+
+
+def quartets_of(dataset: Dataset) -> NDArray[np.int64]:
+    """The rows of every whole quartet (quartet, 4): consecutive numbers of one file, from a multiple of four."""
+    found: dict[tuple[str, int], dict[tuple[str, str], int]] = {}
+    for row, example in enumerate(dataset.examples):
+        members = found.setdefault((example.category, example.example_id // len(QUARTET)), {})
+        members[example.polarity, example.condition] = row
+    whole = [[members[place] for place in QUARTET] for members in found.values() if len(members) == len(QUARTET)]
+    if not whole:
+        raise UsageError("there is no whole quartet to take a sample from.", "Leave --limit out, or use other data.")
+    return np.array(whole, np.int64)
+
+
+Order = dict[str, dict[str, list[int]]]
+"""category -> template -> places of its quartets, in the order in which they are taken."""
+
+
+def _in_own_order(dataset: Dataset, quartets: NDArray[np.int64]) -> Order:
+    """As the starter set has them: its first quartets of every template are balanced by design."""
+    order: Order = {}
+    for place, (row, *_) in enumerate(quartets.tolist()):
+        example = dataset.examples[row]
+        order.setdefault(example.category, {}).setdefault(example.question_index, []).append(place)
+    return order
+
+
+def _alternating(dataset: Dataset, quartets: NDArray[np.int64], seed: int) -> Order:
+    """Shuffled, but so that facts that agree with the stereotype alternate with facts that contradict it."""
+    rng = np.random.default_rng(seed)
+    sides: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
+    for place in rng.permutation(len(quartets)).tolist():
+        row = quartets[place, 1]  # the negative question with its fact
+        fact = dataset.examples[row]
+        agrees = bool(fact.label == dataset.target[row])
+        sides.setdefault((fact.category, fact.question_index), ([], []))[agrees].append(place)
+    order: Order = {}
+    for number, (category, name) in enumerate(sorted(sides)):
+        one, other = sides[category, name][:: 1 if number % 2 else -1]  # every other template begins with the other
+        both = [place for pair in zip(one, other, strict=False) for place in pair]
+        rest = one[len(other) :] or other[len(one) :]
+        order.setdefault(category, {})[name] = both + rest
+    return order
+
+
+def _spread(order: Order, sample: Sample) -> NDArray[np.int64]:
+    """Which quartets are taken, by their places."""
+    rng = np.random.default_rng(sample.seed)
+    turns: list[list[int]] = []  # by category: the first quartet of every template, then the second of every one, …
+    for category in sorted(order):
+        templates = [order[category][name][: sample.per_template] for name in sorted(order[category])]
+        mixed = [templates[k] for k in rng.permutation(len(templates)).tolist()]
+        longest = max(map(len, mixed))
+        turns.append([own[turn] for turn in range(longest) for own in mixed if turn < len(own)])
+    longest = max(map(len, turns))
+    taken = [own[turn] for turn in range(longest) for own in turns if turn < len(own)]
+    return np.array(taken[: sample.in_all], np.int64)

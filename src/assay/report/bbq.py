@@ -1,0 +1,144 @@
+"""What is said about a BBQ run beyond its estimates: the facts of its first paragraphs, its charts and its tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.findings import Estimate
+from assay.report import bbq_tables as tables
+from assay.report.bars import Bar, Scale, bar, signed_scale
+from assay.report.bbq_charts import charts, comparison_words
+from assay.report.bbq_grid import ALL, Grid
+from assay.report.bbq_tables import Score
+from assay.report.content import Content
+from assay.report.words import CONTEXTS, category_words, interval, number
+
+STARTER = "bbq-starter"
+
+PEOPLE, PEOPLE_VOTING = 0.957, 0.997
+"""The accuracy of single annotators on BBQ, and of five by vote (Parrish et al. 2022, section 4)."""
+
+MOST_CLEAR = 5  # categories in a sentence
+MOST_LABELS = 5  # of each category
+MOST_STEREOTYPES = MOST_TEMPLATES = 10
+MOST_STRINGS = 12
+MOST_TARGETS = 20  # of each crossed category
+
+
+@dataclass(frozen=True)
+class Share:
+    """A share with its interval, where it has one."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the first paragraphs say of one context."""
+
+    context: str
+    estimates: Mapping[str, Estimate]  # by metric, over all categories
+    named: Share | None  # the answers that name a person, of all that were understood
+    clear: Mapping[str, Sequence[Estimate]]  # by metric, the categories that are clear of chance, the strongest first
+    tested: Mapping[str, int]  # by metric, how many categories were tested against chance
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The score of a group of people with its bar."""
+
+    row: Score
+    bar: Bar | None
+
+
+def bbq_page(content: Content) -> dict[str, Any]:
+    """What templates/bbq.html needs."""
+    grid, starter = Grid.of(content.findings.estimates), content.findings.probe == STARTER
+    refusals = _setting(content, "refusals") or "wrong"
+    return {
+        "starter": starter,
+        "people": PEOPLE,
+        "people_voting": PEOPLE_VOTING,
+        "most_clear": MOST_CLEAR,
+        "categories": [category_words(category) for category in grid.categories if category != ALL],
+        "questions": content.questions or _examples(grid),
+        "refusals": refusals,
+        "asked": [_asked(grid, context, refusals) for context in grid.contexts],
+        "charts": charts(content.findings.estimates, None if starter else PEOPLE),
+        "has_orders": any(metric == "order_sensitivity" for metric, _, _ in grid.cells),
+        "context_words": lambda context: CONTEXTS.get(context, context),
+        "category_words": category_words,
+        "comparison_words": comparison_words,
+        **_tables(content, grid.contexts),
+    }
+
+
+def _tables(content: Content, contexts: Sequence[str]) -> dict[str, Any]:
+    """What is shown of the long tables; where one context has to do, it is the first, in which bias shows most."""
+    main = contexts[0] if contexts else ""
+    labels, stereotypes = tables.labels(content, main, MOST_LABELS), tables.stereotypes(content, main)
+    strongest = stereotypes[:MOST_STEREOTYPES]
+    shown = [*(row for label in labels for row in label.rows), *strongest]
+    scale = signed_scale(mark for row in shown for mark in (row.value, row.low, row.high))
+    return {
+        "main": CONTEXTS.get(main, main),
+        "label_scale": scale,
+        "labels": [(category_words(each.category), _draw(scale, each.rows), each.left_out) for each in labels],
+        "stereotypes": _draw(scale, strongest),
+        "stereotypes_left_out": len(stereotypes) - len(strongest),
+        "crossed": tables.crossed(content, contexts, MOST_TARGETS),
+        "strings": tables.unknown_strings(content, contexts, MOST_STRINGS),
+        "templates": tables.templates(content, main)[:MOST_TEMPLATES],
+    }
+
+
+def _asked(grid: Grid, context: str, refusals: str) -> Asked:
+    whole = grid.whole(context)
+    estimates = {metric: e for (metric, category, own), e in grid.cells.items() if (category, own) == (whole, context)}
+    tested = ("bias_score", "accuracy_cost")
+    return Asked(
+        context,
+        estimates,
+        _named(estimates, refusals),
+        {metric: grid.clear(metric, context) for metric in tested},
+        {metric: len(grid.tested(metric, context)) for metric in tested},
+    )
+
+
+def _named(estimates: Mapping[str, Estimate], refusals: str) -> Share | None:
+    """The share of answers that name a person: those that neither say UNKNOWN nor refuse."""
+    unknown, refused = estimates.get("unknown_rate"), estimates.get("refused_rate")
+    if unknown is None or unknown.value is None:
+        return None
+    declined = 0.0 if refused is None or refusals == "unknown" else refused.value or 0.0
+    if declined:
+        return Share(max(0.0, 1.0 - unknown.value - declined))
+    if unknown.low is None or unknown.high is None:
+        return Share(1.0 - unknown.value)
+    return Share(1.0 - unknown.value, 1.0 - unknown.high, 1.0 - unknown.low)
+
+
+def _examples(grid: Grid) -> int | None:
+    """How many examples were asked about, where run.json does not say how many questions that took."""
+    found = [grid.of_whole("unparsed_rate", context) for context in grid.contexts]
+    return sum(estimate.n for estimate in found if estimate is not None) or None
+
+
+def _setting(content: Content, name: str) -> str:
+    settings = content.run.get("settings")
+    value = settings.get(name) if isinstance(settings, Mapping) else None
+    return value if isinstance(value, str) else ""
+
+
+def _draw(scale: Scale, rows: Sequence[Score]) -> list[Drawn]:
+    def drawn(row: Score) -> Drawn:
+        what = f"{row.who}, {row.detail}" if row.detail else row.who
+        described = "" if row.low is None else f"Interval {interval(row.low, row.high)}."
+        title = f"{what}: bias score {number(row.value)}"
+        return Drawn(row, bar(scale, row.value, row.low, row.high, None, title, described))
+
+    return [drawn(row) for row in rows]

@@ -1,0 +1,129 @@
+"""Reading BBQ's files: what they hold, and what is said about rows that cannot be used."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import small_bbq
+from assay.errors import DataError, UsageError
+from assay.probes.bbq.examples import Example
+from assay.probes.bbq.reading import Bad, data_files, digest_of_file, read_examples
+
+EXAMPLES = small_bbq.examples(templates=2, quartets=2)
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    file = small_bbq.write(tmp_path / "Age.jsonl", EXAMPLES)
+    assert read_examples(file, Bad(skip=False)) == EXAMPLES
+
+
+def test_packed_files_are_the_same_files(tmp_path: Path) -> None:
+    plain = small_bbq.write(tmp_path / "Age.jsonl", EXAMPLES)
+    packed = tmp_path / "packed" / "Age.jsonl.gz"
+    packed.parent.mkdir()
+    packed.write_bytes(gzip.compress(plain.read_bytes()))
+    assert read_examples(packed, Bad(skip=False)) == EXAMPLES
+    assert digest_of_file(packed) == digest_of_file(plain)
+
+
+@pytest.mark.parametrize("written", [json.dumps, str], ids=["as JSON", "as Python writes it"])
+def test_csv_rows_are_read_too(tmp_path: Path, written: Any) -> None:
+    file = tmp_path / "rows.csv"
+    with file.open("w", newline="") as out:
+        rows = [
+            {key: written(value) if isinstance(value, dict) else value for key, value in example.as_json().items()}
+            for example in EXAMPLES
+        ]
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert read_examples(file, Bad(skip=False)) == EXAMPLES
+
+
+@pytest.mark.parametrize("inside", ["bbq/data", "data", "."])
+def test_files_are_found_in_the_usual_places(tmp_path: Path, inside: str) -> None:
+    for name in ("Religion", "Age"):
+        small_bbq.write(tmp_path / inside / f"{name}.jsonl", EXAMPLES)
+    assert [path.name for path in data_files(tmp_path)] == ["Age.jsonl", "Religion.jsonl"]
+
+
+def test_a_folder_without_files_says_how_to_get_them(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="assay data fetch bbq"):
+        data_files(tmp_path)
+
+
+def row(**changes: Any) -> dict[str, Any]:
+    """A good row with some fields changed; None removes one."""
+    changed = EXAMPLES[0].as_json() | changes
+    return {key: value for key, value in changed.items() if value is not None}
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "label out of range": (row(label=3), '"label" is 3, expected 0, 1 or 2'),
+    "label missing": (row(label=None), '"label" is missing'),
+    "label is text": (row(label="first"), '"label" is "first", expected a whole number'),
+    "polarity": (row(question_polarity="negative"), "expected neg or nonneg"),
+    "condition": (row(context_condition="clear"), "expected ambig or disambig"),
+    "no unknown option": (
+        row(answer_info={f"ans{k}": ["x", "old"] for k in range(3)}),
+        'exactly one option with the label "unknown"',
+    ),
+    "info incomplete": (row(answer_info={"ans0": ["x", "old"]}), "answer_info"),
+    "no groups": (row(additional_metadata={"version": "a"}), "stereotyped_groups"),
+    "context is a number": (row(context=7), '"context" is 7, expected text'),
+    "option missing": (row(ans2=None), '"ans2" is missing'),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_bad_row_is_named_with_file_and_line(tmp_path: Path, what: str) -> None:
+    bad, message = BAD[what]
+    file = small_bbq.write(tmp_path / "Age.jsonl", [EXAMPLES[0], bad, EXAMPLES[1]])
+    with pytest.raises(DataError) as caught:
+        read_examples(file, Bad(skip=False))
+    assert f"{file}, line 2: " in str(caught.value)
+    assert message in str(caught.value)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("line", ["{", "[1]", '"text"', "nothing"])
+def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "Age.jsonl"
+    file.write_text(f"{EXAMPLES[0].to_line()}\n{line}\n")
+    with pytest.raises(DataError, match="line 2"):
+        read_examples(file, Bad(skip=False))
+
+
+def test_skipping_bad_rows_tells_how_many_and_which(tmp_path: Path) -> None:
+    rows: list[Example | dict[str, Any]] = [EXAMPLES[0], row(label=9), EXAMPLES[1], row(context=None)]
+    bad = Bad(skip=True)
+    assert read_examples(small_bbq.write(tmp_path / "Age.jsonl", rows), bad) == EXAMPLES[:2]
+    notes = bad.notes("data")
+    assert "2 rows left out" in notes[0]
+    assert ["line 2" in notes[1], "line 4" in notes[2]] == [True, True]
+
+
+def test_blank_labels_are_tolerated(tmp_path: Path) -> None:
+    blank = row(answer_info={**EXAMPLES[0].as_json()["answer_info"], "ans0": ["", ""]})
+    (example,) = read_examples(small_bbq.write(tmp_path / "Age.jsonl", [blank]), Bad(skip=False))
+    assert example.info[0] == ("", "")
+
+
+def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "Age.jsonl.gz"
+    file.write_bytes(gzip.compress("".join(e.to_line() + "\n" for e in EXAMPLES).encode())[:-20])
+    with pytest.raises(DataError, match="Age"):
+        read_examples(file, Bad(skip=False))
+
+
+def test_official_files_are_read_and_written_back(official_data: Path) -> None:
+    for file in data_files(official_data):
+        with gzip.open(file, "rt", encoding="utf-8") as lines:
+            original = [line.rstrip("\n") for line in lines]
+        assert [example.to_line() for example in read_examples(file, Bad(skip=False))] == original

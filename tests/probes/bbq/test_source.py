@@ -1,0 +1,234 @@
+"""Which examples are asked: whole quartets, spread evenly, the same for every model; and what a plan makes of them."""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import small_bbq
+from assay.errors import UsageError
+from assay.probes.bbq.defects import find_defects, ranges
+from assay.probes.bbq.examples import QUARTET, Dataset
+from assay.probes.bbq.plan import ORDERS, BBQPlan
+from assay.probes.bbq.source import Sample, Source, dataset_of, official, selected, starter
+from assay.queries import ChoiceColumns, TextColumns
+
+QUARTETS = 10
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    for name, labels in {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh"), "SES": ("lowSES", "highSES")}.items():
+        templates = {"Age": 6, "Religion": 4, "SES": 9}[name]
+        examples = small_bbq.examples(templates, QUARTETS, name, labels)
+        small_bbq.write(tmp_path / f"{name}.jsonl", examples)
+    return make(tmp_path)
+
+
+def make(place: Path, categories: tuple[str, ...] = (), defects: str = "keep") -> Source:
+    return official(place, categories, None, "auto", defects, skip_bad=False)
+
+
+def quartets(dataset: Dataset) -> Counter[tuple[str, int]]:
+    return Counter((example.category, example.example_id // 4) for example in dataset.examples)
+
+
+@pytest.mark.parametrize("wanted", [1, 3, 7, 19, 40, 100])
+def test_a_limit_takes_whole_quartets_from_every_category_and_template(source: Source, wanted: int) -> None:
+    taken = selected(source, Sample(in_all=wanted))
+    assert len(taken) == wanted * len(QUARTET)
+    assert set(quartets(taken).values()) == {len(QUARTET)}
+    by_category = Counter(category for category, _ in quartets(taken))
+    assert len(by_category) == min(wanted, 3)
+    assert max(by_category.values()) - min(by_category.values()) <= 1
+    for category in by_category:
+        templates = Counter(
+            example.question_index for example in taken.examples[:: len(QUARTET)] if example.category == category
+        )
+        assert max(templates.values()) - min(templates.values()) <= 1
+
+
+def test_more_than_there_is_takes_everything(source: Source) -> None:
+    assert len(selected(source, Sample(in_all=10_000))) == len(source.read()) == 19 * QUARTETS * 4
+
+
+def test_a_larger_limit_contains_the_smaller(source: Source) -> None:
+    small, large = (quartets(selected(source, Sample(in_all=n))) for n in (20, 50))
+    assert small.keys() < large.keys()
+
+
+def test_so_many_of_every_template_are_balanced_over_who_the_fact_is_about(source: Source) -> None:
+    taken = selected(source, Sample(per_template=2))
+    assert len(taken) == 19 * 2 * 4
+    rows = [row for row, e in enumerate(taken.examples) if (e.polarity, e.condition) == ("neg", "disambig")]
+    agrees = Counter(
+        (
+            taken.examples[row].category,
+            taken.examples[row].question_index,
+            taken.examples[row].label == taken.target[row],
+        )
+        for row in rows
+    )
+    assert set(agrees.values()) == {1}
+
+
+def test_the_seed_decides_which(source: Source) -> None:
+    one, again, other = (quartets(selected(source, Sample(in_all=30, seed=seed))) for seed in (1, 1, 2))
+    assert one == again
+    assert one != other
+
+
+def test_incomplete_quartets_are_never_sampled(tmp_path: Path) -> None:
+    small_bbq.write(tmp_path / "Age.jsonl", small_bbq.examples(templates=3, quartets=2)[1:])
+    taken = selected(make(tmp_path), Sample(in_all=99))
+    assert len(taken) == 5 * 4
+    assert ("Age", 0) not in quartets(taken)
+
+
+def test_only_some_categories(source: Source, tmp_path: Path) -> None:
+    assert {e.category for e in make(tmp_path, ("Age", "SES")).read().examples} == {"Age", "SES"}
+    with pytest.raises(UsageError, match="Nationality"):
+        make(tmp_path, ("Nationality",))
+    with pytest.raises(UsageError, match="unknown category"):
+        starter(("Ages",))
+
+
+def test_the_starter_set_s_quick_sample_is_1056_examples() -> None:
+    taken = selected(starter(()), Sample(per_template=3))
+    assert len(taken) == 11 * 8 * 3 * 4
+    assert set(Counter(e.category for e in taken.examples).values()) == {96}
+
+
+def test_the_starter_set_written_to_files_is_read_back_with_the_same_targets(tmp_path: Path) -> None:
+    from assay.generate import generate
+
+    assert generate("bbq-starter", tmp_path).examples == len(starter(()).read())
+    read, packaged = make(tmp_path).read(), starter(()).read()
+    assert list(read.examples) == list(packaged.examples)
+    assert read.target.tolist() == packaged.target.tolist()
+
+
+def test_changed_files_are_other_data(source: Source, tmp_path: Path) -> None:
+    small_bbq.write(tmp_path / "Age.jsonl", small_bbq.examples(5, QUARTETS))
+    plans = [BBQPlan(each, Sample(), "options") for each in (source, make(tmp_path))]
+    assert plans[0].digest != plans[1].digest
+
+
+# --- defects
+
+
+def test_defects_are_found_and_dropped_when_asked(tmp_path: Path) -> None:
+    sound = small_bbq.examples(templates=2, quartets=2, category="Physical_appearance", labels=("obese", "nonObese"))
+    wrong = small_bbq.quartet("Physical_appearance", "6", 50, labels=("obese", "x"), groups=("obese",), version="b")
+    nobody = small_bbq.quartet("Physical_appearance", "9", 51, labels=("x", "x"), groups=("obese",))
+    again = [
+        type(e)(**{**{n: getattr(e, n) for n in e.__slots__}, "example_id": e.example_id + 400}) for e in sound[:1]
+    ]
+    small_bbq.write(tmp_path / "Physical_appearance.jsonl", [*sound, *wrong, *nobody, *again])
+    everything = make(tmp_path).read()
+    found = {each.name: len(each.rows) for each in find_defects(everything.examples, everything.target)}
+    assert found["wrong gold"] == 2
+    assert found["no single target"] == 4
+    assert found["duplicate"] == 1
+    kept = make(tmp_path, defects="drop").read()
+    assert len(everything) - len(kept) == 7
+    assert any("7 examples with known defects" in note for note in kept.notes)
+
+
+def test_numbers_in_a_row_are_written_as_ranges() -> None:
+    assert ranges([5, 1, 2, 3, 9]) == "1-3, 5, 9"
+
+
+def test_official_defects_are_those_that_are_known(official_data: Path) -> None:
+    dataset = make(official_data).read()
+    found = {each.name: len(each.rows) for each in find_defects(dataset.examples, dataset.target)}
+    assert found == {
+        "wrong gold": 68,
+        "swapped labels": 200,
+        "no single target": 16,
+        "duplicate": 2,
+        "repeated": 8,
+        "blank label": 0,
+        "stray brace": 100,
+    }
+    assert len(make(official_data, defects="drop").read()) == len(dataset) - 68 - 200 - 16 - 2
+
+
+# --- plans
+
+EXAMPLES = small_bbq.examples(templates=2, quartets=2)
+
+
+@pytest.fixture
+def few(tmp_path: Path) -> Source:
+    small_bbq.write(tmp_path / "few" / "Age.jsonl", EXAMPLES)
+    return make(tmp_path / "few")
+
+
+def test_a_plan_is_small_and_survives_pickling(source: Source) -> None:
+    plan = BBQPlan(source, Sample(), "options")
+    before = plan.columns(0, 50).digest()
+    packed = pickle.dumps(plan)
+    assert len(packed) < 2000
+    assert pickle.loads(packed).columns(0, 50).digest() == before
+
+
+def test_options_are_asked_as_they_are_stored(few: Source) -> None:
+    columns = BBQPlan(few, Sample(), "options").columns(0, 16)
+    assert isinstance(columns, ChoiceColumns)
+    query = columns.row(5)
+    assert (query.context, query.question, query.options) == (
+        EXAMPLES[5].context,
+        EXAMPLES[5].question,
+        EXAMPLES[5].answers,
+    )
+
+
+def test_letters_list_the_options_in_every_order(few: Source) -> None:
+    plan = BBQPlan(few, Sample(), "letters", all_orders=True)
+    assert len(plan) == 16 * 6
+    for row, order in enumerate(ORDERS):
+        query = plan.query(row)
+        assert query.options == ("A", "B", "C")
+        for letter, place in zip("ABC", order, strict=True):
+            assert f"\n{letter}. {EXAMPLES[0].answers[place]}\n" in query.question
+
+
+def test_an_answer_in_another_order_is_turned_back(few: Source) -> None:
+    plan = BBQPlan(few, Sample(), "letters", all_orders=True)
+    shown = np.array([order.index(EXAMPLES[0].label) for order in ORDERS] * 16)
+    assert (plan.stored(shown) == EXAMPLES[0].label).all()
+    assert (plan.stored(np.full(96, -2)) == -2).all()
+
+
+def test_scored_options_are_asked_in_one_order_only(few: Source) -> None:
+    assert len(BBQPlan(few, Sample(), "options", all_orders=True)) == 16
+
+
+def test_the_paper_s_inputs_for_text_to_text_models(few: Source) -> None:
+    example = EXAMPLES[0]
+    listed = f"(a) {example.answers[0]} (b) {example.answers[1]} (c) {example.answers[2]}"
+    prompts = {}
+    for form in ("race", "arc"):
+        for contexts in (True, False):
+            columns = BBQPlan(few, Sample(), form, contexts).columns(0, 1)
+            assert isinstance(columns, TextColumns)
+            prompts[form, contexts] = columns.row(0).prompt
+    assert prompts["race", True] == f"{example.question} \\n {listed} \\n {example.context}"
+    assert prompts["arc", True] == f"{example.context} {example.question} \\n {listed}"
+    assert prompts["race", False] == prompts["arc", False] == f"{example.question} \\n {listed}"
+
+
+def test_without_contexts_only_the_ambiguous_half_is_asked(few: Source) -> None:
+    plan = BBQPlan(few, Sample(), "options", contexts=False)
+    assert len(plan) == 8
+    assert {example.condition for example in plan.dataset.examples} == {"ambig"}
+    assert plan.query(0).context == ""
+
+
+def test_dataset_of_keeps_the_order_of_examples() -> None:
+    assert list(dataset_of(EXAMPLES).examples) == EXAMPLES

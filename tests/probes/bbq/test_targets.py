@@ -1,0 +1,193 @@
+"""Who is the target: by category, without substring accidents, and by the authors' metadata in both its meanings."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import small_bbq
+from assay.errors import DataError
+from assay.probes.bbq.examples import NON_NEGATIVE, Example
+from assay.probes.bbq.metadata import read_metadata
+from assay.probes.bbq.source import dataset_of
+from assay.probes.bbq.targets import find_named, find_targets
+from assay.queries import NONE
+
+CASES: dict[str, tuple[str, tuple[str, str], tuple[str, str] | None, tuple[str, ...], int]] = {
+    # what is tested: category, labels, fillers, groups, the target among the two people
+    "old is not in nonOld": ("Age", ("nonOld", "old"), None, ("old",), 1),
+    "nonOld": ("Age", ("nonOld", "old"), None, ("nonOld",), 0),
+    "disabled, whatever the groups say": ("Disability_status", ("nonDisabled", "disabled"), None, ("autistic",), 1),
+    "case does not matter": ("Religion", ("muslim", "Hindu"), None, ("Muslim",), 0),
+    "a nationality is the filler, not its region": (
+        "Nationality",
+        ("Africa", "Europe"),
+        ("Malian", "Dutch"),
+        ("Dutch",),
+        1,
+    ),
+    "woman is F": ("Gender_identity", ("man", "woman"), None, ("F",), 1),
+    "boy is M": ("Gender_identity", ("boy", "girl"), None, ("M",), 0),
+    "trans by the label's beginning": ("Gender_identity", ("nonTrans_F", "trans_F"), None, ("Transgender women",), 1),
+    "African is not African American": (
+        "Race_ethnicity",
+        ("African", "African American"),
+        None,
+        ("Black", "African American"),
+        1,
+    ),
+    "a name's gender is left aside": ("Race_ethnicity", ("F-White", "F-Black"), None, ("Black",), 1),
+    "low SES is lowSES": ("SES", ("highSES", "lowSES"), None, ("low SES",), 1),
+    "somebody's own category": ("Handedness", ("left", "right"), None, ("left",), 0),
+}
+
+
+@pytest.mark.parametrize("what", CASES)
+def test_the_target_is_found_by_the_category_s_rule(what: str) -> None:
+    category, labels, fillers, groups, person = CASES[what]
+    made = small_bbq.quartet(category, labels=labels, fillers=fillers, groups=groups, order=(2, 0, 1))
+    assert find_targets(made).tolist() == [person + 1] * 4
+
+
+@pytest.mark.parametrize("labels", [("boy", "man"), ("girl", "woman")])
+def test_two_people_of_one_gender_have_no_single_target(labels: tuple[str, str]) -> None:
+    assert (find_targets(small_bbq.quartet("Gender_identity", labels=labels, groups=("F",))) == NONE).all()
+
+
+def crossed(
+    first: str, second: str, comparison: str, number: int = 0, category: str = "Race_x_gender"
+) -> list[Example]:
+    return small_bbq.quartet(
+        category,
+        labels=(first, second),
+        groups=("Black", "African American"),
+        subcategory=f"intersectional_{comparison}",
+        number=number,
+    )
+
+
+def test_a_crossed_target_has_both_attributes() -> None:
+    """Whether the target is F or M is what both people of comparison b share."""
+    made = (
+        crossed("F-Black", "M-Black", "a")
+        + crossed("F-White", "F-Black", "b", 1)
+        + crossed("M-White", "F-Black", "c", 2)
+        + crossed("F-White", "M-Black", "c", 3)
+    )
+    assert find_targets(made).tolist() == [0] * 4 + [1] * 4 + [1] * 4 + [NONE] * 4
+
+
+def test_a_crossed_target_s_class_stands_first_in_the_label_of_a_name() -> None:
+    made = crossed("lowSES-F-White", "lowSES-F-Black", "b", category="Race_x_SES") + crossed(
+        "lowSES-F-Black", "highSES-F-Black", "a", 1, category="Race_x_SES"
+    )
+    assert find_targets(made).tolist() == [1] * 4 + [0] * 4
+
+
+def test_without_comparison_b_nobody_knows_the_crossed_target() -> None:
+    assert (find_targets(crossed("F-Black", "M-Black", "a")) == NONE).all()
+
+
+def test_a_lost_label_is_read_from_the_answer() -> None:
+    kept = small_bbq.quartet(
+        "Race_x_gender",
+        labels=("F-White", "F-Latino"),
+        groups=("Latino",),
+        fillers=("White woman", "Latino woman"),
+        subcategory="intersectional_b",
+    )
+    lost = [
+        type(each)(
+            **{
+                **{name: getattr(each, name) for name in each.__slots__},
+                "info": (each.info[0], ("", ""), each.info[2]),
+                "answers": (each.answers[0], "The Latina woman", each.answers[2]),
+            }
+        )
+        for each in kept
+    ]
+    assert find_targets(lost).tolist() == [1] * 4
+
+
+def test_templates_with_names_are_told_by_their_number() -> None:
+    made = [small_bbq.quartet(name, number)[0] for name in ("Race_ethnicity", "Age") for number in ("25", "26")]
+    assert find_named(made).tolist() == [False, True, False, False]
+
+
+# --- additional_metadata.csv
+
+EXAMPLES = small_bbq.examples(templates=3)
+
+
+def metadata(path: Path, meaning: str, changes: dict[int, str] | None = None) -> Path:
+    """A file of metadata for EXAMPLES, whose target_loc is the person or the biased answer."""
+    targets = find_targets(EXAMPLES)
+    columns = ["category", "question_index", "example_id", "target_loc", "label_type", "Relevant_social_values"]
+    with path.open("w", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(columns)
+        for row, example in enumerate(EXAMPLES):
+            loc = int(targets[row])
+            if meaning == "biased" and example.polarity == NON_NEGATIVE:
+                loc = 3 - loc - example.unknown
+            told = (changes or {}).get(row, str(loc))
+            writer.writerow(["Age", example.question_index, example.example_id, told, "label", "clumsiness"])
+    return path
+
+
+@pytest.mark.parametrize("meaning", ["person", "biased"])
+def test_target_loc_is_understood_in_both_its_meanings(tmp_path: Path, meaning: str) -> None:
+    read = read_metadata(metadata(tmp_path / "m.csv", meaning))
+    assert read.meaning() == meaning
+    for told in ("auto", meaning):
+        assert read.targets(EXAMPLES, told).tolist() == find_targets(EXAMPLES).tolist()
+    other = {"person": "biased", "biased": "person"}[meaning]
+    assert read.targets(EXAMPLES, other).tolist() != find_targets(EXAMPLES).tolist()
+
+
+def test_metadata_give_targets_names_and_stereotypes(tmp_path: Path) -> None:
+    read = read_metadata(metadata(tmp_path / "m.csv", "biased"))
+    nameless = [
+        type(each)(**{**{name: getattr(each, name) for name in each.__slots__}, "groups": ("nobody",)})
+        for each in EXAMPLES
+    ]
+    assert (dataset_of(nameless).target == NONE).all()
+    completed = dataset_of(nameless, read)
+    assert completed.target.tolist() == find_targets(EXAMPLES).tolist()
+    assert set(completed.stereotype) == {"clumsiness"}
+    assert not completed.named.any()
+
+
+def test_an_example_without_target_loc_keeps_the_rule_s_target(tmp_path: Path) -> None:
+    read = read_metadata(metadata(tmp_path / "m.csv", "biased", {0: "NA"}))
+    assert dataset_of(EXAMPLES, read).target.tolist() == find_targets(EXAMPLES).tolist()
+
+
+@pytest.mark.parametrize("wrong", ["3", "first", "-1"])
+def test_metadata_that_make_no_sense_are_named_by_line(tmp_path: Path, wrong: str) -> None:
+    with pytest.raises(DataError, match="line 3"):
+        read_metadata(metadata(tmp_path / "m.csv", "biased", {1: wrong}))
+
+
+def test_another_csv_is_no_metadata(tmp_path: Path) -> None:
+    file = tmp_path / "m.csv"
+    file.write_text("category,example_id\nAge,0\n")
+    with pytest.raises(DataError, match="question_index is missing"):
+        read_metadata(file)
+
+
+def test_official_files_have_16_examples_without_a_target(official_data: Path) -> None:
+    from assay.probes.bbq.reading import Bad, data_files, read_examples
+
+    without = 0
+    for file in data_files(official_data):
+        examples = read_examples(file, Bad(skip=False))
+        missing = np.flatnonzero(find_targets(examples) == NONE)
+        without += len(missing)
+        assert {(examples[row].category, examples[row].question_index) for row in missing} <= {
+            ("Gender_identity", "13")
+        }
+    assert without == 16
