@@ -13,7 +13,7 @@ import tiny_models
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may reach for the network; huggingface_hub reads this when it is imported
 
-Kind = Literal["span", "mask", "choice"]
+Kind = Literal["span", "mask", "choice", "text", "causal"]
 ModelFolder = Callable[..., Path]
 
 
@@ -25,24 +25,21 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> ModelFolder:
-    """`model_folder(kind, family="bert", **options)`: the folder of a tiny model, made when first asked for.
+    """`model_folder(kind, family, **options)`: the folder of a tiny model, made when first asked for.
 
-    kind is "span", "mask" or "choice"; the options are those of `tiny_models`. Tests must not write into the folder: it
-    is shared by all tests of a process.
+    kind is "span", "mask", "choice", "text" or "causal"; family is by default "bert", or "t5" or "gpt2"; the options are
+    those of `tiny_models`. Tests must not write into the folder: it is shared by all tests of a process.
     """
     import torch
 
     torch.set_num_threads(1)  # the tests run in several processes, and tiny models gain nothing from threads
     made: dict[str, Path] = {}
 
-    def folder(kind: Kind, family: tiny_models.Family = "bert", **options: Any) -> Path:
+    def folder(kind: Kind, family: str | None = None, **options: Any) -> Path:
+        family = family or {"text": "t5", "causal": "gpt2"}.get(kind, "bert")
         key = repr((kind, family, sorted(options.items())))
         if key not in made:
-            make = {
-                "span": tiny_models.make_span_model,
-                "mask": tiny_models.make_mask_model,
-                "choice": tiny_models.make_choice_model,
-            }[kind]
+            make: Any = getattr(tiny_models, f"make_{kind}_model")
             made[key] = make(tmp_path_factory.mktemp(f"{family}-{kind}"), family, **options)
         return made[key]
 

@@ -30,6 +30,7 @@ class Page(HTMLParser):
 
     def __init__(self, source: str) -> None:
         super().__init__()
+        self.source = source
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.parts: list[str] = []
         self.open: list[str] = []

@@ -30,6 +30,8 @@ from assay.queries import (
     SpanColumns,
     SpanQuery,
     Status,
+    TextColumns,
+    TextQuery,
     Texts,
     Tokens,
     WordColumns,
@@ -61,6 +63,10 @@ def choice() -> ChoiceColumns:
     )
 
 
+def text() -> TextColumns:
+    return TextColumns(Texts.of(["Anne met John.", "Who slept?"]))
+
+
 def embed() -> EmbedColumns:
     texts = Texts.of(["Anne met John.", "Then Anne sang."])
     return EmbedColumns(texts, np.array([0, 5], np.int32), np.array([4, 9], np.int32))
@@ -75,6 +81,7 @@ ALL: dict[str, Callable[[], Any]] = {
     "mask": mask,
     "fill": fill,
     "choice": choice,
+    "text": text,
     "embed": embed,
     "word": word,
 }
@@ -92,6 +99,7 @@ def test_a_row_is_the_question_as_a_reader_would_see_it() -> None:
     assert fill().row(1) == FillQuery(f"{MASK} slept.")
     assert choice().row(0) == ChoiceQuery("Anne met John.", "Who sang?", ("Anne", "John", "nobody"))
     assert choice().row(1) == ChoiceQuery("", "Who slept?", ("nobody", "John", "Anne"))
+    assert text().row(1) == TextQuery("Who slept?")
     assert embed().row(1) == EmbedQuery("Then Anne sang.", (5, 9))
     assert word().row(1) == WordQuery("John")
 
@@ -141,6 +149,8 @@ def test_whatever_changes_a_question_changes_the_digest() -> None:
         replace(choice(), choices=["Anne", "John", "Nobody"]),
         replace(choice(), options=choice().options[:, ::-1]),
         replace(choice(), options=choice().options[:, :2]),
+        replace(text(), prompt=other),
+        replace(text(), tokens=33),
         replace(embed(), text=other),
         replace(embed(), start=embed().start + 1),
         replace(embed(), end=embed().end + 1),
@@ -153,10 +163,24 @@ def test_whatever_changes_a_question_changes_the_digest() -> None:
 
 @pytest.mark.parametrize(
     "scoring",
-    [Scoring(top=5), Scoring(count_padding=True), Scoring(token_types=False), Scoring(separators=1), Scoring(batch=8)],
+    [
+        Scoring(top=5),
+        Scoring(count_padding=True),
+        Scoring(token_types=False),
+        Scoring(separators=1),
+        Scoring(batch=8),
+        Scoring(chat=False),
+    ],
 )
 def test_every_way_of_scoring_changes_the_digest(scoring: Scoring) -> None:
     assert replace(span(), scoring=scoring).digest() != span().digest()
+
+
+def test_questions_have_the_digests_under_which_their_answers_were_stored() -> None:
+    """As they were before there was a choice about chat templates; other digests would ask everything again."""
+    released = Scoring(top=10, count_padding=True, separators=1, batch=100)
+    digests = [columns.digest()[:12] for columns in (span(), choice(), word(), replace(span(), scoring=released))]
+    assert digests == ["99041dd47587", "0fb9216a4bfe", "b369382fc15c", "036a4dcc3d81"]
 
 
 @example(["ab", "c"], ["a", "bc"])
@@ -258,3 +282,9 @@ def test_answers_to_consecutive_ranges_join() -> None:
     assert joined.status.tolist() == [Status.OK, Status.OK, Status.REFUSED]
     assert joined["score"].tolist() == [[2, 2], [2, 2], [1, 1]]
     assert joined["score"].dtype == np.float32
+
+
+def test_joined_texts_are_as_wide_as_the_longest() -> None:
+    texts = [[b"no"], [b"a long answer", b""], ["caf\u00e9".encode()]]
+    joined = Answers.joined([Answers(np.zeros(len(part), np.uint8), {"text": np.array(part)}) for part in texts])
+    assert joined["text"].tolist() == [b"no", b"a long answer", b"", "caf\u00e9".encode()]

@@ -154,7 +154,10 @@ _WRITERS: dict[str, tuple[str, dict[str, Any]]] = {  # the kind of tokenizer, th
     "qwen2": ("chat", {"num_key_value_heads": 2} | _LLAMA),
     "mistral": ("sentencepiece chat", {"num_key_value_heads": 2} | _LLAMA),
 }
-CHAT = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n"
+CHAT = (
+    "{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
 INSTRUCTIONS = "{{ bos_token }}{% for m in messages %}[INST] {{ m.content }} [/INST]{% endfor %}"
 _KINDS: dict[str, tuple[tuple[str, ...], dict[str, str], tuple[str, str], str | None]] = {
     # special tokens, what each is for, those before and behind a text, chat template
@@ -207,8 +210,10 @@ def _save_writers_tokenizer(folder: Path, kind: str, text: str, max_length: int)
     from tokenizers.processors import TemplateProcessing
 
     special, roles, (before, behind), template = _KINDS[kind]
-    pieces = "unk" in roles
-    tokenizer = _metaspace(special, text, unknown=special.index("<unk>")) if pieces else _byte_level(special, text)
+    if "unk" in roles:
+        tokenizer = _metaspace(special, text, unknown=special.index("<unk>"), letters="\n")
+    else:
+        tokenizer = _byte_level(special, text)
     tokenizer.add_special_tokens([AddedToken(token, special=True) for token in special])
     around = [f"{before}:0", "$A:0", f"{behind}:0"], [f"{before}:1", "$B:1", f"{behind}:1"]
     one, other = ([token for token in texts if not token.startswith(":")] for texts in around)
@@ -343,7 +348,7 @@ def _unigram(family: Family, text: str) -> Any:
     return tokenizer
 
 
-def _metaspace(special: tuple[str, ...], text: str, *, unknown: int, normalizer: Any = None) -> Any:
+def _metaspace(special: tuple[str, ...], text: str, *, unknown: int, letters: str = "", normalizer: Any = None) -> Any:
     """A unigram tokenizer that writes blanks as ▁; `unknown` is the number of its unknown token."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
@@ -355,7 +360,7 @@ def _metaspace(special: tuple[str, ...], text: str, *, unknown: int, normalizer:
             scores.setdefault(f"▁{piece}" if begins else piece, -8.0)
             scores.setdefault(piece, -9.0)
     printable = [chr(code) for code in range(33, 127)]
-    for letter in ["▁", *printable, *sorted({*normalizer.normalize_str(text)} - {" ", "\n", "\t"})]:
+    for letter in ["▁", *letters, *printable, *sorted({*normalizer.normalize_str(text)} - {" ", "\n", "\t"})]:
         scores.setdefault(letter, -12.0)
     tokenizer = Tokenizer(models.Unigram(list(scores.items()), unk_id=unknown))
     tokenizer.normalizer = normalizer

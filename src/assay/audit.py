@@ -54,6 +54,9 @@ class Listener:
     def begins(self, probe: str, stages: tuple[Stage, ...], notes: tuple[str, ...], folder: Path) -> None:
         pass
 
+    def skips(self, probe: str, why: str) -> None:
+        pass
+
 
 def audit(
     model: str = "builtin",

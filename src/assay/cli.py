@@ -102,8 +102,7 @@ def _run(options: argparse.Namespace) -> int:
     from assay.engine.ask import Resume
     from assay.engine.executor import Settings
     from assay.models.base import Options
-    from assay.probes import TOUR
-    from assay.tour import tour
+    from assay.tour import tour, tour_probes
 
     settings = _settings(options.set)
     if options.probe is None and settings:
@@ -124,7 +123,8 @@ def _run(options: argparse.Namespace) -> int:
     if options.block_size < 1:
         raise UsageError(f"--block-size is {options.block_size}, expected at least 1 question.", "--block-size 4096")
     if options.dry_run:
-        for probe in TOUR if options.probe is None else (options.probe,):
+        probes = tour_probes(options.model, common["options"]) if options.probe is None else [options.probe]
+        for probe in probes:
             size = expect(options.model, probe, **common)
             _print_stages(size.stages)
             print(f"expected: {_duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
@@ -136,6 +136,9 @@ def _run(options: argparse.Namespace) -> int:
             _print_stages(stages, file=sys.stderr)
             for note in notes:
                 print(f"note: {note}", file=sys.stderr)
+
+        def skips(self, probe: str, why: str) -> None:
+            print(f"{probe} is left out: {why}", file=sys.stderr)
 
     with _progress() as progress:
         common |= {
@@ -212,8 +215,8 @@ def _list(options: argparse.Namespace) -> int:
     from assay.probes import PROBES
 
     if options.what in (None, "probes"):
-        for name, (_, _, asks) in PROBES.items():
-            print(f"{name:12} {asks}")
+        for name, known in PROBES.items():
+            print(f"{name:12} {known.asks}")
     if options.what in (None, "models"):
         for kind, (_, names) in KINDS.items():
             print(f"{kind:12} {names}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from assay.audit import Run, audit, default_name
+from assay.audit import Listener, Run, audit, default_name
 from assay.engine.executor import LocalExecutor
 from assay.errors import UsageError
-from assay.models import load
-from assay.probes import TOUR
+from assay.models import find_model, load
+from assay.models.base import Options
+from assay.probes import PROBES, TOUR
 
 
 def tour(
@@ -18,23 +19,34 @@ def tour(
     preset: str = "quick",
     limit: int | None = None,
     out: str | Path | None = None,
-    **options: Any,
+    options: Options | None = None,
+    listener: Listener | None = None,
+    **more: Any,
 ) -> tuple[Path, list[Run]]:
-    """Audit a model with every probe; `limit` is for each of them, and the other options are those of `audit`.
+    """Audit a model with every probe that it can answer; `limit` is for each, and the other options are `audit`'s.
 
     Returns the folder, with its report.html, and the run of each probe in it.
     """
     folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
     _require_tour(folder)
     executor = LocalExecutor(load)  # loads the model once for all
-    runs = [
-        audit(model, probe, preset=preset, limit=limit, out=folder / probe, executor=executor, **options)
-        for probe in TOUR
-    ]
+    common = {**more, "preset": preset, "limit": limit, "options": options, "listener": listener, "executor": executor}
+    runs = [audit(model, probe, out=folder / probe, **common) for probe in tour_probes(model, options, listener)]
     from assay.report import write_html
 
     write_html(folder)
     return folder, runs
+
+
+def tour_probes(model: str, options: Options | None = None, listener: Listener | None = None) -> list[str]:
+    """The probes of the tour that a model can answer; if it can answer none, the first, which says what it lacks."""
+    abilities = find_model(model, options).abilities
+    able = [probe for probe in TOUR if PROBES[probe].abilities & abilities]
+    for probe in TOUR:
+        if able and probe not in able:
+            needed = " or ".join(sorted(PROBES[probe].abilities))
+            (listener or Listener()).skips(probe, f"it needs a model with the ability {needed}")
+    return able or [TOUR[0]]
 
 
 def _require_tour(folder: Path) -> None:

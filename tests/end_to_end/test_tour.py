@@ -22,6 +22,7 @@ from html_pages import OF_A_RUN, OF_A_TOUR, Page, assert_harmless
 LIMIT = 32  # one cell for each class and form
 SMALL = ("--limit", LIMIT, "--threads", 1)
 NAME = Path("runs") / f"tour-builtin-limit{LIMIT}"
+PROBES = ("unqover", "bbq-starter")
 PARTS = [f"{cls} ({form})" for form in ("span", "mask") for cls in ("gender", "nationality", "ethnicity", "religion")]
 USAGE = 2
 
@@ -96,13 +97,23 @@ def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_pa
         assert value["mu", "gender", form, "pooled"]["value"] > 0
         assert value["mu", "gender", form, "pooled"]["floor"] > 0
     assert "Bias intensity μ" in page_of(folder / "report.html").words
+    starter = json.loads((folder / "bbq-starter" / "run.json").read_text(encoding="utf-8"))
+    assert starter["questions"] == 11 * 8 * 3 * 4
+    scores = json.loads((folder / "bbq-starter" / "findings.json").read_text(encoding="utf-8"))["estimates"]
+    bias = [each for each in scores if each["metric"] == "bias_score" and set(each["group"]) == {"category", "context"}]
+    assert len(bias) == 2 * 12  # eleven categories and all of them, with the fact and without
+    assert all(each["low"] <= each["value"] <= each["high"] for each in bias)
 
 
 def test_every_probe_has_a_run_folder_below_the_tours_page(toured: Toured) -> None:
     files = {str(path.relative_to(toured.work)) for path in toured.work.rglob("*") if path.is_file()}
-    tables = {f"{NAME}/unqover/tables/{name}.csv" for name in ("gamma", "subjects", "groups", "classes")}
-    own = {f"{NAME}/unqover/{name}" for name in ("run.json", "findings.json", "blocks.json", "report.html", ".lock")}
-    assert files == {f"{NAME}/report.html", *own, *tables}
+    names = {
+        "unqover": ("gamma", "subjects", "groups", "classes"),
+        "bbq-starter": ("by_template", "by_label", "unknown_strings", "answers", "intersectional"),
+    }
+    tables = {f"{NAME}/{probe}/tables/{name}.csv" for probe in PROBES for name in names[probe]}
+    own = ("run.json", "findings.json", "blocks.json", "report.html", ".lock")
+    assert files == {f"{NAME}/report.html", *tables, *(f"{NAME}/{probe}/{name}" for probe in PROBES for name in own)}
 
 
 def test_it_says_what_it_does_and_where_the_report_is(toured: Toured) -> None:
@@ -136,12 +147,13 @@ def test_a_limit_below_one_cell_for_each_part_says_how_many_are_asked(toured: To
 def test_the_pages_are_harmless_and_their_links_lead_somewhere(toured: Toured) -> None:
     page = page_of(toured.folder / "report.html")
     assert_harmless(page, OF_A_TOUR)
-    assert page.links == ["unqover/report.html"]
-    below = page_of(toured.folder / page.links[0])
-    assert_harmless(below, OF_A_RUN)
-    assert len(below.links) > 4
-    for link in below.links:
-        assert link.startswith("#") or (toured.folder / "unqover" / link).is_file()
+    assert page.links == [f"{probe}/report.html" for probe in PROBES]
+    for probe, place in zip(PROBES, page.links, strict=True):
+        below = page_of(toured.folder / place)
+        assert_harmless(below, OF_A_RUN)
+        assert len(below.links) > 4
+        for link in below.links:
+            assert link.startswith("#") or (toured.folder / probe / link).is_file()
 
 
 def test_the_page_tells_who_was_asked_and_not_to_rely_on_it(toured: Toured) -> None:
@@ -179,6 +191,7 @@ def test_a_hostile_model_name_cannot_break_the_page(assay: Any, span_model_folde
     assert page.text.count(f"hf:./{name}") >= 3
     assert_harmless(page_of(folder / "unqover" / "report.html"), OF_A_RUN)
     assert f"hf:./{name}" in done.out
+    assert "bbq-starter is left out: it needs a model with the ability choice or text" in done.err
 
 
 # --- the same command again
@@ -188,7 +201,7 @@ def test_the_same_command_again_resumes_and_finds_the_same_bytes(again: Any, tou
     done = again("run", *SMALL)
     assert done.code == 0, done.err
     assert "stored already" not in toured.err
-    assert done.err.count("stored already") == len(PARTS)
+    assert done.err.count("stored already") == len(PARTS) + 1
     assert found(NAME) == found(toured.folder)
     assert done.out == toured.out
 
@@ -213,8 +226,9 @@ def test_python_gives_the_folder_and_the_runs(again: Any, toured: Toured) -> Non
 
     folder, runs = package.tour(limit=LIMIT, options=Options(threads=1))
     assert folder == NAME
-    assert [run.folder for run in runs] == [NAME / "unqover"]
-    assert runs[0].findings.to_json().encode() == (toured.folder / "unqover" / "findings.json").read_bytes()
+    assert [run.folder for run in runs] == [NAME / probe for probe in PROBES]
+    for probe, run in zip(PROBES, runs, strict=True):
+        assert run.findings.to_json().encode() == (toured.folder / probe / "findings.json").read_bytes()
 
 
 # --- what is printed, and what is refused
@@ -223,7 +237,9 @@ def test_python_gives_the_folder_and_the_runs(again: Any, toured: Toured) -> Non
 def test_json_is_a_list_of_findings_and_nothing_else(again: Any) -> None:
     done = again("run", *SMALL, "--json")
     assert done.code == 0, done.err
-    assert json.loads(done.out) == [json.loads((NAME / "unqover" / "findings.json").read_text(encoding="utf-8"))]
+    assert json.loads(done.out) == [
+        json.loads((NAME / probe / "findings.json").read_text(encoding="utf-8")) for probe in PROBES
+    ]
 
 
 def test_a_dry_run_says_how_much_and_leaves_nothing(assay: Any, snapshot: Any) -> None:

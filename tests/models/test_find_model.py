@@ -25,6 +25,7 @@ from assay.models.base import Options
 from assay.plan import SpanListPlan
 from assay.queries import MASK, FillColumns, Texts
 from reference_scores import span_query
+from tiny_models import CAUSAL_FAMILIES, TEXT_FAMILIES
 
 ModelFolder = Callable[..., Path]
 
@@ -103,6 +104,10 @@ def test_a_found_model_says_what_it_is_and_can_do(model_folder: ModelFolder) -> 
     assert mask.abilities == {"mask", "fill", "word"}
     choice = find_model(f"hf:{model_folder('choice', 'deberta-v3')}", ON_CPU)
     assert choice.abilities == {"choice", "word"}
+    for family in TEXT_FAMILIES:
+        assert find_model(f"hf:{model_folder('text', family)}", ON_CPU).abilities == {"text", "word"}
+    for family in CAUSAL_FAMILIES:
+        assert find_model(f"hf:{model_folder('causal', family)}", ON_CPU).abilities == {"choice", "text", "word"}
     assert pickle.loads(pickle.dumps(mask)) == mask
     assert json.loads(json.dumps(mask.as_json()))["abilities"] == ["fill", "mask", "word"]
 
@@ -133,6 +138,25 @@ def test_a_model_of_another_kind_has_no_ability(architectures: list[str] | None,
     assert spec.abilities == frozenset()
     with pytest.raises(UsageError, match="neither answer span questions, nor fill masks, nor choose"):
         load(spec)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "two_parts", "abilities"),
+    [
+        ("T5ForConditionalGeneration", True, {"text", "word"}),
+        ("T5WithLMHeadModel", True, {"text", "word"}),
+        ("LlavaForConditionalGeneration", None, {"choice", "text", "word"}),
+        ("LlavaForConditionalGeneration", False, {"choice", "text", "word"}),
+        ("GPT2LMHeadModel", None, {"choice", "text", "word"}),
+        ("LlamaForCausalLM", None, {"choice", "text", "word"}),
+        ("BertForMaskedLM", True, {"mask", "fill", "word"}),
+    ],
+)
+def test_what_writes_is_told_apart_by_whether_an_encoder_reads_the_prompt(
+    architecture: str, two_parts: bool | None, abilities: set[str], span_folder: Path
+) -> None:
+    edit(span_folder / "config.json", architectures=[architecture], is_encoder_decoder=two_parts)
+    assert find_model(f"hf:{span_folder}", ON_CPU).abilities == abilities
 
 
 def test_only_the_head_that_was_saved_counts(span_folder: Path) -> None:
@@ -276,7 +300,7 @@ def test_one_changed_weight_is_another_model(span_folder: Path) -> None:
     assert digest(span_folder) != before
 
 
-@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json"])
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json", "chat_template.jinja"])
 def test_a_changed_tokenizer_or_configuration_is_another_model(name: str, span_folder: Path) -> None:
     before = digest(span_folder)
     with (span_folder / name).open("a") as file:

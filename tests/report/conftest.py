@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,12 @@ WriteRun = Callable[..., Path]
 GAMMA = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n")
 GROUPS = tuple("group" if column == "subject" else column for column in GAMMA)
 SUBJECTS = ("class", "form", "subject", "gamma", "low", "high", "eta", "n")
+SCORES = ("category", "context", "label", "stereotype", "bias_score", "low", "high", "n")
+CROSSED = ("category", "context", "target", "comparison", "bias_score", "low", "high", "n")
+STRINGS = ("context", "string", "offered", "chosen", "share_of_unknown")
+TEMPLATES = ("category", "question_index", "context", "polarity", "stereotype", "n", "target", "non_target", "unknown")
+TEMPLATES += ("refused", "unparsed", "accuracy", "bias_score")
+FEW_TEMPLATES = "no interval: 4 templates, and it takes 5 to resample them"
 TOO_FEW = "fewer than 5 cells for each subject and attribute"
 
 RUN: Mapping[str, Any] = {
@@ -92,6 +99,117 @@ def findings() -> Findings:
                     ("gender", "span", "male", "nurse", -0.24, -0.28, -0.2, -0.98, 0.0001, 0.0002, 84),
                 ],
             ),
+        },
+    )
+
+
+def bbq_estimates() -> list[Estimate]:
+    """Age agrees with stereotypes and Religion contradicts them, clear of chance; the crossed category does neither."""
+
+    def cell(category: str, context: str, bias: Estimate, accuracy: float, unknown: float, n: int) -> list[Estimate]:
+        group = {"category": category, "context": context}
+        by_polarity = [
+            Estimate("accuracy", {**group, "polarity": polarity}, accuracy + step, n=n // 2, note=FEW_TEMPLATES)
+            for polarity, step in (("neg", -0.01), ("nonneg", 0.01))
+        ]
+        alone = {
+            "ambig": [Estimate("error_alignment", group, 0.75, 0.7, 0.8, n=n // 2)],
+            "disambig": [Estimate("accuracy_cost", group, -0.04, -0.09, -0.01, n=n, p=0.02, q=0.03)],
+        }
+        return [
+            Estimate("accuracy", group, accuracy, accuracy - 0.1, accuracy + 0.05, n=n),
+            replace(bias, group=group, n=n),
+            *alone[context],
+            Estimate("diff_bias", group, 0.07, 0.01, 0.12, n=n),
+            Estimate("unknown_rate", group, unknown, unknown - 0.1, unknown + 0.2, n=n),
+            Estimate("refused_rate", group, 0.0, 0.0, 0.01, n=n),
+            Estimate("unparsed_rate", group, 0.0, 0.0, 0.01, n=n),
+            *by_polarity,
+        ]
+
+    def bias(value: float | None, low: float | None, high: float | None, q: float | None, note: str = "") -> Estimate:
+        return Estimate("bias_score", {}, value, low, high, p=None if q is None else q / 2, q=q, note=note or None)
+
+    crossed = [
+        Estimate(
+            "bias_score",
+            {"category": "Race_x_gender", "context": "ambig", "comparison": letter},
+            value,
+            -0.3,
+            0.3,
+            n=24,
+        )
+        for letter, value in {"a": 0.11, "b": 0.12, "c": 0.13}.items()
+    ]
+    whole = replace(bias(0.05, -0.02, 0.11, None), p=0.12)
+    return [
+        *cell("Age", "ambig", bias(0.2, 0.1, 0.3, 0.004), 0.6, 0.6, 200),
+        *cell("Religion", "ambig", bias(-0.31, -0.4, -0.2, 0.03), 0.5, 0.5, 100),
+        *cell("Race_x_gender", "ambig", bias(0.12, None, None, 0.4, FEW_TEMPLATES), 0.7, 0.7, 72),
+        *cell("all", "ambig", whole, 0.58, 0.58, 372),
+        *crossed,
+        *cell("Age", "disambig", bias(0.02, -0.01, 0.05, 0.6), 0.9, 0.05, 200),
+        *cell("Religion", "disambig", bias(0.03, -0.02, 0.06, 0.6), 0.8, 0.06, 100),
+        *cell("Race_x_gender", "disambig", bias(None, None, None, None, "no answer named a person"), 0.7, 0.9, 72),
+        *cell("all", "disambig", whole, 0.85, 0.07, 372),
+    ]
+
+
+@pytest.fixture
+def bbq() -> Findings:
+    """A BBQ run with all its tables."""
+    rates = (0.0, 0.0, 0.5, 0.1)
+    return Findings(
+        "bbq",
+        "hf:org/model",
+        bbq_estimates(),
+        {
+            "by_template": Table(
+                TEMPLATES,
+                [
+                    ("Age", 3, "ambig", "neg", "forgetful", 10, 0.8, 0.1, 0.1, *rates),
+                    ("Age", 3, "ambig", "nonneg", "forgetful", 10, 0.2, 0.6, 0.2, *rates),
+                    ("Age", 4, "ambig", "neg", "slow", 10, 0.3, 0.3, 0.4, *rates),
+                    ("Age", 4, "ambig", "nonneg", "slow", 10, 0.3, 0.3, 0.4, *rates),
+                    ("Religion", 1, "ambig", "neg", "greedy", 10, 0.0, 0.9, 0.1, *rates),
+                    ("Religion", 1, "ambig", "nonneg", "greedy", 10, 0.7, 0.1, 0.2, *rates),
+                    ("Age", 5, "ambig", "neg", "rare", 2, 1.0, 0.0, 0.0, *rates),
+                    ("Age", 5, "ambig", "nonneg", "rare", 2, 0.0, 1.0, 0.0, *rates),
+                    ("Age", 6, "disambig", "neg", "told", 10, 1.0, 0.0, 0.0, *rates),
+                    ("Age", 6, "disambig", "nonneg", "told", 10, 0.0, 1.0, 0.0, *rates),
+                ],
+            ),
+            "by_label": Table(
+                SCORES,
+                [
+                    ("Age", "ambig", "old", None, 0.15, 0.05, 0.25, 150),
+                    ("Age", "ambig", "young", None, 0.66, None, None, 50),
+                    ("Age", "ambig", "middle-aged", None, 0.44, -0.1, 0.5, 50),
+                    ("Age", "ambig", "old", "forgetful", 0.37, None, None, 20),
+                    ("Age", "ambig", "young", "reckless", -0.47, None, None, 20),
+                    ("Age", "ambig", "scarce", None, 1.0, None, None, 3),
+                    ("Age", "disambig", "old", None, 0.017, -0.1, 0.1, 150),
+                    ("Race_x_gender", "ambig", "F-Black", None, 0.29, None, None, 24),
+                ],
+            ),
+            "intersectional": Table(
+                CROSSED,
+                [
+                    ("Race_x_gender", "ambig", "Black F", "a", 0.21, 0.1, 0.3, 8),
+                    ("Race_x_gender", "disambig", "Black F", "a", 0.022, -0.1, 0.3, 8),
+                    ("Race_x_gender", "ambig", "Black F", "c", None, None, None, 8),
+                    ("Race_x_gender", "ambig", "Asian M", "b", -0.23, None, None, 8),
+                ],
+            ),
+            "unknown_strings": Table(
+                STRINGS,
+                [
+                    ("ambig", "Not known", 40, 12, 0.111),
+                    ("ambig", "Undetermined", 44, 33, 0.305),
+                    ("disambig", "Not known", 41, 4, 0.2),
+                ],
+            ),
+            "answers": Table(("category", "example_id"), [("Age", 0)]),
         },
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -124,6 +125,17 @@ def test_an_interval_that_leaves_its_value_out_is_explained(write_run: WriteRun)
     assert "An interval may lie below" in page_of(write_run(Findings("unqover", "m", [outside]), name="b")).words
 
 
+def test_the_column_of_what_chance_gives_is_there_only_where_chance_was_asked(write_run: WriteRun) -> None:
+    for name, floor in (("with", 0.05), ("without", None)):
+        estimates = [Estimate("mu", {"class": "religion"}, 0.11, 0.0, 0.2, floor=floor)]
+        page = page_of(write_run(Findings("unqover", "m", estimates), name=name))
+        assert ("chance gives" in page.words) == (floor is not None)
+        assert ("the tick what chance alone gives" in page.words) == (floor is not None)
+        (table,) = [part.split("</table>")[0] for part in page.source.split("<table>")[1:]]
+        spans = [sum(map(int, re.findall(r'colspan="(\d+)"', row))) for row in table.split("<tr>")]
+        assert max(spans) + 1 == table.split("</thead>")[0].count("<th ")
+
+
 def test_how_it_was_measured_repeats_run_json(write_run: WriteRun, findings: Findings, run: Mapping[str, Any]) -> None:
     words = page_of(write_run(findings, run)).words
     for said in (
@@ -162,14 +174,14 @@ def test_a_poor_run_json_is_no_error(write_run: WriteRun, findings: Findings, ru
 
 def test_a_probe_without_words_of_its_own_gets_the_generic_page(write_run: WriteRun) -> None:
     estimates = [
-        Estimate("bias_score", {"category": "Age", "context": "ambig"}, -0.298, -0.35, -0.24, n=1840, q=0.004),
-        Estimate("bias_score", {"category": "X"}, None, note="every answer was UNKNOWN"),
+        Estimate("rd", {"a": "x", "b": "y"}, -0.298, -0.35, -0.24, n=1840, q=0.004),
+        Estimate("rd", {"a": "x", "b": "z"}, None, note="no word occurs often enough"),
     ]
-    page = page_of(write_run(Findings("bbq", "builtin", estimates, {"by_label": Table(["a"], [[1]])})))
-    assert "The probe bbq asked the model builtin its questions and made 2 estimates" in page.words
-    assert "Age, ambig −0.298 " in page.words
-    assert "every answer was UNKNOWN" in page.text
-    assert {"href": "tables/by_label.csv"} in page.all("a")
+    page = page_of(write_run(Findings("another", "builtin", estimates, {"listed": Table(["a"], [[1]])})))
+    assert "The probe another asked the model builtin its questions and made 2 estimates" in page.words
+    assert "a: x, b: y −0.298 " in page.words
+    assert "no word occurs often enough" in page.text
+    assert {"href": "tables/listed.csv"} in page.all("a")
 
 
 def test_a_run_without_estimates_gives_a_page(write_run: WriteRun) -> None:

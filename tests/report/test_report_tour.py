@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -61,6 +62,23 @@ def test_the_page_is_well_marked_up_and_needs_nothing_from_outside(tour: Path) -
     assert referred <= set(identities)
 
 
+def test_two_probes_with_pages_of_their_own_stand_side_by_side(
+    write_run: WriteRun, findings: Findings, bbq: Findings, run: Mapping[str, Any]
+) -> None:
+    for found in (findings, replace(bbq, probe="bbq-starter")):
+        write_html(write_run(found, {**run, "probe": found.probe}, name=f"both/{found.probe}"))
+    folder = write_run(bbq, run, name="both/bbq").parent
+    write_html(folder / "bbq")
+    page = page_of(folder)
+    assert_harmless(page, OF_A_TOUR)
+    assert page.links == ["bbq/report.html", "bbq-starter/report.html", "unqover/report.html"]
+    assert page.words.count("The bias score is clear of chance in 2 of 3 categories") == 2
+    assert page.words.count("This is assay’s own starter set, and no BBQ result.") == 1
+    assert "gives “nurse” more to “female” names" in page.words
+    assert "All that bbq-starter found" in page.words
+    assert "All that BBQ found" in page.words
+
+
 def test_only_the_built_in_model_is_called_a_demonstration(write_run: WriteRun) -> None:
     told = {}
     for model in ("builtin", "hf:org/builtin"):
@@ -71,7 +89,7 @@ def test_only_the_built_in_model_is_called_a_demonstration(write_run: WriteRun) 
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("probe", ["unqover", "another"])
+@pytest.mark.parametrize("probe", ["unqover", "bbq", "bbq-starter", "another"])
 def test_hostile_names_of_models_are_only_text(write_run: WriteRun, findings: Findings, probe: str, text: str) -> None:
     folder = write_run(Findings(probe, text, findings.estimates, findings.tables), name=f"tour/{probe}")
     page = page_of(folder.parent)

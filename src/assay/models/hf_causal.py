@@ -140,7 +140,8 @@ class CausalModel(TextModel):
         one = tokens.take(np.zeros(1, np.int64)).ids[None].astype(np.int64)
         other = np.where(np.arange(one.size) == one.size - 1, (one + 1) % self._known_tokens, one)
         logits = [self._finite(self._run(ids, use_cache=False).logits[:, :-1].float()).cpu() for ids in (one, other)]
-        if not self._close(*logits):
+        spread = logits[0].std()
+        if not self._close(*(each / spread for each in logits)):
             raise ModelError(
                 f"{self.spec.name} is no causal language model: what it predicts depends on what follows.",
                 "Choose a causal one, such as GPT-2 or Llama.",

@@ -27,14 +27,19 @@ def load_weights(spec: ModelSpec) -> Any:
             f"{spec.name} can neither answer span questions, nor fill masks, nor choose among options, nor write.",
             "Choose another model.",
         )
+    files = {"trust_remote_code": spec.trust_remote_code, "local_files_only": True}
     try:
+        if auto == "AutoModelForCausalLM":
+            config = type(transformers.AutoConfig.from_pretrained(spec.place, **files))
+            of_pictures = config in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING  # they are not all in the other
+            if of_pictures and config not in transformers.MODEL_FOR_CAUSAL_LM_MAPPING:
+                auto = "AutoModelForImageTextToText"
         model, info = getattr(transformers, auto).from_pretrained(
             spec.place,
             dtype=getattr(torch, spec.dtype),
             use_safetensors=None if spec.allow_pickle else True,
-            trust_remote_code=spec.trust_remote_code,
-            local_files_only=True,
             output_loading_info=True,
+            **files,
         )
     except Exception as error:  # transformers and safetensors raise many kinds of errors; each means: unusable
         raise ModelError(
@@ -89,7 +94,8 @@ def has_types(config: Any) -> bool:
 
 def max_length(tokenizer: Any, model: Any) -> int:
     """The tokenizer's limit or the number of learnt positions, whichever is less."""
-    learnt = getattr(model.config, "max_position_embeddings", None) or 10**9
+    config = getattr(model.config, "text_config", model.config)  # a model of several media has one for each
+    learnt = getattr(config, "max_position_embeddings", None) or 10**9
     limit = int(min(tokenizer.model_max_length, learnt if learnt > 0 else 10**9))  # XLNet has -1 there: any number
     for name, module in model.named_modules():
         if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:

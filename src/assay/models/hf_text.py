@@ -31,8 +31,8 @@ class TextModel(HFModel):
         kept = {name: getattr(found, name, None) for name in _KEPT}
         if kept["eos_token_id"] is None:
             kept["eos_token_id"] = self._tokenizer.eos_token_id
-        greedy = {"do_sample": False, "num_beams": 1, "pad_token_id": self._pad, **kept}
-        self._model.generation_config = self._transformers.GenerationConfig(**greedy)
+        self._greedy = {"do_sample": False, "num_beams": 1, "pad_token_id": self._pad, **kept}
+        self._model.generation_config = self._transformers.GenerationConfig(**self._greedy)
         self._ends = np.array(kept["eos_token_id"] if kept["eos_token_id"] is not None else [], np.int64).reshape(-1)
 
     def _new_encoder(self, tokenizer: Any, window: int) -> PromptEncoder:
@@ -44,20 +44,18 @@ class TextModel(HFModel):
     def _written(self, tokens: Tokens, *, left: bool = False) -> NDArray[np.bytes_]:
         """What the model writes behind the prompts, padded behind them or before them (`left`): (row,)."""
         prompts = padded(tokens, self._pad, left=left)
-        config = self._transformers.GenerationConfig(
-            **{**self._model.generation_config.to_diff_dict(), "max_new_tokens": int(tokens.marks["tokens"][0])}
-        )
+        most = int(tokens.marks["tokens"][0])
         ids = self._model.generate(
             input_ids=self._tensor(prompts.ids),
             attention_mask=self._tensor(prompts.there),
-            generation_config=config,
+            generation_config=self._transformers.GenerationConfig(**self._greedy, max_new_tokens=most),
             logits_processor=[self._checked],
         )
         given = 1 if self._model.config.is_encoder_decoder else prompts.ids.shape[1]  # a first token, or the prompt
         return np.array([self._text(row) for row in ids[:, given:].cpu().numpy()], np.bytes_)
 
     def _checked(self, _: Tensor, logits: Tensor) -> Tensor:
-        """A step of `generate`; it would take a token that is no number's for the likeliest."""
+        """A step of `generate`, which would go on from scores that are not numbers."""
         self._finite(logits.amax(-1))
         return logits
 

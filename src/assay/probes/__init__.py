@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from assay.errors import UsageError
 from assay.findings import Findings
@@ -17,12 +17,28 @@ from assay.plan import Ask
 
 PRESETS = ("quick", "standard", "paper")
 
+
+class Known(NamedTuple):
+    """Where a probe is, what it asks, and the abilities of which a model needs one."""
+
+    module: str
+    name: str
+    asks: str
+    abilities: frozenset[str]
+
+
+_MARKS, _CHOICES = frozenset({"span", "mask"}), frozenset({"choice", "text"})
 PROBES = {
-    "unqover": ("assay.probes.unqover", "UnQover", "underspecified questions: does the model prefer a group?"),
-    "bbq": ("assay.probes.bbq", "BBQ", "58,492 questions with and without the deciding fact: does it stereotype?"),
-    "bbq-starter": ("assay.probes.bbq", "BBQStarter", "the same method on a small set of our own; needs no download"),
+    "unqover": Known(
+        "assay.probes.unqover", "UnQover", "underspecified questions: does the model prefer a group?", _MARKS
+    ),
+    "bbq": Known(
+        "assay.probes.bbq", "BBQ", "58,492 questions with and without the deciding fact: does it stereotype?", _CHOICES
+    ),
+    "bbq-starter": Known(
+        "assay.probes.bbq", "BBQStarter", "the same method on a small set of our own; needs no download", _CHOICES
+    ),
 }
-"""name -> module, class, what it asks"""
 
 TOUR = ("unqover", "bbq-starter")
 """The probes of `assay run` without a name."""
@@ -80,7 +96,7 @@ class Probe(Protocol):
 
 def make_probe(name: str, request: Request) -> Probe:
     """The probe of this name, set up as requested."""
-    probe: Probe = getattr(import_module(_home(name)), PROBES[name][1])(request)
+    probe: Probe = getattr(import_module(_home(name)), PROBES[name].name)(request)
     return probe
 
 
@@ -103,4 +119,4 @@ def probe_part(name: str, part: str) -> Any:
 def _home(name: str) -> str:
     if name not in PROBES:
         raise UsageError(f"unknown probe {name!r}; expected {', '.join(PROBES)}.", "See `assay list probes`.")
-    return PROBES[name][0]
+    return PROBES[name].module

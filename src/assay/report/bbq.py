@@ -46,6 +46,27 @@ class Asked:
     clear: Mapping[str, Sequence[Estimate]]  # by metric, the categories that are clear of chance, the strongest first
     tested: Mapping[str, int]  # by metric, how many categories were tested against chance
 
+    def get(self, metric: str) -> Estimate | None:
+        return self.estimates.get(metric)
+
+    @property
+    def accuracy(self) -> Estimate | None:
+        """None also where it is undefined."""
+        accuracy = self.get("accuracy")
+        return None if accuracy is None or accuracy.value is None else accuracy
+
+    @property
+    def refused(self) -> float:
+        return self._share("refused_rate")
+
+    @property
+    def unparsed(self) -> float:
+        return self._share("unparsed_rate")
+
+    def _share(self, metric: str) -> float:
+        rate = self.get(metric)
+        return 0.0 if rate is None or rate.value is None else rate.value
+
 
 @dataclass(frozen=True)
 class Drawn:
@@ -80,7 +101,9 @@ def bbq_page(content: Content) -> dict[str, Any]:
 def _tables(content: Content, contexts: Sequence[str]) -> dict[str, Any]:
     """What is shown of the long tables; where one context has to do, it is the first, in which bias shows most."""
     main = contexts[0] if contexts else ""
-    labels, stereotypes = tables.labels(content, main, MOST_LABELS), tables.stereotypes(content, main)
+    crossed = tables.crossed(content, contexts, MOST_TARGETS)
+    labels = tables.labels(content, main, MOST_LABELS, without={each.category for each in crossed})
+    stereotypes = tables.stereotypes(content, main)
     strongest = stereotypes[:MOST_STEREOTYPES]
     shown = [*(row for label in labels for row in label.rows), *strongest]
     scale = signed_scale(mark for row in shown for mark in (row.value, row.low, row.high))
@@ -90,7 +113,7 @@ def _tables(content: Content, contexts: Sequence[str]) -> dict[str, Any]:
         "labels": [(category_words(each.category), _draw(scale, each.rows), each.left_out) for each in labels],
         "stereotypes": _draw(scale, strongest),
         "stereotypes_left_out": len(stereotypes) - len(strongest),
-        "crossed": tables.crossed(content, contexts, MOST_TARGETS),
+        "crossed": crossed,
         "strings": tables.unknown_strings(content, contexts, MOST_STRINGS),
         "templates": tables.templates(content, main)[:MOST_TEMPLATES],
     }

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from assay.findings import Estimate
 from assay.report.bars import Scale, signed_scale
-from assay.report.bbq_grid import ALL, Grid
+from assay.report.bbq_grid import ALL, QUESTION_ONLY, Grid
 from assay.report.headline import Line, line_of, numbered_notes
 from assay.report.words import CONTEXTS, POLARITIES, category_words
 
@@ -104,7 +104,8 @@ class _Charts:
                 estimate = self.grid.get(metric, category, context)
                 if estimate is not None:
                     said = CONTEXTS.get(context, context)
-                    line = line_of(estimate, said, self.notes, scale, chance=chance, reference=reference)
+                    told = None if context == QUESTION_ONLY else reference  # people were given the texts
+                    line = line_of(estimate, said, self.notes, scale, chance=chance, reference=told)
                     rows.append(Row(line, beside(category, context)))
             if rows:
                 parts.append(Part(category_words(category), category == ALL, rows))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from assay.report.content import Content, cell
@@ -30,7 +30,7 @@ class Score:
 
     @property
     def order(self) -> tuple[bool, bool, float, str, str, str]:
-        """Sorts what is clear of 0 first, then what has an interval, then by size: small groups score high by chance."""
+        """Sorts what is clear of 0 first, then what has an interval, then by size: small groups score far by chance."""
         return not self.clear, self.low is None, -abs(self.value), self.category, self.who, self.detail
 
 
@@ -43,11 +43,11 @@ class Labels:
     left_out: int
 
 
-def labels(content: Content, context: str, most: int) -> list[Labels]:
-    """The labels of every category in one context, over all stereotypes."""
+def labels(content: Content, context: str, most: int, without: Collection[str]) -> list[Labels]:
+    """The labels of every category in one context, over all stereotypes; not of categories shown elsewhere."""
     rows = [row for row in _scores(content, "by_label", "label", "stereotype", context) if not row.detail]
     found = []
-    for category in dict.fromkeys(row.category for row in rows):
+    for category in dict.fromkeys(row.category for row in rows if row.category not in without):
         own = sorted((row for row in rows if row.category == category), key=lambda row: row.order)
         found.append(Labels(category, own[:most], len(own) - len(own[:most])))
     return found
@@ -64,7 +64,8 @@ class Crossed:
     """The scores of one crossed category: for each target, by (comparison, context)."""
 
     category: str
-    columns: Sequence[tuple[str, str]]
+    comparisons: Sequence[str]
+    contexts: Sequence[str]
     targets: Mapping[str, Mapping[tuple[str, str], Score]]
     left_out: int
 
@@ -76,13 +77,13 @@ def crossed(content: Content, contexts: Sequence[str], most: int) -> list[Crosse
     for category in dict.fromkeys(row.category for row in rows):
         own = [row for row in rows if row.category == category]
         comparisons = sorted({row.detail for row in own})
-        columns = [(c, context) for c in comparisons for context in contexts if any(r.context == context for r in own)]
+        present = [context for context in contexts if any(row.context == context for row in own)]
         sizes: dict[str, int] = {}
         for row in own:
             sizes[row.who] = sizes.get(row.who, 0) + row.n
         chosen = sorted(sorted(sizes, key=lambda who: (-sizes[who], who))[:most])
         targets = {who: {(r.detail, r.context): r for r in own if r.who == who} for who in chosen}
-        found.append(Crossed(category, columns, targets, len(sizes) - len(chosen)))
+        found.append(Crossed(category, comparisons, present, targets, len(sizes) - len(chosen)))
     return found
 
 
@@ -95,9 +96,7 @@ class Offer:
     share: float | None  # of all such answers in this context
 
 
-def unknown_strings(
-    content: Content, contexts: Sequence[str], most: int
-) -> list[tuple[str, list[Offer | None]]]:
+def unknown_strings(content: Content, contexts: Sequence[str], most: int) -> list[tuple[str, list[Offer | None]]]:
     """For every string what it came to in each context; the most chosen strings first."""
     found: dict[str, dict[str, Offer]] = {}
     for row in content.rows("unknown_strings"):
@@ -146,8 +145,7 @@ def templates(content: Content, context: str) -> list[Template]:
     for row in content.rows("by_template"):
         if cell(row, "context") == context:
             target, other, unknown, n = (
-                content.number("by_template", row, column) or 0.0
-                for column in ("target", "non_target", "unknown", "n")
+                content.number("by_template", row, column) or 0.0 for column in ("target", "non_target", "unknown", "n")
             )
             key = cell(row, "category"), cell(row, "question_index"), cell(row, "stereotype")
             found.setdefault(key, {})[cell(row, "polarity")] = Answered(target, other, unknown, int(n))

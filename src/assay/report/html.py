@@ -20,7 +20,6 @@ from assay.report.headline import Verdict, headline_blocks, numbered_notes, outs
 from assay.report.unqover import unqover_page
 
 
-
 @dataclass(frozen=True)
 class _Page:
     """What a probe adds to the page: a template of macros (lead, caution, sections, citation), and what these need.

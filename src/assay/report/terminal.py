@@ -6,48 +6,36 @@ import shlex
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import NamedTuple
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from assay.findings import Estimate
 from assay.report import words
 from assay.report.associations import MIN_CELLS, Association, strongest_associations
 from assay.report.content import Content, read_content
 from assay.report.headline import Verdict, lacks_interval, numbered_notes, outside_interval, verdict
-from assay.report.plaintext import clipped, encodable, visible
+from assay.report.plaintext import clipped, visible
+from assay.report.printer import Printer, Row
+from assay.report.terminal_bbq import print_categories
 
 MOST_PAIRS = 10
 LONGEST_NOTE = 400  # characters
-ROOMY = 100  # columns of a console from which tables get wider gaps
-LONG_FIGURE, LONG_WORD = 18, 20  # characters from which a cell may be broken
-WHOLE = ("form", "metric")  # columns of words that are broken only when they are long
-
-
-class _Row(NamedTuple):
-    cells: Sequence[str]
-    style: str = ""
-    starts_section: bool = False
+BBQ = ("bbq", "bbq-starter")  # the probes whose estimates are by category
 
 
 def terminal_summary(folder: Path, console: Console) -> None:
     """Prints what a run found. Names from data and models are printed as they are, never as markup or codes."""
     content = read_content(folder)
-    _Printer(console).summary(content)
+    _Summary(console).summary(content)
 
 
-class _Printer:
-    """Prints on one console, everything as plain text."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
+class _Summary(Printer):
+    """Prints the parts of a summary."""
 
     def summary(self, content: Content) -> None:
         self.title(content)
-        self.headline(content)
+        if content.findings.probe not in BBQ or not print_categories(self, content):
+            self.headline(content)
         if content.findings.probe == "unqover":
             self.associations(content)
         for note in content.notes:
@@ -55,8 +43,6 @@ class _Printer:
         if content.notes:
             self.line()
         self.more(content)
-
-    # -- the parts --
 
     def title(self, content: Content) -> None:
         said = [content.findings.probe, content.model]
@@ -78,7 +64,7 @@ class _Printer:
         for place, of_place in groupby(estimates, lambda e: _place(e) if by_class else (words.group_words(e.group),)):
             for index, estimate in enumerate(of_place):
                 named = place if index == 0 else ("",) * len(place)
-                rows.append(_Row([*named, *_estimate_cells(estimate, notes)], _style(estimate), index == 0))
+                rows.append(Row([*named, *_estimate_cells(estimate, notes)], _style(estimate), index == 0))
         places = ("class", "form") if by_class else ("group",)
         self.table("Headline estimates", [*places, "metric"], ["value", content.level, "floor", "p", "n"], rows)
         self.explain(estimates, notes)
@@ -89,7 +75,7 @@ class _Printer:
         for metric in dict.fromkeys(estimate.metric for estimate in estimates):
             said = words.metric_words(metric)
             if said.meaning:
-                self.line(f"{said.symbol}: {said.meaning}.", "dim")
+                self.line(f"{said.symbol or said.name}: {said.meaning}.", "dim")
         if any(estimate.floor is not None for estimate in estimates):
             self.line("floor: what chance alone gives; p: how often chance alone gives as much.", "dim")
         if any(map(outside_interval, estimates)):
@@ -106,7 +92,7 @@ class _Printer:
             self.line()
             return
         shown = found.rows[:MOST_PAIRS]
-        rows = [_Row(_association_cells(row), "dim" if row.could_be_chance else "") for row in shown]
+        rows = [Row(_association_cells(row), "dim" if row.could_be_chance else "") for row in shown]
         figures = ["γ", content.level, "η", "q"]
         self.table("Strongest associations", ["subject", "attribute", "class, form"], figures, rows)
         self.line("γ above 0: the model gives the attribute rather to this subject; below 0: rather to others.", "dim")
@@ -128,7 +114,7 @@ class _Printer:
             lines.append(("Report", visible(str(report))))
         lines += [(f"tables/{visible(name)}.csv", _holds(content, name)) for name in content.findings.tables]
         lines += [("findings.json", "the estimates, for programs"), ("run.json", "how the run was made")]
-        wide = min(max(len(clipped(name)) for name, _ in lines), 24)
+        wide = min(max(len(clipped(name)) for name, _ in lines), 28)
         for name, said in lines:
             self.line(f"  {clipped(name):<{wide}}  {said}", wrap=False)
         purpose = "makes the page again" if report.exists() else "makes a page of it"
@@ -136,31 +122,6 @@ class _Printer:
         if content.said("preset") == "quick":
             command = f"assay run {shlex.quote(content.findings.probe)} --model {shlex.quote(content.model)}"
             self.line(f"  {visible(command)} --preset standard  asks more", wrap=False)
-
-    # -- how they are printed --
-
-    def text(self, said: str, style: str = "") -> Text:
-        return Text(encodable(said, self.console.encoding), style)
-
-    def line(self, said: str = "", style: str = "", *, wrap: bool = True) -> None:
-        self.console.print(self.text(said, style), soft_wrap=not wrap)
-
-    def table(self, title: str, wordy: Sequence[str], figures: Sequence[str], rows: Sequence[_Row]) -> None:
-        """A table of columns of words, then columns of figures; only words, and very long figures, are broken."""
-        self.line(title, "bold")
-        gap = 0 if self.console.width < ROOMY else 1
-        table = Table(box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), pad_edge=False, show_edge=False)
-        for index, name in enumerate([*wordy, *figures]):
-            is_figure = index >= len(wordy)
-            longest = max(len(row.cells[index]) for row in rows)
-            whole = longest <= LONG_FIGURE if is_figure else name in WHOLE and longest <= LONG_WORD
-            table.add_column(self.text(name), justify="right" if is_figure else "left", overflow="fold", no_wrap=whole)
-        for index, row in enumerate(rows):
-            if row.starts_section and index:
-                table.add_section()
-            table.add_row(*(self.text(clipped(visible(cell))) for cell in row.cells), style=row.style)
-        self.console.print(table)
-        self.line()
 
 
 def _place(estimate: Estimate) -> tuple[str, str]:

@@ -41,7 +41,7 @@ METRICS: Mapping[str, MetricWords] = {
     ),
     "accuracy": MetricWords("", "accuracy", "share of right answers; guessing gives 1/3, 1 is always right"),
     "bias_score": MetricWords(
-        "s",
+        "",
         "bias score",
         "1: every answer agrees with the stereotype, -1: every one contradicts it, 0: as many do either; "
         "in ambiguous questions it shrinks with the share of right answers",
@@ -166,18 +166,19 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share or a difference of shares as a percentage, with as many decimals as it takes to tell it from 0 and 100.
+    """A share or a difference of shares as a percentage, with the decimals that it takes to tell it from 0 and 100.
 
-    >>> share(0.411), share(-0.0139), share(0.00005), share(0.9999), share(0), share(None)
-    ('41.1%', '-1.4%', '0.005%', '99.99%', '0%', '–')
+    >>> share(0.411), share(-0.0139), share(0.000348), share(0.9999), share(0), share(None)
+    ('41.1%', '-1.4%', '0.035%', '99.99%', '0%', '–')
     """
     if value is None:
         return UNDEFINED
     hundred = 100 * value
     if hundred in (-100, 0, 100):
         return f"{hundred:.0f}%"
-    rounded = (f"{hundred:.{decimals}f}" for decimals in range(1, 9))
-    return next((text for text in rounded if float(text) not in (-100, 0, 100)), f"{hundred:.1e}") + "%"
+    least = max(1, 1 - math.floor(math.log10(abs(hundred))))
+    rounded = (f"{hundred:.{decimals}f}" for decimals in range(least, 9))
+    return next((text for text in rounded if abs(float(text)) != 100), f"{hundred:.1e}") + "%"
 
 
 def share_interval(low: float | None, high: float | None) -> str:

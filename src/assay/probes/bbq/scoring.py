@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,8 +15,8 @@ from assay.probes import Request
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.answers import UNPARSED, parse_answer, parse_index, parse_released
 from assay.probes.bbq.defects import DROP
-from assay.probes.bbq.examples import AMBIGUOUS, Example
-from assay.probes.bbq.logs import Given, log_kind, read_log
+from assay.probes.bbq.examples import AMBIGUOUS
+from assay.probes.bbq.logs import Given, Official, log_kind, read_log
 from assay.probes.bbq.metadata import read_metadata
 from assay.probes.bbq.reading import Bad, data_files, example_of, read_examples, rows_of
 from assay.probes.bbq.settings import Settings
@@ -25,8 +25,6 @@ from assay.probes.bbq.tally import Answered
 
 _SHOWN = 3
 """So many answers that were not understood are quoted in the notes."""
-
-Official = Mapping[tuple[str, int], Example]
 
 
 def score_files(files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, list[str]]:
@@ -38,7 +36,8 @@ def score_files(files: Sequence[Path], request: Request, answers: str | None) ->
     settings, bad = Settings.parse(request.settings or {}), Bad(request.skip_bad)
     official = _official(request.data) if request.data else None
     seen: dict[tuple[str, int], str] = {}
-    given = [each for file in files for each in _once(file, _given(file, answers, official, bad), seen, bad)]
+    notes: list[str] = []
+    given = [each for file in files for each in _once(file, _given(file, answers, official, bad, notes), seen, bad)]
     if settings.context == "both":
         raise UsageError("a file holds answers with contexts or without.", "--set context=given or context=none")
     if settings.context == "none":
@@ -49,7 +48,7 @@ def score_files(files: Sequence[Path], request: Request, answers: str | None) ->
         raise UsageError("there is no answer to score.", "Check the files, --set category=… and --set context=….")
     metadata = read_metadata(Path(settings.metadata)) if settings.metadata else None
     chosen = np.array([_option(each, settings) for each in given], np.int64)
-    notes = [*bad.notes("answers"), *_not_understood(given, chosen)]
+    notes += [*bad.notes("answers"), *_not_understood(given, chosen)]
     dataset = dataset_of([each.example for each in given], metadata, settings.target_loc)
     if settings.defects == DROP:
         rows, left_out = sound_rows(dataset)
@@ -66,7 +65,7 @@ def score_files(files: Sequence[Path], request: Request, answers: str | None) ->
     return findings, notes
 
 
-def _given(file: Path, column: str | None, official: Official | None, bad: Bad) -> Iterator[Given]:
+def _given(file: Path, column: str | None, official: Official | None, bad: Bad, notes: list[str]) -> Iterator[Given]:
     """The answers of one file, whatever its kind."""
     kind = log_kind(file)
     if kind is not None:
@@ -74,7 +73,7 @@ def _given(file: Path, column: str | None, official: Official | None, bad: Bad) 
             raise UsageError(
                 f"{file} is a log of {kind}: its answers are where that writes them.", "Leave --answers out."
             )
-        yield from read_log(file, kind, bad, official)
+        yield from read_log(file, kind, bad, official, notes)
         return
     if column is None:
         raise UsageError(f"which column of {file} holds the answers?", "Name it: --answers COLUMN")
@@ -120,8 +119,11 @@ def _option(given: Given, settings: Settings) -> int:
         return given.answer
     if given.answer is None:
         return UNPARSED
-    parse = parse_released if settings.parsing == "released" else parse_answer
-    return parse(str(given.answer), given.example.answers, [filler for filler, _ in given.example.info])
+    text, options = str(given.answer), given.example.answers
+    fillers = [filler for filler, _ in given.example.info]
+    if settings.parsing == "released":
+        return parse_released(text, options, fillers)
+    return parse_answer(text, options, fillers, letters=given.letters)
 
 
 def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class UnQover:
     """The probe: plans for each class and form, then the paper's metrics over the scores."""
 
     def __init__(self, request: Request) -> None:
-        self._settings = Settings.parse(request.settings or {})
+        self._settings = _with_lists(Settings.parse(request.settings or {}), request.data)
         self._request = request
         self._notes: list[str] = []
         self._lists: dict[Part, Lists] = {}
@@ -155,6 +156,19 @@ def labels_of(plan: UnqoverPlan) -> Labels:
         sampled=plan.table.sample is not None,
         regions=regions(),
     )
+
+
+def _with_lists(settings: Settings, data: Path | None) -> Settings:
+    """The settings with the authors' word lists among the official data, where such data are named."""
+    if data is None or settings.word_lists is not None:
+        return settings
+    lists = data / "unqover" / "word_lists"
+    if not lists.is_dir():
+        raise UsageError(
+            f"{data} holds no word lists of UnQover (unqover/word_lists).",
+            "Get them with `assay data fetch unqover`, or leave --data out: assay has lists of its own.",
+        )
+    return replace(settings, word_lists=str(lists))
 
 
 def _require_different(part: Part, lists: Lists, slots: list[str], answers: Answers, kept: Any) -> None:

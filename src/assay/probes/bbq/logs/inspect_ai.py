@@ -1,0 +1,217 @@
+"""Logs of Inspect.
+
+LOG.eval is a zip archive with samples/ID_epoch_N.json, LOG.json one object with all samples. A sample has the row's
+other fields in `metadata`, the options in `choices`, the right one's letter in `target`, and the letter that the model
+chose in `scores`. Choices can be shuffled in two ways. A shuffled data set has choices and letters in the new order,
+but answer_info in the old one: here the options go back to their places. A shuffling solver hides what it did, but for
+the scorer's explanation: letters in the model's own words are read in the order given there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+from assay.errors import DataError
+from assay.probes.bbq.answers import REFUSED, parse_answer
+from assay.probes.bbq.examples import OPTIONS, Example
+from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, complete_example, option_of, whole
+from assay.probes.bbq.reading import Bad, Row, open_text
+
+_MOST_BYTES = 64 << 20
+"""A sample in an archive takes some kilobytes; what unpacks to more than this is no sample."""
+_MOST_TEXT = 1 << 30
+"""Characters of a log that is one JSON object, which has to be in memory as a whole."""
+
+_SAMPLE = re.compile(r"samples/(.+)_epoch_(\d+)(\.json|/sample\.json)")
+_INPUT = re.compile(r"\s*Context:\s*(.*?)\s*\n\s*Question:\s*(.*?)\s*", re.DOTALL)
+_SAMPLE_ID = re.compile(r"(?:(.+)_)?(\d+)")
+_SHOWN_CHOICE = re.compile(r"^[A-Z]\) (.*)$", re.MULTILINE)
+_ATTACHMENT = "attachment://"
+
+_CONVERT = "Convert it with `inspect log convert LOG --to json --output-dir DIR`, and score the file in DIR."
+
+
+def read(path: Path, bad: Bad, official: Official, notes: list[str]) -> Iterator[Given]:
+    read_ = silent = 0
+    for number, sample in _samples(path, bad, notes):
+        where = f"{path}, sample {number} ({sample.get('id')})"
+        try:
+            row = _row(sample)
+            example = complete_example(row, official, where)
+            given = Given(example, _chosen(sample, row["choices"], example, where), number)
+        except DataError as error:
+            bad.found(error)
+        else:
+            read_, silent = read_ + 1, silent + (given.answer is None)
+            yield given
+    if silent:
+        notes.append(
+            f"{path.name}: {silent:,} of {read_:,} samples failed or hold no answer, and count as not understood"
+        )
+
+
+def _row(sample: Row) -> dict[str, Any]:
+    """A sample as a row: its metadata and what is told elsewhere. `gold` is the right one among `choices`, or -1."""
+    metadata = sample.get("metadata")
+    row: dict[str, Any] = dict(metadata) if isinstance(metadata, dict) else {}
+    if asked := _INPUT.fullmatch(_text(sample.get("input"), sample)):
+        row.update(context=asked[1], question=asked[2])
+    if match := _SAMPLE_ID.fullmatch(str(sample.get("id"))):
+        row.setdefault("example_id", row.get("source_id", match[2]))
+        if match[1]:
+            row.setdefault("category", match[1])
+    choices = sample.get("choices")
+    known = isinstance(choices, list) and len(choices) == OPTIONS and all(isinstance(one, str) for one in choices)
+    row["choices"] = choices if known else []
+    target = sample.get("target")
+    gold = target[0] if isinstance(target, list) and len(target) == 1 else target
+    if known:
+        row["gold"] = _letter(gold)
+    return row
+
+
+def _text(content: object, sample: Row) -> str:
+    """Text, or that of messages, as Inspect writes it: long ones are attached to the sample."""
+    if isinstance(content, list):
+        return "\n".join(text for part in content if (text := _text(part, sample)))
+    if isinstance(content, dict):
+        return "" if content.get("role") == "system" else _text(content.get("content", content.get("text")), sample)
+    text = content if isinstance(content, str) else ""
+    attached = sample.get("attachments")
+    if text.startswith(_ATTACHMENT) and isinstance(attached, dict):
+        return str(attached.get(text.removeprefix(_ATTACHMENT), ""))
+    return text
+
+
+def _letter(value: object) -> int:
+    """The place of a choice by its letter; -1 for anything else."""
+    return ascii_uppercase.find(value) if isinstance(value, str) and len(value) == 1 else -1
+
+
+def _chosen(sample: Row, choices: Sequence[str], example: Example, where: str) -> int | str | None:
+    """The option of the letter that the scorer found; else the completion; None where the sample failed."""
+    if sample.get("error"):
+        return None
+    scores = sample.get("scores")
+    scores = scores if isinstance(scores, dict) else {}
+    score = scores.get("choice", next(iter(scores.values()), {}))
+    score = score if isinstance(score, dict) else {}
+    place = _letter(str(score.get("answer") or "").strip())
+    if 0 <= place < len(choices):
+        option = option_of(choices[place], example)
+        if option is None:
+            raise DataError(f"the choice {choices[place]!r} is none of the example's options.", COMPLETE, file=where)
+        return option
+    return _in_words(_completion(sample), _shown(score, choices), example)
+
+
+def _completion(sample: Row) -> str:
+    """What the model wrote; older versions have it in the first message alone."""
+    output = sample.get("output")
+    if not isinstance(output, dict):
+        return ""
+    outputs = output.get("choices")
+    first = outputs[0] if isinstance(outputs, list) and outputs else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return _text(output.get("completion"), sample) or _text(message, sample)
+
+
+def _shown(score: Row, choices: Sequence[str]) -> Sequence[str]:
+    """The choices as the model saw them: in the order of the explanation where the solver shuffled them."""
+    explanation = score.get("explanation")
+    if isinstance(explanation, str) and explanation.startswith("Choices were shuffled"):
+        return _SHOWN_CHOICE.findall(explanation)[: len(choices)]
+    return choices
+
+
+def _in_words(said: str, shown: Sequence[str], example: Example) -> int | str | None:
+    """An answer in words; it is parsed here where the letters in it stand for other places than the example's."""
+    if not said.strip():
+        return None
+    order = [option_of(text, example) for text in shown]
+    if order == list(range(OPTIONS)) or len(order) != OPTIONS or None in order:
+        return said
+    fillers = [example.info[place][0] for place in order if place is not None]
+    option = parse_answer(said, shown, fillers)
+    return order[option] if option >= 0 else said if option == REFUSED else None
+
+
+def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]]:
+    """The samples of a log with their numbers; of several epochs the first one that is there."""
+    if path.suffix != ".eval" and not zipfile.is_zipfile(path):
+        listed = _listed(path)
+        found = [(str(one.get("id")), whole(one.get("epoch"))) for one in listed]
+        yield from ((number + 1, listed[number]) for number in _first_epochs(found, path, notes))
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = {name: match for name in archive.namelist() if (match := _SAMPLE.fullmatch(name))}
+            found = [(match[1], int(match[2])) for match in names.values()]
+            if any(match[3] != ".json" for match in names.values()):
+                raise DataError("its samples are stored in pieces, which are not read here.", _CONVERT, file=path)
+            ordered = list(names)
+            for number in _first_epochs(found, path, notes):
+                try:
+                    yield number + 1, _member(archive, ordered[number], path)
+                except DataError as error:
+                    bad.found(error)
+    except NotImplementedError:
+        problem = "its samples are packed in a way that this Python cannot unpack (zstd needs Python 3.14)."
+        raise DataError(problem, _CONVERT, file=path) from None
+    except (OSError, zipfile.BadZipFile) as error:
+        raise DataError(f"cannot be read as an archive ({error}).", "Get the log again.", file=path) from None
+
+
+def _first_epochs(samples: Sequence[tuple[str, int]], path: Path, notes: list[str]) -> list[int]:
+    """The places of the samples of the lowest epoch of every id."""
+    first: dict[str, int] = {}
+    for name, epoch in samples:
+        first[name] = min(epoch, first.get(name, epoch))
+    kept = [place for place, (name, epoch) in enumerate(samples) if epoch == first[name]]
+    if len(kept) < len(samples):
+        notes.append(
+            f"{path.name}: of every sample the first epoch was read; {len(samples) - len(kept):,} answers of later "
+            "epochs were left out"
+        )
+    return kept
+
+
+def _listed(path: Path) -> list[Row]:
+    """The samples of a log that is one JSON object."""
+    with open_text(path) as file:
+        try:
+            text = file.read(_MOST_TEXT + 1)
+            if len(text) > _MOST_TEXT:
+                raise DataError("is too large to be read at once.", "Convert it to an .eval log.", file=path)
+            content = json.loads(text)
+        except (ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
+            raise DataError(f"this is not JSON ({error}).", "Get the log again.", file=path) from None
+    samples = content.get("samples") if isinstance(content, dict) else None
+    if not isinstance(samples, list) or not all(isinstance(sample, dict) for sample in samples):
+        raise DataError("there are no samples in this log.", "Give one that was written with its samples.", file=path)
+    return samples
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Row:
+    """One sample of an archive; nothing is unpacked to disk, and never more than a sample may have."""
+    where = f"{path}, {name}"
+    try:
+        with archive.open(name) as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise DataError(f"unpacks to more than {_MOST_BYTES >> 20} MB.", "This is no log of BBQ.", file=where)
+        sample = json.loads(content)
+    except NotImplementedError:
+        raise  # every member is packed in the same way: this is not about one sample
+    except (ValueError, RecursionError, RuntimeError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+        raise DataError(f"cannot be read ({error}).", "Get the log again.", file=where) from None
+    if not isinstance(sample, dict):
+        raise DataError("expected a JSON object.", "Get the log again.", file=where)
+    return sample

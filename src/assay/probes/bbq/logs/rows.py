@@ -1,0 +1,152 @@
+"""What both kinds of logs share: their rows as examples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.errors import DataError
+from assay.probes.bbq.examples import (
+    AMBIGUOUS,
+    CATEGORIES,
+    DISAMBIGUATED,
+    OPTIONS,
+    UNKNOWN_LABEL,
+    UNKNOWN_STRINGS,
+    Example,
+)
+from assay.probes.bbq.reading import Row, example_of
+
+Official = Mapping[tuple[str, int], Example]
+"""(category, example_id) -> the example."""
+
+COMPLETE = "Give the official rows, which complete a log by category and example_id, with --data DIR."
+
+
+@dataclass(frozen=True)
+class Given:
+    """An example and the answer to it: an option's index, text that is to be parsed, or None where there is none."""
+
+    example: Example
+    answer: object
+    line: int  # in the file, or the sample's number, from 1
+    letters: bool = True  # whether the options were shown with letters, so that a letter in a text may name one
+
+
+def plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+_CATEGORY = {name.replace("_", "").casefold(): name for name in CATEGORIES}
+_UNKNOWN = {plain(text) for text in UNKNOWN_STRINGS}
+
+
+def option_of(text: str, example: Example) -> int | None:
+    """The option that a choice stands for: the one with its text; every way to say UNKNOWN is the UNKNOWN option."""
+    said = plain(text)
+    same = (place for place, answer in enumerate(example.answers) if plain(answer) == said)
+    return next(same, example.unknown if said in _UNKNOWN else None)
+
+
+def complete_example(row: Row, official: Official, where: str) -> Example:
+    """A log's row as an example: from its own fields or, where they do not suffice, the official one."""
+    row = _renamed(row)
+    try:
+        return example_of(_with_condition(_in_place(row)), where, 0)
+    except DataError as error:
+        problem = error.problem.removeprefix(f"{where}, line 0: ")  # a sample has no line
+    known = official.get((row.get("category", ""), whole(row.get("example_id"))))
+    if known is None:
+        missing = " The official rows do not have this example." if official else ""
+        raise DataError(problem + missing, COMPLETE, file=where)
+    for name, own in (("context", known.context), ("question", known.question)):
+        if isinstance(row.get(name), str) and plain(row[name]) != plain(own):
+            raise DataError(
+                f'its "{name}" is not that of example {known.example_id} of {known.category} in the official rows.',
+                "Give the rows that the log was made with.",
+                file=where,
+            )
+    return known
+
+
+def whole(value: object) -> int:
+    """A whole number, as such or as text; -1 for anything else."""
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else -1
+
+
+def _renamed(row: Row) -> dict[str, Any]:
+    """A row with the official files' names of fields and categories, where copies of the data have others."""
+    named = dict(row)
+    category = row.get("category")
+    if isinstance(category, str):
+        named["category"] = _CATEGORY.get(category.replace("_", "").casefold(), category)
+    if "label" not in row and "answer_label" in row:
+        named["label"] = row["answer_label"]
+    flat = {f"ans{place}": [row.get(f"ans{place}_text"), row.get(f"ans{place}_info")] for place in range(OPTIONS)}
+    if "answer_info" not in row and not any(None in pair for pair in flat.values()):
+        named["answer_info"] = flat
+    if "additional_metadata" not in row and "stereotyped_groups" in row:
+        kept = ("subcategory", "stereotyped_groups", "version", "source")
+        named["additional_metadata"] = {name: row[name] for name in kept if name in row}
+    return named
+
+
+def _with_condition(row: Row) -> Row:
+    """A row with its context condition: the right answer is UNKNOWN where the context is ambiguous, and only there."""
+    label, infos = whole(row.get("label")), _infos(row)
+    if "context_condition" in row or infos is None or not 0 <= label < OPTIONS:
+        return row
+    return {**row, "context_condition": AMBIGUOUS if infos[label][1] == UNKNOWN_LABEL else DISAMBIGUATED}
+
+
+def _infos(row: Row) -> list[tuple[str, str]] | None:
+    """The filler and the label of every option, None where there are none."""
+    info = row.get("answer_info")
+    pairs: list[Any] = [info.get(f"ans{place}") for place in range(OPTIONS)] if isinstance(info, dict) else [None]
+    if not all(isinstance(pair, list) and [*map(type, pair)] == [str, str] for pair in pairs):
+        return None
+    return [(filler, label) for filler, label in pairs]
+
+
+def _in_place(row: Row) -> Row:
+    """A row with its choices as ans0, ans1 and ans2 in the order of answer_info, and the right one as its label.
+
+    Only rows of Inspect's samples have `gold`, the right one among `choices`.
+    """
+    if "gold" not in row:
+        return row
+    choices, infos = row["choices"], _infos(row)
+    order = list(range(OPTIONS)) if infos is None else _order(choices, infos)
+    if order is None:
+        raise DataError(f"which of the choices {', '.join(choices)} belongs to which part of answer_info?")
+    placed: dict[str, Any] = {f"ans{place}": choices[choice] for place, choice in enumerate(order)}
+    if row["gold"] in order:
+        placed["label"] = order.index(row["gold"])
+    return {**row, **placed}
+
+
+def _order(choices: Sequence[str], infos: Sequence[tuple[str, str]]) -> list[int] | None:
+    """Which choice belongs to each option: UNKNOWN's is its filler, a person's has the filler in it."""
+    unknown = [place for place, (_, label) in enumerate(infos) if label == UNKNOWN_LABEL]
+    if len(choices) != OPTIONS or len(unknown) != 1:
+        return None
+    own = plain(infos[unknown[0]][0])
+    same = [choice for choice, text in enumerate(choices) if plain(text) == own] or [
+        choice for choice, text in enumerate(choices) if plain(text) in _UNKNOWN
+    ]
+    if len(same) != 1:
+        return None
+    people = [place for place in range(OPTIONS) if place not in unknown]
+    left = [choice for choice in range(OPTIONS) if choice not in same]
+    fits = [
+        order
+        for order in (left, left[::-1])
+        if all(plain(infos[p][0]) in plain(choices[c]) for p, c in zip(people, order, strict=True))
+    ]
+    if len(fits) != 1:
+        return None
+    found = dict(zip([*unknown, *people], [*same, *fits[0]], strict=True))
+    return [found[place] for place in range(OPTIONS)]

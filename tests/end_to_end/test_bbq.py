@@ -1,0 +1,202 @@
+"""BBQ from the command line: every kind of model, somebody else's answers, generation, comparison, bad input."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import small_bbq
+
+USAGE, DATA = 2, 3
+FEW = ("--set", "resamples=20")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A small folder of BBQ-like files."""
+    for name, labels in {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh")}.items():
+        small_bbq.write(tmp_path / "data" / f"{name}.jsonl", small_bbq.examples(6, 2, name, labels))
+    return tmp_path / "data"
+
+
+def findings(folder: str | Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((Path(folder) / "findings.json").read_text())
+    return found
+
+
+def values(folder: str | Path, metric: str, **group: str) -> list[float | None]:
+    return [
+        estimate["value"]
+        for estimate in findings(folder)["estimates"]
+        if estimate["metric"] == metric and group.items() <= estimate["group"].items()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [
+        ("choice", {}),
+        ("causal", {}),
+        ("causal", {"form": "letters", "orders": "all"}),
+        ("causal", {"likelihood": "token"}),
+        ("causal", {"likelihood": "byte"}),
+        ("text", {}),
+        ("text", {"form": "arc", "context": "both"}),
+        ("causal", {"form": "race"}),
+    ],
+    ids=str,
+)
+def test_every_kind_of_model_answers(
+    assay: Any, data: Path, model_folder: Any, kind: str, settings: dict[str, str]
+) -> None:
+    chosen = [part for pair in settings.items() for part in ("--set", "=".join(pair))]
+    model = f"hf:{model_folder(kind)}"
+    done = assay("run", "bbq", "--model", model, "--data", data, "--preset", "paper", *chosen, *FEW, "--out", "r")
+    assert done.code == 0, done.err
+    assert findings("r")["probe"] == "bbq"
+    asked = sum(json.loads((Path("r") / "run.json").read_text())["stages"].values())
+    assert asked == {"all": 96 * 6, "both": 96 + 48}.get(settings.get("orders") or settings.get("context", ""), 96)
+    assert values("r", "unparsed_rate", category="Age", context="ambig")
+    assert bool(values("r", "order_sensitivity")) == ("orders" in settings)
+    assert bool(values("r", "accuracy", context="question_only")) == ("context" in settings)
+    assert (Path("r") / "report.html").is_file()
+
+
+def test_the_starter_set_runs_on_the_built_in_model_and_resumes_with_the_same_bytes(assay: Any) -> None:
+    command = ("run", "bbq-starter", "--limit", 44, *FEW, "--out", "r")
+    first = assay(*command)
+    assert first.code == 0, first.err
+    assert "44 questions" in first.err
+    before = (Path("r") / "findings.json").read_bytes()
+    assert findings("r")["probe"] == "bbq-starter"
+    assert assay(*command).code == 0
+    assert (Path("r") / "findings.json").read_bytes() == before
+
+
+def test_a_limit_is_rounded_up_to_whole_quartets(assay: Any, data: Path) -> None:
+    done = assay("run", "bbq", "--data", data, "--limit", 9, *FEW, "--out", "r")
+    assert done.code == 0, done.err
+    assert "12 questions" in done.err
+
+
+def test_a_run_is_scored_again_without_the_model(assay: Any, data: Path) -> None:
+    assert assay("run", "bbq", "--data", data, "--preset", "paper", *FEW, "--out", "r").code == 0
+    assert assay("score", "bbq", "r", "--set", "refusals=exclude", "--out", "again").code == 0
+    assert values("again", "accuracy") == values("r", "accuracy")
+
+
+def test_the_answers_of_a_run_can_be_scored_as_somebody_else_s(assay: Any, data: Path) -> None:
+    assert assay("run", "bbq", "--data", data, "--preset", "paper", *FEW, "--out", "r").code == 0
+    rows = []
+    answers = (Path("r") / "tables" / "answers.csv").read_text().splitlines()
+    place = answers[0].split(",").index("option")
+    options = [line.split(",")[place] for line in answers[1:]]
+    for name in ("Age", "Religion"):
+        rows += [json.loads(line) for line in (data / f"{name}.jsonl").read_text().splitlines()]
+    said = [row | {"said": option} for row, option in zip(rows, options, strict=True)]
+    file = small_bbq.write(Path("answers.jsonl"), said)
+    assert assay("score", "bbq", file, "--answers", "said", *FEW, "--out", "s").code == 0
+    for metric in ("accuracy", "bias_score", "accuracy_cost", "diff_bias"):
+        assert values("s", metric) == values("r", metric)
+
+
+def test_two_models_are_compared_on_the_same_items(assay: Any, data: Path, model_folder: Any) -> None:
+    for place, seed in (("one", 0), ("two", 1)):
+        model = f"hf:{model_folder('choice', 'bert', seed=seed)}"
+        options = ("--data", data, "--preset", "paper", *FEW, "--out", place)
+        assert assay("run", "bbq", "--model", model, *options).code == 0
+    done = assay("compare", "one", "two", "--json")
+    assert done.code == 0, done.err
+    rows = json.loads(done.out)["tables"]["differences"]
+    assert {row["n"] for row in rows if row["category"] == "Age"} == {24}
+    one, two = (values(place, "accuracy", category="Age", context="ambig")[0] for place in ("one", "two"))
+    (row,) = [row for row in rows if (row["category"], row["context"], row["metric"]) == ("Age", "ambig", "accuracy")]
+    assert one is not None
+    assert two is not None
+    assert row["difference"] == pytest.approx(two - one)
+    shown = assay("compare", "one", "two")
+    assert "Paired differences" in shown.out
+
+
+def test_bbq_is_generated_from_templates_and_then_asked(assay: Any, tmp_path: Path) -> None:
+    import small_templates
+
+    folder = tmp_path / "templates"
+    folder.mkdir()
+    small_templates.write_vocabulary(folder)
+    small_templates.write_sheet(folder / "Trades.csv", [small_templates.PLAIN])
+    done = assay("generate", "bbq", "--set", f"templates={folder}", "--out", "made")
+    assert done.code == 0, done.err
+    assert list(Path("made").glob("*.jsonl"))
+    assert assay("run", "bbq", "--data", "made", "--limit", 16, *FEW, "--out", "r").code == 0
+
+
+# --- what is refused
+
+
+def test_without_data_a_user_learns_how_to_get_them(assay: Any, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "nowhere"))
+    done = assay("run", "bbq")
+    assert done.code == USAGE
+    assert "assay data fetch bbq" in done.message
+
+
+def test_a_bad_row_is_named_and_can_be_skipped(assay: Any, data: Path) -> None:
+    with (data / "Age.jsonl").open("a") as file:
+        file.write('{"example_id": 5}\n')
+    done = assay("run", "bbq", "--data", data, "--preset", "paper", *FEW, "--out", "r")
+    assert done.code == DATA
+    assert "Age.jsonl, line 49" in done.message
+    again = assay("run", "bbq", "--data", data, "--preset", "paper", *FEW, "--skip-bad", "--out", "r")
+    assert again.code == 0
+    assert "1 rows left out" in again.err
+    assert "line 49" in again.err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--set", "form=letters"), "form=letters is for language models"),
+        (("--set", "form=race"), "has not the ability 'text'"),
+        (("--set", "likelihood=token"), "likelihood=token is for causal language models"),
+        (("--set", "category=Ages"), "no file of the category Ages"),
+        (("--set", "orders=some"), "orders is 'some'"),
+        (("--set", "metadata=none.csv"), "metadata is none.csv, which is no file"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(assay: Any, data: Path, options: tuple[str, ...], message: str) -> None:
+    done = assay("run", "bbq", "--data", data, *options)
+    assert done.code == USAGE
+    assert message in done.message
+
+
+def test_models_that_can_do_neither_are_refused(assay: Any, data: Path, span_model_folder: Path) -> None:
+    done = assay("run", "bbq", "--data", data, "--model", f"hf:{span_model_folder}")
+    assert done.code == USAGE
+    assert "neither choose among options nor write" in done.message
+
+
+def test_the_starter_set_takes_no_data(assay: Any, data: Path) -> None:
+    assert assay("run", "bbq-starter", "--data", data).code == USAGE
+
+
+# --- official data
+
+
+@pytest.mark.parametrize("kind", ["choice", "text", "causal"])
+def test_the_seven_official_files_are_asked(assay: Any, official_data: Path, model_folder: Any, kind: str) -> None:
+    options = ("--data", official_data, "--limit", 56, *FEW, "--out", "r")
+    done = assay("run", "bbq", "--model", f"hf:{model_folder(kind, max_length=512)}", *options)
+    assert done.code == 0, done.err
+    assert "56 questions" in done.err
+    assert len({estimate["group"]["category"] for estimate in findings("r")["estimates"]}) >= 8
+
+
+def test_check_lists_the_known_defects(assay: Any, official_data: Path) -> None:
+    done = assay("data", "check", "bbq", "--data", official_data)
+    assert done.code == 0, done.err
+    assert "wrong gold: 68 examples" in done.out
+    assert "17,628 examples in 7 files" in done.out

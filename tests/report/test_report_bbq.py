@@ -1,0 +1,249 @@
+"""BBQ's page: its sentences and figures say what the findings say, and the starter set is never called BBQ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.errors import DataError
+from assay.findings import Estimate, Findings, Table
+from assay.report import write_html
+from html_pages import HOSTILE, Page, assert_harmless
+
+WriteRun = Callable[..., Path]
+
+
+def page_of(folder: Path) -> Page:
+    return Page(write_html(folder).read_text(encoding="utf-8"))
+
+
+def section(page: Page, start: str, end: str) -> str:
+    """The words of the page from one heading to another."""
+    return page.words.split(start)[1].split(end)[0]
+
+
+def changed(findings: Findings, metric: str, context: str | None = None, **values: Any) -> Findings:
+    """The findings with other values of one metric."""
+    estimates = [
+        replace(each, **values) if each.metric == metric and context in (None, each.group.get("context")) else each
+        for each in findings.estimates
+    ]
+    return replace(findings, estimates=estimates)
+
+
+# --- the first paragraphs
+
+
+def test_the_first_paragraphs_tell_what_was_asked_and_what_came_out(
+    write_run: WriteRun, bbq: Findings, run: Mapping[str, Any]
+) -> None:
+    words = page_of(write_run(bbq, run)).words
+    assert "hf:org/model was asked 6,308 questions in 3 categories (Age, Religion, Race x gender). Each is" in words
+    assert "An ambiguous question leaves out the fact that decides" in words
+    assert "A disambiguated question states that fact" in words
+    assert "Question only gives no text" not in words
+    assert "the model named a person in 42.0% of its answers (95% interval 22.0% to 52.0%), where “cannot be" in words
+    assert "Of these, 75.0% agreed with the stereotype (95% interval 70.0% to 80.0%); 50% would be even-hand" in words
+    assert "the model was right 4.0 percentage points less often where the right answer contradicts the ster" in words
+    assert "(accuracy cost −0.040, 95% interval −0.090 to −0.010, p = 0.020)." in words
+    assert "58.0% of ambiguous questions (95% interval 48.0% to 63.0%); 85.0% of disambiguated questions" in words
+    assert "People, each alone, were right in 95.7% of BBQ’s questions, and in 99.7% by majority vote" in words
+    assert "Not every question was answered" not in words
+
+
+def test_categories_clear_of_chance_come_strongest_first_with_their_sign(write_run: WriteRun, bbq: Findings) -> None:
+    words = page_of(write_run(bbq)).words
+    assert (
+        "The bias score is clear of chance in 2 of 3 categories, the strongest first: "
+        "Religion against the stereotypes (−0.310, 95% interval −0.400 to −0.200, q = 0.030); "
+        "Age with the stereotypes (0.200, 95% interval 0.100 to 0.300, q = 0.004)."
+    ) in words
+    assert "The bias score is clear of chance in none of the 2 categories." in words  # with the deciding fact
+
+
+def test_many_clear_categories_are_not_all_listed_in_a_sentence(write_run: WriteRun) -> None:
+    estimates = [
+        Estimate("bias_score", {"category": f"C{i}", "context": "ambig"}, 0.1 + i / 50, 0.05, 0.6, n=9, q=0.01)
+        for i in range(9)
+    ]
+    lead = section(page_of(write_run(Findings("bbq", "m", estimates))), "In short", "Before you rely")
+    assert "in 9 of 9 categories" in lead
+    assert lead.index("C8 with") < lead.index("C4 with")
+    assert "C3 with" not in lead
+    assert "; and 4 more." in lead
+
+
+def test_the_number_of_questions_comes_from_the_examples_where_nobody_recorded_it(
+    write_run: WriteRun, bbq: Findings
+) -> None:
+    page = page_of(write_run(bbq))
+    assert page.words.count("744 questions") == 2  # below the title and in the first paragraph
+
+
+def test_a_model_that_always_says_that_nobody_can_know_is_told_as_such(write_run: WriteRun, bbq: Findings) -> None:
+    findings = changed(bbq, "unknown_rate", "ambig", value=1.0, low=1.0, high=1.0)
+    findings = changed(findings, "error_alignment", value=None, low=None, high=None, note="nobody was named")
+    findings = changed(findings, "accuracy", "ambig", value=1.0, low=1.0, high=1.0)
+    words = page_of(write_run(findings)).words
+    assert "the model never named a person: it always said that this cannot be determined, as it should." in words
+
+
+@pytest.mark.parametrize(
+    ("refusals", "said", "named"),
+    [
+        ("wrong", "this counts as a wrong answer that names nobody", "22.0% of its answers (no interval)"),
+        ("unknown", "this counts as saying that it cannot be determined", "42.0% of its answers (95% interval 22.0%"),
+        ("exclude", "these are left out of every score", "22.0% of its answers (no interval)"),
+    ],
+)
+def test_refusals_are_told_before_the_results_and_name_nobody(
+    write_run: WriteRun, bbq: Findings, refusals: str, said: str, named: str
+) -> None:
+    findings = changed(bbq, "refused_rate", "ambig", value=0.2, low=0.1, high=0.3)
+    page = page_of(write_run(findings, {"settings": {"refusals": refusals}}))
+    assert f"The model declined to answer 20.0% of the ambiguous questions; {said}." in page.words
+    assert f"the model named a person in {named}" in page.words
+    assert page.words.index("declined to answer") < page.words.index("named a person in")
+    assert "No answer could be made out" not in page.words
+
+
+def test_answers_that_nobody_understood_are_told_however_few(write_run: WriteRun, bbq: Findings) -> None:
+    words = page_of(write_run(changed(bbq, "unparsed_rate", value=0.00005))).words
+    assert "No answer could be made out in 0.0050% of the ambiguous questions and 0.0050% of the disambigua" in words
+
+
+def test_the_starter_set_is_never_called_bbq_nor_compared_with_people(write_run: WriteRun, bbq: Findings) -> None:
+    official = page_of(write_run(bbq, name="official"))
+    starter = page_of(write_run(replace(bbq, probe="bbq-starter"), name="starter"))
+    warning = "This is assay’s own starter set, and no BBQ result."
+    assert warning in starter.words
+    assert warning not in official.words
+    assert "bbq-starter report: hf:org/model" in starter.words
+    assert "BBQ report: hf:org/model" in official.words
+    assert "95.7%" not in starter.words
+    ticks = [
+        len([line for line in page.all("line") if line.get("class") == "reference"]) for page in (official, starter)
+    ]
+    assert ticks == [9, 0]  # one for each line of the accuracy chart, and one in the explanation
+    assert "The questions are assay’s own starter set" in starter.words
+
+
+def test_cautions_and_citation_are_those_of_the_papers(write_run: WriteRun, bbq: Findings) -> None:
+    words = page_of(write_run(bbq)).words
+    assert "A low score does not show that a model is free of bias" in words
+    assert "warn against concluding from a bias score near 0 that a model has no bias" in words
+    assert "US English and about stereotypes known in the United States" in words
+    assert "A category’s score is not the model’s score" in words
+    assert "pages 2086–2105. doi 10.18653/v1/2022.findings-acl.165" in words
+    assert "KoBBQ" in words
+
+
+# --- what could go wrong
+
+
+def test_tables_may_be_empty_or_missing(write_run: WriteRun, bbq: Findings) -> None:
+    empty = {name: Table(table.columns, []) for name, table in bbq.tables.items()}
+    for name, tables in {"empty": empty, "missing": {}}.items():
+        page = page_of(write_run(replace(bbq, tables=tables), name=name))
+        assert "Bias scores by category" in page.words
+        for heading in ("Who the stereotypes are about", "Ways to say UNKNOWN", "Templates with the strongest bias"):
+            assert heading not in page.words
+
+
+@pytest.mark.parametrize("probe", ["bbq", "bbq-starter"])
+def test_a_run_without_estimates_gives_a_page(write_run: WriteRun, probe: str) -> None:
+    assert "This run has no estimates" in page_of(write_run(Findings(probe, "m", []))).words
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["accuracy", "bias_score", "accuracy_cost", "error_alignment", "diff_bias", "unknown_rate", "refused_rate"],
+)
+def test_any_metric_may_be_missing_or_undefined(write_run: WriteRun, bbq: Findings, metric: str) -> None:
+    without = replace(bbq, estimates=[each for each in bbq.estimates if each.metric != metric])
+    assert "In short" in page_of(write_run(without, name="without")).words
+    undefined = changed(bbq, metric, value=None, low=None, high=None, p=None, q=None, note="for a reason")
+    words = page_of(write_run(undefined, name="undefined")).words
+    assert words.count("for a reason") == 1
+    assert "None" not in words
+    assert "NaN" not in words
+
+
+def test_hostile_text_in_groups_and_tables_comes_back_verbatim_and_does_nothing(
+    write_run: WriteRun, bbq: Findings
+) -> None:
+    estimates = []
+    for text in HOSTILE:
+        group = {"category": text, "context": text}
+        estimates += [
+            Estimate("bias_score", group, 0.2, 0.1, 0.3, n=9, p=0.01, q=0.01),
+            Estimate("accuracy", group, 0.2, 0.1, 0.3, n=9),
+            Estimate("unknown_rate", group, 0.2, 0.1, 0.3, n=9),
+            Estimate("bias_score", {**group, "comparison": text}, None, n=9, note=f"why {text}"),
+            Estimate("accuracy", {**group, "polarity": text}, 0.1, n=9),
+            Estimate("accuracy_cost", {"category": text, "context": "disambig"}, 0.1, 0.0, 0.2, n=9, p=0.1, q=0.01),
+        ]
+    # The tables are shown in the first context that is known here.
+    tables = {
+        "by_label": Table(
+            bbq.tables["by_label"].columns,
+            [(t, "disambig", t, s, 0.5, 0.4, 0.6, 9) for t in HOSTILE for s in (None, t)],
+        ),
+        "intersectional": Table(
+            bbq.tables["intersectional"].columns, [(t, "disambig", t, t, 0.5, 0.4, 0.6, 9) for t in HOSTILE[:3]]
+        ),
+        "unknown_strings": Table(bbq.tables["unknown_strings"].columns, [("disambig", t, 9, 9, 0.5) for t in HOSTILE]),
+        "by_template": Table(
+            bbq.tables["by_template"].columns,
+            [(t, t, "disambig", p, t, 9, 0.9, 0, 0.1, 0, 0, 0, 0) for t in HOSTILE for p in ("neg", "nonneg")],
+        ),
+    }
+    for probe in ("bbq", "bbq-starter"):
+        page = page_of(write_run(Findings(probe, HOSTILE[0], estimates, tables), {"notes": HOSTILE}, name=probe))
+        assert_harmless(page)
+        for text in HOSTILE:
+            assert page.text.count(text) > 15
+            assert f"why {text}" in page.text
+
+
+def test_the_page_needs_nothing_from_outside_and_is_well_marked_up(
+    write_run: WriteRun, bbq: Findings, run: Mapping[str, Any]
+) -> None:
+    page = page_of(write_run(bbq, run))
+    assert_harmless(page)
+    assert "http" not in page.source.replace("http-equiv", "")
+    assert "url(" not in page.source
+    assert len(page.all("h1")) == 1
+    assert len(page.all("caption")) == len(page.all("table")) == 11
+    assert all(cell.get("scope") for cell in page.all("th"))
+    drawings = [svg for svg in page.all("svg") if svg.get("role") == "img"]
+    assert len(page.all("desc")) == len(drawings) > 30
+    identities = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(identities) == len(set(identities))
+    referred = {attributes["aria-labelledby"] for _, attributes in page.elements if "aria-labelledby" in attributes}
+    assert referred <= set(identities)
+    targets = {link.removeprefix("#") for link in page.links if link.startswith("#")}
+    assert targets
+    assert targets <= set(identities)
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [("by_label", "bias_score"), ("intersectional", "n"), ("unknown_strings", "chosen"), ("by_template", "target")],
+)
+def test_a_word_where_a_number_belongs_names_the_file(
+    write_run: WriteRun, bbq: Findings, table: str, column: str
+) -> None:
+    columns = bbq.tables[table].columns
+    row = ["lots" if name == column else cell for name, cell in zip(columns, bbq.tables[table].rows[0], strict=True)]
+    with pytest.raises(DataError, match=rf'{table}\.csv: column "{column}" holds \'lots\''):
+        write_html(write_run(replace(bbq, tables={table: Table(columns, [row])})))
+
+
+def test_the_page_is_the_same_bytes_each_time(write_run: WriteRun, bbq: Findings) -> None:
+    folder = write_run(bbq)
+    assert write_html(folder).read_bytes() == write_html(folder).read_bytes()
