@@ -27,8 +27,8 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
 def model_folder(tmp_path_factory: pytest.TempPathFactory) -> ModelFolder:
     """`model_folder(kind, family, **options)`: the folder of a tiny model, made when first asked for.
 
-    kind is "span", "mask", "choice", "text" or "causal"; family is by default "bert", or "t5" or "gpt2"; the options are
-    those of `tiny_models`. Tests must not write into the folder: it is shared by all tests of a process.
+    kind is "span", "mask", "choice" (families like "bert", the default), "text" ("t5") or "causal" ("gpt2"); the
+    options are those of `tiny_models`. Tests must not write into the folder: it is shared by all tests of a process.
     """
     import torch
 

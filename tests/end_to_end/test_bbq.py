@@ -53,7 +53,7 @@ def test_every_kind_of_model_answers(
     assay: Any, data: Path, model_folder: Any, kind: str, settings: dict[str, str]
 ) -> None:
     chosen = [part for pair in settings.items() for part in ("--set", "=".join(pair))]
-    model = f"hf:{model_folder(kind)}"
+    model = f"hf:{model_folder(kind, max_length=256)}"
     done = assay("run", "bbq", "--model", model, "--data", data, "--preset", "paper", *chosen, *FEW, "--out", "r")
     assert done.code == 0, done.err
     assert findings("r")["probe"] == "bbq"

@@ -18,7 +18,6 @@ the prompt; it is shorter where a tokenizer joins the prompt's end and an option
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from itertools import chain
 from typing import Any
 
@@ -31,7 +30,14 @@ from assay.models.encode_texts import require_window, sampled, word_tokens
 from assay.models.tokenise import Tokeniser
 from assay.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, Tokens, WordColumns, starts_of
 
-_DATE = datetime(2024, 1, 1)  # what templates are told that it is: the same questions on every day
+_DATE = {"%A": "Monday", "%a": "Mon", "%d": "01", "%m": "01", "%B": "January", "%b": "Jan", "%Y": "2024", "%y": "24"}
+_TIME = {"%H": "12", "%I": "12", "%M": "00", "%S": "00", "%p": "PM"}
+_CLOCK = (
+    "{%- macro strftime_now(format) -%}{{ format"
+    + "".join(f" | replace('{code}', '{text}')" for code, text in (_DATE | _TIME).items())
+    + " }}{%- endmacro -%}"
+)
+"""Before a template, this stops its clock: the same questions on every day."""
 
 
 class PromptEncoder:
@@ -103,16 +109,12 @@ class PromptEncoder:
     def _rendered(self, messages: Sequence[str]) -> list[str]:
         """Each as a user's message with the template around it, up to where the assistant begins to speak."""
         self._require_no_special(messages)
+        render = self._tokenizer.apply_chat_template
         try:
-            return [
-                self._tokenizer.apply_chat_template(
-                    [{"role": "user", "content": message}],
-                    tokenize=False,
-                    add_generation_prompt=True,
-                    strftime_now=_DATE.strftime,
-                )
-                for message in messages
-            ]
+            template = self._tokenizer.get_chat_template()
+            how = {"chat_template": _CLOCK + template if "strftime_now" in template else template}
+            how |= {"tokenize": False, "add_generation_prompt": True}
+            return [render([{"role": "user", "content": message}], **how) for message in messages]
         except Exception as error:  # a template is a program of the model's author: it may raise anything
             raise ModelError(
                 f"the chat template of {self.name} cannot be used: {error}".splitlines()[0],
@@ -164,7 +166,10 @@ def _shared(sequences: Sequence[Sequence[int]], most: int) -> int:
 
 
 def _tokens(
-    columns: TextColumns | ChoiceColumns, pieces: Iterable[list[int]], lengths: NDArray[np.int64], marks: dict[str, NDArray[Any]]
+    columns: TextColumns | ChoiceColumns,
+    pieces: Iterable[list[int]],
+    lengths: NDArray[np.int64],
+    marks: dict[str, NDArray[Any]],
 ) -> Tokens:
     """Rows of these lengths, their ids in pieces one behind the other."""
     flat = np.fromiter(chain.from_iterable(pieces), np.int32, int(lengths.sum()))

@@ -176,7 +176,7 @@ def estimate_of(metric: Metric, group: Mapping[str, str], tally: Tally, weights:
     p = _p(metric.name, tally)
     contributing = int((metric.n(tally) > 0).sum())
     if contributing < MIN_UNITS:
-        note = f"no interval: {contributing} templates, and it takes {MIN_UNITS} to resample them"
+        note = f"no interval: too few templates to resample ({contributing}; it takes {MIN_UNITS})"
         return Estimate(metric.name, group, value, n=n, p=p, note=note)
     low, high = percentile_interval(value, metric.of(weights @ tally), contributing, bounds=metric.bounds)
     if not (np.isfinite(low) and np.isfinite(high)):

@@ -1,0 +1,129 @@
+"""What options share, and what is theirs: tokenizers that join a prompt's end and an option's start, or add an end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tiny_models
+from assay.errors import DataError, ModelError
+from assay.models.encode_prompts import PromptEncoder, _shared
+from assay.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, Texts, option_rows
+from tiny_models import TEXT
+from unusual_tokenizers import wrapped
+
+
+def pieces(encoder: PromptEncoder, *queries: ChoiceQuery) -> list[list[str]]:
+    """The tokens that options share and those of each option, row by row."""
+    tokens = option_rows(encoder.encode(ChoiceColumns.of(queries)))
+    names = encoder.tokeniser.tokenizer.convert_ids_to_tokens(tokens.ids)  # type: ignore[attr-defined]  # transformers'
+    return [names[lo:hi] for lo, hi in zip(tokens.offsets[:-1], tokens.offsets[1:], strict=True)]
+
+
+def joining(*more: str) -> PromptEncoder:
+    """A tokenizer that does not split at blanks, with pieces that reach over the end of a prompt."""
+    from tokenizers import Tokenizer, models, normalizers
+
+    made = tiny_models._metaspace(("<unk>", "<s>", "</s>"), f"{TEXT} Answer Question", unknown=0, letters="\n")
+    scores = {**dict.fromkeys(made.get_vocab(), -9.0), **dict.fromkeys(more, -1.0)}
+    tokenizer = Tokenizer(models.Unigram(list(scores.items()), unk_id=list(scores).index("<unk>")))
+    tokenizer.normalizer = normalizers.Replace(" ", "▁")
+    return PromptEncoder(wrapped(tokenizer), 128, "a model", causal=True)
+
+
+QUERY = ChoiceQuery("", "Who?", ("he", "She", "Nobody"))
+
+
+def test_options_share_the_prompt() -> None:
+    prompt, *options = pieces(joining(), QUERY)
+    assert "".join(prompt) == "Question:▁Who?\nAnswer:"
+    assert options == [["▁he"], ["▁She"], ["▁Nobody"]]
+
+
+def test_options_share_less_where_the_tokenizer_joins_the_prompts_end_and_an_options_start() -> None:
+    prompt, *options = pieces(joining(":▁She"), QUERY)
+    assert "".join(prompt) == "Question:▁Who?\nAnswer"
+    assert options == [[":", "▁he"], [":▁She"], [":", "▁Nobody"]]
+
+
+def test_options_that_begin_alike_share_the_prompt_and_no_more() -> None:
+    prompt, *options = pieces(joining(), ChoiceQuery("", "Who?", ("the old", "the bridge")))
+    assert "".join(prompt) == "Question:▁Who?\nAnswer:"
+    assert options == [["▁the", "▁old"], ["▁the", "▁bridge"]]
+
+
+def test_an_option_without_tokens_of_its_own_gets_one_of_the_prompt() -> None:
+    from tokenizers import normalizers
+
+    encoder = joining()
+    encoder.tokeniser.tokenizer.backend_tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Strip(), normalizers.Replace(" ", "▁")]
+    )
+    prompt, *options = pieces(encoder, ChoiceQuery("", "Who?", ("", "he")))
+    assert "".join(prompt) == "Question:▁Who?\nAnswer"
+    assert options == [[":"], [":", "▁he"]]
+
+
+def test_a_question_needs_a_token_before_its_options() -> None:
+    encoder = joining("Answer:▁he", "Answer:▁She")
+    with pytest.raises(DataError, match="no token stands before all options") as wrong:
+        encoder.encode(ChoiceColumns.of([ChoiceQuery("", "", ("he", "She"))]))
+    assert "('he', 'She')" in str(wrong.value)
+
+
+SEQUENCES = st.lists(st.lists(st.integers(0, 2), min_size=1, max_size=6), min_size=1, max_size=4)
+
+
+@given(SEQUENCES, st.integers(0, 6))
+def test_what_is_shared_begins_every_sequence_and_is_as_long_as_it_may_be(
+    sequences: list[list[int]], most: int
+) -> None:
+    shared = _shared(sequences, most)
+    assert 0 <= shared <= most
+    assert all(ids[:shared] == sequences[0][:shared] for ids in sequences)
+    assert all(len(ids) > shared for ids in sequences)
+    longer = shared + 1
+    assert longer > most or any(len(ids) <= longer or ids[:longer] != sequences[0][:longer] for ids in sequences)
+
+
+def ending(causal: bool) -> PromptEncoder:
+    """A tokenizer that puts a token before and one behind a text."""
+    from tokenizers.processors import TemplateProcessing
+
+    tokenizer = tiny_models._metaspace(("<unk>", "<s>", "</s>"), TEXT, unknown=0, letters="\n")
+    tokenizer.post_processor = TemplateProcessing(single="<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)])
+    made = wrapped(tokenizer)
+    made.add_special_tokens({"bos_token": "<s>", "eos_token": "</s>"})
+    return PromptEncoder(made, 128, "a model", causal=causal)
+
+
+def test_a_text_that_goes_on_is_not_ended() -> None:
+    asked = TextColumns(Texts.of(["Nobody was there", "She"]))
+    read, continued = (ending(causal).encode(asked) for causal in (False, True))
+    assert read.lengths.tolist() == [5, 3]
+    assert continued.lengths.tolist() == [4, 2]
+    assert 2 not in continued.ids.tolist()
+    tokens = ending(causal=True).encode(ChoiceColumns.of([QUERY]))
+    assert 2 not in tokens.ids.tolist()
+    assert tokens.ids.tolist().count(1) == 1
+
+
+def test_equal_prompts_are_tokenised_once_and_stand_where_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder, seen = ending(causal=True), list[Any]()
+    whole: Callable[..., Any] = encoder.tokeniser.whole
+    monkeypatch.setattr(encoder.tokeniser, "whole", lambda texts, **more: seen.append(texts) or whole(texts, **more))
+    tokens = encoder.encode(TextColumns(Texts.of(["She", "Nobody was there", "She"])))
+    assert seen == [["She", "Nobody was there"]]
+    assert tokens.lengths.tolist() == [2, 4, 2]
+    assert tokens.ids[:2].tolist() == tokens.ids[-2:].tolist()
+
+
+def test_a_tokenizer_that_does_something_of_its_own_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = ending(causal=True)
+    monkeypatch.setattr(encoder.tokeniser, "real", lambda text: [1, 5, 2])
+    with pytest.raises(ModelError, match=r"does not do what its tokenizer\.json says"):
+        encoder.encode(TextColumns(Texts.of(["She"]), scoring=Scoring()))
