@@ -50,7 +50,7 @@ format: $(READY) ## put the code into shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-demo: $(CORE) ## the tour: audit the built-in model and say where the report is (half a minute)
+demo: $(CORE) ## the tour: audit the built-in model and say where the report is (about a minute)
 	$(BIN)/assay run --resume never --out runs/demo
 
 bench: $(READY) ## measure the claims of docs/measurements.md that need no GPU (half an hour)

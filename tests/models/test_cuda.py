@@ -9,7 +9,9 @@ from assay.engine.executor import forward_all
 from assay.models import load_model
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
+from assay.queries import ChoiceColumns, ChoiceQuery, TextColumns, Texts
 from conftest import ModelFolder
+from tiny_models import CAUSAL_FAMILIES, TEXT_FAMILIES
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
@@ -40,3 +42,29 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does(model_folder: ModelFo
     assert budget < 1 << 24
     small = forward_all(model, tokens, 65_536)[0]
     np.testing.assert_allclose(answers["score"], small["score"], rtol=1e-4, atol=1e-6)
+
+
+CONTEXTS = ("", "Gerald met Jennifer.", "Gerald met Jennifer by the old bridge. " * 3)
+OPTIONS = ("Gerald", "Jennifer Quincy", "Nobody can say")
+CHOICES = ChoiceColumns.of([ChoiceQuery(context, "Who was there?", OPTIONS) for context in CONTEXTS])
+PROMPTS = TextColumns(Texts.of(f"{context} Who was there?" for context in CONTEXTS), 8)
+
+
+@pytest.mark.parametrize("family", CAUSAL_FAMILIES)
+def test_log_probabilities_agree_with_the_cpu(model_folder: ModelFolder, family: str) -> None:
+    """In one batch, so that beginnings of different lengths are padded."""
+    scores = []
+    for device, dtype in (("cpu", "float32"), ("cuda", "float32"), ("cuda", "bfloat16")):
+        model = load_model(f"hf:{model_folder('causal', family)}", device=device, dtype=dtype)
+        assert model._shares  # type: ignore[attr-defined]  # a causal model's own
+        scores.append(forward_all(model, model.encode(CHOICES), 4096)[0]["score"])
+    np.testing.assert_allclose(scores[0], scores[1], rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(scores[0], scores[2], rtol=0.1, atol=0.1)
+
+
+@pytest.mark.parametrize(("kind", "families"), [("text", TEXT_FAMILIES), ("causal", CAUSAL_FAMILIES)])
+def test_texts_agree_with_the_cpu(model_folder: ModelFolder, kind: str, families: tuple[str, ...]) -> None:
+    for family in families:
+        models = [load_model(f"hf:{model_folder(kind, family)}", device=device) for device in ("cpu", "cuda")]
+        texts = [forward_all(model, model.encode(PROMPTS), 4096)[0]["text"].tolist() for model in models]
+        assert texts[0] == texts[1]

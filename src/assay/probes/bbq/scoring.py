@@ -17,10 +17,10 @@ from assay.probes.bbq.answers import UNPARSED, parse_answer, parse_index, parse_
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.examples import AMBIGUOUS
 from assay.probes.bbq.logs import Given, Official, log_kind, read_log
-from assay.probes.bbq.metadata import read_metadata
+from assay.probes.bbq.metadata import read_metadata, template_stereotypes
 from assay.probes.bbq.reading import Bad, data_files, example_of, read_examples, rows_of
 from assay.probes.bbq.settings import Settings
-from assay.probes.bbq.source import dataset_of, sound_rows
+from assay.probes.bbq.source import beside, dataset_of, sound_rows
 from assay.probes.bbq.tally import Answered
 
 _SHOWN = 3
@@ -35,6 +35,8 @@ def score_files(files: Sequence[Path], request: Request, answers: str | None) ->
     """
     settings, bad = Settings.parse(request.settings or {}), Bad(request.skip_bad)
     official = _official(request.data) if request.data else None
+    told = _published(request.data, "additional_metadata.csv")
+    templates = _published(request.data, "templates")
     seen: dict[tuple[str, int], str] = {}
     notes: list[str] = []
     given = [each for file in files for each in _once(file, _given(file, answers, official, bad, notes), seen, bad)]
@@ -46,10 +48,13 @@ def score_files(files: Sequence[Path], request: Request, answers: str | None) ->
         given = [each for each in given if each.example.category in settings.categories]
     if not given:
         raise UsageError("there is no answer to score.", "Check the files, --set category=… and --set context=….")
-    metadata = read_metadata(Path(settings.metadata)) if settings.metadata else None
+    metadata_file = Path(settings.metadata) if settings.metadata else told
+    metadata = read_metadata(metadata_file) if metadata_file else None
+    categories = {each.example.category for each in given}
+    stereotypes = template_stereotypes(templates, categories) if templates else {}
     chosen = np.array([_option(each, settings) for each in given], np.int64)
     notes += [*bad.notes("answers"), *_not_understood(given, chosen)]
-    dataset = dataset_of([each.example for each in given], metadata, settings.target_loc)
+    dataset = dataset_of([each.example for each in given], metadata, settings.target_loc, stereotypes)
     if settings.defects == DROP:
         rows, left_out = sound_rows(dataset)
         dataset, chosen, notes = dataset.take(rows), chosen[rows], notes + left_out
@@ -136,6 +141,11 @@ def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[s
     )
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
     return [f"{len(rows):,} of {len(given):,} answers name no option and count nowhere: {quoted}{more}"]
+
+
+def _published(place: Path | None, name: str) -> Path | None:
+    """What the authors publish beside their data, where it lies in the folder of data that was named."""
+    return beside(place, place, name) if place else None
 
 
 def _official(place: Path) -> Official:

@@ -50,10 +50,10 @@ def official(
             "Get it with `assay data fetch bbq`, or choose among these with --set category=….",
         )
     chosen = [file for file in files if not categories or stem(file) in categories]
-    beside = metadata or _beside(place, chosen[0], "additional_metadata.csv")
+    told = metadata or beside(place, chosen[0], "additional_metadata.csv")
     return Source(
         tuple((str(file), digest_of_file(file)) for file in chosen),
-        (str(beside), digest_of_file(beside)) if beside else None,
+        (str(told), digest_of_file(told)) if told else None,
         meaning,
         defects,
         skip_bad,
@@ -70,7 +70,7 @@ def starter(categories: tuple[str, ...]) -> Source:
     return Source(categories=categories)
 
 
-def _beside(place: Path, file: Path, name: str) -> Path | None:
+def beside(place: Path, file: Path, name: str) -> Path | None:
     """A file or folder that the authors publish beside the data, where it lies at one of the usual places."""
     folders = (place, place / "bbq", file.parent, file.parent.parent)
     return next((folder / name for folder in folders if folder.is_dir() and (folder / name).exists()), None)
@@ -88,7 +88,7 @@ def _read(source: Source) -> Dataset:
         examples += read_examples(Path(path), bad)
     files = {Path(path).name: digest for path, digest in source.files}
     first = Path(source.files[0][0])
-    templates = _beside(first.parent, first, "templates")
+    templates = beside(first.parent, first, "templates")
     stereotypes = template_stereotypes(templates, {example.category for example in examples}) if templates else {}
     metadata = read_metadata(Path(source.metadata[0])) if source.metadata else None
     if source.metadata:

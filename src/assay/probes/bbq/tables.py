@@ -87,7 +87,8 @@ def _by_label(part: Answered, counted: Tally, units: Units, names: Sequence[str]
             continue
         filler, label = each.info[target]
         said = filler if each.category == "Nationality" else label
-        keys.append((name, part.context(each), said, dataset.stereotype[row]))
+        about = dataset.stereotype[row]
+        keys.append((name, part.context(each), said, about) if about else None)
         pooled.append((name, part.context(each), said, ""))
     found = _scores(counted, units, _groups(pooled))
     if any(dataset.stereotype):
