@@ -1,6 +1,6 @@
 """How much faster the engine scores options by their log probability than a loop over whole sequences.
 
-    python bench/causal.py            about two minutes on two cores
+    python bench/causal.py            about four minutes on two cores
     python bench/causal.py --quick    fewer questions and rounds
 
 A random GPT-2 of MiniLM's size (6 layers, 384 wide, 8,000 tokens) answers questions with three options, half of them
@@ -12,24 +12,12 @@ engine is not twice as fast.
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from assay.queries import ChoiceQuery
-from sized import SIZES, Scores, against_loop, questions, sized
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="ask fewer questions in fewer rounds")
-    count, rounds = (128, 3) if parser.parse_args().quick else (512, 5)
-    with tempfile.TemporaryDirectory() as place:
-        folder = sized(Path(place), "causal", SIZES["mini"])
-        against_loop(folder, loop, questions=questions(count), rounds=rounds, claim=2.0, tolerance=1e-4)
+from sized import Scores, against_loop
 
 
 def loop(model: Any, queries: tuple[ChoiceQuery, ...], size: int = 8) -> Scores:
@@ -48,7 +36,7 @@ def loop(model: Any, queries: tuple[ChoiceQuery, ...], size: int = 8) -> Scores:
             begins = [len(ids) for ids in tokenizer(prompts)["input_ids"]]
             texts = [f"{prompt} {option}" for prompt, option in zip(prompts, options, strict=True)]
             inputs = tokenizer(texts, padding=True, padding_side="right", return_tensors="pt")
-            logs = network(**inputs).logits.log_softmax(-1)[:, :-1]
+            logs = network(**inputs, use_cache=False).logits.log_softmax(-1)[:, :-1]
             picked = logs.gather(-1, inputs["input_ids"][:, 1:, None])[..., 0]
             for row, begin in enumerate(begins):
                 end = int(inputs["attention_mask"][row].sum())
@@ -57,4 +45,4 @@ def loop(model: Any, queries: tuple[ChoiceQuery, ...], size: int = 8) -> Scores:
 
 
 if __name__ == "__main__":
-    main()
+    against_loop(__doc__, "causal", loop, claim=2.0, tolerance=1e-4)

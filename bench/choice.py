@@ -1,6 +1,6 @@
 """How much faster the engine asks multiple-choice questions on this machine than a usual loop over the same model.
 
-    python bench/choice.py            about two minutes on two cores
+    python bench/choice.py            about four minutes on two cores
     python bench/choice.py --quick    fewer questions and rounds
 
 A random BERT of MiniLM's size (6 layers, 384 wide) answers questions with three options, half of them with a short and
@@ -11,24 +11,12 @@ turns, and the ratio is the median of the rounds'. The logits must agree to 1e-5
 
 from __future__ import annotations
 
-import argparse
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from assay.queries import ChoiceQuery
-from sized import SIZES, Scores, against_loop, questions, sized
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="ask fewer questions in fewer rounds")
-    count, rounds = (128, 3) if parser.parse_args().quick else (512, 5)
-    with tempfile.TemporaryDirectory() as place:
-        folder = sized(Path(place), "choice", SIZES["mini"])
-        against_loop(folder, loop, questions=questions(count), rounds=rounds, claim=1.3, tolerance=1e-5)
+from sized import Scores, against_loop
 
 
 def loop(model: Any, queries: tuple[ChoiceQuery, ...], size: int = 8) -> Scores:
@@ -48,4 +36,4 @@ def loop(model: Any, queries: tuple[ChoiceQuery, ...], size: int = 8) -> Scores:
 
 
 if __name__ == "__main__":
-    main()
+    against_loop(__doc__, "choice", loop, claim=1.3, tolerance=1e-5)

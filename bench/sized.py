@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -44,6 +46,7 @@ def sized(folder: Path, form: str, size: dict[str, int]) -> Path:
     """A random BERT, or GPT-2 for "causal", of this size with a real tokenizer."""
     import transformers
 
+    transformers.logging.disable_progress_bar()
     make, auto, tokens = _MODELS[form]
     make(folder)
     if form == "causal":
@@ -99,38 +102,28 @@ class ChoicePlan:
 
 
 def against_loop(
-    folder: Path,
-    loop: Callable[[Any, tuple[ChoiceQuery, ...]], Scores],
-    *,
-    questions: tuple[ChoiceQuery, ...],
-    rounds: int,
-    claim: float,
-    tolerance: float,
+    doc: str, form: str, loop: Callable[[Any, tuple[ChoiceQuery, ...]], Scores], *, claim: float, tolerance: float
 ) -> None:
-    """Time the engine (tokenising, batching and writing blocks included) and a loop over the same model, in turns.
+    """A script's whole work: time the engine and a loop over the same model and questions, in turns.
 
-    Prints one line with the median of the rounds' ratios; ends the program where the scores are not the same, or the
-    engine is not `claim` times as fast.
+    The engine's time includes tokenising, batching and writing blocks. Prints one line with the median of the rounds'
+    ratios; ends the program where the scores are not the same, or the engine is not `claim` times as fast.
     """
-    executor, plan = LocalExecutor(load), ChoicePlan(questions)
-    spec = find_model(f"hf:{folder}", Options("cpu"))
-    model = executor.model(spec)
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="ask fewer questions in fewer rounds")
+    count, rounds = (128, 3) if parser.parse_args().quick else (512, 5)
+    with tempfile.TemporaryDirectory() as place:
+        spec = find_model(f"hf:{sized(Path(place) / form, form, SIZES['mini'])}", Options("cpu"))
+        executor, plan = LocalExecutor(load), ChoicePlan(questions(count))
+        model = executor.model(spec)
 
-    def engine() -> Scores:
-        ask = Asker(spec, BlockStore(folder / "blocks"), executor, resume=Resume.NEVER)
-        return np.asarray(ask(plan, "questions")["score"])
+        def engine() -> Scores:
+            ask = Asker(spec, BlockStore(Path(place) / "blocks"), executor, resume=Resume.NEVER)
+            return np.asarray(ask(plan, "questions")["score"])
 
-    calls = {"engine": engine, "loop": lambda: loop(model, questions)}
-    seconds: dict[str, list[float]] = {name: [] for name in calls}
-    scores: dict[str, Scores] = {}
-    for number in range(rounds + 1):
-        for name in list(calls)[:: 1 if number % 2 else -1]:  # neither always goes first
-            began = time.perf_counter()
-            scores[name] = calls[name]()
-            if number:  # the first round warms both
-                seconds[name].append(time.perf_counter() - began)
+        seconds, scores = _in_turns({"engine": engine, "loop": lambda: loop(model, plan.queries)}, rounds)
     ratio = median(theirs / ours for ours, theirs in zip(*seconds.values(), strict=True))
-    rates = {name: len(questions) / median(taken) for name, taken in seconds.items()}
+    rates = {name: count / median(taken) for name, taken in seconds.items()}
     apart = float(np.abs(scores["engine"] - scores["loop"]).max())
     print(
         f"engine {rates['engine']:,.0f} questions/s, loop {rates['loop']:,.0f}: {ratio:.2f} times as fast (claimed: "
@@ -140,3 +133,16 @@ def against_loop(
         raise SystemExit(f"the scores differ by more than {tolerance:.0e}")
     if ratio < claim:
         raise SystemExit(f"the engine is not {claim} times as fast as the loop")
+
+
+def _in_turns(calls: dict[str, Callable[[], Scores]], rounds: int) -> tuple[dict[str, list[float]], dict[str, Scores]]:
+    """Seconds of every round, and the last results; a first round warms all."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
+    results = {}
+    for number in range(rounds + 1):
+        for name in list(calls)[:: 1 if number % 2 else -1]:  # neither always goes first
+            began = time.perf_counter()
+            results[name] = calls[name]()
+            if number:
+                seconds[name].append(time.perf_counter() - began)
+    return seconds, results

@@ -7,8 +7,8 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -27,7 +27,7 @@ from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
 from assay.plan import Plan
 from assay.probes import Request, Stage, make_probe
-from assay.queries import Answers
+from assay.queries import OF_THE_TOKENIZER, Answers
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,9 @@ def audit(
     spec = find_model(model, options)
     folder_path = Path(out) if out is not None else Path("runs") / default_name(probe, model, preset, limit)
     engine = engine or Settings()
-    ask = Asker(spec, BlockStore.default(), executor or LocalExecutor(load), engine, resume=resume)
+    ask = Asker(
+        spec, BlockStore.default(), executor or LocalExecutor(load), engine, resume=resume, find=_finder(options)
+    )
     stages = tuple(prepared.stages(ask))
     sizes = {"block_size": engine.block_size, "token_budget": engine.budget_for(spec)}
     info = {
@@ -102,7 +104,9 @@ def audit(
             "settings": dict(prepared.settings()),
             "engine": sizes,
             "data": dict(prepared.data()),
+            "others": {name: other.digest for name, other in ask.others.items()},
         },
+        "others": {name: other.as_json() for name, other in ask.others.items()},
         "settings": dict(prepared.settings()),
         "preset": preset,
         "limit": limit,
@@ -151,9 +155,9 @@ def rescore(folder: str | Path, settings: Mapping[str, str] | None = None) -> Fi
     wanted = {**saved, **(settings or {})}
     place, skip_bad = _place(info.get("data_folder")), info.get("skip_bad", False)
     probe = make_probe(info["probe"], Request(info["preset"], info["limit"], info["seed"], wanted, place, skip_bad))
-    model = dict(info["model"])
-    spec = ModelSpec(**{**model, "abilities": frozenset(model["abilities"])})
-    return probe.run(StoredAsk(spec, BlockStore.default(), Settings(**info["engine"])), spec.name)
+    spec = ModelSpec.of_json(info["model"])
+    others = {name: ModelSpec.of_json(other) for name, other in info.get("others", {}).items()}
+    return probe.run(StoredAsk(spec, BlockStore.default(), Settings(**info["engine"]), others), spec.name)
 
 
 def expect(
@@ -174,14 +178,14 @@ def expect(
     spec = find_model(model, options)
     executor = LocalExecutor(load)
     with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
-        trial = _Timed(Asker(spec, BlockStore(Path(folder)), executor))
+        trial = _Timed(Asker(spec, BlockStore(Path(folder)), executor, find=_finder(options)))
         stages = tuple(prepared.stages(trial))
         total = sum(stage.questions for stage in stages)
         asked = min(_TRIAL * len(stages), total)
         began = time.perf_counter()
         make_probe(probe, replace(request, limit=asked)).run(trial, spec.name)
-        analysis = time.perf_counter() - began - trial.seconds
-    return Size(stages, total * trial.seconds / trial.questions + analysis, 200_000_000 + 60 * total)
+        analysis = time.perf_counter() - began - trial.spent.seconds
+    return Size(stages, total * trial.spent.seconds / trial.spent.questions + analysis, 200_000_000 + 60 * total)
 
 
 _TRIAL = 256
@@ -189,23 +193,33 @@ _TRIAL = 256
 
 
 @dataclass
-class _Timed:
-    """Asks, and notes how many questions it put to the model and how long they took."""
+class _Spent:
+    """How many questions were put to models, and how long they took."""
 
-    ask: Asker
     questions: int = 0
     seconds: float = 0.0
+
+
+@dataclass
+class _Timed:
+    """Asks, and notes what that took."""
+
+    ask: Asker
+    spent: _Spent = field(default_factory=_Spent)
 
     @property
     def abilities(self) -> frozenset[str]:
         return self.ask.abilities
 
+    def of(self, model: str) -> _Timed:
+        return _Timed(self.ask.of(model), self.spent)
+
     def __call__(self, plan: Plan, label: str) -> Answers:
         began = time.perf_counter()
         answers = self.ask(plan, label)
-        if plan.ability != "word":  # that asks the tokenizer alone
-            self.questions += len(plan)
-            self.seconds += time.perf_counter() - began
+        if plan.ability not in OF_THE_TOKENIZER:
+            self.spent.questions += len(plan)
+            self.spent.seconds += time.perf_counter() - began
         return answers
 
 
@@ -213,6 +227,10 @@ def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
     """The run folder's name where the user gives none: the same command finds the same folder."""
     slug = "-".join(part for word in re.split(r"[^\w.]+", model) if (part := word.strip(".")))
     return f"{probe}-{slug}-{preset if limit is None else f'limit{limit}'}"
+
+
+def _finder(options: Options | None) -> Callable[[str], ModelSpec]:
+    return lambda name: find_model(name, options)
 
 
 def _place(data: str | Path | None) -> Path | None:

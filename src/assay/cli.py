@@ -24,13 +24,14 @@ _RUN_EXAMPLES = """examples:
   assay run bbq --model hf:./my-race-model --data DIR         with the official files (assay data fetch bbq)
   assay run bbq --model hf:ORG/LLM@REVISION --set form=letters --set orders=all --limit 4000
   assay run bbq-starter --model hf:./my-model                 a small set of our own, nothing to download
+  assay run sodapop --model hf:./my-choice-model --set fill_model=hf:./my-masked-lm
   assay run unqover --model hf:./my-model --preset paper --dry-run
 
 presets (questions asked of the model):
-            unqover                             bbq                          bbq-starter
-  quick     about 6,300 in both forms           2 quartets of a template     3 of each: 1,056
-  standard  at most 200,000 a class and form    10 of each                   12 of each
-  paper     everything: 10,552,928 as spans     everything: 58,492           all there are
+            unqover                             bbq                       bbq-starter        sodapop
+  quick     about 6,300 in both forms           2 quartets of a template  3 of each: 1,056   48 names, 2 contexts
+  standard  at most 200,000 a class and form    10 of each                12 of each         96 names, 6 contexts
+  paper     everything: 10,552,928 as spans     everything: 58,492        all there are      220 names, 50 contexts
 
 settings of unqover (--set key=value):
   class=gender,nationality,ethnicity,religion   form=auto|span|mask|both   word_lists=DIR   header=none|newsqa
@@ -39,6 +40,11 @@ settings of bbq and bbq-starter:
   category=Age,Religion   form=auto|options|letters|race|arc   context=given|none|both   orders=stored|all
   likelihood=sum|token|byte   chat=auto|off   parsing=assay|released   refusals=wrong|unknown|exclude
   defects=keep|drop   metadata=FILE   target_loc=auto|person|biased   resamples=1000
+settings of sodapop:
+  groups=FILE.json   names_per_group=N   texts=FILE   contexts=N   context=K   questions=describe|all
+  pronouns=keep|neutral   distractors=per_name|shared   distance=3   fills=10   cap=10000   fill_model=SPEC
+  pairing=exact|sampled   min_count=50   case=lower|keep   p=counted|strict   permutations=1000000   traits=FILE
+  human=FILE   pieces, punctuation, right_answer=drop|keep   resamples=1000
 """
 
 _GENERATE_EXAMPLES = """examples:
@@ -52,6 +58,7 @@ settings of unqover: class=gender|nationality|ethnicity|religion   form=qa|newsq
   compat=paper|released
 settings of bbq: templates=DIR   category=Age,Religion
 settings of bbq-starter: templates=DIR (in its own format: see docs)
+settings of sodapop: what=names   tables=FILE,FILE   rules=section2|appendix_a   per_group=N
 """
 
 _SCORE_EXAMPLES = """examples:
@@ -60,6 +67,7 @@ _SCORE_EXAMPLES = """examples:
   assay score unqover runs/my-run --set draws=10000       a run's stored answers, without the model
   assay score bbq answers.jsonl --answers prediction      BBQ's rows and a column of answers: text, letters or 0 to 2
   assay score bbq samples_bbq_2026-01-01.jsonl            a log of lm-evaluation-harness, or a .eval of inspect
+  assay score sodapop results.jsonl --set groups=groups.json     name, context, choices, label, probs on each line
 
 settings of unqover: class=…   form=span|mask   model=NAME (for the report)   compat=…   draws=…   resamples=…
 settings of bbq: category=…   context=given|none   parsing=…   refusals=…   defects=…   metadata=FILE   model=NAME

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from assay.queries import Answers, QueryColumns, SpanColumns, SpanQuery, Texts, WordColumns
+from assay.queries import Answers, QueryColumns, SpanColumns, SpanQuery, Texts, TokenColumns, WordColumns
 
 
 class Plan(Protocol):
@@ -39,6 +39,9 @@ class Ask(Protocol):
 
     def __call__(self, plan: Plan, label: str) -> Answers: ...
 
+    def of(self, model: str) -> Ask:
+        """The same for another model, by its name."""
+
 
 def digest_of(content: Any) -> str:
     """The digest of something that JSON can write, the same whatever the order of its keys.
@@ -65,6 +68,24 @@ class WordPlan:
 
     def columns(self, lo: int, hi: int) -> WordColumns:
         return WordColumns(Texts(self.words[lo:hi], np.arange(hi - lo, dtype=np.int32)))
+
+
+@dataclass(frozen=True)
+class TokenPlan:
+    """Asks what some of the model's tokens stand for."""
+
+    tokens: tuple[int, ...]
+    ability: str = "token"
+
+    @property
+    def digest(self) -> str:
+        return digest_of(["tokens", *self.tokens])
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def columns(self, lo: int, hi: int) -> TokenColumns:
+        return TokenColumns(np.array(self.tokens[lo:hi], np.int32))
 
 
 @dataclass(frozen=True)

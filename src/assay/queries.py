@@ -12,6 +12,7 @@ queries, the engine asks them, a model answers.
 | `text`   | a prompt                                             | what the model writes behind it                  |
 | `embed`  | text, where a word stands in it                      | the word's vector in this text                   |
 | `word`   | a word                                               | how many tokens it is in this model, and which   |
+| `token`  | a token                                              | its text, and whether it is a word of its own    |
 
 At scale queries travel as columns; a query object is a view of one row, for tests, docs and browsing.
 """
@@ -99,7 +100,17 @@ class WordQuery:
     word: str
 
 
-Query = SpanQuery | MaskQuery | FillQuery | ChoiceQuery | TextQuery | EmbedQuery | WordQuery
+@dataclass(frozen=True, slots=True)
+class TokenQuery:
+    """What does a token stand for?"""
+
+    token: int
+
+
+Query = SpanQuery | MaskQuery | FillQuery | ChoiceQuery | TextQuery | EmbedQuery | WordQuery | TokenQuery
+
+OF_THE_TOKENIZER = frozenset({"word", "token"})
+"""Abilities that every model has for its tokenizer alone; they take no time worth speaking of."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +319,27 @@ class WordColumns:
         return _digest(self.ability, self.scoring, self.words)
 
 
-QueryColumns = SpanColumns | MaskColumns | FillColumns | ChoiceColumns | TextColumns | EmbedColumns | WordColumns
+@dataclass(frozen=True)
+class TokenColumns:
+    """Rows of TokenQuery."""
+
+    ability: ClassVar[str] = "token"
+    tokens: Ints  # (row,)
+    scoring: Scoring = Scoring()
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def row(self, row: int) -> TokenQuery:
+        return TokenQuery(int(self.tokens[row]))
+
+    def digest(self) -> str:
+        return _digest(self.ability, self.scoring, self.tokens)
+
+
+QueryColumns = (
+    SpanColumns | MaskColumns | FillColumns | ChoiceColumns | TextColumns | EmbedColumns | WordColumns | TokenColumns
+)
 
 
 @dataclass(frozen=True)
@@ -322,6 +353,8 @@ class Answers:
     text: `text` bytes (row,), UTF-8 without special tokens and surrounding blanks; as wide as the longest needs it.
     embed: `vector` float32 (row, width), the mean of the last layer's hidden states over the word's tokens.
     word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.
+    token: `text` bytes (row,), UTF-8, empty for special tokens; `whole` uint8 (row,): 1 where the text, as a word in a
+    sentence, is this one token.
     """
 
     status: NDArray[np.uint8]

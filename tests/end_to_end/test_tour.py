@@ -22,7 +22,7 @@ from html_pages import OF_A_RUN, OF_A_TOUR, Page, assert_harmless
 LIMIT = 32  # one cell for each class and form
 SMALL = ("--limit", LIMIT, "--threads", 1)
 NAME = Path("runs") / f"tour-builtin-limit{LIMIT}"
-PROBES = ("unqover", "bbq-starter")
+PROBES = ("unqover", "bbq-starter", "sodapop")
 PARTS = [f"{cls} ({form})" for form in ("span", "mask") for cls in ("gender", "nationality", "ethnicity", "religion")]
 USAGE = 2
 
@@ -103,6 +103,10 @@ def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_pa
     bias = [each for each in scores if each["metric"] == "bias_score" and set(each["group"]) == {"category", "context"}]
     assert len(bias) == 2 * 12  # eleven categories and all of them, with the fact and without
     assert all(each["low"] <= each["value"] <= each["high"] for each in bias)
+    sodapop = json.loads((folder / "sodapop" / "findings.json").read_text(encoding="utf-8"))
+    assert len(sodapop["estimates"]) == 16  # pairs of groups that differ in one attribute
+    words = (folder / "sodapop" / "tables" / "words.csv").read_text(encoding="utf-8").splitlines()
+    assert len(words) > 23 * 5  # of 16 pairs and 7 pooled contrasts
 
 
 def test_every_probe_has_a_run_folder_below_the_tours_page(toured: Toured) -> None:
@@ -110,6 +114,7 @@ def test_every_probe_has_a_run_folder_below_the_tours_page(toured: Toured) -> No
     names = {
         "unqover": ("gamma", "subjects", "groups", "classes"),
         "bbq-starter": ("by_template", "by_label", "unknown_strings", "answers", "intersectional"),
+        "sodapop": ("words", "names", "projection"),
     }
     tables = {f"{NAME}/{probe}/tables/{name}.csv" for probe in PROBES for name in names[probe]}
     own = ("run.json", "findings.json", "blocks.json", "report.html", ".lock")
@@ -201,7 +206,7 @@ def test_the_same_command_again_resumes_and_finds_the_same_bytes(again: Any, tou
     done = again("run", *SMALL)
     assert done.code == 0, done.err
     assert "stored already" not in toured.err
-    assert done.err.count("stored already") == len(PARTS) + 1
+    assert done.err.count("stored already") == len(PARTS) + 1 + 6  # BBQ's one, and SODAPOP's six
     assert found(NAME) == found(toured.folder)
     assert done.out == toured.out
 

@@ -149,7 +149,7 @@ def test_a_model_of_another_kind_has_no_ability(architectures: list[str] | None,
         ("LlavaForConditionalGeneration", False, {"choice", "text", "word"}),
         ("GPT2LMHeadModel", None, {"choice", "text", "word"}),
         ("LlamaForCausalLM", None, {"choice", "text", "word"}),
-        ("BertForMaskedLM", True, {"mask", "fill", "word"}),
+        ("BartForQuestionAnswering", True, {"span", "word"}),
     ],
 )
 def test_what_writes_is_told_apart_by_whether_an_encoder_reads_the_prompt(

@@ -7,6 +7,7 @@ import shutil
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,14 +87,7 @@ class Reference:
 
 @pytest.fixture(scope="module")
 def plain(model_folder: Models) -> Callable[[str], Reference]:
-    loaded: dict[str, Reference] = {}
-
-    def load(family: str) -> Reference:
-        if family not in loaded:
-            loaded[family] = Reference(model_folder("causal", family))
-        return loaded[family]
-
-    return load
+    return cache(lambda family: Reference(model_folder("causal", family)))
 
 
 def assert_close(ours: Any, expected: Any) -> None:

@@ -6,6 +6,7 @@ import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -83,14 +84,7 @@ class Reference:
 
 @pytest.fixture(scope="module")
 def plain(model_folder: Callable[..., Path]) -> Callable[[str], Reference]:
-    loaded: dict[str, Reference] = {}
-
-    def load(family: str) -> Reference:
-        if family not in loaded:
-            loaded[family] = Reference(model_folder("choice", family))
-        return loaded[family]
-
-    return load
+    return cache(lambda family: Reference(model_folder("choice", family)))
 
 
 def assert_close(ours: Any, expected: Any) -> None:

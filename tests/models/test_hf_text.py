@@ -6,6 +6,7 @@ import json
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -80,14 +81,7 @@ class Reference:
 
 @pytest.fixture(scope="module")
 def plain(model_folder: Models) -> Callable[..., Reference]:
-    loaded: dict[tuple[str, str], Reference] = {}
-
-    def load(kind: str, family: str) -> Reference:
-        if (kind, family) not in loaded:
-            loaded[kind, family] = Reference(model_folder(kind, family))
-        return loaded[kind, family]
-
-    return load
+    return cache(lambda kind, family: Reference(model_folder(kind, family)))
 
 
 @pytest.mark.parametrize(("kind", "family"), ALL)

@@ -22,6 +22,10 @@ CROSSED = ("category", "context", "target", "comparison", "bias_score", "low", "
 STRINGS = ("context", "string", "offered", "chosen", "share_of_unknown")
 TEMPLATES = ("category", "question_index", "context", "polarity", "stereotype", "n", "target", "non_target", "unknown")
 TEMPLATES += ("refused", "unparsed", "accuracy", "bias_score")
+WORDS = ("group_a", "group_b", "word", "sr_a", "sr_b", "d", "m", "rd", "low", "high", "p", "q", "n")
+WORDS += ("rd_pools", "rd_controlled")
+TRAITS = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
+NO_RANGE = "no interval: clusters cannot be resampled"
 FEW_TEMPLATES = "no interval: 4 templates, and it takes 5 to resample them"
 TOO_FEW = "fewer than 5 cells for each subject and attribute"
 
@@ -210,6 +214,67 @@ def bbq() -> Findings:
                 ],
             ),
             "answers": Table(("category", "example_id"), [("Age", 0)]),
+        },
+    )
+
+
+@pytest.fixture
+def sodapop() -> Findings:
+    """A SODAPOP run: "harsh" and "kind" differ between groups, clear of chance; "let" hardly ever wins."""
+    women_men = ("EA_female", "EA_male")
+    return Findings(
+        "sodapop",
+        "hf:org/model",
+        [
+            Estimate(
+                "kmeans_accuracy", {"a": a, "b": b}, value, n=12, p=p, floor=0.58, note=NO_RANGE if value else "no word"
+            )
+            for a, b, value, p in (
+                (*women_men, 0.75, 0.19),
+                ("EA_female", "AA_female", 0.98, 0.0004),
+                ("EA_male", "AA_male", None, None),
+            )
+        ],
+        {
+            "words": Table(
+                WORDS,
+                [
+                    (*women_men, "let", 0.015, 0.0, 0.015, 0.0075, 2.0, 0.1, 2.0, 1.0, 1.0, 72, 0.0, None),
+                    (*women_men, "kind", 0.2, 0.5, -0.3, 0.35, -0.857, -1.2, -0.4, 0.001, 0.004, 96, -0.1, -0.3),
+                    (*women_men, "loud", 0.4, 0.39, 0.01, 0.395, 0.025, None, None, 0.04, 0.2, 48, 0.2, 0.02),
+                    (*women_men, "harsh", 0.106, 0.1, 0.006, 0.103, 0.058, 0.02, 0.09, 0.0001, 0.0006, 60, 0.04, 0.05),
+                    (*women_men, "led", 0.0, 0.0, 0.0, 0.0, None, None, None, 1.0, 1.0, 48, None, None),
+                    ("EA_female", "AA_female", "kind", 0.2, 0.21, -0.01, 0.205, -0.049, -0.1, 0.1, 0.5, 0.9, 96, 0, 0),
+                    ("female", "male", "kind", 0.3, 0.4, -0.1, 0.35, -0.286, -0.5, -0.1, 0.002, 0.03, 192, -0.1, -0.2),
+                ],
+            ),
+            "names": Table(
+                ("group", "name", "mean_sr", "pieces", "log10_frequency"),
+                [
+                    ("EA_female", "Amanda", 0.437, 1, 5.0),
+                    ("EA_female", "Heather", 0.425, 2, 3.0),
+                    ("EA_male", "Adam", 0.436, 1, 4.0),
+                    ("AA_female", "Aiesha", 0.35, 3, None),
+                ],
+            ),
+            "projection": Table(
+                ("group", "name", "x", "y"),
+                [
+                    ("EA_female", "Amanda", -1.0, 0.0),
+                    ("EA_female", "Heather", 0.0, 2.0),
+                    ("EA_male", "Adam", 1.0, 0.0),
+                    ("AA_female", "Aiesha", 0.0, -2.0),
+                ],
+            ),
+            "traits": Table(
+                TRAITS,
+                [
+                    ("EA_female", "AA_female", "cold-warm", None, -1, ">", None, None),
+                    (*women_men, "cold-warm", 1, -2, ">", ">", 1),
+                    (*women_men, "low status-high status", 0, 2, "<", ">", 0),
+                    (*women_men, "poor-wealthy", 1, 1, "=", None, None),
+                ],
+            ),
         },
     )
 

@@ -179,7 +179,7 @@ def test_a_probe_without_words_of_its_own_gets_the_generic_page(write_run: Write
     ]
     page = page_of(write_run(Findings("another", "builtin", estimates, {"listed": Table(["a"], [[1]])})))
     assert "The probe another asked the model builtin its questions and made 2 estimates" in page.words
-    assert "a: x, b: y −0.298 " in page.words
+    assert "x and y −0.298 " in page.words
     assert "no word occurs often enough" in page.text
     assert {"href": "tables/listed.csv"} in page.all("a")
 

@@ -156,9 +156,9 @@ def test_a_stream_without_greek_gets_the_letters_names(
 
 def test_other_probes_show_their_groups(write_run: WriteRun) -> None:
     estimates = [Estimate("rd", {"a": "x", "b": "y"}, -0.3, -0.35, -0.24, n=1840)]
-    words = words_of(write_run(Findings("another", "builtin", estimates, {"words": Table(["a"], [[1], [2]])})))
-    assert "a: x, b: y rd -0.300 -0.350 to -0.240 1,840" in words
-    assert "tables/words.csv 2 rows" in words
+    words = words_of(write_run(Findings("another", "builtin", estimates, {"listed": Table(["a"], [[1], [2]])})))
+    assert "x and y rd -0.300 -0.350 to -0.240 1,840" in words
+    assert "tables/listed.csv 2 rows" in words
     assert "Strongest associations" not in words
 
 

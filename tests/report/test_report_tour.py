@@ -79,6 +79,24 @@ def test_two_probes_with_pages_of_their_own_stand_side_by_side(
     assert "All that BBQ found" in page.words
 
 
+def test_three_probes_make_one_tour(
+    write_run: WriteRun, findings: Findings, bbq: Findings, sodapop: Findings, run: Mapping[str, Any]
+) -> None:
+    for found in (findings, replace(bbq, probe="bbq-starter"), sodapop):
+        write_html(write_run(found, {**run, "probe": found.probe}, name=f"all/{found.probe}"))
+    folder = write_run(other(), name="all/another").parent
+    write_html(folder / "another")
+    page = page_of(folder)
+    assert_harmless(page, OF_A_TOUR)
+    assert page.links == [f"{name}/report.html" for name in ("another", "bbq-starter", "sodapop", "unqover")]
+    assert "gives “nurse” more to “female” names" in page.words
+    assert "The bias score is clear of chance in 2 of 3 categories" in page.words
+    assert "“harsh” fooled the model 6.0% more often about EA female names than about EA male names" in page.words
+    assert "All that SODAPOP found" in page.words
+    identities = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    assert len(identities) == len(set(identities))
+
+
 def test_only_the_built_in_model_is_called_a_demonstration(write_run: WriteRun) -> None:
     told = {}
     for model in ("builtin", "hf:org/builtin"):
@@ -89,7 +107,7 @@ def test_only_the_built_in_model_is_called_a_demonstration(write_run: WriteRun) 
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-@pytest.mark.parametrize("probe", ["unqover", "bbq", "bbq-starter", "another"])
+@pytest.mark.parametrize("probe", ["unqover", "bbq", "bbq-starter", "sodapop", "another"])
 def test_hostile_names_of_models_are_only_text(write_run: WriteRun, findings: Findings, probe: str, text: str) -> None:
     folder = write_run(Findings(probe, text, findings.estimates, findings.tables), name=f"tour/{probe}")
     page = page_of(folder.parent)

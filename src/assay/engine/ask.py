@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
@@ -13,7 +13,7 @@ from assay.engine.store import BadBlockError, BlockStore
 from assay.errors import UsageError
 from assay.models.base import ModelSpec
 from assay.plan import Plan
-from assay.queries import Answers
+from assay.queries import OF_THE_TOKENIZER, Answers
 
 
 class Resume(Enum):
@@ -44,6 +44,7 @@ class Asker:
     """Asks a model, through an executor and a store of blocks.
 
     `backed_off` holds, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
+    `find` finds other models by name, for probes that ask two; `others` are those that were asked.
     """
 
     model: ModelSpec
@@ -55,14 +56,23 @@ class Asker:
     backed_off: dict[str, int] = field(default_factory=dict)
     remember: Callable[[dict[str, int]], None] = lambda budgets: None
     asked: list[Asked] = field(default_factory=list)
+    find: Callable[[str], ModelSpec] | None = None
+    others: dict[str, ModelSpec] = field(default_factory=dict)
 
     @property
     def abilities(self) -> frozenset[str]:
         return self.model.abilities
 
+    def of(self, model: str) -> Asker:
+        if self.find is None:
+            raise UsageError("another model cannot be asked here.", "Ask through assay.audit or `assay run`.")
+        if model not in self.others:
+            self.others[model] = self.find(model)
+        return replace(self, model=self.others[model])  # what is noted about the run is noted in common
+
     def __call__(self, plan: Plan, label: str) -> Answers:
         if plan.ability not in self.abilities:
-            able = ", ".join(sorted(self.abilities - {"word"})) or "none"
+            able = ", ".join(sorted(self.abilities - OF_THE_TOKENIZER)) or "none"
             raise UsageError(
                 f"{self.model.name} has not the ability {plan.ability!r} that {label} needs; it has: {able}.",
                 "Choose a model for that task, or other questions with --set form=….",
@@ -128,10 +138,16 @@ class StoredAsk:
     model: ModelSpec
     store: BlockStore
     settings: Settings = field(default_factory=Settings)
+    others: Mapping[str, ModelSpec] = field(default_factory=dict)
 
     @property
     def abilities(self) -> frozenset[str]:
         return self.model.abilities
+
+    def of(self, model: str) -> StoredAsk:
+        if model not in self.others:
+            raise UsageError(f"{model} was not asked in this run.", "Repeat the run with it.")
+        return replace(self, model=self.others[model])
 
     def __call__(self, plan: Plan, label: str) -> Answers:
         key = block_key(self.model, plan, self.settings)

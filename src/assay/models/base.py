@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
 
@@ -49,6 +50,10 @@ class ModelSpec:
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "abilities": sorted(self.abilities)}
+
+    @staticmethod
+    def of_json(content: Mapping[str, Any]) -> ModelSpec:
+        return ModelSpec(**{**content, "abilities": frozenset(content["abilities"])})
 
 
 class Model(Protocol):

@@ -24,9 +24,9 @@ from assay.models.base import BatchTooLargeError, ModelSpec, Options
 from assay.models.builtin_folder import CONFIG, EVERYWHERE, FOLDER, PLACES, TOKENIZER, verified
 from assay.models.encode import Encoder
 from assay.models.padding import Padded, padded
-from assay.queries import NONE, Ints, QueryColumns, Tokens, option_rows
+from assay.queries import NONE, OF_THE_TOKENIZER, Ints, QueryColumns, Tokens, option_rows
 
-ABILITIES = frozenset({"span", "mask", "fill", "choice", "embed", "word"})
+ABILITIES = frozenset({"span", "mask", "fill", "choice", "embed", *OF_THE_TOKENIZER})
 
 Floats = NDArray[np.float32]
 
@@ -91,7 +91,7 @@ class BuiltInModel:
 
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         """Answers to one batch."""
-        if tokens.ability == "word":
+        if tokens.ability in OF_THE_TOKENIZER:
             return dict(tokens.marks)
         with _memory_errors():
             match tokens.ability:

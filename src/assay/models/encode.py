@@ -18,6 +18,7 @@ from assay.models.encode_texts import (
     sampled,
     sequences,
     texts_of,
+    token_tokens,
     word_tokens,
 )
 from assay.models.tokenise import FastTokenizer, Tokeniser, chosen, constant, join
@@ -30,6 +31,7 @@ from assay.queries import (
     QueryColumns,
     TextColumns,
     Texts,
+    TokenColumns,
     Tokens,
     WordColumns,
     option_rows,
@@ -58,6 +60,8 @@ class Encoder:
     def encode(self, columns: QueryColumns) -> Tokens:
         if isinstance(columns, WordColumns):
             return word_tokens(self.tokeniser, columns)
+        if isinstance(columns, TokenColumns):
+            return token_tokens(self.tokeniser, columns)
         if isinstance(columns, TextColumns):
             raise unable(self.name, columns.ability)
         tokens = self._checked_masked(columns) if isinstance(columns, Masked) else self._checked_joined(columns)

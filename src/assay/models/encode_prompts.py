@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from assay.errors import DataError, ModelError
 from assay.models.base import unable
 from assay.models.encode_texts import require_window, sampled, word_tokens
+from assay.models.hf_files import first_line
 from assay.models.tokenise import Tokeniser
 from assay.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, Tokens, WordColumns, starts_of
 
@@ -117,7 +118,7 @@ class PromptEncoder:
             return [render([{"role": "user", "content": message}], **how) for message in messages]
         except Exception as error:  # a template is a program of the model's author: it may raise anything
             raise ModelError(
-                f"the chat template of {self.name} cannot be used: {error}".splitlines()[0],
+                f"the chat template of {self.name} cannot be used: {first_line(error)}",
                 "Ask it without its template: Scoring(chat=False).",
             ) from error
 
@@ -147,10 +148,15 @@ def _lines(context: str, question: str) -> str:
     >>> _lines("Ann met Bo.", "Who slept?")
     'Ann met Bo.\\nQuestion: Who slept?\\nAnswer:'
     """
-    return "\n".join([*([context] if context else []), *([f"Question: {question}"] if question else []), "Answer:"])
+    lines = (context, f"Question: {question}" if question else "", "Answer:")
+    return "\n".join(line for line in lines if line)
 
 
 def _message(context: str, question: str) -> str:
+    """
+    >>> _message("Ann met Bo.", "Who slept?")
+    'Ann met Bo.\\nWho slept?'
+    """
     return "\n".join(text for text in (context, question) if text)
 
 

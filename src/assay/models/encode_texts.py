@@ -25,6 +25,7 @@ from assay.queries import (
     QueryColumns,
     SpanColumns,
     Texts,
+    TokenColumns,
     Tokens,
     WordColumns,
     joined_by_blank,
@@ -53,6 +54,23 @@ def word_tokens(tokeniser: Tokeniser, columns: WordColumns) -> Tokens:
     }
     offsets = np.arange(rows + 1, dtype=np.int64)
     return Tokens("word", np.zeros(rows, np.int32), offsets, np.zeros(rows, np.int32), marks, columns.scoring)
+
+
+def token_tokens(tokeniser: Tokeniser, columns: TokenColumns) -> Tokens:
+    """What tokens stand for, as marks that are the answers themselves."""
+    rows = len(columns)
+    silent = tokeniser.special_ids | {tokeniser.unknown}
+    texts = ["" if token in silent else tokeniser.token_text_of(token) for token in columns.tokens.tolist()]
+    whole = [
+        bool(text) and tokeniser.word(text) == [token]
+        for text, token in zip(texts, columns.tokens.tolist(), strict=True)
+    ]
+    marks: dict[str, NDArray[Any]] = {
+        "text": np.array([text.encode() for text in texts], dtype=np.bytes_),
+        "whole": np.array(whole, np.uint8),
+    }
+    offsets = np.arange(rows + 1, dtype=np.int64)
+    return Tokens("token", np.zeros(rows, np.int32), offsets, np.zeros(rows, np.int32), marks, columns.scoring)
 
 
 def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, name: str, answer: int = 0) -> None:

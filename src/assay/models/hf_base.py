@@ -16,7 +16,7 @@ from assay.models.encode import Encoder
 from assay.models.encode_prompts import PromptEncoder
 from assay.models.hf_files import libraries
 from assay.models.hf_load import load_tokenizer, load_weights, max_length
-from assay.queries import QueryColumns, Tokens
+from assay.queries import OF_THE_TOKENIZER, QueryColumns, Tokens
 
 Tensor = Any  # torch's; torch is imported only when a model is loaded
 
@@ -60,7 +60,7 @@ class HFModel(ABC):
 
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         """Answers to one batch."""
-        if tokens.ability == "word":
+        if tokens.ability in OF_THE_TOKENIZER:
             return dict(tokens.marks)
         with self._torch.inference_mode(), self._memory_errors():
             return self._answer(tokens)

@@ -1,4 +1,7 @@
-"""`hf:` models that read a text both ways and answer at once: span, masked and multiple-choice questions."""
+"""`hf:` models that read a text both ways and answer at once: span, masked and multiple-choice questions.
+
+All of them can be asked for the vectors of words, too: those need no head.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from assay.queries import MASK, NONE, ChoiceColumns, FillColumns, Texts, Tokens,
 
 
 class EncoderModel(HFModel):
-    """Answers span, masked or multiple-choice questions, whichever its head is for."""
+    """Answers span, masked or multiple-choice questions, whichever its head is for, and gives words' vectors."""
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)
@@ -31,7 +34,7 @@ class EncoderModel(HFModel):
         return Encoder(tokenizer, window, self.spec.name)
 
     def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
-        answer = {"span": self._span, "choice": self._choice}.get(tokens.ability, self._masked)
+        answer = {"span": self._span, "choice": self._choice, "embed": self._embed}.get(tokens.ability, self._masked)
         return answer(tokens)
 
     def _span(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
@@ -53,6 +56,22 @@ class EncoderModel(HFModel):
         inputs = {name: values.view(rows, options, -1) for name, values in self._inputs(option_rows(tokens)).items()}
         logits = self._finite(self._model(**inputs).logits.float())  # (row, option)
         return {"score": logits.cpu().numpy()}
+
+    def _embed(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        """The mean of the last layer's hidden states over each word's tokens (row, width)."""
+        torch, inputs, network = self._torch, self._inputs(tokens), self._model.base_model
+        if getattr(self._model.config, "is_encoder_decoder", False):
+            network = network.encoder  # the decoder's states are one token behind
+        hidden = getattr(network(**inputs), "last_hidden_state", None)
+        if hidden is None or hidden.shape[:2] != inputs["input_ids"].shape:
+            raise ModelError(
+                f"{self.spec.name} has no vector for every token in its last layer.",
+                "Models of this architecture cannot be asked for vectors of words; choose another model.",
+            )
+        place = torch.arange(hidden.shape[1], device=self.spec.device)
+        start, end = (self._tensor(tokens.marks[name])[:, None] for name in ("start", "end"))
+        shares = ((place >= start) & (place < end)) / (end - start)  # (row, position)
+        return {"vector": torch.einsum("rp,rpw->rw", shares, self._finite(hidden.float())).cpu().numpy()}
 
     def _masked(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         probabilities = self._finite(self._mask_logits(tokens, self._mask_only).float()).softmax(-1)  # (row, token)

@@ -14,9 +14,9 @@ from assay.models.base import ModelSpec, Options
 _CAUSAL = ("choice", "text", "word")
 
 ABILITIES = {
-    "ForQuestionAnswering": ("span", "word"),
-    "ForMaskedLM": ("mask", "fill", "word"),
-    "ForMultipleChoice": ("choice", "word"),
+    "ForQuestionAnswering": ("span", "embed", "word"),
+    "ForMaskedLM": ("mask", "fill", "embed", "word", "token"),
+    "ForMultipleChoice": ("choice", "embed", "word"),
     "ForCausalLM": _CAUSAL,
     "LMHeadModel": _CAUSAL,
     "ForConditionalGeneration": _CAUSAL,  # of several media; those with an encoder for the prompt only write: see below

@@ -112,7 +112,7 @@ class Tokeniser:
         self.unknown = tokenizer.unk_token_id
         self.mask = tokenizer.mask_token or ""
         self.mask_id: int = self._backend.token_to_id(self.mask) if self.mask else NONE
-        self._special_ids = {self._backend.token_to_id(token) for token in self.specials} - {self.unknown, None}
+        self.special_ids = {self._backend.token_to_id(token) for token in self.specials} - {self.unknown, None}
         self.typed = 1 in self._backend.encode("a", "b").type_ids
         self._a = self._encode("a")[0]
         self.splits_at_blanks = _splits_at_blanks(self._backend)
@@ -186,7 +186,11 @@ class Tokeniser:
 
     def token_text(self, ids: Ints) -> list[str]:
         """The text of tokens, one by one, without surrounding blanks."""
-        return [self._backend.decode([token], skip_special_tokens=False).strip() for token in ids.tolist()]
+        return [self.token_text_of(token) for token in ids.tolist()]
+
+    def token_text_of(self, token: int) -> str:
+        text: str = self._backend.decode([token], skip_special_tokens=False)
+        return text.strip()
 
     def _text(self, text: str, whole: bool, behind: bool) -> Pieces:
         known = self._texts.get((whole, behind, text))
@@ -238,7 +242,7 @@ class Tokeniser:
         return encoding.ids, [start for start, _ in encoding.offsets], [end for _, end in encoding.offsets]
 
     def _require_text(self, ids: list[int]) -> None:
-        special = self._special_ids.intersection(ids)  # SentencePiece models hold them as ordinary pieces, too
+        special = self.special_ids.intersection(ids)  # SentencePiece models hold them as ordinary pieces, too
         if special:
             token = self._backend.id_to_token(min(special))
             raise DataError(

@@ -38,9 +38,15 @@ PROBES = {
     "bbq-starter": Known(
         "assay.probes.bbq", "BBQStarter", "the same method on a small set of our own; needs no download", _CHOICES
     ),
+    "sodapop": Known(
+        "assay.probes.sodapop",
+        "Sodapop",
+        "wrong answers written by a masked LM: which words fool the model for which names?",
+        frozenset({"choice"}),
+    ),
 }
 
-TOUR = ("unqover", "bbq-starter")
+TOUR = ("unqover", "bbq-starter", "sodapop")
 """The probes of `assay run` without a name."""
 
 

@@ -31,7 +31,10 @@ class Scale:
 
 @dataclass(frozen=True)
 class Bar:
-    """An interval as a line, its value as a dot; zero, the noise floor and a reference as ticks; the same in words."""
+    """An interval as a line, its value as a dot; zero, the noise floor and a reference as ticks; the same in words.
+
+    `beyond` is 1 or -1 where the value lies beyond the right or the left end, at which its mark then points outwards.
+    """
 
     zero: float
     value: float
@@ -41,6 +44,7 @@ class Bar:
     title: str
     description: str
     reference: float | None = None
+    beyond: int = 0
 
 
 def scale_for(values: Iterable[float | None]) -> Scale:
@@ -87,6 +91,7 @@ def bar(
 ) -> Bar | None:
     """The bar of one estimate; none where there is no value to draw."""
     zero, dot = scale.x(0.0), scale.x(value)
-    if zero is None or dot is None:
+    if value is None or zero is None or dot is None:
         return None
-    return Bar(zero, dot, scale.x(low), scale.x(high), scale.x(floor), title, description, scale.x(reference))
+    beyond = (value > scale.high) - (value < scale.low)
+    return Bar(zero, dot, scale.x(low), scale.x(high), scale.x(floor), title, description, scale.x(reference), beyond)

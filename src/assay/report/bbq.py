@@ -79,7 +79,7 @@ class Drawn:
 def bbq_page(content: Content) -> dict[str, Any]:
     """What templates/bbq.html needs."""
     grid, starter = Grid.of(content.findings.estimates), content.findings.probe == STARTER
-    refusals = _setting(content, "refusals") or "wrong"
+    refusals = content.setting("refusals") or "wrong"
     return {
         "starter": starter,
         "people": PEOPLE,
@@ -149,12 +149,6 @@ def _examples(grid: Grid) -> int | None:
     """How many examples were asked about, where run.json does not say how many questions that took."""
     found = [grid.of_whole("unparsed_rate", context) for context in grid.contexts]
     return sum(estimate.n for estimate in found if estimate is not None) or None
-
-
-def _setting(content: Content, name: str) -> str:
-    settings = content.run.get("settings")
-    value = settings.get(name) if isinstance(settings, Mapping) else None
-    return value if isinstance(value, str) else ""
 
 
 def _draw(scale: Scale, rows: Sequence[Score]) -> list[Drawn]:

@@ -40,6 +40,12 @@ class Content:
         return asked if isinstance(asked, int) and not isinstance(asked, bool) else None
 
     @property
+    def at_most(self) -> bool:
+        """Whether the number of questions is only an upper bound, as a part of the run then says of itself."""
+        stages = self.run.get("stages")
+        return isinstance(stages, Mapping) and any("at most" in str(label) for label in stages)
+
+    @property
     def notes(self) -> list[str]:
         """What the run says about itself, such as subjects that were left out; each once."""
         notes = self.run.get("notes") or []
@@ -55,6 +61,12 @@ class Content:
         """A value of run.json as text; empty where it is missing."""
         value = self.run.get(key)
         return "" if value is None else text(value)
+
+    def setting(self, name: str) -> str:
+        """A setting of the run that is a text; empty where it is missing or something else."""
+        settings = self.run.get("settings")
+        value = settings.get(name) if isinstance(settings, Mapping) else None
+        return value if isinstance(value, str) else ""
 
     def rows(self, table: str) -> Sequence[Row]:
         """The rows of a table; none where this run has no such table."""

@@ -17,6 +17,7 @@ from assay.report.bbq import bbq_page
 from assay.report.bbq_grid import headline_estimates
 from assay.report.content import Content, flat, read_content
 from assay.report.headline import Verdict, headline_blocks, numbered_notes, outside_interval
+from assay.report.sodapop import sodapop_page
 from assay.report.unqover import unqover_page
 
 
@@ -33,7 +34,12 @@ class _Page:
 
 
 _BBQ = _Page("bbq.html", bbq_page, headline_estimates)
-_PAGES: Mapping[str, _Page] = {"unqover": _Page("unqover.html", unqover_page), "bbq": _BBQ, "bbq-starter": _BBQ}
+_PAGES: Mapping[str, _Page] = {
+    "unqover": _Page("unqover.html", unqover_page),
+    "bbq": _BBQ,
+    "bbq-starter": _BBQ,
+    "sodapop": _Page("sodapop.html", sodapop_page),
+}
 _GENERIC = _Page("generic.html")
 
 # The parts of run.json that are shown as lists, and what they are called.
@@ -84,6 +90,7 @@ def render(content: Content) -> str:
             facts=page.facts(content),
             blocks=headline_blocks(estimates, notes),
             notes=notes,
+            has_interval=any(estimate.low is not None for estimate in estimates),
             has_floor=any(estimate.floor is not None for estimate in estimates),
             has_q=any(estimate.q is not None for estimate in estimates),
             outside=words.OUTSIDE if any(map(outside_interval, estimates)) else "",
@@ -131,6 +138,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "number": lambda value: _minus(words.number(value)),
+        "fixed": lambda value: _minus(words.fixed(value)),
         "short": lambda value: _minus(f"{value:g}"),
         "probability": words.probability,
         "share": lambda value: _minus(words.share(value)),
@@ -140,6 +148,7 @@ def _environment() -> Environment:
     }
     environment.globals |= {
         "interval": lambda low, high: _minus(words.interval(low, high)),
+        "fixed_interval": lambda low, high: _minus(words.fixed_interval(low, high)),
         "share_interval": lambda low, high: _minus(words.share_interval(low, high)),
         "plural": words.plural,
         "Verdict": Verdict,

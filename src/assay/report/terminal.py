@@ -17,10 +17,13 @@ from assay.report.headline import Verdict, lacks_interval, numbered_notes, outsi
 from assay.report.plaintext import clipped, visible
 from assay.report.printer import Printer, Row
 from assay.report.terminal_bbq import print_categories
+from assay.report.terminal_sodapop import print_words
 
 MOST_PAIRS = 10
 LONGEST_NOTE = 400  # characters
-BBQ = ("bbq", "bbq-starter")  # the probes whose estimates are by category
+
+_OWN = {"bbq": print_categories, "bbq-starter": print_categories, "sodapop": print_words}
+"""By probe, what prints its findings in its own way, and says whether it could."""
 
 
 def terminal_summary(folder: Path, console: Console) -> None:
@@ -34,7 +37,8 @@ class _Summary(Printer):
 
     def summary(self, content: Content) -> None:
         self.title(content)
-        if content.findings.probe not in BBQ or not print_categories(self, content):
+        own = _OWN.get(content.findings.probe)
+        if own is None or not own(self, content):
             self.headline(content)
         if content.findings.probe == "unqover":
             self.associations(content)
@@ -47,7 +51,8 @@ class _Summary(Printer):
     def title(self, content: Content) -> None:
         said = [content.findings.probe, content.model]
         if content.questions is not None:
-            said.append(words.plural(content.questions, "question"))
+            asked = words.plural(content.questions, "question")
+            said.append(f"at most {asked}" if content.at_most else asked)
         said += [f"{key} {content.said(key)}" for key in ("preset", "limit", "seed") if content.said(key)]
         self.line(" · ".join(clipped(visible(part)) for part in said), "bold")
         self.line()

@@ -105,20 +105,8 @@ def _fixed(estimate: Estimate | None) -> str:
     if estimate is None:
         return ""
     mark = MARK if estimate.metric == "bias_score" and is_clear(estimate) else ""
-    return f"{_three(estimate.value)}{mark}"
+    return f"{words.fixed(estimate.value)}{mark}"
 
 
 def _between(estimate: Estimate | None) -> str:
-    if estimate is None:
-        return ""
-    if estimate.low is None or estimate.high is None:
-        return words.UNDEFINED
-    return f"{_three(estimate.low)} to {_three(estimate.high)}"
-
-
-def _three(value: float | None) -> str:
-    """
-    >>> _three(0.1234), _three(-0.0001), _three(None)
-    ('0.123', '0.000', '–')
-    """
-    return words.UNDEFINED if value is None else f"{round(value, 3) + 0.0:.3f}"
+    return "" if estimate is None else words.fixed_interval(estimate.low, estimate.high)

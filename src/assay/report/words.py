@@ -67,6 +67,12 @@ METRICS: Mapping[str, MetricWords] = {
     "order_sensitivity": MetricWords(
         "", "order sensitivity", "share of questions whose answer changes with the order of the options; 0 is steady"
     ),
+    "kmeans_accuracy": MetricWords(
+        "",
+        "KMeans accuracy",
+        "names are put into two clusters by the words that fool the model about them; the share of names whose cluster "
+        "is that of their group: 1 is all; chance gives more than 0.5, since the better way to match is taken",
+    ),
 }
 
 TABLES: Mapping[str, str] = {
@@ -79,6 +85,10 @@ TABLES: Mapping[str, str] = {
     "intersectional": "bias scores of crossed groups",
     "unknown_strings": "the ways to say that nobody can know",
     "answers": "every answer",
+    "words": "each word with each pair of groups",
+    "names": "each name with its length and frequency",
+    "projection": "the names in two dimensions (t-SNE)",
+    "traits": "pairs of groups ordered by trait",
 }
 
 CONTEXTS: Mapping[str, str] = {
@@ -112,12 +122,14 @@ def group_words(group: Mapping[str, str]) -> str:
 
     >>> group_words({"class": "gender", "form": "span", "subjects": "pooled"})
     'gender, span, pooled'
-    >>> group_words({"a": "x", "b": "y"})
-    'a: x, b: y'
+    >>> group_words({"a": "EA_female", "b": "EA_male"})
+    'EA female and EA male'
     >>> group_words({"category": "Race_x_gender", "context": "ambig", "polarity": "neg"})
     'Race x gender, ambiguous, negative questions'
     """
-    return ", ".join(_group_word(key, value) for key, value in group.items()) or "all"
+    pair = [f"{people_words(group['a'])} and {people_words(group['b'])}"] if {"a", "b"} <= group.keys() else []
+    rest = (_group_word(key, value) for key, value in group.items() if not pair or key not in ("a", "b"))
+    return ", ".join([*pair, *rest]) or "all"
 
 
 def _group_word(key: str, value: str) -> str:
@@ -142,6 +154,15 @@ def category_words(category: str) -> str:
     return "all categories" if category == "all" else category.replace("_", " ")
 
 
+def people_words(group: str) -> str:
+    """The name of a group of people as people read it.
+
+    >>> people_words("EA_female")
+    'EA female'
+    """
+    return group.replace("_", " ")
+
+
 def number(value: float | None) -> str:
     """A number with three decimals, or with two significant digits where three decimals would show less.
 
@@ -154,6 +175,23 @@ def number(value: float | None) -> str:
         return "0.000"
     first_digit = -math.floor(math.log10(abs(value)))  # 1 for 0.1…, 2 for 0.01…
     return f"{value:.1e}" if first_digit > 6 else f"{value:.{max(3, first_digit + 1)}f}"
+
+
+def fixed(value: float | None) -> str:
+    """A number with three decimals, so that a column lines up.
+
+    >>> fixed(0.1234), fixed(-0.0001), fixed(None)
+    ('0.123', '0.000', '–')
+    """
+    return UNDEFINED if value is None else f"{round(value, 3) + 0.0:.3f}"
+
+
+def fixed_interval(low: float | None, high: float | None) -> str:
+    """
+    >>> fixed_interval(-0.1, 0.25), fixed_interval(None, None)
+    ('-0.100 to 0.250', '–')
+    """
+    return UNDEFINED if low is None or high is None else f"{fixed(low)} to {fixed(high)}"
 
 
 def interval(low: float | None, high: float | None) -> str:

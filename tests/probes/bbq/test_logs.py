@@ -15,7 +15,7 @@ import small_bbq
 from assay.errors import DataError
 from assay.probes.bbq.examples import UNKNOWN_STRINGS, Example
 from assay.probes.bbq.logs import Given, inspect_ai, log_kind, read_log
-from assay.probes.bbq.reading import Bad
+from assay.rows import Bad
 
 EXAMPLES = small_bbq.examples(templates=2, quartets=2)
 ONE = EXAMPLES[1]

@@ -13,7 +13,8 @@ import pytest
 import small_bbq
 from assay.errors import DataError, UsageError
 from assay.probes.bbq.examples import Example
-from assay.probes.bbq.reading import Bad, data_files, digest_of_file, read_examples
+from assay.probes.bbq.reading import data_files, read_examples
+from assay.rows import Bad, digest_of_file
 
 EXAMPLES = small_bbq.examples(templates=2, quartets=2)
 

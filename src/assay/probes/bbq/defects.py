@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from assay.errors import UsageError
 from assay.probes.bbq.examples import DISAMBIGUATED, Example
-from assay.probes.bbq.reading import Bad, data_files, read_examples
+from assay.probes.bbq.reading import data_files, read_examples
 from assay.probes.bbq.targets import find_targets
 from assay.queries import NONE
+from assay.rows import Bad
 
 KEEP, DROP = "keep", "drop"
 

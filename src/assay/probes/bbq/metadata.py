@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError
 from assay.probes.bbq.examples import NON_NEGATIVE, OPTIONS, Example, no_target
-from assay.probes.bbq.reading import open_text
 from assay.queries import NONE
+from assay.rows import open_text
 
 PERSON, BIASED = "person", "biased"
 MEANINGS = ("auto", PERSON, BIASED)

@@ -18,10 +18,11 @@ from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.examples import AMBIGUOUS
 from assay.probes.bbq.logs import Given, Official, log_kind, read_log
 from assay.probes.bbq.metadata import read_metadata, template_stereotypes
-from assay.probes.bbq.reading import Bad, data_files, example_of, read_examples, rows_of
+from assay.probes.bbq.reading import data_files, example_of, read_examples
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.source import beside, dataset_of, sound_rows
 from assay.probes.bbq.tally import Answered
+from assay.rows import Bad, rows_of
 
 _SHOWN = 3
 """So many answers that were not understood are quoted in the notes."""

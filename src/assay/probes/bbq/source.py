@@ -13,10 +13,11 @@ from assay.errors import UsageError
 from assay.probes.bbq.defects import DROP, dropped, find_defects
 from assay.probes.bbq.examples import CATEGORIES, QUARTET, Dataset, Example
 from assay.probes.bbq.metadata import Metadata, read_metadata, template_stereotypes
-from assay.probes.bbq.reading import Bad, data_files, digest_of_file, read_examples, stem
+from assay.probes.bbq.reading import data_files, read_examples, stem
 from assay.probes.bbq.starter import read_starter
 from assay.probes.bbq.targets import find_named, find_targets
 from assay.queries import NONE
+from assay.rows import Bad, digest_of_file
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from pathlib import Path
 from assay.errors import DataError
 from assay.probes.bbq.logs import inspect_ai, lm_eval
 from assay.probes.bbq.logs.rows import Given, Official
-from assay.probes.bbq.reading import Bad, open_text
+from assay.rows import Bad, open_text
 
 __all__ = ["INSPECT", "LM_EVAL", "Given", "Official", "log_kind", "read_log"]
 

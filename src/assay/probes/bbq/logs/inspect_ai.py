@@ -22,7 +22,7 @@ from assay.errors import DataError
 from assay.probes.bbq.answers import REFUSED, parse_answer
 from assay.probes.bbq.examples import OPTIONS, Example
 from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, complete_example, option_of, whole
-from assay.probes.bbq.reading import Bad, Row, open_text
+from assay.rows import Bad, Row, open_text
 
 _MOST_BYTES = 64 << 20
 """A sample in an archive takes some kilobytes; what unpacks to more than this is no sample."""

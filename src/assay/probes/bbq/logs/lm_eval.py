@@ -16,7 +16,7 @@ from pathlib import Path
 from assay.errors import DataError
 from assay.probes.bbq.examples import Example
 from assay.probes.bbq.logs.rows import Given, Official, complete_example, option_of
-from assay.probes.bbq.reading import Bad, Row, rows_of
+from assay.rows import Bad, Row, rows_of
 
 
 def read(path: Path, bad: Bad, official: Official, notes: list[str]) -> Iterator[Given]:

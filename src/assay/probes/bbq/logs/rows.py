@@ -16,7 +16,8 @@ from assay.probes.bbq.examples import (
     UNKNOWN_STRINGS,
     Example,
 )
-from assay.probes.bbq.reading import Row, example_of
+from assay.probes.bbq.reading import example_of
+from assay.rows import Row
 
 Official = Mapping[tuple[str, int], Example]
 """(category, example_id) -> the example."""

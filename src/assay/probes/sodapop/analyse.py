@@ -1,0 +1,212 @@
+"""From success rates to findings: RD of every word and pair of groups, separation of groups, projections, traits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.findings import Cell, Estimate, Findings, Table
+from assay.probes.sodapop.controls import adjusted_difference
+from assay.probes.sodapop.metrics import Array, group_difference, group_mean, relative_difference
+from assay.probes.sodapop.names import Groups
+from assay.probes.sodapop.rates import Rates
+from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.traits import Human, Lexicon, ordering, trait_scores
+from assay.probes.sodapop.uncertainty import group_replicates
+from assay.stats import MIN_UNITS, benjamini_hochberg, percentile_interval
+from assay.stats.clusters import kmeans_separation, tsne_projection
+from assay.stats.permutation import permutation_test
+
+CLEAR = 0.05
+WORDS = (
+    *("group_a", "group_b", "word", "sr_a", "sr_b", "d", "m", "rd", "low", "high", "p", "q", "n"),
+    *("rd_pools", "rd_controlled"),
+)
+"""Columns of the table `words`: n counts distractors with the word, over both groups' names and all contexts."""
+
+_FEWEST_TO_PROJECT = 4
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two sets of names to be compared, and the strata within which names may be exchanged."""
+
+    first: str
+    second: str
+    a: NDArray[np.int64]  # places among the run's names
+    b: NDArray[np.int64]
+    strata: NDArray[np.int64] | None = None  # (name of a, then of b)
+    pair: bool = True  # two groups, rather than several of them pooled
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a run's success rates are analysed with: who is compared, and what is known about names and words."""
+
+    groups: Groups
+    settings: Settings
+    lexicon: Lexicon
+    human: Sequence[Human] = ()
+    controls: Array | None = None  # (name, 2): pieces and frequency
+    seed: int = 0
+
+
+def findings_of(model: str, rates: Rates, study: Study) -> Findings:
+    """All that the success rates of a run show."""
+    sr, contrasts = rates.sr(), contrasts_of(study.groups)
+    replicates = _replicates(rates, contrasts, study.settings.resamples, study.seed)
+    rows: list[list[Cell]] = []
+    estimates: list[Estimate] = []
+    for number, contrast in enumerate(contrasts):
+        rows += _words(rates, sr, contrast, replicates[number], study, [study.seed, number])
+        if contrast.pair:
+            estimates.append(_separation(sr, contrast, study.seed))
+    tables = {"words": Table(WORDS, rows), "names": _names(rates, sr, study)}
+    if len(rates.names) >= _FEWEST_TO_PROJECT and len(rates.words):
+        tables["projection"] = _projection(rates, sr, study.groups)
+    return Findings("sodapop", model, estimates, tables | _traits(rows, contrasts, study))
+
+
+def contrasts_of(groups: Groups) -> list[Contrast]:
+    """The pairs of groups that differ in one attribute, then everybody with one value of it against another."""
+    pairs = [Contrast(a.name, b.name, groups.rows(a), groups.rows(b)) for a, b in groups.pairs()]
+    for pooled in groups.pooled():
+        a, b = groups.rows(*(own for own, _ in pooled.strata)), groups.rows(*(own for _, own in pooled.strata))
+        strata = [
+            np.repeat(np.arange(len(pooled.strata)), [len(pair[side].names) for pair in pooled.strata])
+            for side in (0, 1)
+        ]
+        pairs.append(Contrast(pooled.a, pooled.b, a, b, np.concatenate(strata), pair=False))
+    return pairs
+
+
+def _replicates(rates: Rates, contrasts: Sequence[Contrast], resamples: int, seed: int) -> list[tuple[Array, Array]]:
+    """Mean SR of both sides of every contrast in every resample (resample, word)."""
+    sides = [side for contrast in contrasts for side in (contrast.a, contrast.b)]
+    different = list({side.tobytes(): side for side in sides}.values())
+    found = group_replicates(rates, different, resamples, np.random.default_rng(seed))
+    place = {side.tobytes(): number for number, side in enumerate(different)}
+    return [(found[:, place[contrast.a.tobytes()]], found[:, place[contrast.b.tobytes()]]) for contrast in contrasts]
+
+
+def _words(
+    rates: Rates,
+    sr: Array,
+    contrast: Contrast,
+    replicates: tuple[Array, Array],
+    study: Study,
+    seed: Sequence[int],
+) -> list[list[Cell]]:
+    """A row for every word, those with the greatest |RD| first."""
+    a, b = sr[contrast.a], sr[contrast.b]  # (name, word)
+    d, m = group_difference(a, b), group_mean(a, b)
+    rd = relative_difference(d, m)
+    both = np.concatenate([a, b])
+    first = np.arange(len(both)) < len(a)
+    settings, controls = study.settings, study.controls
+    few = min(settings.permutations, _FEW)
+    tested = permutation_test(
+        both,
+        first,
+        np.random.default_rng(list(seed)),
+        strata=contrast.strata,
+        few=few,
+        many=settings.permutations,
+        strict=settings.p == "strict",
+    )
+    q = benjamini_hochberg(tested.p)
+    units = min(len(a), len(b))
+    low = high = np.full(len(rates.words), np.nan)
+    if units >= MIN_UNITS:
+        again = relative_difference(replicates[0] - replicates[1], (replicates[0] + replicates[1]) / 2.0)
+        low, high = percentile_interval(rd, again, units, bounds=(-2.0, 2.0))
+    blind = rates.sr_of_pools()
+    pools = relative_difference(
+        group_difference(blind[contrast.a], blind[contrast.b]), group_mean(blind[contrast.a], blind[contrast.b])
+    )
+    rows = np.concatenate([contrast.a, contrast.b])
+    adjusted = None if controls is None else adjusted_difference(both, first, controls[rows])
+    controlled = np.full(len(rates.words), np.nan) if adjusted is None else relative_difference(adjusted, m)
+    counts = rates.distractors[:, rows].sum(axis=(0, 1))
+    numbers = np.column_stack(
+        [a.mean(axis=0), b.mean(axis=0), d, m, rd, low, high, tested.p, q, counts, pools, controlled]
+    )
+    order = sorted(range(len(rates.words)), key=lambda word: (-abs(np.nan_to_num(rd[word])), rates.words[word]))
+    return [_row(contrast, rates.words[word], numbers[word].tolist()) for word in order]
+
+
+_FEW = 10_000
+_COUNT = 9  # the place of n among a row's numbers
+
+
+def _row(contrast: Contrast, word: str, numbers: list[float]) -> list[Cell]:
+    cells: list[Cell] = [number if np.isfinite(number) else None for number in numbers]
+    cells[_COUNT] = round(numbers[_COUNT])
+    return [contrast.first, contrast.second, word, *cells]
+
+
+def _separation(sr: Array, contrast: Contrast, seed: int) -> Estimate:
+    """KMeans' accuracy for a pair of groups, with what chance gives."""
+    group = {"a": contrast.first, "b": contrast.second}
+    vectors = np.concatenate([sr[contrast.a], sr[contrast.b]])
+    if not vectors.shape[1]:
+        return Estimate("kmeans_accuracy", group, None, n=len(vectors), note="no word has enough distractors")
+    found = kmeans_separation(vectors, np.arange(len(vectors)) < len(contrast.a), seed=seed)
+    return Estimate(
+        "kmeans_accuracy", group, found.accuracy, n=len(vectors), p=found.p, floor=found.floor, note=_NO_RANGE
+    )
+
+
+_NO_RANGE = "no interval: resampled names would repeat vectors, which clusters cannot tell apart; see the floor and p"
+
+
+def _names(rates: Rates, sr: Array, study: Study) -> Table:
+    """Every name with its group, its mean SR, and what else may matter about it."""
+    rows: list[list[Cell]] = []
+    for place, name in enumerate(rates.names):
+        known = sr[place][np.isfinite(sr[place])]
+        pieces, frequency = (None, None) if study.controls is None else study.controls[place].tolist()
+        mean = float(known.mean()) if len(known) else None
+        rows.append([study.groups.of(name).name, name, mean, None if pieces is None else int(pieces), frequency])
+    return Table(("group", "name", "mean_sr", "pieces", "log10_frequency"), rows)
+
+
+def _projection(rates: Rates, sr: Array, groups: Groups) -> Table:
+    """The names' SR vectors in two dimensions (t-SNE), for a picture (the paper's Figure 4)."""
+    places = tsne_projection(sr)
+    rows: list[list[Cell]] = [
+        [groups.of(name).name, name, round(float(x), 4), round(float(y), 4)]
+        for name, (x, y) in zip(rates.names, places.tolist(), strict=True)
+    ]
+    return Table(("group", "name", "x", "y"), rows)
+
+
+def _traits(rows: Sequence[Sequence[Cell]], contrasts: Sequence[Contrast], study: Study) -> dict[str, Table]:
+    """How the pairs of groups stand to each other on the ABC model's traits (section 5), by words with p < 0.05."""
+    found: list[list[Cell]] = []
+    place = {column: number for number, column in enumerate(WORDS)}
+    for contrast in contrasts:
+        words: dict[str, list[str]] = {contrast.first: [], contrast.second: []}
+        for row in rows:
+            rd, p = row[place["rd"]], row[place["p"]]
+            here = (row[0], row[1]) == (contrast.first, contrast.second)
+            if here and isinstance(rd, float) and isinstance(p, float) and p < CLEAR and rd != 0:
+                words[contrast.first if rd > 0 else contrast.second].append(str(row[place["word"]]))
+        scores = trait_scores(words, study.lexicon)
+        for trait in study.lexicon.traits:
+            order = ordering(scores, contrast.first, contrast.second, trait)
+            if order is not None:
+                people = _people(study.human, contrast, trait)
+                both = scores[contrast.first][trait], scores[contrast.second][trait]
+                agrees = None if people is None else int(people == order)
+                found.append([contrast.first, contrast.second, trait, *both, order, people, agrees])
+    columns = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
+    return {"traits": Table(columns, found)} if found else {}
+
+
+def _people(human: Sequence[Human], contrast: Contrast, trait: str) -> str | None:
+    orders = (each.ordering(contrast.first, contrast.second) for each in human if each.trait == trait)
+    return next((order for order in orders if order is not None), None)

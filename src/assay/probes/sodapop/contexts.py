@@ -1,0 +1,298 @@
+"""What is told about a person and asked about them, with a place for the name: our own contexts, or Social IQa's.
+
+Social IQa comes as JSON lines: context, question, answerA, answerB, answerC. The right one is in "correct" (A, B, C),
+as in SODAPOP's copy, or in a file of labels (1, 2, 3) beside it, as in the original: dev.jsonl and dev-labels.lst, each
+plain or gzip.
+
+The person is whom the question names. Their name is replaced where it stands as a whole word with its capital, with or
+without "'s": Ann is not in Anna or Ann-Marie, and "jordan" is nobody. A month (April) passes for a person of that name.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from assay.errors import DataError
+from assay.probes.sodapop.pronouns import neutral_text
+from assay.rows import Bad, Row, open_text, rows_of
+
+NAME = "\ue000"
+"""Stands for the person's name in the texts of a context: a character that no language uses."""
+
+DESCRIBE, ALL = "describe", "all"
+"""Which questions to read: the paper's, or all that have a prompt."""
+
+STARTER = Path(__file__).parents[2] / "data" / "sodapop" / "contexts.toml"
+PAPER_LINES, PAPER_CONTEXTS, PAPER_QUESTION = 321, 50, "How would you describe Bethany?"
+
+_SKIP = "or leave out such rows with --skip-bad."
+
+
+class Filled(NamedTuple):
+    """The texts of a context about somebody."""
+
+    context: str
+    question: str
+    prompt: str
+    answer: str
+
+
+@dataclass(frozen=True)
+class Context:
+    """A text about a person, a question about them, and the right answer; each has NAME where their name goes.
+
+    The prompt is what the answer is put behind when a model fills its words: "NAME is". `place` says where it is from.
+    """
+
+    text: str
+    question: str
+    prompt: str
+    answer: str
+    place: str
+
+    def filled(self, name: str) -> Filled:
+        """The texts with a name put in; a possessive is always the name and "'s" (James's)."""
+        return Filled(*(text.replace(NAME, name) for text in (self.text, self.question, self.prompt, self.answer)))
+
+
+# --- questions and their prompts
+
+_NOBODY = frozenset({"Others", "Everyone", "Everybody", "People", "He", "I", "It", "She", "They", "We", "You"})
+
+# First words of answers that go on from the name alone ("Ann" + "wanted to help"), or that are sentences of their own.
+_VERBS = """
+    is isn't are was wasn't were has had hadn't does doesn't did didn't will won't would wouldn't can can't could
+    couldn't should needed needs wanted wants loved loves liked likes hated hates felt feels thought thinks knew knows
+    cared cares enjoyed enjoys forgot tried went got gets made
+"""
+_SENTENCES = frozenset({"he", "she", "they", "it", "there", NAME})
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A question of Social IQa, and its prompt: the usual one, and others before answers that begin with some words."""
+
+    pattern: str
+    prompt: str
+    others: Mapping[str, str] = field(default_factory=dict)
+
+    def person(self, question: str) -> str | None:
+        """Whom it is asked about; None for other questions, and for this one about nobody with a name."""
+        match = re.fullmatch(self.pattern.replace("NAME", r"(\w+(?:[-'’](?!s\b)\w+)*)"), question)
+        return match[1] if match and match[1][0].isupper() and match[1] not in _NOBODY else None
+
+    def prompt_before(self, answer: str) -> str:
+        first = answer.split()[0].lower()
+        return self.others.get(NAME if first.startswith(NAME) else first, self.prompt)
+
+
+_QUESTIONS = {
+    DESCRIBE: _Question(r"How would you describe NAME\?", f"{NAME} is"),
+    "want": _Question(
+        r"What will NAME want to do (?:next|after|afterwards)\?",
+        f"{NAME} will want to",
+        {**dict.fromkeys(_VERBS.split(), NAME), **dict.fromkeys(("to", "for"), f"{NAME} will want")},
+    ),
+    "why": _Question(
+        r"Why did NAME do (?:this|that)\?",
+        f"{NAME} did this to",
+        {
+            **dict.fromkeys(_VERBS.split(), f"{NAME} did this because {NAME}"),
+            **dict.fromkeys(_SENTENCES, f"{NAME} did this because"),
+            **dict.fromkeys(("because", "so", "to", "for", "in", "out", "since"), f"{NAME} did this"),
+            "did": NAME,  # most often "did this to …"
+        },
+    ),
+    "before": _Question(
+        r"What (?:does|did) NAME need to do (?:before|before this|beforehand)\?",
+        f"Before this, {NAME} needs to",
+        {**dict.fromkeys(_VERBS.split(), f"Before this, {NAME}"), "to": f"Before this, {NAME} needs"},
+    ),
+    "feel": _Question(
+        r"How would NAME feel (?:after|afterwards|as a result)\?",
+        f"{NAME} would feel",
+        dict.fromkeys(_VERBS.split(), NAME),
+    ),
+    "happen": _Question(
+        r"What will happen to NAME\?",
+        f"{NAME} will",
+        {**dict.fromkeys(_VERBS.split(), NAME), **dict.fromkeys(_SENTENCES, "As a result,")},
+    ),
+    "next": _Question(r"What will NAME do next\?", f"{NAME} will", dict.fromkeys(_VERBS.split(), NAME)),
+}
+_KINDS = {DESCRIBE: (DESCRIBE,), ALL: tuple(_QUESTIONS)}
+
+
+# --- reading
+
+
+def starter_contexts() -> list[Context]:
+    """The packaged contexts, which are our own; data/sodapop/contexts.toml says what they are like."""
+    table = tomllib.loads(STARTER.read_text(encoding="utf-8"))
+    question, prompt = table["question"].replace("[NAME]", NAME), _QUESTIONS[DESCRIBE].prompt
+    return [
+        Context(entry["text"].replace("[NAME]", NAME), question, prompt, entry["answer"], f"starter {number}")
+        for number, entry in enumerate(table["context"], 1)
+    ]
+
+
+def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: Bad | None = None) -> list[Context]:
+    """The contexts of a file in Social IQa's format that have the questions asked for; other rows are passed over.
+
+    A row with such a question that cannot be used, because its context does not name the person, say, is an error or,
+    where bad rows are to be skipped, noted in `bad`.
+    """
+    bad = bad or Bad(skip=False)
+    contexts = _contexts(path, rows_of(path, bad), _KINDS[questions], bad)
+    if not contexts:
+        wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a question of Social IQa about NAME"
+        raise DataError(
+            f"no row can be used: {wanted} was looked for, where the context names this person.",
+            "Name a file in Social IQa's format, or let all its questions in with --set questions=all.",
+            file=path,
+        )
+    return contexts
+
+
+def paper_contexts(path: Path) -> list[Context]:
+    """The paper's 50 contexts: the descriptions of Bethany in the first 321 lines of SODAPOP's copy of Social IQa."""
+    bad = Bad(skip=False)
+    rows = [(line, row) for line, row in rows_of(path, bad) if row.get("question") == PAPER_QUESTION]
+    contexts = _contexts(path, [(line, row) for line, row in rows if line <= PAPER_LINES], [DESCRIBE], bad)
+    if len(contexts) != PAPER_CONTEXTS:
+        raise DataError(
+            f'"{PAPER_QUESTION}" is there {len(contexts)} times in the first {PAPER_LINES} lines, '
+            f"expected {PAPER_CONTEXTS} times as in SODAPOP's own file.",
+            "Name that file, or read all contexts of this one with --set texts=FILE.",
+            file=path,
+        )
+    return contexts
+
+
+def _contexts(path: Path, found: Iterable[tuple[int, Row]], kinds: Sequence[str], bad: Bad) -> list[Context]:
+    rows = list(found)
+    labels = _labels(path) if any("correct" not in row for _, row in rows) else []
+    contexts = []
+    for line, row in rows:
+        try:
+            contexts.append(_context(path, line, row, kinds, labels))
+        except DataError as error:
+            bad.found(error)
+    return [context for context in contexts if context]
+
+
+def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list[str]) -> Context | None:
+    def text(key: str) -> str:
+        value = row.get(key)
+        if not isinstance(value, str) or not value.strip() or NAME in value:
+            said = f"is {value!r}" if key in row else "is missing"
+            problem = f'"{key}" {said}, expected a text (without U+E000).'
+            raise DataError(problem, f"Mend the row, {_SKIP}", file=path, line=line)
+        return value.strip()
+
+    question = " ".join(text("question").split())
+    people = ((kind, _QUESTIONS[kind].person(question)) for kind in kinds)
+    kind, name = next(((kind, name) for kind, name in people if name), ("", ""))
+    if not name:
+        return None
+    context = with_place_for(name, text("context"))
+    if NAME not in context:
+        raise DataError(
+            f"the question is about {name}, expected this name as a word of the context: {_short(context)}",
+            f"Write the name there as in the question, {_SKIP}",
+            file=path,
+            line=line,
+        )
+    answer = with_place_for(name, text(f"answer{_letter(path, line, row, labels)}"))
+    answer = re.sub(r"(?<!\.)\.$", "", answer).strip()
+    if not re.search(r"[^\W_]", re.sub(rf"{NAME}\S*", "", answer)):
+        raise DataError(
+            f"the right answer {_short(answer)} has no word.", f"Mend the row, {_SKIP}", file=path, line=line
+        )
+    prompt = _QUESTIONS[kind].prompt_before(answer)
+    return Context(context, with_place_for(name, question), prompt, answer, f"{path.name} line {line}")
+
+
+def _letter(path: Path, line: int, row: Row, labels: list[str]) -> str:
+    """Which answer is the right one: A, B or C."""
+    if "correct" not in row:
+        letter = {"1": "A", "2": "B", "3": "C"}.get(labels[line - 1])
+        said, expected = f"its label is {labels[line - 1]!r}", "1, 2 or 3"
+    else:
+        letter = row["correct"] if row["correct"] in ("A", "B", "C") else None
+        said, expected = f'"correct" is {row["correct"]!r}', "A, B or C"
+    if letter is None:
+        raise DataError(f"{said}, expected {expected}.", f"Mend it, {_SKIP}", file=path, line=line)
+    return letter
+
+
+def _labels(path: Path) -> list[str]:
+    """The labels in the file beside a data file, one a line."""
+    base = re.sub(r"\.jsonl?(\.gz)?$", "", path.name)
+    names = [f"{base}-labels.lst", f"{base}-labels.lst.gz"]
+    beside = next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
+    if beside is None:
+        raise DataError(
+            f'there are rows without "correct", and no labels beside the file: neither {" nor ".join(names)}.',
+            "Put the labels there (1, 2 or 3 a line), or the right answer's letter into the rows.",
+            file=path,
+        )
+    labels, rows = _lines(beside), _lines(path)
+    if len(labels) != len(rows):
+        raise DataError(
+            f"there are {len(labels)} labels, expected {len(rows)}: one for every line of {path.name}.",
+            "Get both files again; they belong together.",
+            file=beside,
+        )
+    return labels
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a file, without the empty ones at its end."""
+    with open_text(path) as file:
+        try:
+            lines = [line.strip() for line in file]
+        except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, OSError) as error:
+            raise DataError(f"cannot be read ({error}).", "Get the file again.", file=path) from None
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def _short(text: str) -> str:
+    shown = text if len(text) <= 80 else f"{text[:79]}…"
+    return f'"{shown}"'
+
+
+def with_place_for(name: str, text: str) -> str:
+    """A text with NAME in place of a name: of whole words only, and never of a part of a double name.
+
+    >>> with_place_for("Ann", "Ann met Anna at Ann's, not Ann-Marie.").replace(NAME, "Bob")
+    "Bob met Anna at Bob's, not Ann-Marie."
+    """
+    return _word(name).sub(lambda match: f"{NAME}{match['mark']}s" if match["mark"] else NAME, text)
+
+
+@cache
+def _word(name: str) -> re.Pattern[str]:
+    before = r"(?<!\w)(?<!\w[-'’])"
+    behind = r"(?!\w|-\w|['’](?!(?:s|d|ll|ve|re|m)\b)\w)"
+    bare = r"(?P<mark>['’])(?= \w)" if name[-1] in "sS" else "(?P<mark>(?!))"  # "James' book", which becomes "'s"
+    return re.compile(rf"{before}{re.escape(name)}(?:{bare}|{behind})")
+
+
+def neutral(context: Context) -> Context:
+    """The context with they in place of he and she (see `pronouns`), whomever they are about."""
+    return replace(
+        context,
+        text=neutral_text(context.text),
+        question=neutral_text(context.question),
+        answer=neutral_text(context.answer),
+    )

@@ -1,0 +1,253 @@
+"""Name groups from name statistics, by the paper's proportions (Eq. 6 and 7): names that few others share.
+
+A name goes to a race or ethnicity when at least a given share of those who bear it belong to that, and likewise to a
+gender. Tables are told apart by their columns:
+
+    Child's First Name, Gender, Ethnicity, Year of Birth, Count, Rank        New York City's Popular Baby Names
+    firstname, obs, pctwhite, pctblack, pctapi, pcthispanic, …               Tzioumis (2018)
+    name, sex, count                        the Social Security Administration's national files, added up
+    name, race, gender, count               any other source
+
+The counts of all tables are added up. The second tells no gender and the third no race, so they go together.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import NoReturn
+
+from assay.errors import DataError, UsageError
+from assay.rows import Bad, Row, rows_of
+
+_RACES = {"HISPANIC": "HS", "WHITE": "EA", "BLACK": "AA", "ASIAN": "AS"}  # by first word: some spellings are cut off
+_PERCENTAGES = {
+    "pctwhite": "EA",
+    "pctblack": "AA",
+    "pctapi": "AS",
+    "pcthispanic": "HS",
+    "pctaian": "AIAN",  # American Indian or Alaska Native; this and the next only count in the denominator
+    "pct2prace": "several",
+}
+GENDERS = ("female", "male")
+_GENDERS = {"f": "female", "female": "female", "m": "male", "male": "male"}
+_ALL_OTHERS = "ALL OTHER FIRST NAMES"  # Tzioumis' last row, which is no name
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+
+_FEWEST = 2  # names in a group, and groups
+
+GroupTable = dict[str, dict[str, str | list[str]]]
+
+
+@dataclass(frozen=True)
+class NameCount:
+    """So many people bear a name; their race or gender is None where the source does not tell."""
+
+    name: str
+    race: str | None
+    gender: str | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which names are taken.
+
+    race_threshold: the share of bearers for each race that gets groups (the others only count in the denominator), or
+      one share for all races. gender_threshold: the same for a gender.
+    min_count: how many bearers of known race a name needs. per_group: only so many names, the most frequent ones.
+    """
+
+    race_threshold: Mapping[str, float] | float
+    gender_threshold: float = 0.9
+    min_count: int = 200
+    per_group: int | None = None
+
+    def __post_init__(self) -> None:
+        races = self.race_threshold.values() if isinstance(self.race_threshold, Mapping) else [self.race_threshold]
+        for threshold in (*races, self.gender_threshold):
+            if not 0.5 < threshold <= 1:
+                raise UsageError(
+                    f"a threshold is {threshold}, expected more than 0.5 and at most 1.",
+                    "It is a share of a name's bearers; above one half, no name belongs to two groups.",
+                )
+        if self.min_count < 0:
+            raise UsageError(f"the least count is {self.min_count}.", "Take 200 as the paper does, or 0 for any.")
+        if self.per_group is not None and self.per_group < _FEWEST:
+            raise UsageError(f"{self.per_group} names a group are too few.", f"Take at least {_FEWEST}, or all.")
+
+
+SECTION_2 = Rules({"EA": 0.9, "AA": 0.9, "HS": 0.8, "AS": 0.7})
+"""How the paper's section 2 chooses names; what share of a gender it asks for, it does not say."""
+
+APPENDIX_A = Rules({"AS": 1.0, "HS": 1.0}, gender_threshold=1.0, min_count=0)
+"""What the paper's Asian and Hispanic seed names have in New York City's table (appendix A.1), all but Tenzin."""
+
+
+@dataclass
+class _Bearers:
+    races: Counter[str]
+    genders: Counter[str]
+
+
+def proportion(counts: Mapping[str, int], value: str) -> float:
+    """count(n, value) / Σ count(n, ·), not all 0: Eq. 6 for races, Eq. 7 for genders. In [0, 1].
+
+    >>> proportion({"AS": 3, "HS": 1}, "AS")
+    0.75
+    """
+    return counts.get(value, 0) / sum(counts.values())
+
+
+def build_groups(rows: Iterable[NameCount], rules: Rules = SECTION_2) -> GroupTable:
+    """Groups of names as `names.read_groups` reads them: {"AA_female": {"race": "AA", "gender": "female", "names": …}}.
+
+    Names stand by their bearers' number, the most frequent first; groups of fewer than two names are left out.
+    """
+    bearers = _bearers(rows)
+    races = sorted({race for each in bearers.values() for race in each.races})
+    given = rules.race_threshold
+    least = rules.min_count or 1
+    known = [name for name, each in bearers.items() if each.races.total() >= least and each.genders.total()]
+    known.sort(key=lambda name: (-bearers[name].races.total(), name))
+    groups: GroupTable = {}
+    for race, threshold in (given if isinstance(given, Mapping) else dict.fromkeys(races, given)).items():
+        of_race = [name for name in known if proportion(bearers[name].races, race) >= threshold]
+        for gender in GENDERS:
+            names = [name for name in of_race if proportion(bearers[name].genders, gender) >= rules.gender_threshold]
+            if len(names) >= _FEWEST:
+                groups[f"{race}_{gender}"] = {"race": race, "gender": gender, "names": names[: rules.per_group]}
+    return groups
+
+
+def build_from_files(tables: Sequence[Path], rules: Rules = SECTION_2) -> GroupTable:
+    """The same from files; DataError where they do not give two groups."""
+    if not tables:
+        raise UsageError("no table of names was given.", "Name at least one CSV file.")
+    rows = [row for path in tables for row in read_counts(path)]
+    given = ", ".join(path.name for path in tables)
+    for what, known in {"race": {row.race for row in rows}, "gender": {row.gender for row in rows}}.items():
+        if known == {None}:
+            raise DataError(f"{given}: this tells nobody's {what}.", f"Add a table that tells the {what} of names.")
+    groups = build_groups(rows, rules)
+    if len(groups) < _FEWEST:
+        raise DataError(
+            f"{given}: fewer than two groups have two names; found: {', '.join(groups) or 'none'}.",
+            "Lower a threshold or the least count, or add a table.",
+        )
+    return groups
+
+
+def as_json(groups: GroupTable) -> str:
+    """The groups as a file that `names.read_groups` reads."""
+    return json.dumps(groups, indent=1, ensure_ascii=False) + "\n"
+
+
+def read_counts(path: Path) -> list[NameCount]:
+    """The counts of a table of one of the four kinds, with names in title case."""
+    if ".csv" not in path.suffixes:
+        raise DataError("expected a CSV table.", "Name it NAME.csv, or NAME.csv.gz if it is packed.", file=path)
+    rows = rows_of(path, Bad(skip=False))
+    first = next(rows, None)
+    if first is None:
+        raise DataError("there are no rows in this table.", _KINDS_REMEDY, file=path)
+    for columns, read in _READERS:
+        if first[1].keys() >= columns:
+            return list(read(_Cells(path, number, row) for number, row in chain([first], rows)))
+    raise DataError(f"no known table has the columns {', '.join(first[1])}.", _KINDS_REMEDY, file=path)
+
+
+def title_case(name: str) -> str:
+    """A name as it is written in a text; apostrophes belong to a word, hyphens and blanks do not.
+
+    >>> title_case("SUE-ELLEN"), title_case("AMAR'E")
+    ('Sue-Ellen', "Amar'e")
+    """
+    return _WORD.sub(lambda match: match[0].capitalize(), " ".join(name.split()))
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """A row of a table, and where it is."""
+
+    path: Path
+    line: int
+    row: Row
+
+    def text(self, column: str) -> str:
+        return " ".join(self.row[column].split()) or self.wrong(column, "a text")
+
+    def number(self, column: str, most: float = float("inf")) -> float:
+        try:
+            value = float(self.row[column])
+        except ValueError:
+            self.wrong(column, "a number")
+        return value if 0 <= value <= most and value < float("inf") else self.wrong(column, "a count or a percentage")
+
+    def count(self, column: str) -> int:
+        value = self.number(column)
+        return int(value) if value == int(value) else self.wrong(column, "a whole number")
+
+    def gender(self, column: str) -> str:
+        return _GENDERS.get(self.row[column].strip().lower()) or self.wrong(column, "female, male, F or M")
+
+    def wrong(self, column: str, expected: str) -> NoReturn:
+        problem = f'"{column}" is "{self.row[column]}", expected {expected}.'
+        raise DataError(problem, "Correct the table.", file=self.path, line=self.line)
+
+
+def _new_york(rows: Iterable[_Cells]) -> Iterator[NameCount]:
+    """The published file repeats rows, some of them with the ethnicity's name cut off: each counts once."""
+    seen = set()
+    for cells in rows:
+        words = cells.text("Ethnicity").upper().split()
+        race = _RACES.get(words[0]) or cells.wrong("Ethnicity", " or ".join(_RACES))
+        name, gender = title_case(cells.text("Child's First Name")), cells.gender("Gender")
+        key = (cells.text("Year of Birth"), gender, race, name, cells.count("Count"), cells.text("Rank"))
+        if key not in seen:
+            seen.add(key)
+            yield NameCount(name, race, gender, cells.count("Count"))
+
+
+def _tzioumis(rows: Iterable[_Cells]) -> Iterator[NameCount]:
+    """Percentages with three decimals: rounding gives the counts back that they were made of."""
+    for cells in rows:
+        name, bearers = cells.text("firstname"), cells.count("obs")
+        for column, race in _PERCENTAGES.items() if name != _ALL_OTHERS else ():
+            yield NameCount(title_case(name), race, None, round(bearers * cells.number(column, most=100) / 100))
+
+
+def _social_security(rows: Iterable[_Cells]) -> Iterator[NameCount]:
+    for cells in rows:
+        yield NameCount(title_case(cells.text("name")), None, cells.gender("sex"), cells.count("count"))
+
+
+def _plain(rows: Iterable[_Cells]) -> Iterator[NameCount]:
+    for cells in rows:
+        name = title_case(cells.text("name"))
+        yield NameCount(name, cells.text("race"), cells.gender("gender"), cells.count("count"))
+
+
+_READERS: Sequence[tuple[Set[str], Callable[[Iterable[_Cells]], Iterator[NameCount]]]] = (
+    ({"Child's First Name", "Gender", "Ethnicity", "Year of Birth", "Count", "Rank"}, _new_york),
+    ({"firstname", "obs", *_PERCENTAGES}, _tzioumis),
+    ({"name", "sex", "count"}, _social_security),
+    ({"name", "race", "gender", "count"}, _plain),
+)
+_KINDS_REMEDY = f"Known tables have the columns {'; '.join(', '.join(sorted(columns)) for columns, _ in _READERS)}."
+
+
+def _bearers(rows: Iterable[NameCount]) -> dict[str, _Bearers]:
+    """How many bearers of each race, and of each gender, every name has."""
+    found: defaultdict[str, _Bearers] = defaultdict(lambda: _Bearers(Counter(), Counter()))
+    for row in rows:
+        if row.race is not None:
+            found[row.name].races[row.race] += row.count
+        if row.gender is not None:
+            found[row.name].genders[row.gender] += row.count
+    return dict(found)

@@ -1,0 +1,212 @@
+"""Whose names are compared: the paper's eight lists (appendix A.2), or groups from a file.
+
+A file of groups is JSON (or TOML, like the packaged one), with or without attributes:
+
+    {"A": ["Ann", "Amy"], "B": ["Bob", "Ben"]}
+    {"A": {"names": ["Ann", "Amy"], "gender": "female"}, "B": {"names": ["Bob", "Ben"], "gender": "male"}}
+
+With attributes, two groups are compared where they differ in exactly one; without, every two groups are.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import combinations
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from assay.errors import DataError, UsageError
+from assay.plan import digest_of
+from assay.rows import open_text
+
+PACKAGED = Path(__file__).parents[2] / "data" / "sodapop"
+
+Rows = npt.NDArray[np.int64]
+
+_FEWEST = 2  # names in a group, and groups
+_FORMAT = (
+    'Write {"A": ["Ann", "Amy"], "B": ["Bob", "Ben"]}, or {"A": {"names": ["Ann", "Amy"], "gender": "female"}, …}.'
+)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Names that stand for some people, and what these have in common: {"race": "AA", "gender": "female"}, or {}."""
+
+    name: str
+    names: tuple[str, ...]
+    attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def differs(self, other: Group) -> list[str]:
+        """The attributes in which two groups differ."""
+        return [key for key in self.attributes if self.attributes[key] != other.attributes[key]]
+
+
+@dataclass(frozen=True)
+class Pooled:
+    """Everybody with one value of an attribute against everybody with another.
+
+    `strata` are pairs of groups that differ in this attribute alone: women and men of one race, then of the next.
+    Names are permuted within them, so that a race's own level cannot pass for a difference of gender.
+    """
+
+    attribute: str
+    a: str
+    b: str
+    strata: tuple[tuple[Group, Group], ...]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """All groups of a run, in the order of their file. No name is in two of them."""
+
+    groups: tuple[Group, ...]
+
+    @property
+    def digest(self) -> str:
+        return digest_of([[group.name, group.names, dict(group.attributes)] for group in self.groups])
+
+    def all_names(self) -> tuple[str, ...]:
+        """The names of all groups, group after group."""
+        return tuple(name for group in self.groups for name in group.names)
+
+    def of(self, name: str) -> Group:
+        """The group that a name belongs to."""
+        for group in self.groups:
+            if name in group.names:
+                return group
+        raise UsageError(f"{name} is in no group.", f"The groups are {', '.join(group.name for group in self.groups)}.")
+
+    def rows(self, *groups: Group) -> Rows:
+        """The places of these groups' names in `all_names`, in the order given."""
+        ends = np.cumsum([len(group.names) for group in self.groups])
+        places = {own.name: range(end - len(own.names), end) for own, end in zip(self.groups, ends, strict=True)}
+        return np.array([place for group in groups for place in places[group.name]], np.int64)
+
+    def take(self, per_group: int | None) -> Groups:
+        """The first so many names of every group (None: all), as the paper takes the first 25 of its longer lists."""
+        if per_group is not None and per_group < _FEWEST:
+            raise UsageError(f"{per_group} names of every group are too few.", f"Take at least {_FEWEST}, or all.")
+        return Groups(tuple(Group(group.name, group.names[:per_group], group.attributes) for group in self.groups))
+
+    def pairs(self) -> list[tuple[Group, Group]]:
+        """The groups to compare: those that differ in exactly one attribute; all where there are no attributes."""
+        pairs = combinations(self.groups, 2)
+        return [(a, b) for a, b in pairs if not a.attributes or len(a.differs(b)) == 1]
+
+    def pooled(self) -> list[Pooled]:
+        """Every two values of every attribute, over at least two strata: with one, that is a pair of groups already."""
+        strata: dict[tuple[str, str, str], list[tuple[Group, Group]]] = {}
+        for a, b in self.pairs():
+            for key in a.differs(b):
+                values = a.attributes[key], b.attributes[key]
+                if (key, *reversed(values)) in strata:
+                    strata[key, values[1], values[0]].append((b, a))
+                else:
+                    strata.setdefault((key, *values), []).append((a, b))
+        return [Pooled(*values, tuple(found)) for values, found in strata.items() if len(found) > 1]
+
+
+@cache
+def packaged_groups() -> Groups:
+    """The paper's lists: European American, African American, Asian and Hispanic women's and men's names, 220."""
+    return read_groups(PACKAGED / "names.toml")
+
+
+@cache
+def frequencies() -> Mapping[str, int]:
+    """How many people in the United States have a name, of the packaged ones; four of them are too rare to be here."""
+    found: dict[str, int] = {}
+    lines = (PACKAGED / "frequencies.tsv").read_text(encoding="utf-8").splitlines()
+    for name, _, count in (line.split("\t") for line in lines if not line.startswith(("#", "name\t"))):
+        found[name] = found.get(name, 0) + int(count)
+    return MappingProxyType(found)
+
+
+def read_groups(path: Path) -> Groups:
+    """The groups of a file; the first thing that is wrong with it is a DataError."""
+    groups = [_group(name, entry, path) for name, entry in read_table(path, _FORMAT).items()]
+    for problem, remedy in _faults(groups):
+        raise DataError(problem, remedy, file=path)
+    return Groups(tuple(groups))
+
+
+def read_table(path: Path, remedy: str) -> dict[str, Any]:
+    """The object in a JSON file, or the table in a TOML file; a key that is there twice is an error in both."""
+
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        keys = [key for key, _ in pairs]
+        if twice := next((key for key in keys if keys.count(key) > 1), None):
+            raise DataError(f'"{twice}" is there twice.', "Keep one of them.", file=path)
+        return dict(pairs)
+
+    kind = "TOML" if path.suffix == ".toml" else "JSON"
+    try:
+        with open_text(path) as file:
+            text = file.read().replace("\r\n", "\n")
+        table = tomllib.loads(text) if kind == "TOML" else json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"this is not {kind} ({error}).", remedy, file=path) from None
+    except (OSError, EOFError) as error:
+        raise DataError(f"cannot be read ({error}).", "Check the file.", file=path) from None
+    if not isinstance(table, dict):
+        raise DataError(f"expected an object in braces, got a {type(table).__name__}.", remedy, file=path)
+    return table
+
+
+def _group(name: str, entry: object, path: Path) -> Group:
+    def wrong(problem: str, remedy: str) -> NoReturn:
+        raise DataError(f"group {json.dumps(name, ensure_ascii=False)}: {problem}", remedy, file=path)
+
+    attributes: dict[str, Any] = dict(entry) if isinstance(entry, dict) else {"names": entry}
+    names = attributes.pop("names", None)
+    if not name.strip():
+        wrong("it has no name.", "Name every group.")
+    if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
+        wrong("expected a list of names.", _FORMAT)
+    for key, value in attributes.items():
+        if not isinstance(value, str) or not value.strip():
+            wrong(f"its {key} is {json.dumps(value, default=str)}, expected a text.", _FORMAT)
+    for each in names:
+        if not each.strip():
+            wrong("a name is empty.", "Remove it.")
+        if each != each.strip():
+            wrong(f"the name {json.dumps(each, ensure_ascii=False)} has blanks around it.", "Remove them.")
+    if len(names) < _FEWEST:
+        size = f"its only name is {names[0]}" if names else "it is empty"
+        wrong(f"{size}.", f"A group needs at least {_FEWEST} names, since differences are tested over names.")
+    return Group(name, tuple(names), attributes)
+
+
+def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str]]:
+    """What is wrong with groups that are right each by itself, and what to do about it; the first one counts."""
+    if len(groups) < _FEWEST:
+        yield f"expected at least {_FEWEST} groups, got {len(groups)}.", "Groups are compared with each other."
+    home: dict[str, str] = {}
+    for group in groups:
+        for name in group.names:
+            if name in home:
+                where = f"in {home[name]} and in {group.name}" if home[name] != group.name else f"twice in {group.name}"
+                yield f'the name "{name}" is {where}.', "A name stands for one group, once."
+            home[name] = group.name
+    first = groups[0]
+    for group in groups:
+        if group.attributes.keys() != first.attributes.keys():
+            told = [", ".join(sorted(each.attributes)) or "no attributes" for each in (first, group)]
+            yield (
+                f"group {first.name} has {told[0]}, group {group.name} has {told[1]}.",
+                "Give all groups the same attributes, or none.",
+            )
+    for a, b in combinations(groups, 2):
+        if a.attributes and not a.differs(b):
+            yield f"groups {a.name} and {b.name} have the same attributes.", "Make them one group, or tell them apart."
+    if not Groups(tuple(groups)).pairs():
+        yield "no two groups differ in exactly one attribute.", "Leave the attributes out to compare every two groups."

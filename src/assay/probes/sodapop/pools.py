@@ -1,0 +1,192 @@
+"""Step 1: distractors. Algorithm 1 breadth-first, every masked answer asked once, strings as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.engine.arrays import save_arrays
+from assay.plan import Ask, TokenPlan, digest_of
+from assay.probes.sodapop.contexts import Context
+from assay.probes.sodapop.plans import MASKED, FillPlan, Strings
+from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.words import is_word, split
+
+Fills = NDArray[np.int32]  # (row, fill): places in a list of words, or NONE
+
+NONE = -1
+
+
+@dataclass
+class Words:
+    """The words of one context's strings: those of the right answer, then those that fills brought."""
+
+    texts: list[str]
+    _places: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.texts = list(dict.fromkeys(self.texts))
+        self._places = {text: place for place, text in enumerate(self.texts)}
+
+    def place(self, text: str) -> int:
+        if text not in self._places:
+            self._places[text] = len(self.texts)
+            self.texts.append(text)
+        return self._places[text]
+
+
+@dataclass(frozen=True)
+class Pools:
+    """The distractors of one context, for some names: the names' own pools one behind the other.
+
+    Strings (string, word) are places in `words`; both are sorted by text, but that string 0 is the right answer. It is
+    in a pool only where it may stay and a fill brought it back.
+    """
+
+    words: tuple[str, ...]
+    glue: tuple[str, ...]
+    strings: Strings
+    offsets: NDArray[np.int64]  # (name + 1,)
+    members: NDArray[np.int64]  # (member,): strings
+
+    def of(self, name: int) -> NDArray[np.int64]:
+        return self.members[self.offsets[name] : self.offsets[name + 1]]
+
+
+def grow(ask: Ask, context: Context, names: Sequence[str], settings: Settings, label: str, seed: int) -> Pools:
+    """The pools of all names in a context: `distance` rounds, each asking for every name at once."""
+    parts = split(context.answer)
+    words = Words(list(parts.words))
+    right = np.array([[words.place(word) for word in parts.words]], np.int32)  # (1, word)
+    found = [right for _ in names]
+    frontier = [right for _ in names]
+    back = [False for _ in names]  # whether a fill brought the right answer back
+    asked = [np.zeros((0, right.shape[1]), np.int32) for _ in names]
+    kept: dict[int, int] = {}  # the filling model's tokens -> places in words, or NONE
+    texts = tuple((filled.context, filled.prompt) for filled in map(context.filled, names))
+    for turn in range(settings.distance):
+        masked = [new_rows(masked_forms(strings), known) for strings, known in zip(frontier, asked, strict=True)]
+        rows = np.concatenate(masked)
+        if not len(rows):
+            break
+        owner = np.repeat(np.arange(len(names)), [len(own) for own in masked]).astype(np.int32)
+        arrays = save_arrays({"strings": rows, "name": owner})
+        plan = FillPlan(tuple(names), texts, tuple(words.texts), parts.glue, arrays, len(rows), settings.fills)
+        tokens = ask(plan, f"{label}, words {turn + 1} of {settings.distance}")["token"]
+        fills = places_of(ask, tokens, words, kept, settings, label)
+        for name, own in enumerate(masked):
+            chosen = fills[owner == name]
+            filled_in = filled_strings(own, chosen)
+            back[name] |= len(new_rows(right, filled_in)) == 0
+            asked[name] = np.concatenate([asked[name], own])
+            frontier[name] = new_rows(filled_in, found[name])
+            found[name] = np.concatenate([found[name], frontier[name]])
+    stays = [settings.right_answer == "keep" and own for own in back]
+    pools = [strings if keep else strings[1:] for strings, keep in zip(found, stays, strict=True)]
+    chance = [_chance(seed, context, name) for name in names]
+    return _pools(words, parts.glue, right, pools, settings.cap, chance)
+
+
+def masked_forms(strings: Strings) -> Strings:
+    """Each string with each of its words masked in turn (form, word), equal ones once.
+
+    >>> masked_forms(np.array([[4, 7]], np.int32)).tolist()
+    [[-1, 7], [4, -1]]
+    """
+    count, width = strings.shape
+    forms = np.repeat(strings, width, axis=0)
+    forms[np.arange(count * width), np.tile(np.arange(width), count)] = MASKED
+    return unique_rows(forms)
+
+
+def filled_strings(masked: Strings, fills: Fills) -> Strings:
+    """Masked strings (row, word) with each of their fills (row, fill) put in; NONE is no fill.
+
+    >>> filled_strings(np.array([[-1, 7]], np.int32), np.array([[3, -1, 5]], np.int32)).tolist()
+    [[3, 7], [5, 7]]
+    """
+    row, fill = np.nonzero(fills != NONE)
+    strings = masked[row]
+    strings[strings == MASKED] = fills[row, fill]  # one in every row, in the rows' order
+    return unique_rows(strings)
+
+
+def unique_rows(rows: Strings) -> Strings:
+    """The different rows, sorted: the order of hashing or of finding does not matter."""
+    return np.unique(rows, axis=0) if len(rows) else rows
+
+
+def new_rows(rows: Strings, known: Strings) -> Strings:
+    """The different rows that are not among the known ones."""
+    if not len(known) or not len(rows):
+        return unique_rows(rows)
+    both = np.ascontiguousarray(np.concatenate([rows, known]))
+    _, place = np.unique(both, axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    fresh = ~np.isin(place[: len(rows)], place[len(rows) :])
+    return unique_rows(rows[fresh])
+
+
+def places_of(
+    ask: Ask, tokens: NDArray[np.int32], words: Words, kept: dict[int, int], settings: Settings, label: str
+) -> Fills:
+    """Tokens (row, fill) as places in the list of words; NONE for those that are dropped."""
+    fresh = [token for token in np.unique(tokens).tolist() if token not in kept]
+    if fresh:
+        answers = ask(TokenPlan(tuple(fresh)), f"{label}, tokens")
+        for token, text, whole in zip(fresh, answers["text"].tolist(), answers["whole"].tolist(), strict=True):
+            said = bytes(text).decode()
+            usable = bool(said) and (settings.pieces == "keep" or bool(whole))
+            usable = usable and (settings.punctuation == "keep" or is_word(said))
+            kept[token] = words.place(said) if usable else NONE
+    known = np.array(sorted(kept), np.int64)
+    places = np.array([kept[token] for token in known.tolist()], np.int32)
+    found: Fills = places[np.searchsorted(known, tokens)]
+    return found
+
+
+def _chance(seed: int, context: Context, name: str) -> np.random.Generator:
+    """A generator that the seed, the context and the name decide, and not their places among others."""
+    return np.random.default_rng(int(digest_of([seed, context.text, context.question, context.answer, name]), 16))
+
+
+def _pools(
+    words: Words,
+    glue: tuple[str, ...],
+    right: Strings,
+    found: Sequence[Strings],
+    cap: int,
+    chance: Sequence[np.random.Generator],
+) -> Pools:
+    """The pools, capped: a sample of the strings in the order of their words' texts, drawn with each name's generator.
+
+    That order does not depend on what other names' pools hold, as the order in which words were found does.
+    """
+    order = sorted(range(len(words.texts)), key=words.texts.__getitem__)
+    rank = np.empty(len(order), np.int32)  # the place of a word when they are sorted
+    rank[order] = np.arange(len(order))
+    pools = []
+    for own, rng in zip(found, chance, strict=True):
+        pool = unique_rows(rank[own])
+        if len(pool) > cap:
+            pool = pool[np.sort(rng.choice(len(pool), cap, replace=False))]
+        pools.append(pool)
+    strings, place = np.unique(np.concatenate([rank[right], *pools]), axis=0, return_inverse=True)
+    place = place.reshape(-1)
+    sorted_place = np.arange(len(strings))
+    number = np.where(sorted_place == place[0], 0, sorted_place + (sorted_place < place[0]))  # the right answer first
+    strings[number] = strings.copy()
+    offsets = np.concatenate([[0], np.cumsum([len(pool) for pool in pools])]).astype(np.int64)
+    return Pools(tuple(words.texts[word] for word in order), glue, strings, offsets, number[place[1:]])
+
+
+def shared_pool(pools: Pools, names: int, settings: Settings, seed: int) -> Pools:
+    """One pool for all names: what the given names' pools hold together, capped again."""
+    pool = np.unique(pools.members)
+    if len(pool) > settings.cap:
+        pool = np.sort(np.random.default_rng([seed, 1 << 20]).choice(pool, settings.cap, replace=False))
+    offsets = np.arange(names + 1, dtype=np.int64) * len(pool)
+    return Pools(pools.words, pools.glue, pools.strings, offsets, np.tile(pool, names))

@@ -1,0 +1,160 @@
+"""Success rates: from pools and scores to SR(w, n), with what each context adds to it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.probes.sodapop.metrics import Array, exact_success, sampled_success, success_rate
+from assay.probes.sodapop.pools import Pools
+from assay.probes.sodapop.settings import EXACT
+from assay.probes.sodapop.words import is_vocabulary
+
+Counts = NDArray[np.float64]  # (context, name, word)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What every context adds to the success rates of every name and word (context, name, word).
+
+    `pooled` are the successes that name-blind scores give (see `blind_scores`): what the pools alone do.
+    """
+
+    names: tuple[str, ...]
+    words: tuple[str, ...]
+    successes: Counts
+    distractors: Counts
+    pooled: Counts
+
+    def sr(self) -> Array:
+        """SR(w, n) over all contexts (name, word)."""
+        return success_rate(self.successes.sum(axis=0), self.distractors.sum(axis=0))
+
+    def sr_of_pools(self) -> Array:
+        """What the success rates would be if scores did not depend on the name (name, word)."""
+        return success_rate(self.pooled.sum(axis=0), self.distractors.sum(axis=0))
+
+    def frequent(self, min_count: int) -> Rates:
+        """The words that every name was asked with often enough: sampled pairing leaves a distractor out here and
+        there, so that words of the vocabulary can fall below."""
+        keep = self.distractors.sum(axis=0).min(axis=0, initial=np.inf) >= min_count
+        words = tuple(word for word, kept in zip(self.words, keep, strict=True) if kept)
+        return Rates(
+            self.names, words, *(counts[:, :, keep] for counts in (self.successes, self.distractors, self.pooled))
+        )
+
+
+def said(text: str, case: str) -> str:
+    return text if case == "keep" else text.lower()
+
+
+def vocabulary(pools: Sequence[Pools], min_count: int, case: str) -> tuple[str, ...]:
+    """The words that count: no stop word, no punctuation, and for every name at least `min_count` distractors."""
+    totals: dict[str, NDArray[np.int64]] = {}
+    for pool in pools:
+        words = [said(text, case) for text in pool.words]
+        numbered = {word: number for number, word in enumerate(dict.fromkeys(words))}
+        incidence = _incidence(pool, np.array([numbered[word] for word in words]))
+        counts = np.stack([_by_word(incidence, pool.of(name), len(numbered)) for name in range(len(pool.offsets) - 1)])
+        for word, number in numbered.items():
+            totals[word] = totals.get(word, np.zeros(len(counts), np.int64)) + counts[:, number].astype(np.int64)
+    return tuple(sorted(word for word, counts in totals.items() if counts.min() >= min_count and is_vocabulary(word)))
+
+
+@dataclass(frozen=True)
+class Incidence:
+    """Which words a string has, each once: (string, word) as two columns sorted by string."""
+
+    offsets: NDArray[np.int64]  # (string + 1,)
+    word: NDArray[np.int64]
+
+
+def _incidence(pool: Pools, number: NDArray[np.int64]) -> Incidence:
+    """`number` gives each of the pool's words its number, NONE for words that do not count."""
+    words = np.sort(number[pool.strings], axis=1)  # (string, word)
+    first = np.ones(words.shape, np.bool_)
+    first[:, 1:] = words[:, 1:] != words[:, :-1]
+    counted = first & (words >= 0)
+    return Incidence(np.concatenate([[0], np.cumsum(counted.sum(axis=1))]), words[counted])
+
+
+def _by_word(
+    incidence: Incidence, strings: NDArray[np.int64], words: int, weights: Array | None = None
+) -> NDArray[np.float64]:
+    """For every word, how many of the strings have it, or the sum of their weights."""
+    lengths = incidence.offsets[strings + 1] - incidence.offsets[strings]
+    starts = np.repeat(incidence.offsets[strings] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
+    places = incidence.word[np.arange(int(lengths.sum())) + starts]
+    repeated = None if weights is None else np.repeat(weights, lengths)
+    return np.bincount(places, weights=repeated, minlength=words).astype(np.float64)
+
+
+class Counter:
+    """Adds up the success rates of a run, a context at a time."""
+
+    def __init__(self, names: Sequence[str], words: Sequence[str], contexts: int, case: str) -> None:
+        self._case = case
+        self._number = {word: number for number, word in enumerate(words)}
+        shape = (contexts, len(names), len(words))
+        self.rates = Rates(tuple(names), tuple(words), *(np.zeros(shape) for _ in range(3)))
+
+    def add(self, context: int, pool: Pools, success: Sequence[Array], blind: Sequence[Array] | None = None) -> None:
+        """The successes of every name's pool in a context; NaN is a distractor that was not asked.
+
+        `blind` are those that name-blind scores give, with the same questions asked. Where only the successes are known
+        their mean over the names that were asked with a distractor stands for them.
+        """
+        number = np.array([self._number.get(said(text, self._case), -1) for text in pool.words], np.int64)
+        incidence, words = _incidence(pool, number), len(self._number)
+        alone = _averaged(pool, success) if blind is None else blind
+        for name, own in enumerate(success):
+            rows = np.flatnonzero(np.isfinite(own))
+            strings = pool.of(name)[rows]
+            self.rates.distractors[context, name] = _by_word(incidence, strings, words)
+            self.rates.successes[context, name] = _by_word(incidence, strings, words, own[rows])
+            self.rates.pooled[context, name] = _by_word(incidence, strings, words, alone[name][rows])
+
+
+def _averaged(pool: Pools, success: Sequence[Array]) -> list[Array]:
+    """Each distractor's mean success over the names that were asked with it."""
+    sums, times = np.zeros(len(pool.strings)), np.zeros(len(pool.strings))
+    for name, own in enumerate(success):
+        rows = np.flatnonzero(np.isfinite(own))
+        np.add.at(sums, pool.of(name)[rows], own[rows])
+        np.add.at(times, pool.of(name)[rows], 1.0)
+    average = np.divide(sums, times, out=np.zeros_like(sums), where=times > 0)
+    return [average[pool.of(name)] for name in range(len(success))]
+
+
+def blind_scores(pool: Pools, scores: Array) -> Array:
+    """Scores as they would be if names did not matter, each name's right answer first as in `scores`.
+
+    A distractor's lead over the right answer, averaged over the names that have it in their pools. For scores that are
+    the same for all names these are the scores themselves, but for a constant.
+    """
+    sizes = np.diff(pool.offsets)
+    rights = pool.offsets[:-1] + np.arange(len(sizes))
+    lead = np.delete(scores, rights) - np.repeat(scores[rights], sizes)  # (member,)
+    strings, first, place = np.unique(pool.members, return_index=True, return_inverse=True)
+    base = lead[first]  # the mean is taken of differences from it: equal leads have exactly themselves as their mean
+    rest = np.bincount(place, weights=lead - base[place], minlength=len(strings)) / np.bincount(place)
+    blind = np.zeros(len(scores))
+    blind[np.delete(np.arange(len(scores)), rights)] = (base + rest)[place]
+    return blind
+
+
+def successes(pool: Pools, scores: Array, pairing: str, seed: int, context: int) -> list[Array]:
+    """Success of every distractor of every name, from scores of each name's right answer and distractors in turn."""
+    found, at = [], 0
+    for name in range(len(pool.offsets) - 1):
+        size = len(pool.of(name))
+        right, own = float(scores[at]), scores[at + 1 : at + 1 + size]
+        at += 1 + size
+        if pairing == EXACT:
+            found.append(exact_success(right, own))
+        else:
+            found.append(sampled_success(right, own, np.random.default_rng([seed, context, name])))
+    return found

@@ -1,0 +1,73 @@
+"""Can a linear classifier tell who is who from vectors? Logistic regression on random splits, against shuffled labels.
+
+scikit-learn runs on one thread here, as in `assay.stats.clusters`: fits of some hundred vectors are too small for more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.stats import monte_carlo_p
+
+Array = NDArray[np.float64]
+
+PERMUTATIONS, COMPARED = 99, 2
+"""For the floor and p: so many ways to shuffle the names' values, each with so many splits."""
+
+FEWEST = 3
+"""A value needs so many names: two to learn from and one to be asked about."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """How often an attribute is told rightly from vectors of names that the classifier has not seen."""
+
+    accuracy: Array  # (split,)
+    floor: float  # the mean accuracy when the names' values are shuffled
+    p: float  # how often shuffled values are told as well as the true ones
+    right: Array  # (name,): share of the splits that asked about it; NaN where none did
+
+
+def tell(vectors: Array, values: NDArray[np.str_], splits: int, seed: Sequence[int]) -> Told | str:
+    """How well the values (name,) are told from vectors (name, width); a text says why that cannot be known.
+
+    p compares the mean accuracy of the first splits with that of shuffled values, each with as many splits: the same
+    quantity, so that p is valid however few these are.
+    """
+    rarest, count = min(zip(*np.unique(values, return_counts=True), strict=True), key=lambda each: int(each[1]))
+    if count < FEWEST:
+        return f"{rarest} has {count} names, and each value needs {FEWEST}: two to learn from and one to be asked about"
+    rng = np.random.default_rng(list(seed))
+    right = _right(vectors, values, splits, rng)
+    accuracy = np.nanmean(right, axis=1)
+    drawn = [np.nanmean(_right(vectors, rng.permutation(values), COMPARED, rng)) for _ in range(PERMUTATIONS)]
+    asked = np.isfinite(right).sum(axis=0)
+    shares = np.where(asked > 0, np.nansum(right, axis=0) / np.maximum(asked, 1), np.nan)
+    p = monte_carlo_p(float(np.nanmean(right[:COMPARED])), np.array(drawn))
+    return Told(accuracy, float(np.mean(drawn)), p, shares)
+
+
+def _right(vectors: Array, values: NDArray[np.str_], splits: int, rng: np.random.Generator) -> Array:
+    """1 where a name's value is told rightly, 0 where wrongly, NaN where it was learnt from (split, name).
+
+    Names are divided at random, two thirds to learn from, with equal shares of every value; features are standardised
+    by those.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import StratifiedShuffleSplit
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from threadpoolctl import threadpool_limits
+
+    right = np.full((splits, len(values)), np.nan)
+    dividing = StratifiedShuffleSplit(splits, test_size=1 / 3, random_state=int(rng.integers(1 << 31)))
+    with threadpool_limits(1):
+        for number, (learnt, asked) in enumerate(dividing.split(vectors, values)):
+            classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+            classifier.fit(vectors[learnt], values[learnt])
+            right[number, asked] = classifier.predict(vectors[asked]) == values[asked]
+    return right

@@ -1,0 +1,185 @@
+"""What the words say about people: the 16 pairs of opposing traits of the Agency-Beliefs-Communion model (section 5).
+
+A lexicon maps words to poles of traits. A file of one is TOML or JSON; a trait has two poles, and the second is the one
+that groups are ordered by, as in the paper's Table 5:
+
+    {"cold-warm": {"cold": ["aloof", "distant"], "warm": ["kind", "tender"]}}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from assay.errors import DataError
+from assay.plan import digest_of
+from assay.probes.sodapop.names import PACKAGED, read_table
+from assay.rows import Bad, Row, rows_of
+
+Order = Literal["<", ">", "="]
+Scores = Mapping[str, Mapping[str, int | None]]  # group -> trait -> score, None where none of its words tells
+
+_FORMAT = (
+    'Write {"cold-warm": {"cold": ["aloof", "distant"], "warm": ["kind", "tender"]}}; groups are ordered by the second.'
+)
+_COLUMNS = ("trait", "group_a", "group_b", "score_a", "score_b")
+_HUMAN_FORMAT = f"Write a CSV file whose first line is {','.join(_COLUMNS)}; scores are from 0 to 100."
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Words by trait and pole; a trait's poles are (¬t, t), so that scores and orderings are about the second."""
+
+    traits: Mapping[str, tuple[str, str]]
+    words: Mapping[str, frozenset[tuple[str, str]]]  # word -> {(trait, pole)}
+
+    @property
+    def digest(self) -> str:
+        poles = {trait: list(poles) for trait, poles in self.traits.items()}
+        return digest_of([poles, {word: sorted(places) for word, places in self.words.items()}])
+
+
+@dataclass(frozen=True)
+class Human:
+    """How people see two groups on a trait: mean ratings from 0 (its first pole) to 100 (its second)."""
+
+    trait: str
+    a: str
+    b: str
+    score_a: float
+    score_b: float
+
+    def ordering(self, a: str, b: str) -> Order | None:
+        """How people order two groups; None where this is about others."""
+        if (a, b) == (self.a, self.b):
+            return _order(self.score_a - self.score_b)
+        return _order(self.score_b - self.score_a) if (a, b) == (self.b, self.a) else None
+
+
+class Agreement(NamedTuple):
+    """On so many traits (`agree`) of those that words and people both order (`both`) the orderings are the same."""
+
+    agree: int
+    both: int
+
+
+def trait_scores(words_by_group: Mapping[str, Sequence[str]], lexicon: Lexicon) -> dict[str, dict[str, int | None]]:
+    """C(A, t) − C(A, ¬t) for every group A and trait t: how many of its words are about t rather than its opposite.
+
+    0 means as many for one pole as for the other; None that no word of the group maps to the trait. A word counts once
+    however often it is given.
+    """
+    return {group: _scores({word.lower() for word in words}, lexicon) for group, words in words_by_group.items()}
+
+
+def _scores(words: set[str], lexicon: Lexicon) -> dict[str, int | None]:
+    scores: dict[str, int | None] = dict.fromkeys(lexicon.traits)
+    for word in words:
+        for trait, pole in lexicon.words.get(word, ()):
+            scores[trait] = (scores[trait] or 0) + (1 if pole == lexicon.traits[trait][1] else -1)
+    return scores
+
+
+def ordering(scores: Scores, a: str, b: str, trait: str) -> Order | None:
+    """Has a less (<) or more (>) of a trait's second pole than b? None: no word of either tells (the paper's N/A).
+
+    >>> ordering({"A": {"cold-warm": -2}, "B": {"cold-warm": None}}, "A", "B", "cold-warm")
+    '<'
+    """
+    of_a, of_b = scores[a][trait], scores[b][trait]
+    return None if of_a is None and of_b is None else _order((of_a or 0) - (of_b or 0))
+
+
+def agreement(scores: Scores, human: Sequence[Human], a: str, b: str) -> Agreement:
+    """On how many traits words and people order two groups alike; a tie is like a tie only."""
+    pairs = [(ordering(scores, a, b, each.trait), each.ordering(a, b)) for each in human]
+    both = [(words, people) for words, people in pairs if words is not None and people is not None]
+    return Agreement(sum(words == people for words, people in both), len(both))
+
+
+def _order(difference: float) -> Order:
+    return "<" if difference < 0 else ">" if difference > 0 else "="
+
+
+@cache
+def packaged_lexicon() -> Lexicon:
+    """Words for the 16 traits of the paper's Table 5, written for assay."""
+    return read_lexicon(PACKAGED / "traits.toml")
+
+
+def read_lexicon(path: Path) -> Lexicon:
+    """A lexicon from a file; the first thing that is wrong with it is a DataError."""
+    traits: dict[str, tuple[str, str]] = {}
+    words: dict[str, set[tuple[str, str]]] = {}
+    for trait, poles in read_table(path, _FORMAT).items():
+        for problem, remedy in _faults(poles):
+            raise DataError(f"trait {trait}: {problem}", remedy, file=path)
+        low, high = poles
+        traits[trait] = (low, high)
+        for pole, listed in poles.items():
+            for word in listed:
+                words.setdefault(word.lower(), set()).add((trait, pole))
+    if not traits:
+        raise DataError("there is no trait in this file.", _FORMAT, file=path)
+    return Lexicon(traits, {word: frozenset(places) for word, places in words.items()})
+
+
+def _faults(poles: object) -> Iterator[tuple[str, str]]:
+    """What is wrong with a trait, and what to do about it; the first one counts."""
+    if not isinstance(poles, dict) or len(poles) != 2:
+        yield "expected two poles, each with a list of words.", _FORMAT
+        return
+    home: dict[str, str] = {}
+    for pole, listed in poles.items():
+        if not isinstance(listed, list) or not listed or not all(isinstance(word, str) for word in listed):
+            yield f"{pole}: expected a list of words that is not empty.", _FORMAT
+            return
+        for word in listed:
+            if word.split() != [word]:
+                yield f"{pole}: {json.dumps(word, ensure_ascii=False)} is not a single word.", "Words have no blanks."
+            if word.lower() in home:
+                yield f'"{word}" is in {home[word.lower()]} and in {pole}.', "Have a word once in a trait."
+            home[word.lower()] = pole
+
+
+def read_human(path: Path, lexicon: Lexicon) -> list[Human]:
+    """Ratings by people, like those of Cao et al. (2022); every trait must be one of the lexicon's."""
+    found: dict[tuple[str, frozenset[str]], Human] = {}
+    if ".csv" not in path.suffixes:
+        raise DataError("expected a CSV file.", "Name it NAME.csv.", file=path)
+    for line, row in rows_of(path, Bad(skip=False)):
+        try:
+            human = _human(row, lexicon)
+            if (human.trait, frozenset({human.a, human.b})) in found:
+                raise ValueError(f"{human.trait} of {human.a} and {human.b} is there twice")
+        except ValueError as error:
+            raise DataError(f"{error}.", _HUMAN_FORMAT, file=path, line=line) from None
+        found[human.trait, frozenset({human.a, human.b})] = human
+    if not found:
+        raise DataError("there are no ratings in this file.", _HUMAN_FORMAT, file=path)
+    return list(found.values())
+
+
+def _human(row: Row, lexicon: Lexicon) -> Human:
+    if missing := [column for column in _COLUMNS if column not in row]:
+        raise ValueError(f"there is no column {' or '.join(missing)}")
+    trait, a, b = (row[column].strip() for column in _COLUMNS[:3])
+    if trait not in lexicon.traits:
+        raise ValueError(f'"{trait}" is none of the traits {", ".join(lexicon.traits)}')
+    if not a or not b or a == b:
+        raise ValueError(f'expected two groups, got "{a}" and "{b}"')
+    return Human(trait, a, b, _rating(row, "score_a"), _rating(row, "score_b"))
+
+
+def _rating(row: Row, column: str) -> float:
+    try:
+        rating = float(row[column])
+    except ValueError:
+        rating = -1
+    if not 0 <= rating <= 100:
+        raise ValueError(f'"{column}" is "{row[column]}", expected a number from 0 to 100')
+    return rating

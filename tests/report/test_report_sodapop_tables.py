@@ -1,0 +1,220 @@
+"""SODAPOP's page below its first paragraphs: words by pair of groups, separation, the picture, traits and names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from assay.findings import Findings, Table
+from assay.report import write_html
+from assay.report.bars import Scale, bar
+from html_pages import Page
+
+WriteRun = Callable[..., Path]
+
+PER_NAME = {"settings": {"distractors": "per_name"}}
+SHARED = {"settings": {"distractors": "shared"}}
+
+
+def page_of(folder: Path) -> Page:
+    return Page(write_html(folder).read_text(encoding="utf-8"))
+
+
+def section(page: Page, start: str, end: str) -> str:
+    """The words of the page from one heading to another."""
+    return page.words.split(start)[1].split(end)[0]
+
+
+def words_section(page: Page) -> str:
+    return section(page, "Words that fool the model How", "Can the groups be told apart?")
+
+
+def test_the_headline_has_separation_with_readable_groups_and_says_what_n_counts(
+    write_run: WriteRun, sodapop: Findings
+) -> None:
+    headline = section(page_of(write_run(sodapop)), "Headline numbers", "What the metrics mean")
+    assert "KMeans accuracy" in headline
+    assert "EA female and AA female 0.980 [1]" in headline
+    assert "Chance alone gives 0.580. 0.580 <0.001 12" in headline
+    assert "EA male and AA male – [2]" in headline
+    assert "95% interval" not in headline  # there is none
+    assert "n counts names" in headline
+
+
+def test_clear_words_come_first_then_those_clear_by_themselves_then_the_rest(
+    write_run: WriteRun, sodapop: Findings
+) -> None:
+    words = words_section(page_of(write_run(sodapop, PER_NAME)))
+    order = [words.index(f"{word}, EA female and EA male: RD") for word in ("kind", "harsh", "loud", "let")]
+    assert order == sorted(order)
+    assert "−0.857 kind, EA female and EA male: RD -0.857 Interval -1.200 to -0.400." in words
+    assert "−1.200 to −0.400 20.0% 50.0% 0.001 0.004 −0.100 −0.300 96" in words
+    assert "0.025 loud, EA female and EA male: RD 0.025 – 40.0% 39.0% 0.040 0.200 0.200 0.020 48" in words
+    assert "EA female and EA male: 2 of 4 words clear of chance (kind, harsh)" in words
+    assert "1 word never fooled the model about either group: RD is undefined." in words
+
+
+def test_pairs_with_most_clear_words_come_first_and_pooled_ones_are_called_so(
+    write_run: WriteRun, sodapop: Findings
+) -> None:
+    page = page_of(write_run(sodapop))
+    words = words_section(page)
+    heads = [
+        "EA female and EA male: 2 of 4 words clear of chance (kind, harsh)",
+        "female and male, pooled: 1 of 1 word clear of chance (kind)",
+        "EA female and AA female: none of 1 word clear of chance",
+    ]
+    places = [words.index(head) for head in heads]
+    assert places == sorted(places)
+    assert page.source.count("<b><bdi>kind</bdi></b>") == 3  # in the first paragraph and where it is clear
+
+
+def test_the_pools_have_a_column_only_where_they_differ(write_run: WriteRun, sodapop: Findings) -> None:
+    table = sodapop.tables["words"]
+    zeros = [[0.0 if c == "rd_pools" else v for c, v in zip(table.columns, row, strict=True)] for row in table.rows]
+    shared = replace(sodapop, tables={**sodapop.tables, "words": Table(table.columns, zeros)})
+    told = {
+        "per_name": words_section(page_of(write_run(sodapop, PER_NAME, name="per_name"))),
+        "shared": words_section(page_of(write_run(shared, SHARED, name="shared"))),
+    }
+    assert "RD, pools alone" in told["per_name"]
+    assert "RD, pools alone" not in told["shared"]
+    assert "All names share the same wrong answers, so that these alone give RD = 0." in told["shared"]
+    assert "All names share" not in told["per_name"]
+
+
+def test_only_the_first_pairs_and_words_are_shown(write_run: WriteRun, sodapop: Findings) -> None:
+    numbers = (0.3, 0.2, 0.1, 0.25)
+    rows = [
+        (f"A{pair:02}", "B", f"w{word:03}", *numbers, (word + 1) / 1000, 0.0, 0.9, 0.5, 0.5 + pair / 100, 90, 0.0, 0.1)
+        for pair in range(30)
+        for word in range(400)
+    ]
+    tables = {**sodapop.tables, "words": Table(sodapop.tables["words"].columns, rows)}
+    path = write_html(write_run(replace(sodapop, tables=tables)))
+    page = Page(path.read_text(encoding="utf-8"))
+    words = words_section(page)
+    assert path.stat().st_size < 200_000
+    assert words.count("388 more words: tables/words.csv") == 10
+    assert "20 more pairs of groups, and every word of all: tables/words.csv" in words
+    assert "w399, A09 and B" in words
+    assert "w387" not in words
+    assert "A10" not in words
+    unfolded = [details for details in page.all("details") if details.get("class") == "pair" and "open" in details]
+    assert len(unfolded) == 3 + 2  # of words and of traits
+
+
+def test_a_word_that_hardly_ever_wins_does_not_squeeze_the_others(write_run: WriteRun, sodapop: Findings) -> None:
+    columns = sodapop.tables["words"].columns
+    numbers = (0.3, 0.2, 0.1, 0.25)
+    rows = [("A", "B", f"w{i}", *numbers, 0.01 * i, None, None, 0.5, 0.5, 90, 0.0, 0.0) for i in range(10)]
+    rows.append(("A", "B", "lucky", 0.01, 0.0, 0.01, 0.005, -2.0, None, None, 1.0, 1.0, 90, 0.0, 0.0))
+    page = page_of(write_run(replace(sodapop, tables={"words": Table(columns, rows)})))
+    assert "Scale from −0.1 to 0.1" in page.words
+    assert "An arrow points to a value beyond the scale" in page.words
+    assert len([path for path in page.all("path") if (path.get("d") or "").startswith("M7 9")]) == 1
+    usual = page_of(write_run(replace(sodapop, tables={"words": Table(columns, rows[:10])}), name="usual"))
+    assert "An arrow points" not in usual.words
+
+
+def test_a_bar_knows_whether_its_value_lies_beyond_the_scale() -> None:
+    scale = Scale(-1.0, 1.0)
+    beyond = [bar(scale, value, None, None, None, "", "") for value in (-1.5, -1.0, 0.0, 1.0, 1.5)]
+    assert [drawn.beyond for drawn in beyond if drawn] == [-1, 0, 0, 0, 1]
+
+
+def test_separation_comes_surest_first_with_floor_and_undefined_ones_last(
+    write_run: WriteRun, sodapop: Findings
+) -> None:
+    page = page_of(write_run(sodapop, SHARED))
+    told = section(page, "Can the groups be told apart? How", "The names in a picture")
+    places = [
+        told.index(said) for said in ("EA female and AA female 0.980", "EA female and EA male 0.750", "EA male and AA")
+    ]
+    assert places == sorted(places)
+    assert "Chance alone gives 0.580. 0.580 <0.001 12 0" in told
+    assert "Chance alone gives 0.580. 0.580 0.190 12 2" in told  # two of its words are clear
+    assert "EA male and AA male – [2]" in told
+    assert "A model that ignores names gives what chance gives." in told
+
+
+def test_the_picture_has_a_mark_for_each_name_and_a_legend(write_run: WriteRun, sodapop: Findings) -> None:
+    page = page_of(write_run(sodapop))
+    picture = section(page, "The names in a picture How", "What the words say about people")
+    assert "EA female (2)" in picture
+    assert "EA male (1)" in picture
+    for said in ("Amanda (EA female)", "Heather (EA female)", "Adam (EA male)", "Aiesha (AA female)"):
+        assert picture.count(said) == 1
+    drawn = page.source.split('<svg class="scatter"')[1].split("</svg>")[0]
+    marks = re.findall(r'class="mark (\w+)( hollow)?" transform="translate\(([\d.]+) ([\d.]+)\)"', drawn)
+    assert [mark[:2] for mark in marks] == [
+        ("circle", ""),
+        ("circle", ""),
+        ("circle", " hollow"),
+        ("square", ""),
+    ]
+    x, y = ([float(mark[place]) for mark in marks] for place in (2, 3))
+    assert x[0] < x[1] == x[3] < x[2]
+    assert y[1] < y[0] == y[2] < y[3]  # up stays up
+    assert max(y) - min(y) == 2 * (x[2] - x[0])  # both directions on one scale
+    assert "distances, directions, sizes and the space between clusters mean little" in picture
+
+
+def test_a_picture_of_one_place_or_of_thousands_of_names_can_be_drawn(write_run: WriteRun, sodapop: Findings) -> None:
+    columns = sodapop.tables["projection"].columns
+    same = Table(columns, [("A", f"n{i}", 3.0, -1.0) for i in range(5)])
+    page = page_of(write_run(replace(sodapop, tables={"projection": same}), name="same"))
+    assert page.source.count('transform="translate(320.0 230.0)"') == 5
+    many = Table(columns, [(f"g{i % 40}", f"n{i}", i % 7, i % 11) for i in range(5000)])
+    path = write_html(write_run(replace(sodapop, tables={"projection": many}), name="many"))
+    words = Page(path.read_text(encoding="utf-8")).words
+    assert path.stat().st_size < 200_000
+    assert "28 other groups (3,500)" in words
+    drawn = words.count(" (g")
+    assert 400 < drawn <= 600 + 40
+    assert f"{5000 - drawn:,} more names are not drawn" in words
+
+
+def test_traits_are_told_in_words_and_compared_with_people(write_run: WriteRun, sodapop: Findings) -> None:
+    traits = section(page_of(write_run(sodapop)), "What the words say about people How", "The names How")
+    assert "Words and people order the groups alike on 1 of 2 traits, over 1 pair of groups." in traits
+    assert "EA female and EA male: 3 traits, like people on 1 of 2" in traits
+    assert "cold – warm 1 −2 EA female: more warm EA female: more warm yes" in traits
+    assert "low status – high status 0 2 EA male: more high status EA female: more high status no" in traits
+    assert "poor – wealthy 1 1 both alike" in traits
+    assert traits.index("EA female and EA male: 3") < traits.index("EA female and AA female: 1 trait")
+    assert "cold – warm – −1 EA female: more warm" in traits
+
+
+def test_without_people_nothing_is_compared_with_them(write_run: WriteRun, sodapop: Findings) -> None:
+    table = sodapop.tables["traits"]
+    rows = [(*row[:6], None, None) for row in table.rows]
+    findings = replace(sodapop, tables={**sodapop.tables, "traits": Table(table.columns, rows)})
+    traits = section(page_of(write_run(findings)), "What the words say about people How", "The names How")
+    assert "cold – warm 1 −2 EA female: more warm" in traits
+    assert "people on" not in traits
+    assert "by people" not in traits
+
+
+def test_names_are_summed_up_by_group_and_listed_when_asked_for(write_run: WriteRun, sodapop: Findings) -> None:
+    page = page_of(write_run(sodapop))
+    names = section(page, "The names How", "How it was measured")
+    groups, every = names.split("Every name")
+    assert "EA female 2 0.431 1.5 50,500" in groups
+    assert "AA female 1 0.350 3 –" in groups
+    assert "Amanda" not in groups
+    assert "Amanda EA female 0.437 1 100,000" in every
+    assert "Aiesha AA female 0.350 3 –" in every
+    assert [details for details in page.all("details") if not details] == [{}]  # folded
+
+
+def test_only_so_many_names_are_listed(write_run: WriteRun, sodapop: Findings) -> None:
+    columns = sodapop.tables["names"].columns
+    rows = [("G", f"n{i:04}", 0.4, 1, 400.0 if i == 0 else 4.0) for i in range(1000)]
+    page = page_of(write_run(replace(sodapop, tables={"names": Table(columns, rows)})))
+    assert "n0299" in page.words
+    assert "n0300" not in page.words
+    assert "700 more names: tables/names.csv" in page.words
+    assert "G 1,000 0.400 1 10,000" in page.words
