@@ -50,11 +50,11 @@ format: $(READY) ## put the code into shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-demo: $(CORE) ## the tour: audit the built-in model and say where the report is (about a minute)
+demo: $(CORE) ## the tour: audit the built-in model and say where the report is (about two minutes)
 	$(BIN)/assay run --resume never --out runs/demo
 
 bench: $(READY) ## measure the claims of docs/measurements.md that need no GPU (half an hour)
-	@for name in speed builtin analysis memory coverage; do echo "== bench/$$name.py"; $(BIN)/python bench/$$name.py || exit 1; done
+	@for name in speed builtin analysis memory coverage choice causal bbq_scoring bbq_coverage permutation sodapop; do echo "== bench/$$name.py"; $(BIN)/python bench/$$name.py || exit 1; done
 
 clean: ## remove what the targets made: the environment, build products and caches (runs/ stays)
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assay.plan import SpanListPlan, WordPlan, digest_of
+from assay.plan import SpanListPlan, TokenPlan, WordPlan, digest_of
 from assay.queries import (
     MASK,
     NONE,
@@ -33,6 +33,8 @@ from assay.queries import (
     TextColumns,
     TextQuery,
     Texts,
+    TokenColumns,
+    TokenQuery,
     Tokens,
     WordColumns,
     WordQuery,
@@ -76,6 +78,10 @@ def word() -> WordColumns:
     return WordColumns(Texts.of(["Anne", "John"]))
 
 
+def token() -> TokenColumns:
+    return TokenColumns(np.array([7, 103], np.int32))
+
+
 ALL: dict[str, Callable[[], Any]] = {
     "span": span,
     "mask": mask,
@@ -84,6 +90,7 @@ ALL: dict[str, Callable[[], Any]] = {
     "text": text,
     "embed": embed,
     "word": word,
+    "token": token,
 }
 
 
@@ -102,6 +109,7 @@ def test_a_row_is_the_question_as_a_reader_would_see_it() -> None:
     assert text().row(1) == TextQuery("Who slept?")
     assert embed().row(1) == EmbedQuery("Then Anne sang.", (5, 9))
     assert word().row(1) == WordQuery("John")
+    assert token().row(1) == TokenQuery(103)
 
 
 @pytest.mark.parametrize("ability", ALL)
@@ -156,6 +164,8 @@ def test_whatever_changes_a_question_changes_the_digest() -> None:
         replace(embed(), end=embed().end + 1),
         replace(word(), words=other),
         replace(word(), words=Texts(["Anne", "John"], np.array([1, 0], np.int32))),
+        replace(token(), tokens=np.array([103, 7], np.int32)),
+        replace(token(), tokens=np.array([7], np.int32)),
     ]
     digests = [columns.digest() for columns in changed]
     assert len(set(digests)) == len(digests)
@@ -206,12 +216,20 @@ def test_a_plan_of_words_asks_them_in_order() -> None:
     assert (len(plan), plan.ability) == (3, "word")
 
 
+def test_a_plan_of_tokens_asks_them_in_order() -> None:
+    plan = TokenPlan((5, 3, 5))
+    assert [plan.columns(1, 3).row(row) for row in range(2)] == [TokenQuery(3), TokenQuery(5)]
+    assert plan.columns(1, 3).tokens.dtype == np.int32
+    assert (len(plan), plan.ability) == (3, "token")
+
+
 def test_plans_are_told_apart_by_what_they_ask() -> None:
     first, second = (span().row(row) for row in (0, 1))
     moved = replace(first, subjects=((0, 4), (9, 12)))
     plans = [SpanListPlan(queries) for queries in ((first,), (second,), (first, second), (moved,))]
     words = [WordPlan(words) for words in (("a", "b"), ("b", "a"), ("a b",), ("ab",))]
-    digests = [*(plan.digest for plan in plans), *(plan.digest for plan in words)]
+    tokens = [TokenPlan(tokens) for tokens in ((1, 2), (2, 1), (12,))]
+    digests = [plan.digest for plan in (*plans, *words, *tokens)]
     assert len(set(digests)) == len(digests)
 
 

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from assay import __version__
+from assay.engine.arrays import kept_in
 from assay.engine.ask import Asker, Resume, StoredAsk
 from assay.engine.executor import Executor, LocalExecutor, Settings
 from assay.engine.progress import Progress, Silent
@@ -129,6 +130,7 @@ def audit(
         findings = prepared.run(ask, spec.name)
         folder.write_blocks(ask.asked)
         folder.write_findings(findings)
+        folder.info["notes"] = list(prepared.notes())  # a probe may learn more when it asks
         folder.info |= {"finished": _now(), "timings": {"run": round(time.perf_counter() - began, 3)}}
         folder.write_info()
     from assay.report import write_html
@@ -177,7 +179,7 @@ def expect(
     prepared = make_probe(probe, request)
     spec = find_model(model, options)
     executor = LocalExecutor(load)
-    with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
+    with TemporaryDirectory(prefix="assay-") as folder, kept_in(Path(folder)):  # nothing of the trial is kept
         trial = _Timed(Asker(spec, BlockStore(Path(folder)), executor, find=_finder(options)))
         stages = tuple(prepared.stages(trial))
         total = sum(stage.questions for stage in stages)

@@ -76,7 +76,7 @@ def forbid_loading(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_it_is_found_by_its_bare_name() -> None:
     spec = find_model("builtin")
     assert (spec.name, spec.kind, spec.place) == ("builtin", "builtin", str(FOLDER))
-    assert spec.abilities == {"span", "mask", "fill", "choice", "embed", "word"}
+    assert spec.abilities == {"span", "mask", "fill", "choice", "embed", "word", "token"}
     assert (spec.device, spec.dtype, spec.threads) == ("cpu", "float32", 0)
     assert spec.digest == hashlib.sha256((FOLDER / "SHA256SUMS").read_bytes()).hexdigest()
     assert pickle.loads(pickle.dumps(spec)) == spec

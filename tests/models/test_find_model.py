@@ -97,13 +97,13 @@ def test_a_hub_name_without_network_is_one_clear_error() -> None:
 
 def test_a_found_model_says_what_it_is_and_can_do(model_folder: ModelFolder) -> None:
     span = find_model(f"hf:{model_folder('span', 'bert')}", ON_CPU)
-    assert span.abilities == {"span", "word"}
+    assert span.abilities == {"span", "embed", "word"}
     assert (span.kind, span.device, span.dtype, span.revision) == ("hf", "cpu", "float32", None)
     assert Path(span.place) == model_folder("span", "bert")
     mask = find_model(f"hf:{model_folder('mask', 'roberta')}", ON_CPU)
-    assert mask.abilities == {"mask", "fill", "word"}
+    assert mask.abilities == {"mask", "fill", "embed", "word", "token"}
     choice = find_model(f"hf:{model_folder('choice', 'deberta-v3')}", ON_CPU)
-    assert choice.abilities == {"choice", "word"}
+    assert choice.abilities == {"choice", "embed", "word"}
     for family in TEXT_FAMILIES:
         assert find_model(f"hf:{model_folder('text', family)}", ON_CPU).abilities == {"text", "word"}
     for family in CAUSAL_FAMILIES:
@@ -149,7 +149,6 @@ def test_a_model_of_another_kind_has_no_ability(architectures: list[str] | None,
         ("LlavaForConditionalGeneration", False, {"choice", "text", "word"}),
         ("GPT2LMHeadModel", None, {"choice", "text", "word"}),
         ("LlamaForCausalLM", None, {"choice", "text", "word"}),
-        ("BartForQuestionAnswering", True, {"span", "word"}),
     ],
 )
 def test_what_writes_is_told_apart_by_whether_an_encoder_reads_the_prompt(
@@ -161,7 +160,7 @@ def test_what_writes_is_told_apart_by_whether_an_encoder_reads_the_prompt(
 
 def test_only_the_head_that_was_saved_counts(span_folder: Path) -> None:
     edit(span_folder / "config.json", architectures=["BertForQuestionAnswering", "BertForMaskedLM"])
-    assert find_model(f"hf:{span_folder}", ON_CPU).abilities == {"span", "word"}
+    assert find_model(f"hf:{span_folder}", ON_CPU).abilities == {"span", "embed", "word"}
     assert np.isfinite(score(span_folder)).all()
 
 

@@ -129,6 +129,14 @@ def test_an_own_filling_model_and_own_groups_are_told_as_such(write_run: WriteRu
     assert "the audited model itself" not in lead(page_of(write_run(sodapop, name="unknown")))
 
 
+def test_results_of_another_program_are_told_as_such(write_run: WriteRun, sodapop: Findings) -> None:
+    for name, settings, elsewhere in (("results", {"min_count": "4"}, True), ("again", SETTINGS, False)):
+        run = {"identity": {"scored": ["digest"]}, "settings": settings}
+        words = lead(page_of(write_run(sodapop, run, name=name)))
+        assert ("the questions were put elsewhere and only their results were scored" in words) == elsewhere
+        assert ("three answers: the right one and two wrong ones" in words) != elsewhere
+
+
 def test_the_number_of_questions_is_called_an_upper_bound_where_it_is_one(
     write_run: WriteRun, sodapop: Findings, run: Mapping[str, Any]
 ) -> None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +25,10 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def save_arrays(arrays: Arrays) -> str:
-    """Store arrays and return their digest; what is there already is not written again."""
+    """Store arrays and return their digest; what is there already, undamaged, is not written again."""
     digest = _digest(arrays)
     path = _path(digest)
-    if not path.exists():
+    if not _is_there(path, digest):
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **dict(arrays))
         write_atomically(path, buffer.getvalue())
@@ -38,20 +40,45 @@ def load_arrays(digest: str) -> Arrays:
     return _load(str(_path(digest)), digest)
 
 
+def _is_there(path: Path, digest: str) -> bool:
+    if not path.exists():
+        return False
+    try:
+        _load(str(path), digest)
+    except UsageError:
+        return False
+    return True
+
+
 @lru_cache(maxsize=4)
 def _load(path: str, digest: str) -> Arrays:
     try:
         with np.load(path, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
-    except (OSError, ValueError, EOFError) as error:
-        raise UsageError(f"{path}: cannot be read ({error}).", "Run the same command again: it is made anew.") from None
+    except (OSError, ValueError, EOFError, BadZipFile) as error:
+        raise UsageError(
+            f"{path}: cannot be read ({error}).", "Delete it, if it is there, and run the same command again."
+        ) from None
     if _digest(arrays) != digest:
         raise UsageError(f"{path}: its content has changed.", "Delete it and run the same command again.")
     return arrays
 
 
+@contextmanager
+def kept_in(folder: Path) -> Iterator[None]:
+    """Within this, arrays are stored in another folder: for trials of which nothing is to remain."""
+    _elsewhere.append(folder)
+    try:
+        yield
+    finally:
+        _elsewhere.pop()
+
+
+_elsewhere: list[Path] = []
+
+
 def _path(digest: str) -> Path:
-    return BlockStore.default().root / "arrays" / f"{digest}.npz"
+    return (_elsewhere[-1] if _elsewhere else BlockStore.default().root) / "arrays" / f"{digest}.npz"
 
 
 def _digest(arrays: Arrays) -> str:

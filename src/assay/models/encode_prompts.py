@@ -119,7 +119,7 @@ class PromptEncoder:
         except Exception as error:  # a template is a program of the model's author: it may raise anything
             raise ModelError(
                 f"the chat template of {self.name} cannot be used: {first_line(error)}",
-                "Ask it without its template: Scoring(chat=False).",
+                "Ask it without its template: --set chat=off.",
             ) from error
 
     def _require_no_special(self, texts: Sequence[str]) -> None:
@@ -128,7 +128,7 @@ class PromptEncoder:
         if wrong is not None:
             raise DataError(
                 f"a text holds one of the special tokens that the chat template of {self.name} is made of: {wrong!r}.",
-                "Reword it, or ask without the template: Scoring(chat=False).",
+                "Reword it, or ask without the template: --set chat=off.",
             )
 
     def _tokenised(self, texts: Sequence[str], chat: bool) -> list[list[int]]:

@@ -44,6 +44,12 @@ PROBES = {
         "wrong answers written by a masked LM: which words fool the model for which names?",
         frozenset({"choice"}),
     ),
+    "sodapop-names": Known(
+        "assay.probes.sodapop.embeddings",
+        "SodapopNames",
+        "do the vectors of names give away gender and race? (section 2 of the same paper)",
+        frozenset({"embed"}),
+    ),
 }
 
 TOUR = ("unqover", "bbq-starter", "sodapop")

@@ -62,7 +62,7 @@ def write_html(folder: Path) -> Path:
     """
     path = folder / "report.html"
     runs = [] if (folder / "findings.json").exists() else sorted(file.parent for file in folder.glob("*/findings.json"))
-    text = render_tour([read_content(run) for run in runs]) if runs else render(read_content(folder))
+    text = render_tour(sorted(map(read_content, runs), key=_place)) if runs else render(read_content(folder))
     page = text.encode("utf-8", "replace")
     beside = folder / ".report.html.partial"
     try:
@@ -74,6 +74,11 @@ def write_html(folder: Path) -> Path:
             f"{path}: cannot be written ({error.strerror}).", "Free some space or change the folder's permissions."
         ) from None
     return path
+
+
+def _place(content: Content) -> int:
+    """Where a run stands on the page of a tour: the probes in the order in which they are written about here."""
+    return [*_PAGES].index(content.findings.probe) if content.findings.probe in _PAGES else len(_PAGES)
 
 
 def render(content: Content) -> str:

@@ -96,6 +96,7 @@ def sodapop_page(content: Content) -> dict[str, Any]:
     return {
         "groups": groups,
         "codes": _codes(content, [group.group for group in groups]),
+        "elsewhere": _elsewhere(content),
         "filler": content.setting("fill_model"),
         "fills_itself": _unset(content, "fill_model"),
         "distractors": content.setting("distractors"),
@@ -226,6 +227,13 @@ def _codes(content: Content, groups: Sequence[str]) -> list[tuple[str, str]]:
     if not _unset(content, "groups"):
         return []
     return [(code, said) for code, said in CODES.items() if any(group.split(" ")[0] == code for group in groups)]
+
+
+def _elsewhere(content: Content) -> bool:
+    """Whether only results were scored, of questions that another program put."""
+    identity = content.run.get("identity")
+    scored = isinstance(identity, Mapping) and "scored" in identity
+    return scored and not content.setting("distractors")
 
 
 def _settings(content: Content) -> Mapping[str, Any]:

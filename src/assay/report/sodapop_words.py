@@ -106,13 +106,16 @@ def read_pairs(content: Content) -> list[Pair]:
     never: dict[tuple[str, str], int] = {}
     for row in content.rows("words"):
         place = cell(row, "group_a"), cell(row, "group_b")
-        rd, *numbers = (content.number("words", row, column) for column in _NUMBERS)
+        rd, sr_a, sr_b, low, high, p, q, pools, controlled = (
+            content.number("words", row, column) for column in _NUMBERS
+        )
         words = found.setdefault(place, [])
         if rd is None:
             never[place] = never.get(place, 0) + 1
         else:
             n = int(content.number("words", row, "n") or 0)
-            words.append(Word(*place, cell(row, "word"), rd, *numbers, n))
+            said = cell(row, "word")
+            words.append(Word(*place, said, rd, sr_a, sr_b, low, high, p, q, pools, controlled, n))
     return [
         Pair(a, b, sorted(words, key=lambda word: word.order), never.get((a, b), 0), bool(known) and a not in known)
         for (a, b), words in found.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -111,7 +112,7 @@ def test_any_table_gives_what_the_recursion_gives(
     chosen = Settings(distance=distance, fills=fills, right_answer="keep" if keep else "drop")
     pools = grow(ask, context(" ".join(answer)), names, chosen, "one", 0)
     for number, name in enumerate(names):
-        expected = gen(tuple(answer), distance, lambda form, name=name: fill(name, form))  # type: ignore[misc]  # default
+        expected = gen(tuple(answer), distance, partial(fill, name))
         found = texts_of(pools, number)
         assert {tuple(text.split()) for text in found} == (expected if keep else expected - {tuple(answer)})
         assert len(set(found)) == len(found)

@@ -70,7 +70,7 @@ def study(groups: Groups = GROUPS, **given: str) -> Study:
 
 def rows(findings: Findings, a: str = "A", b: str = "B") -> dict[str, dict[str, Any]]:
     table = findings.tables["words"]
-    found = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    found: list[dict[str, Any]] = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
     return {row["word"]: row for row in found if (row["group_a"], row["group_b"]) == (a, b)}
 
 

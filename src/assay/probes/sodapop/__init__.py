@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +83,8 @@ class Sodapop:
         return findings_of(model, rates, self._study(ask))
 
     def _require_words(self, words: Sequence[str]) -> None:
-        if not words:
+        """Not where there is a limit: it may leave too little to compare, and the findings then say so."""
+        if not words and self._request.limit is None:
             raise DataError(
                 f"no word is in at least {self._settings.min_count} distractors of every name.",
                 "Ask more (--set cap=…, contexts=…, distance=…), or lower --set min_count=….",
@@ -104,12 +104,10 @@ class Sodapop:
         pools = grow(self._filler(ask), context, names, settings, f"context {number + 1}", seed)
         if shared:
             pools = shared_pool(pools, len(self._groups.all_names()), settings, seed)
-        short = int(np.diff(pools.offsets).min())
-        if short < 2:
-            raise DataError(
-                f"{context.place}: a name has {short} distractors, and a question needs two.",
-                "Choose a model that fills better, a longer answer, or more fills (--set fills=…).",
-            )
+        short = int((np.diff(pools.offsets) < 2).sum())
+        if short:
+            note = f"{context.place}: {short} names have fewer than two distractors there, and do not count in it"
+            self._notes += [note] if note not in self._notes else []
         return pools
 
     def _growers(self) -> tuple[str, ...]:
@@ -159,7 +157,7 @@ class Sodapop:
             path = Path(settings.texts)
             contexts = read_contexts(path, questions=settings.questions, bad=bad)
         elif self._request.preset == "paper" and self._request.limit is None:
-            path = _paper_file(data_folder(self._request.data))
+            path = paper_file(data_folder(self._request.data))
             contexts = paper_contexts(path)
         else:
             path, contexts = STARTER, starter_contexts()
@@ -176,7 +174,7 @@ class Sodapop:
         return contexts[: settings.contexts]
 
 
-def _paper_file(folder: Path) -> Path:
+def paper_file(folder: Path) -> Path:
     for path in (folder / PAPER_FILE, folder / f"{PAPER_FILE}.gz"):
         if path.is_file():
             return path
@@ -208,6 +206,9 @@ _WORTH = 15
 
 
 def _most_fills(words: int, settings: Settings) -> int:
-    """How many masked texts an answer of so many words can have: any one masked, up to distance − 1 others replaced."""
-    others = range(min(settings.distance, words))
-    return int(words * sum(comb(words - 1, replaced) * settings.fills**replaced for replaced in others))
+    """How many masked texts an answer of so many words can have.
+
+    In the first round each of its words is masked; in every further one each of the strings that are new then, and of
+    these all words but the one that was just replaced, since masking that again asks what was asked.
+    """
+    return int(words * sum(((words - 1) * settings.fills) ** turn for turn in range(settings.distance)))

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.engine.arrays import load_arrays
 from assay.plan import digest_of
 from assay.probes.sodapop.contexts import NAME
+from assay.probes.sodapop.strings import Strings
 from assay.queries import MASK, ChoiceColumns, FillColumns, Texts
-
-Strings = NDArray[np.int32]  # (string, word): places in a list of words
 
 MASKED = -1
 """Stands for the masked word in a string."""

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from assay.engine.arrays import save_arrays
 from assay.plan import Ask, TokenPlan, digest_of
 from assay.probes.sodapop.contexts import Context
-from assay.probes.sodapop.plans import MASKED, FillPlan, Strings
+from assay.probes.sodapop.plans import MASKED, FillPlan
 from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.strings import Strings, new_rows, numbered_rows, unique_rows
 from assay.probes.sodapop.words import is_word, split
 
 Fills = NDArray[np.int32]  # (row, fill): places in a list of words, or NONE
@@ -77,9 +78,9 @@ def grow(ask: Ask, context: Context, names: Sequence[str], settings: Settings, l
         plan = FillPlan(tuple(names), texts, tuple(words.texts), parts.glue, arrays, len(rows), settings.fills)
         tokens = ask(plan, f"{label}, words {turn + 1} of {settings.distance}")["token"]
         fills = places_of(ask, tokens, words, kept, settings, label)
-        for name, own in enumerate(masked):
-            chosen = fills[owner == name]
-            filled_in = filled_strings(own, chosen)
+        ends = np.cumsum([len(own) for own in masked])
+        for name, (own, end) in enumerate(zip(masked, ends.tolist(), strict=True)):
+            filled_in = filled_strings(own, fills[end - len(own) : end])
             back[name] |= len(new_rows(right, filled_in)) == 0
             asked[name] = np.concatenate([asked[name], own])
             frontier[name] = new_rows(filled_in, found[name])
@@ -112,22 +113,6 @@ def filled_strings(masked: Strings, fills: Fills) -> Strings:
     strings = masked[row]
     strings[strings == MASKED] = fills[row, fill]  # one in every row, in the rows' order
     return unique_rows(strings)
-
-
-def unique_rows(rows: Strings) -> Strings:
-    """The different rows, sorted: the order of hashing or of finding does not matter."""
-    return np.unique(rows, axis=0) if len(rows) else rows
-
-
-def new_rows(rows: Strings, known: Strings) -> Strings:
-    """The different rows that are not among the known ones."""
-    if not len(known) or not len(rows):
-        return unique_rows(rows)
-    both = np.ascontiguousarray(np.concatenate([rows, known]))
-    _, place = np.unique(both, axis=0, return_inverse=True)
-    place = place.reshape(-1)
-    fresh = ~np.isin(place[: len(rows)], place[len(rows) :])
-    return unique_rows(rows[fresh])
 
 
 def places_of(
@@ -174,8 +159,7 @@ def _pools(
         if len(pool) > cap:
             pool = pool[np.sort(rng.choice(len(pool), cap, replace=False))]
         pools.append(pool)
-    strings, place = np.unique(np.concatenate([rank[right], *pools]), axis=0, return_inverse=True)
-    place = place.reshape(-1)
+    strings, place = numbered_rows(np.concatenate([rank[right], *pools]))
     sorted_place = np.arange(len(strings))
     number = np.where(sorted_place == place[0], 0, sorted_place + (sorted_place < place[0]))  # the right answer first
     strings[number] = strings.copy()

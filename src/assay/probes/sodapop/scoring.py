@@ -14,8 +14,9 @@ from array import array
 from collections import Counter as Tally
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -46,8 +47,7 @@ _SHOWN = 5
 """So many names are listed in a message."""
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """A question about a name, and what the model chose. Texts have NAME in the name's place."""
 
     name: str
@@ -101,10 +101,10 @@ def _question(row: Row, file: Path, line: int) -> Question:
         wrong("name", "a name")
     if isinstance(context, bool) or not isinstance(context, str | int) or context == "":
         wrong("context", "the context's text or number")
-    choices = row.get("choices", _answers(row))
+    choices = row["choices"] if "choices" in row else _answers(row)
     if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(each, str) for each in choices):
         wrong("choices", "a list of at least two texts")
-    label = row.get("label", _place(row))
+    label = row["label"] if "label" in row else _place(row)
     if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(choices):
         if "label" not in row and "correct" in row:
             wrong("correct", f"the letter of the right choice, A to {_LETTERS[len(choices) - 1 :][:1]}")
@@ -115,14 +115,17 @@ def _question(row: Row, file: Path, line: int) -> Question:
         wrong(key, f"a list of {len(choices)} numbers, one for each choice")
     return Question(
         name,
-        with_place_for(name, context) if isinstance(context, str) else str(context),
+        _unnamed(name, context) if isinstance(context, str) else str(context),
         tuple(with_place_for(name, each) if name in each else each for each in choices),
         label,
         max(range(len(numbers)), key=numbers.__getitem__),  # the first of the highest
     )
 
 
-def _answers(row: Row) -> list[object] | None:
+_unnamed = lru_cache(1 << 14)(with_place_for)  # contexts come again and again
+
+
+def _answers(row: Row) -> list[Any] | None:
     """answerA, answerB, … as a list; None where there are none."""
     found = [row[key] for key in (f"answer{letter}" for letter in _LETTERS) if key in row]
     return found or None

@@ -33,7 +33,7 @@ def group_replicates(
     step = max(1, _AT_ONCE // max(names * words, 1))
     for at in range(0, resamples, step):
         some = slice(at, at + step)
-        sums = [(weights[some] @ counts).reshape(-1, names, words) for counts in flat]
+        sums = [(weights[some] @ counts).reshape(len(weights[some]), names, words) for counts in flat]
         sr = success_rate(sums[0], sums[1])  # (resample, name, word)
         for number, group in enumerate(groups):
             result[some, number] = _weighted_mean(sr[:, group], drawn[number][some])

@@ -1,0 +1,100 @@
+"""How long SODAPOP takes at the paper's scale on this machine, from a part of it.
+
+    python bench/sodapop_scale.py --data DIR --device cuda --dtype bfloat16
+    python bench/sodapop_scale.py --data DIR --contexts 1 --names 2 --cap 200       a small part, on a CPU
+
+All 220 names, distance 3, ten fills, pools of 10,000 for each name and context, as in the paper; but of its 50 contexts
+(DIR/sodapop) only some, evenly spread over their answers' lengths, and with the built-in model's weights, in torch, for
+both tasks: 6 layers, 384 wide. Prints what filling, scoring and the rest took, and what all 50 contexts would take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import assay
+from assay.audit import audit
+from assay.data import data_folder
+from assay.models.base import Options
+from assay.probes.sodapop import paper_file
+from assay.probes.sodapop.contexts import PAPER_CONTEXTS, paper_contexts
+from assay.probes.sodapop.words import split
+from assay.rows import open_text
+
+
+@dataclass
+class Clock:
+    """Progress that notes when each plan began and how many of its questions were answered."""
+
+    parts: dict[str, list[float]] = field(default_factory=dict)  # kind -> [seconds, questions]
+    _kind: str = ""
+    _began: float = 0.0
+
+    def start(self, label: str, total: int, unit: str = "questions") -> None:
+        self._kind = "scored" if "answers" in label else "filled" if "words" in label else "tokens"
+        self._began = time.perf_counter()
+
+    def advance(self, count: int, *, stored: bool = False) -> None:
+        part = self.parts.setdefault(self._kind, [0.0, 0.0])
+        now = time.perf_counter()
+        part[0] += now - self._began
+        part[1] += count
+        self._began = now
+
+
+def write_contexts(place: Path, count: int, out: Path) -> None:
+    """A file of contexts whose answers' lengths are spread as those of all are."""
+    contexts = paper_contexts(place)
+    by_length = sorted(contexts, key=lambda context: len(split(context.answer).words))
+    step = len(contexts) / count
+    lines = {int(by_length[int(step * (turn + 0.5))].place.rpartition(" ")[2]) for turn in range(count)}
+    with open_text(place) as file, out.open("w", encoding="utf-8") as chosen:
+        chosen.writelines(line for number, line in enumerate(file, 1) if number in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=None, help="official data (sodapop/)")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--dtype", default="auto")
+    parser.add_argument("--contexts", type=int, default=5)
+    parser.add_argument("--names", type=int, default=None, help="of each group (all)")
+    parser.add_argument("--cap", type=int, default=10_000)
+    given = parser.parse_args()
+    place = paper_file(data_folder(given.data))
+    with TemporaryDirectory(prefix="assay-bench-") as name:
+        folder = Path(name)
+        os.environ["ASSAY_CACHE"] = str(folder / "cache")
+        for head in ("mask", "choice"):
+            assay.write_builtin(folder / head, head)
+        write_contexts(place, given.contexts, folder / "contexts.jsonl")
+        settings = {"texts": str(folder / "contexts.jsonl"), "cap": str(given.cap)}
+        settings |= {"fill_model": f"hf:{folder / 'mask'}"}
+        if given.names:
+            settings["names_per_group"] = str(given.names)
+        clock, began = Clock(), time.perf_counter()
+        run = audit(
+            f"hf:{folder / 'choice'}",
+            "sodapop",
+            preset="paper",
+            settings=settings,
+            out=folder / "run",
+            options=Options(device=given.device, dtype=given.dtype),
+            progress=clock,
+        )
+        total = time.perf_counter() - began
+    for kind, (seconds, questions) in clock.parts.items():
+        print(f"{kind:8} {questions:>13,.0f} in {seconds:7.1f} s: {questions / max(seconds, 1e-9):>9,.0f}/s")
+    everything = total * PAPER_CONTEXTS / given.contexts
+    names, words = (len(run.findings.tables[table].rows) for table in ("names", "words"))
+    print(f"{given.contexts} contexts, {names} names, {words:,} rows of words: {total:.0f} s in all")
+    print(f"all {PAPER_CONTEXTS} contexts, at this rate: {everything / 60:.0f} min")
+
+
+if __name__ == "__main__":
+    main()
