@@ -98,11 +98,11 @@ def nursery(*modules: str) -> Iterator[Any]:
         yield process
 
 
-def killed_and_resumed(runs: Attempts, *, kills: int, blocks: int, partial: int) -> None:
+def killed_and_resumed(runs: Attempts, *, kills: int, blocks: int, partial: int, files: int) -> None:
     """Kill a run at random moments, let it end, and compare what it found with what an undisturbed one finds.
 
     The kills show something if there are more than so many `blocks`, and if at least so many attempts found a `partial`
-    run.
+    run; on a busy machine that may take more kills. A finished run has so many `files` of findings.
     """
     rng, killed, began_partial = random.Random(20201116), 0, 0
     whole, without_asking = (runs.attempt("undisturbed")[1] for _ in range(2))  # the second time all is stored
@@ -110,7 +110,7 @@ def killed_and_resumed(runs: Attempts, *, kills: int, blocks: int, partial: int)
     assert total > blocks
     longest = without_asking + (whole - without_asking) / 3
     before = runs.blocks("killed")
-    while killed < kills:
+    while killed < kills or (began_partial < partial and killed < 3 * kills):
         delay = rng.uniform(0.1 * longest, longest)
         status, _ = runs.attempt("killed", delay)
         assert status in (0, KILLED), (runs.folder / "killed.log").read_text()
@@ -124,7 +124,7 @@ def killed_and_resumed(runs: Attempts, *, kills: int, blocks: int, partial: int)
     said = runs.program("killed")
     assert before.items() <= runs.blocks("killed").items()
     assert "stored already" in said
-    assert len(runs.findings("killed")) == 5
+    assert len(runs.findings("killed")) == files
     assert runs.findings("killed") == runs.findings("undisturbed")
 
 
@@ -136,12 +136,12 @@ def test_a_run_killed_at_ten_random_moments_finds_the_same(
     arguments = ["run", "unqover", "--model", f"hf:{span_model_folder}", "--set", f"word_lists={lists}"]
     arguments += ["--preset", "paper", "--set", "draws=50", "--set", "resamples=50", "--block-size", "6"]
     with nursery("torch", "transformers.models.bert.modeling_bert") as process:
-        killed_and_resumed(Attempts(tmp_path, process, arguments), kills=10, blocks=100, partial=3)
+        killed_and_resumed(Attempts(tmp_path, process, arguments), kills=10, blocks=100, partial=3, files=5)
 
 
 def test_a_tour_killed_at_four_random_moments_finds_the_same(tmp_path: Path) -> None:
-    arguments = ["run", "--limit", "256", "--threads", "1", "--block-size", "4"]
+    arguments = ["run", "--limit", "128", "--threads", "1", "--block-size", "4"]
     with nursery("onnxruntime", "tokenizers") as process:
-        killed_and_resumed(Attempts(tmp_path, process, arguments), kills=4, blocks=60, partial=1)
+        killed_and_resumed(Attempts(tmp_path, process, arguments), kills=4, blocks=60, partial=1, files=15)
     pages = [(tmp_path / name / "report.html").read_bytes() for name in ("killed", "undisturbed")]
     assert pages[0] == pages[1]

@@ -137,7 +137,7 @@ def test_run_json_says_what_was_asked_of_whom(run: Any, lists: Path, span_model_
     assert info["probe"] == "unqover"
     assert info["model"]["name"] == f"hf:{span_model_folder}"
     assert re.fullmatch("[0-9a-f]{64}", info["model"]["digest"])
-    assert info["model"]["abilities"] == ["span", "word"]
+    assert info["model"]["abilities"] == ["embed", "span", "word"]
     assert info["model"]["dtype"] == "float32"
     assert info["versions"].keys() >= {"assay", "python", "numpy", "torch", "transformers", "tokenizers"}
     assert info["settings"]["word_lists"] == str(lists)
@@ -327,7 +327,7 @@ def test_the_examples_of_the_help_parse(assay: Any) -> None:
             refused = ["--limit", "0"] if command == "run" and "--model" not in example else []
             done = assay(*example.replace("class=", "class=no-").split()[1:], *refused)
             assert "usage:" not in done.err
-            assert done.code in (2, 3)
+            assert done.code in ((0,) if example.startswith("assay generate bbq-starter") else (2, 3)), example
 
 
 def test_without_a_command_the_help_is_shown(assay: Any) -> None:

@@ -109,7 +109,7 @@ def test_a_found_model_says_what_it_is_and_can_do(model_folder: ModelFolder) -> 
     for family in CAUSAL_FAMILIES:
         assert find_model(f"hf:{model_folder('causal', family)}", ON_CPU).abilities == {"choice", "text", "word"}
     assert pickle.loads(pickle.dumps(mask)) == mask
-    assert json.loads(json.dumps(mask.as_json()))["abilities"] == ["fill", "mask", "word"]
+    assert json.loads(json.dumps(mask.as_json()))["abilities"] == ["embed", "fill", "mask", "token", "word"]
 
 
 def test_a_folder_is_found_relative_to_where_one_is(span_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

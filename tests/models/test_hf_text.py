@@ -291,7 +291,7 @@ def test_a_template_that_fails_is_a_model_error(copied: Models) -> None:
     loaded = load_model(f"hf:{folder}", device="cpu")
     with pytest.raises(ModelError, match=r"chat template of .* cannot be used: a system message is needed") as wrong:
         loaded.encode(columns("Who?", chat=True))
-    assert "chat=False" in wrong.value.remedy
+    assert "--set chat=off" in wrong.value.remedy
     assert len(loaded.encode(columns("Who?", chat=False))) == 1
 
 

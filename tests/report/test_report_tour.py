@@ -40,7 +40,7 @@ def page_of(folder: Path) -> Page:
 def test_every_run_is_told_in_short_and_linked(tour: Path) -> None:
     page = page_of(tour)
     assert_harmless(page, OF_A_TOUR)
-    assert page.links == ["another/report.html", "unqover/report.html"]
+    assert page.links == ["unqover/report.html", "another/report.html"]
     assert all((tour / link).is_file() for link in page.links)
     assert "was asked 6,308 questions about gender and religion" in page.words
     assert "gives “nurse” more to “female” names than to the others" in page.words
@@ -71,7 +71,7 @@ def test_two_probes_with_pages_of_their_own_stand_side_by_side(
     write_html(folder / "bbq")
     page = page_of(folder)
     assert_harmless(page, OF_A_TOUR)
-    assert page.links == ["bbq/report.html", "bbq-starter/report.html", "unqover/report.html"]
+    assert page.links == ["unqover/report.html", "bbq/report.html", "bbq-starter/report.html"]
     assert page.words.count("The bias score is clear of chance in 2 of 3 categories") == 2
     assert page.words.count("This is assay’s own starter set, and no BBQ result.") == 1
     assert "gives “nurse” more to “female” names" in page.words
@@ -88,7 +88,7 @@ def test_three_probes_make_one_tour(
     write_html(folder / "another")
     page = page_of(folder)
     assert_harmless(page, OF_A_TOUR)
-    assert page.links == [f"{name}/report.html" for name in ("another", "bbq-starter", "sodapop", "unqover")]
+    assert page.links == [f"{name}/report.html" for name in ("unqover", "bbq-starter", "sodapop", "another")]
     assert "gives “nurse” more to “female” names" in page.words
     assert "The bias score is clear of chance in 2 of 3 categories" in page.words
     assert "“harsh” fooled the model 6.0% more often about EA female names than about EA male names" in page.words
@@ -137,7 +137,7 @@ def test_the_page_is_the_same_bytes_each_time_and_leaves_nothing_beside_it(tour:
 def test_folders_without_findings_are_no_part_of_a_tour(tour: Path) -> None:
     (tour / "notes").mkdir()
     (tour / "notes" / "run.json").write_text("{}")
-    assert page_of(tour).links == ["another/report.html", "unqover/report.html"]
+    assert page_of(tour).links == ["unqover/report.html", "another/report.html"]
 
 
 def test_a_broken_run_in_a_tour_names_its_file(tour: Path) -> None:

@@ -139,16 +139,19 @@ def _exceed(values: Array, first: NDArray[np.bool_], labelings: Iterator[Array],
 def _random(
     first: NDArray[np.bool_], members: list[NDArray[np.int64]], rows: int, count: int, rng: np.random.Generator
 ) -> Iterator[Array]:
-    """`count` labelings (draw, name), at most `rows` at a time: the labels of each stratum shuffled.
+    """`count` labelings (draw, name), at most `rows` at a time: of each stratum as many random names as are in `first`.
 
-    Each stratum has a generator of its own: what it draws does not depend on how many rows are made at once.
+    Those with the least of random numbers; that two of these 53-bit numbers are equal will not happen. Each stratum has a
+    generator of its own: what it draws does not depend on how many rows are made at once.
     """
     streams = rng.spawn(len(members))
     for lo in range(0, count, rows):
         labels = np.empty((min(rows, count - lo), len(first)))
         for some, stream in zip(members, streams, strict=True):
-            observed = np.broadcast_to(first[some].astype(np.float64), (len(labels), len(some)))
-            labels[:, some] = stream.permuted(observed, axis=1)
+            inside = int(first[some].sum())
+            keys = stream.random((len(labels), len(some)))
+            most = np.partition(keys, inside - 1, axis=1)[:, inside - 1 : inside] if inside else 0.0
+            labels[:, some] = keys <= most if inside else 0.0
         yield labels
 
 
