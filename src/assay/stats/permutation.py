@@ -141,8 +141,8 @@ def _random(
 ) -> Iterator[Array]:
     """`count` labelings (draw, name), at most `rows` at a time: of each stratum as many random names as are in `first`.
 
-    Those with the least of random numbers; that two of these 53-bit numbers are equal will not happen. Each stratum has a
-    generator of its own: what it draws does not depend on how many rows are made at once.
+    Those with the least of random numbers; that two of these 53-bit numbers are equal will not happen. Each stratum has
+    a generator of its own: what it draws does not depend on how many rows are made at once.
     """
     streams = rng.spawn(len(members))
     for lo in range(0, count, rows):
