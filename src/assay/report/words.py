@@ -73,6 +73,12 @@ METRICS: Mapping[str, MetricWords] = {
         "names are put into two clusters by the words that fool the model about them; the share of names whose cluster "
         "is that of their group: 1 is all; chance gives more than 0.5, since the better way to match is taken",
     ),
+    "name_accuracy": MetricWords(
+        "",
+        "accuracy of a classifier of names",
+        "how often a logistic regression tells the attribute of a name that it has not seen from its vector; "
+        "compare with what chance gives",
+    ),
 }
 
 TABLES: Mapping[str, str] = {

@@ -255,4 +255,5 @@ def test_one_contexts_scores_are_held_at_a_time(tmp_path: Path) -> None:
         tracemalloc.stop()
     assert len(ask.taken) == 10
     scores = 30 * 601 * 4
-    assert max(ask.taken[5:]) - ask.taken[4] < 2 * scores, "memory grows with the contexts that were scored"
+    grown = max(ask.taken[5:]) - ask.taken[4]  # five contexts more: at least 5 * scores if they were all held
+    assert grown < 3 * scores, "memory grows with the contexts that were scored"

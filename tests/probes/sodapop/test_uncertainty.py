@@ -43,7 +43,7 @@ def interval(sr: NDArray[np.float64], sizes: tuple[int, int]) -> tuple[Any, Any]
 
 def test_names_are_drawn_within_their_groups() -> None:
     """Group A's names have SR 0 and 1, group B's ½: only A's mean moves, by whole names."""
-    found = replicates(rates_of(np.array([[0, 0, 1, 1, 1, 0.5, 0.5, 0.5]])), [[0, 1, 2, 3, 4], [5, 6, 7]])
+    found = replicates(rates_of(np.array([[0, 0, 1, 1, 1, 0.5, 0.5, 0.5]])), [list(range(5)), [5, 6, 7]])
     assert set(np.round(found[:, 0] * 5, 9).tolist()) == {0.0, 1.0, 2.0, 3.0, 4.0, 5.0}
     assert set(found[:, 1].tolist()) == {0.5}
     assert found[:, 0].mean() == pytest.approx(0.6, abs=0.05)
