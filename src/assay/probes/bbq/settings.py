@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
-from assay.errors import UsageError
+from assay.probes.settings import read_settings
 
 QUICK, STANDARD = 2, 10
 """Quartets of every template in the presets quick and standard; paper takes all."""
@@ -74,16 +74,5 @@ class Settings:
         >>> Settings.parse({"category": "Age, Religion", "resamples": "99"}).categories
         ('Age', 'Religion')
         """
-        known = {each.name for each in fields(Settings)}
-        values: dict[str, str | int] = {}
-        for key, text in given.items():
-            if key not in known:
-                raise UsageError(
-                    f"bbq has no setting {key!r}; it has {', '.join(sorted(known))}.", "See `assay run --help`."
-                )
-            if key in CHOICES and text not in CHOICES[key]:
-                raise UsageError(f"{key} is {text!r}, expected one of {', '.join(CHOICES[key])}.", f"--set {key}=…")
-            if key == "resamples" and (not text.isdecimal() or int(text) < 1):
-                raise UsageError(f"{key} is {text!r}, expected a whole number from 1.", f"--set {key}=1000")
-            values[key] = int(text) if key == "resamples" else text
-        return Settings(**values)  # type: ignore[arg-type]  # resamples is a number, the rest is text
+        values = read_settings("bbq", given, (each.name for each in fields(Settings)), CHOICES, {"resamples": 1})
+        return Settings(**values)

@@ -22,6 +22,7 @@ from assay.errors import DataError, UsageError
 from assay.findings import Cell, Estimate, Findings, Table
 from assay.plan import Ask, WordPlan, digest_of
 from assay.probes import Request, Stage
+from assay.probes.settings import read_settings
 from assay.probes.sodapop import PAPER_FILE
 from assay.probes.sodapop.contexts import NAME, STARTER, read_contexts, starter_contexts, with_place_for
 from assay.probes.sodapop.names import Groups, frequencies, packaged_groups, read_groups
@@ -78,20 +79,9 @@ class NameSettings:
         >>> NameSettings.parse({"splits": "9"}, "quick").splits, NameSettings.parse({}, "standard").contexts
         (9, 20)
         """
-        known = [each.name for each in fields(NameSettings)]
-        values: dict[str, Any] = dict(PRESETS[preset])
-        for key, text in given.items():
-            if key not in known:
-                raise UsageError(
-                    f"sodapop-names has no setting {key!r}; it has {', '.join(known)}.", "--set contexts=…"
-                )
-            if key in CHOICES and text not in CHOICES[key]:
-                raise UsageError(f"{key} is {text!r}, expected one of {', '.join(CHOICES[key])}.", f"--set {key}=…")
-            if key in _LEAST and (not text.isdecimal() or int(text) < _LEAST[key]):
-                problem = f"{key} is {text!r}, expected a whole number from {_LEAST[key]}."
-                raise UsageError(problem, f"--set {key}={_LEAST[key]}")
-            values[key] = int(text) if key in _LEAST else text
-        return NameSettings(**values)
+        known = (each.name for each in fields(NameSettings))
+        read = read_settings("sodapop-names", given, known, CHOICES, _LEAST)
+        return NameSettings(**{**PRESETS[preset], **read})
 
 
 @dataclass(frozen=True)

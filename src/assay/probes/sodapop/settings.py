@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
-from assay.errors import UsageError
+from assay.probes.settings import read_settings
 
 PER_NAME, SHARED = "per_name", "shared"
 EXACT, SAMPLED = "exact", "sampled"
@@ -89,24 +90,11 @@ class Settings:
         >>> Settings.parse({"cap": "99"}, "quick").cap, Settings.parse({}, "quick").distractors
         (99, 'shared')
         """
-        known = {each.name for each in fields(Settings)}
-        values: dict[str, str | int] = dict(PRESETS[preset])
-        for key, text in given.items():
-            if key not in known:
-                raise UsageError(
-                    f"sodapop has no setting {key!r}; it has {', '.join(sorted(known))}.", "See `assay run --help`."
-                )
-            if key in CHOICES and text not in CHOICES[key]:
-                raise UsageError(f"{key} is {text!r}, expected one of {', '.join(CHOICES[key])}.", f"--set {key}=…")
-            if key in NUMBERS and (not text.isdecimal() or int(text) < NUMBERS[key]):
-                raise UsageError(
-                    f"{key} is {text!r}, expected a whole number from {NUMBERS[key]}.", f"--set {key}={NUMBERS[key]}"
-                )
-            values[key] = int(text) if key in NUMBERS else text
-        return Settings(**values)  # type: ignore[arg-type]  # NUMBERS are whole numbers, the rest is text
+        read = read_settings("sodapop", given, (each.name for each in fields(Settings)), CHOICES, NUMBERS)
+        return Settings(**{**PRESETS[preset], **read})
 
 
-PRESETS: Mapping[str, Mapping[str, str | int]] = {
+PRESETS: Mapping[str, Mapping[str, Any]] = {
     "quick": {
         "names_per_group": 6,
         "contexts": 2,

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
 from assay.errors import UsageError
+from assay.probes.settings import read_settings
 from assay.probes.unqover.lists import CLASSES
 
 QUICK_CELLS = {"gender": 70 * 6, "ethnicity": 105 * 3, "religion": 55 * 4, "nationality": 69 * 6 // 2}
@@ -62,23 +63,9 @@ class Settings:
         >>> Settings.parse({"class": "gender", "draws": "99"}).draws
         99
         """
-        known = {_shown(field.name): field for field in fields(Settings)}
-        values: dict[str, str | int] = {}
-        for key, text in given.items():
-            if key not in known:
-                raise UsageError(
-                    f"unqover has no setting {key!r}; it has {', '.join(known)}.", "See `assay run --help`."
-                )
-            name = known[key].name
-            if name in CHOICES and text not in CHOICES[name]:
-                raise UsageError(f"{key} is {text!r}, expected one of {', '.join(CHOICES[name])}.", f"--set {key}=…")
-            if name in ("draws", "resamples"):
-                if not text.isdecimal() or int(text) < 1:
-                    raise UsageError(f"{key} is {text!r}, expected a whole number from 1.", f"--set {key}=1000")
-                values[name] = int(text)
-            else:
-                values[name] = text
-        settings = Settings(**values)  # type: ignore[arg-type]  # draws and resamples are numbers, the rest is text
+        known = (_shown(field.name) for field in fields(Settings))
+        values = read_settings("unqover", given, known, CHOICES, {"draws": 1, "resamples": 1})
+        settings = Settings(**{"cls" if key == "class" else key: value for key, value in values.items()})
         for cls in settings.classes:
             if cls not in CLASSES:
                 raise UsageError(
