@@ -73,6 +73,11 @@ METRICS: Mapping[str, MetricWords] = {
         "names are put into two clusters by the words that fool the model about them; the share of names whose cluster "
         "is that of their group: 1 is all; chance gives more than 0.5, since the better way to match is taken",
     ),
+    "trait_agreement": MetricWords(
+        "",
+        "agreement with people",
+        "of the traits that the words and people both order these two groups by, the share that they order alike",
+    ),
     "name_accuracy": MetricWords(
         "",
         "accuracy of a classifier of names",

@@ -200,6 +200,8 @@ def test_clear_words_order_the_groups_by_traits(tmp_path: Path) -> None:
     of_a, of_b = np.concatenate([high, low]), np.concatenate([low, high])
     sr = np.column_stack([of_a, of_b, of_b, np.full(10, 0.5)])
     found = findings(groups, sr, "friendly", "cruel", "rich", "tall", lexicon=lexicon, human=human)
+    (agreed,) = [estimate for estimate in found.estimates if estimate.metric == "trait_agreement"]
+    assert (agreed.value, agreed.n, dict(agreed.group)) == (0.0, 1, {"a": "A", "b": "B"})
     assert found.tables["traits"].rows == [
         ["A", "B", "cold-warm", 1, -1, ">", "<", 0],
         ["A", "B", "poor-wealthy", None, 1, "<", None, None],

@@ -14,7 +14,7 @@ from assay.probes.sodapop.metrics import Array, group_difference, group_mean, re
 from assay.probes.sodapop.names import Groups
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import Settings
-from assay.probes.sodapop.traits import Human, Lexicon, ordering, trait_scores
+from assay.probes.sodapop.traits import Human, Lexicon, agreement, ordering, trait_scores
 from assay.probes.sodapop.uncertainty import group_replicates
 from assay.stats import MIN_UNITS, benjamini_hochberg, percentile_interval
 from assay.stats.clusters import kmeans_separation, tsne_projection
@@ -67,7 +67,8 @@ def findings_of(model: str, rates: Rates, study: Study) -> Findings:
     tables = {"words": Table(WORDS, rows), "names": _names(rates, sr, study)}
     if len(rates.names) >= _FEWEST_TO_PROJECT and len(rates.words):
         tables["projection"] = _projection(rates, sr, study.groups)
-    return Findings("sodapop", model, estimates, tables | _traits(rows, contrasts, study))
+    ordered, agreements = _traits(rows, contrasts, study)
+    return Findings("sodapop", model, estimates + agreements, tables | ordered)
 
 
 def contrasts_of(groups: Groups) -> list[Contrast]:
@@ -184,9 +185,15 @@ def _projection(rates: Rates, sr: Array, groups: Groups) -> Table:
     return Table(("group", "name", "x", "y"), rows)
 
 
-def _traits(rows: Sequence[Sequence[Cell]], contrasts: Sequence[Contrast], study: Study) -> dict[str, Table]:
-    """How the pairs of groups stand to each other on the ABC model's traits (section 5), by words with p < 0.05."""
+def _traits(
+    rows: Sequence[Sequence[Cell]], contrasts: Sequence[Contrast], study: Study
+) -> tuple[dict[str, Table], list[Estimate]]:
+    """How the pairs of groups stand to each other on the ABC model's traits (section 5), by words with p < 0.05.
+
+    And on which share of the traits that people order, too, they do so alike.
+    """
     found: list[list[Cell]] = []
+    agreements: list[Estimate] = []
     place = {column: number for number, column in enumerate(WORDS)}
     for contrast in contrasts:
         words: dict[str, list[str]] = {contrast.first: [], contrast.second: []}
@@ -196,6 +203,11 @@ def _traits(rows: Sequence[Sequence[Cell]], contrasts: Sequence[Contrast], study
             if here and isinstance(rd, float) and isinstance(p, float) and p < CLEAR and rd != 0:
                 words[contrast.first if rd > 0 else contrast.second].append(str(row[place["word"]]))
         scores = trait_scores(words, study.lexicon)
+        alike = agreement(scores, study.human, contrast.first, contrast.second)
+        if alike.both:
+            group = {"a": contrast.first, "b": contrast.second}
+            share = alike.agree / alike.both
+            agreements.append(Estimate("trait_agreement", group, share, n=alike.both, note=_NOT_A_SAMPLE))
         for trait in study.lexicon.traits:
             order = ordering(scores, contrast.first, contrast.second, trait)
             if order is not None:
@@ -204,7 +216,10 @@ def _traits(rows: Sequence[Sequence[Cell]], contrasts: Sequence[Contrast], study
                 agrees = None if people is None else int(people == order)
                 found.append([contrast.first, contrast.second, trait, *both, order, people, agrees])
     columns = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
-    return {"traits": Table(columns, found)} if found else {}
+    return ({"traits": Table(columns, found)} if found else {}), agreements
+
+
+_NOT_A_SAMPLE = "no interval: these traits are all there are, and their orderings depend on each other"
 
 
 def _people(human: Sequence[Human], contrast: Contrast, trait: str) -> str | None:
