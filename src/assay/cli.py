@@ -224,10 +224,10 @@ def _list(options: argparse.Namespace) -> int:
 
     if options.what in (None, "probes"):
         for name, known in PROBES.items():
-            print(f"{name:12} {known.asks}")
+            print(f"{name:14} {known.asks}")
     if options.what in (None, "models"):
         for kind, (_, names) in KINDS.items():
-            print(f"{kind:12} {names}")
+            print(f"{kind:14} {names}")
     return 0
 
 
