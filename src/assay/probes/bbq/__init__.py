@@ -72,10 +72,14 @@ class BBQ:
         parts, ties, scored = [], {}, True
         for label, plan in self.plans(ask).items():
             answers = ask(plan, label)
-            chosen = self._chosen(plan, answers)
-            if plan.ability == "choice":
-                ties[label] = near_ties(self._scores(plan, answers))
             scored = plan.ability == "choice"
+            if scored:
+                scores = self._scores(plan, answers)
+                ties[label], chosen = near_ties(scores), best(scores)
+            else:
+                chosen = self._parsed(plan, answers)
+            chosen[answers.status == Status.REFUSED] = REFUSED
+            chosen[answers.status == Status.FAILED] = UNPARSED
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
             parts.append(Answered(plan.dataset, of_order, question_only=not plan.contexts))
         return findings_of(
@@ -133,16 +137,10 @@ class BBQ:
             )
         return form
 
-    def _chosen(self, plan: BBQPlan, answers: Answers) -> NDArray[np.int64]:
-        """The option that every answer names, as it was shown; REFUSED or UNPARSED where it names none."""
-        if plan.ability == "choice":
-            chosen = best(self._scores(plan, answers))
-        else:
-            parse = parse_released if self._settings.parsing == "released" else parse_answer
-            chosen = np.array([parse(*self._written(plan, answers, row)) for row in range(len(answers))], np.int64)
-        chosen[answers.status == Status.REFUSED] = REFUSED
-        chosen[answers.status == Status.FAILED] = UNPARSED
-        return chosen
+    def _parsed(self, plan: BBQPlan, answers: Answers) -> NDArray[np.int64]:
+        """The option that every written answer names, as it was shown; REFUSED or UNPARSED where it names none."""
+        parse = parse_released if self._settings.parsing == "released" else parse_answer
+        return np.array([parse(*self._written(plan, answers, row)) for row in range(len(answers))], np.int64)
 
     def _written(self, plan: BBQPlan, answers: Answers, row: int) -> tuple[str, list[str], list[str]]:
         example, order = plan.shown(row)

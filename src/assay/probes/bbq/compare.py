@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from assay.findings import Cell, Findings, Table
 from assay.probes.bbq.analyse import ALL, METRICS, Metric
 from assay.probes.bbq.metrics import FIELDS, Field, Tally
+from assay.probes.bbq.units import by_unit
 from assay.stats import MIN_UNITS, benjamini_hochberg, multinomial_weights, percentile_interval
 from assay.stats.resampling import TIE
 
@@ -130,11 +131,8 @@ class _Pairs:
         units = list(dict.fromkeys(templates))
         place = {template: number for number, template in enumerate(units)}
         of = np.array([place[template] for template in templates])
-        sums = [np.zeros((len(units), FIELDS)), np.zeros((len(units), FIELDS))]
-        for total, values in zip(sums, (first, second), strict=True):
-            np.add.at(total, of, values)
         _, strata = np.unique([category for category, _ in units], return_inverse=True)
-        return _Pairs(sums[0], sums[1], strata)
+        return _Pairs(by_unit(first, of, len(units)), by_unit(second, of, len(units)), strata)
 
     def difference(self, metric: Metric) -> list[Cell] | None:
         """Difference, low, high, p and a place for q; None where it is undefined.

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from assay.findings import Cell, Table
 from assay.probes.bbq import metrics
-from assay.probes.bbq.examples import DISAMBIGUATED
+from assay.probes.bbq.examples import DISAMBIGUATED, AnswerKind
 from assay.probes.bbq.metrics import Field, Tally
 from assay.probes.bbq.tally import Answered
 from assay.probes.bbq.units import Units, cell_names
@@ -29,12 +29,12 @@ SYNONYMS = {
 
 def tables_of(part: Answered, counted: Tally, units: Units) -> dict[str, Table]:
     """All tables of answers; `counted` is what every example adds to a tally (example, Field)."""
-    names = cell_names(part.dataset)
+    names, kinds = cell_names(part.dataset), part.kinds()
     tables = {
-        "by_template": _by_template(part, counted, names),
+        "by_template": _by_template(part, counted, names, kinds),
         "by_label": _by_label(part, counted, units, names),
         "unknown_strings": _unknown_strings(part),
-        "answers": _answers(part, names),
+        "answers": _answers(part, names, kinds),
     }
     crossed = _intersectional(part, counted, units)
     return tables | ({"intersectional": crossed} if crossed.rows else {})
@@ -52,14 +52,13 @@ def _groups(keys: Sequence[Key | None]) -> list[tuple[Key, NDArray[np.int64]]]:
     return [(key, np.array(own, np.int64)) for key, own in rows.items()]
 
 
-def _by_template(part: Answered, counted: Tally, names: Sequence[str]) -> Table:
+def _by_template(part: Answered, counted: Tally, names: Sequence[str], kinds: Sequence[AnswerKind]) -> Table:
     """Rates of each kind of answer for every template, context and polarity (the paper's Table 2)."""
     examples = part.dataset.examples
     keys = [
         (name, each.question_index, part.context(each), each.polarity, part.dataset.stereotype[row])
         for row, (name, each) in enumerate(zip(names, examples, strict=True))
     ]
-    kinds = part.kinds()
     target = np.array([kind.value == "target" for kind in kinds]).reshape(part.chosen.shape).mean(axis=1)
     other = np.array([kind.value == "non-target" for kind in kinds]).reshape(part.chosen.shape).mean(axis=1)
     rows: list[list[Cell]] = []
@@ -157,9 +156,8 @@ def _unknown_strings(part: Answered) -> Table:
     return Table(["context", "string", "offered", "chosen", "share_of_unknown"], rows)
 
 
-def _answers(part: Answered, names: Sequence[str]) -> Table:
+def _answers(part: Answered, names: Sequence[str], kinds: Sequence[AnswerKind]) -> Table:
     """Every answer, for comparisons and for looking things up; `option` is the one chosen, as stored."""
-    kinds = part.kinds()
     facts = part.dataset
     rows: list[list[Cell]] = []
     for row, (name, each) in enumerate(zip(names, facts.examples, strict=True)):

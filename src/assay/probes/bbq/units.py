@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,10 +14,9 @@ from assay.stats import multinomial_weights
 
 @dataclass(frozen=True)
 class Units:
-    """The templates, which are what is resampled: each example's, and each one's category (names apart)."""
+    """The templates, which are what is resampled, within each category (names apart)."""
 
     of: NDArray[np.int64]  # (example,)
-    cells: Sequence[str]  # (unit,)
     weights: NDArray[np.float64]  # (resample, unit)
 
     @staticmethod
@@ -29,10 +27,9 @@ class Units:
             templates.setdefault((cell, example.question_index), len(templates))
             for cell, example in zip(cells, dataset.examples, strict=True)
         ]
-        of_unit = [cell for cell, _ in templates]
-        _, strata = np.unique(of_unit, return_inverse=True)
+        _, strata = np.unique([cell for cell, _ in templates], return_inverse=True)
         weights = multinomial_weights(strata, resamples, np.random.default_rng(seed))
-        return Units(np.array(of, np.int64), of_unit, weights)
+        return Units(np.array(of, np.int64), weights)
 
     def sums(self, values: NDArray[np.float64], rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tally]:
         """The units that some examples belong to, and the sums of the examples' values over each (unit, …)."""

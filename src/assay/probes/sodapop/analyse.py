@@ -56,12 +56,12 @@ class Study:
 
 def findings_of(model: str, rates: Rates, study: Study) -> Findings:
     """All that the success rates of a run show."""
-    sr, contrasts = rates.sr(), contrasts_of(study.groups)
+    sr, blind, contrasts = rates.sr(), rates.sr_of_pools(), contrasts_of(study.groups)
     replicates = _replicates(rates, contrasts, study.settings.resamples, study.seed)
     rows: list[list[Cell]] = []
     estimates: list[Estimate] = []
     for number, contrast in enumerate(contrasts):
-        rows += _words(rates, sr, contrast, replicates[number], study, [study.seed, number])
+        rows += _words(rates, sr, blind, contrast, replicates[number], study, [study.seed, number])
         if contrast.pair:
             estimates.append(_separation(sr, contrast, study.seed))
     tables = {"words": Table(WORDS, rows), "names": _names(rates, sr, study)}
@@ -96,6 +96,7 @@ def _replicates(rates: Rates, contrasts: Sequence[Contrast], resamples: int, see
 def _words(
     rates: Rates,
     sr: Array,
+    blind: Array,
     contrast: Contrast,
     replicates: tuple[Array, Array],
     study: Study,
@@ -124,7 +125,6 @@ def _words(
     if units >= MIN_UNITS:
         again = relative_difference(replicates[0] - replicates[1], (replicates[0] + replicates[1]) / 2.0)
         low, high = percentile_interval(rd, again, units, bounds=(-2.0, 2.0))
-    blind = rates.sr_of_pools()
     pools = relative_difference(
         group_difference(blind[contrast.a], blind[contrast.b]), group_mean(blind[contrast.a], blind[contrast.b])
     )

@@ -12,6 +12,7 @@ from assay.probes.sodapop.metrics import Array, exact_success, sampled_success, 
 from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.settings import EXACT
 from assay.probes.sodapop.words import is_vocabulary
+from assay.queries import ragged_take
 
 Counts = NDArray[np.float64]  # (context, name, word)
 
@@ -85,9 +86,7 @@ def _by_word(
     incidence: Incidence, strings: NDArray[np.int64], words: int, weights: Array | None = None
 ) -> NDArray[np.float64]:
     """For every word, how many of the strings have it, or the sum of their weights."""
-    lengths = incidence.offsets[strings + 1] - incidence.offsets[strings]
-    starts = np.repeat(incidence.offsets[strings] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)
-    places = incidence.word[np.arange(int(lengths.sum())) + starts]
+    places, lengths = ragged_take(incidence.word, incidence.offsets, strings)
     repeated = None if weights is None else np.repeat(weights, lengths)
     return np.bincount(places, weights=repeated, minlength=words).astype(np.float64)
 
