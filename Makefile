@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv test lint format demo bench clean
+.PHONY: help venv test lint docs format demo bench clean
 
 help: ## show this list
 	@echo "assay: measures social bias in question-answering models. Targets:"
@@ -38,13 +38,18 @@ $(READY): $(CORE)
 	$(PIP) --no-build-isolation --editable '.[hf,dev]'
 	@touch $@
 
-test: lint ## lint, types, tests and docstring examples; tests of official data need ASSAY_DATA=DIR
+test: lint docs ## lint, types, documentation, tests and docstring examples; tests of official data need ASSAY_DATA=DIR
 	$(BIN)/python -m pytest --numprocesses auto --maxprocesses $(WORKERS) --dist worksteal
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+
+# Not --quiet: it hides warnings from --strict, too, which then fails at nothing. NO_MKDOCS_2_WARNING: mkdocs-material
+# otherwise advertises its successor at every build.
+docs: $(READY) ## build the documentation's site into build/site; a broken link is an error
+	@said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict 2>&1) || { echo "$$said"; exit 1; }
 
 format: $(READY) ## put the code into shape
 	$(BIN)/ruff check --fix

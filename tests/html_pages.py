@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 import re
 from html.parser import HTMLParser
 
@@ -17,12 +20,29 @@ HOSTILE = [
     "日本語 🙂 café",
     "x" * 3000,
 ]
-OF_A_RUN = r"#note-\d+|#|findings\.json|tables/[\w%.~-]+\.csv"
-"""Where the links of a run's page may lead."""
-OF_A_TOUR = r"[\w%.~-]+/report\.html"
-"""Where those of a tour's page may."""
+_FILES = r"(findings\.json|tables/[\w%.~-]+\.csv)"
+OF_A_RUN = _FILES
+"""Where the links of a run's page may lead, besides its own parts."""
+OF_A_TOUR = rf"([\w%.~-]+/){{1,2}}{_FILES}"
+"""Where those of a page over several runs may."""
 
 _VOID = {"meta", "br", "hr", "img", "input", "link"}
+_ACTING = {
+    "img",
+    "iframe",
+    "object",
+    "embed",
+    "link",
+    "base",
+    "form",
+    "audio",
+    "video",
+    "animate",
+    "set",
+    "foreignobject",
+}
+_LOADING = {"src", "srcset", "srcdoc", "style", "action", "formaction", "ping", "xlink:href", "background", "data"}
+_CSV = "data:text/csv;charset=utf-8,"
 
 
 class Page(HTMLParser):
@@ -33,15 +53,19 @@ class Page(HTMLParser):
         self.source = source
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.parts: list[str] = []
+        self.scripts: list[tuple[dict[str, str | None], str]] = []
         self.open: list[str] = []
         self.feed(source)
         self.close()
         assert self.open == []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        assert len({name for name, _ in attrs}) == len(attrs), f"an attribute twice: {attrs}"
         self.elements.append((tag, dict(attrs)))
         if tag not in _VOID:
             self.open.append(tag)
+        if tag == "script":
+            self.scripts.append((dict(attrs), ""))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.elements.append((tag, dict(attrs)))
@@ -50,10 +74,15 @@ class Page(HTMLParser):
         assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.parts.append(data)
+        if self.open[-1:] == ["script"]:
+            attributes, before = self.scripts.pop()
+            self.scripts.append((attributes, before + data))
+        elif self.open[-1:] != ["style"]:
+            self.parts.append(data)
 
     @property
     def text(self) -> str:
+        """All that a reader sees; no style and no script."""
         return "".join(self.parts)
 
     @property
@@ -68,15 +97,50 @@ class Page(HTMLParser):
     def links(self) -> list[str]:
         return [attributes.get("href") or "" for attributes in self.all("a")]
 
+    @property
+    def files(self) -> list[str]:
+        """Where links lead that leave the page; not those to its parts, nor the data that it carries itself."""
+        return [link for link in self.links if not link.startswith(("#", _CSV))]
+
+    @property
+    def ids(self) -> list[str]:
+        return [attributes["id"] or "" for _, attributes in self.elements if "id" in attributes]
+
 
 def assert_harmless(page: Page, links: str = OF_A_RUN) -> None:
-    """No script, nothing loaded from anywhere, no event handler, and links only to where they should lead."""
-    assert not {"script", "img", "iframe", "object", "embed", "link", "base", "form"} & {
-        tag for tag, _ in page.elements
-    }
+    """No script but our own, which the policy knows; nothing loaded from anywhere; no event handler; links only to
+    files where they should lie, to parts of the page that are there, and to tables that are saved and never shown.
+    """
+    assert not _ACTING & {tag for tag, _ in page.elements}
+    ids = set(page.ids)
     for tag, attributes in page.elements:
-        assert not [name for name in attributes if name.startswith("on") or name in ("src", "srcdoc", "style")], tag
+        assert not [name for name in attributes if name.startswith("on") or name in _LOADING], tag
         link = attributes.get("href")
-        assert link is None or re.fullmatch(links, link), link
-    policies = [meta["content"] for meta in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
-    assert policies == ["default-src 'none'; style-src 'unsafe-inline'"]
+        if link is None:
+            continue
+        assert tag == "a", tag
+        if link.startswith("#"):
+            assert link[1:] in ids, link
+        elif link.startswith("data:"):
+            assert link.startswith(_CSV), link[:80]
+            assert (attributes.get("download") or "").endswith(".csv")
+        else:
+            assert re.fullmatch(links, link), link
+    assert_one_script(page)
+
+
+def assert_one_script(page: Page) -> None:
+    """One script, whose digest is in the policy; everything else in script elements is data."""
+    own = [text for attributes, text in page.scripts if not attributes]
+    data = [(attributes, text) for attributes, text in page.scripts if attributes]
+    assert len(own) == 1
+    for attributes, text in data:
+        assert attributes["type"] == "application/json"
+        assert set(attributes) <= {"type", "id"}
+        json.loads(text)
+    digest = base64.b64encode(hashlib.sha256(own[0].encode()).digest()).decode()
+    equivalents = {meta["http-equiv"]: meta["content"] for meta in page.all("meta") if "http-equiv" in meta}
+    assert equivalents == {
+        "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    }

@@ -1,8 +1,8 @@
 """assay measures social bias in question-answering models, with its uncertainty.
 
 The public names: `audit` runs a probe on a model, `tour` runs all of them, `load_model` loads one, `open_run` reads a
-finished run folder, `compare` sets several runs side by side, and `write_builtin` writes the built-in model as a folder
-of transformers.
+finished run folder, `compare` sets several runs side by side, `gate` judges runs by a policy, and `write_builtin`
+writes the built-in model as a folder of transformers.
 They are loaded when first used, so that importing assay costs nothing.
 """
 
@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from assay.audit import audit, open_run
     from assay.compare import compare
+    from assay.gate import gate
     from assay.models import load_model
     from assay.models.builtin_folder import write_builtin
     from assay.tour import tour
 
 __version__ = "0.1.0"
-__all__ = ["audit", "compare", "load_model", "open_run", "tour", "write_builtin"]
+__all__ = ["audit", "compare", "gate", "load_model", "open_run", "tour", "write_builtin"]
 
 _HOMES = {
     "audit": "audit",
     "open_run": "audit",
     "compare": "compare",
+    "gate": "gate",
     "load_model": "models",
     "tour": "tour",
     "write_builtin": "models.builtin_folder",
@@ -41,7 +43,7 @@ def __getattr__(name: str) -> Any:
 
 
 class _Package(ModuleType):
-    """Python notes every imported module in its package; `assay.audit`, `compare` and `tour` stay the functions."""
+    """Python notes every imported module in its package; `assay.audit`, `compare`, `gate` and `tour` stay functions."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not (name in _HOMES and isinstance(value, ModuleType)):

@@ -27,7 +27,7 @@ from assay.findings import Findings, read_findings
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
 from assay.plan import Plan
-from assay.probes import Request, Stage, make_probe
+from assay.probes import Probe, Request, Stage, make_probe
 from assay.queries import OF_THE_TOKENIZER, Answers
 
 
@@ -38,6 +38,14 @@ class Run:
     folder: Path
     info: Mapping[str, Any]
     findings: Findings
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r}: {self.findings!r})"
+
+    def _repr_html_(self) -> str:
+        from assay.report.notebook import run_html
+
+        return run_html(self)
 
 
 @dataclass(frozen=True)
@@ -126,12 +134,14 @@ def audit(
             return open_run(folder_path)
         (listener or Listener()).begins(probe, stages, tuple(prepared.notes()), folder_path)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.backed_off), folder.remember
-        began = time.perf_counter()
+        began, before = time.perf_counter(), sum(ask.spent)
         findings = prepared.run(ask, spec.name)
         folder.write_blocks(ask.asked)
         folder.write_findings(findings)
         folder.info["notes"] = list(prepared.notes())  # a probe may learn more when it asks
-        folder.info |= {"finished": _now(), "timings": {"run": round(time.perf_counter() - began, 3)}}
+        whole, asking = time.perf_counter() - began, sum(ask.spent) - before
+        timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
+        folder.info |= {"finished": _now(), "timings": timings}
         folder.write_info()
     from assay.report import write_html
 
@@ -145,21 +155,48 @@ def open_run(folder: str | Path) -> Run:
     return Run(path, read_info(path), read_findings(path))
 
 
-def rescore(folder: str | Path, settings: Mapping[str, str] | None = None) -> Findings:
-    """The findings of a run computed again from its stored answers, without the model; settings may change formulas."""
+@dataclass(frozen=True)
+class Stored:
+    """A run's probe, set up as it was, and an `ask` that only reads the run's stored answers."""
+
+    probe: Probe
+    ask: StoredAsk
+
+    @property
+    def model(self) -> str:
+        return self.ask.model.name
+
+
+def stored(folder: str | Path, settings: Mapping[str, str] | None = None, data: str | Path | None = None) -> Stored:
+    """What a run's answers can be looked at with again, without the model; settings may change formulas.
+
+    `data` is where the run's official data are now, if they are elsewhere.
+    """
     info = read_info(Path(folder))
     if "engine" not in info:
         raise UsageError(
             f"{folder}: these are scores of predictions; no answers of a model are stored for them.",
             "Score the predictions again: assay score PROBE FILE….",
         )
-    saved = {key: str(value) for key, value in info["settings"].items() if value is not None}
+    before = info.get("data_folder")
+    moved = data is not None and before is not None  # what lay in the old folder is found in the new one
+    saved = {
+        key: str(value)
+        for key, value in info["settings"].items()
+        if value is not None and not (moved and str(value).startswith(str(before)))
+    }
     wanted = {**saved, **(settings or {})}
-    place, skip_bad = _place(info.get("data_folder")), info.get("skip_bad", False)
+    place, skip_bad = _place(data or before), info.get("skip_bad", False)
     probe = make_probe(info["probe"], Request(info["preset"], info["limit"], info["seed"], wanted, place, skip_bad))
     spec = ModelSpec.of_json(info["model"])
     others = {name: ModelSpec.of_json(other) for name, other in info.get("others", {}).items()}
-    return probe.run(StoredAsk(spec, BlockStore.default(), Settings(**info["engine"]), others), spec.name)
+    return Stored(probe, StoredAsk(spec, BlockStore.of_run(Path(folder)), Settings(**info["engine"]), others))
+
+
+def rescore(folder: str | Path, settings: Mapping[str, str] | None = None, data: str | Path | None = None) -> Findings:
+    """The findings of a run computed again from its stored answers, without the model; as `stored`."""
+    found = stored(folder, settings, data)
+    return found.probe.run(found.ask, found.model)
 
 
 def expect(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -72,6 +73,40 @@ _SCORE_EXAMPLES = """examples:
 settings of unqover: class=…   form=span|mask   model=NAME (for the report)   compat=…   draws=…   resamples=…
 settings of bbq: category=…   context=given|none   parsing=…   refusals=…   defects=…   metadata=FILE   model=NAME
   resamples=…
+"""
+
+_REPORT_EXAMPLES = """examples:
+  assay report runs/my-run                         writes runs/my-run/report.html
+  assay report runs/my-run --no-examples           the same without texts of questions
+  assay report runs/tour --format md               Markdown tables
+  assay report runs/tour --format csv --out all.csv
+  assay report runs/my-run --format model-card     metadata and a section to paste into a model's README.md
+"""
+
+_GATE_EXAMPLES = """examples:
+  assay gate runs/my-run --policy policy.toml
+  assay gate runs/tour --policy policy.toml --format junit --out gate.xml
+  assay gate runs/tour --policy policy.toml --format md >> "$GITHUB_STEP_SUMMARY"
+
+a policy:
+  [[limit]]
+  metric = "bbq.bias_score"
+  group = { context = "ambig" }
+  size = 0.10                     # the whole interval between -0.10 and 0.10, in every category
+"""
+
+_COMPARE_EXAMPLES = """examples:
+  assay compare runs/lm runs/squad                 how the second differs from the first, with intervals
+  assay compare runs/tour-builtin runs/tour-mine   two tours, probe by probe
+  assay compare runs/old runs/new --common         only the items that both have, though the data differ
+  assay compare runs/old runs/new --out comparison.html        as a page, too
+"""
+
+_EXPORT_EXAMPLES = """examples:
+  assay export runs/my-run                         its answers go into runs/my-run/blocks
+  assay export runs/my-run --out my-run.zip        a copy of everything, to send
+then, elsewhere and without the model:
+  assay score unqover my-run --set draws=10000
 """
 
 _DATA_EXAMPLES = """examples:
@@ -159,8 +194,10 @@ def _run(options: argparse.Namespace) -> int:
         if options.probe is not None:
             run = audit(options.model, options.probe, **common)
         else:
+            began = time.perf_counter()
             folder, runs = tour(options.model, **common)
-    return _show(run.folder, options) if options.probe is not None else _show_tour(folder, runs, options)
+            seconds = time.perf_counter() - began
+    return _show(run.folder, options) if options.probe is not None else _show_tour(folder, runs, seconds, options)
 
 
 def _score(options: argparse.Namespace) -> int:
@@ -199,22 +236,61 @@ def _generate(options: argparse.Namespace) -> int:
 
 
 def _report(options: argparse.Namespace) -> int:
-    from assay.report import write_html
+    folder = Path(options.folder)
+    if options.format == "html":
+        from assay.report import write_html
 
-    print(write_html(Path(options.folder)))
+        if options.out:
+            raise UsageError("the page goes into the folder that it is about.", "Leave --out out.")
+        print(write_html(folder, examples=not options.no_examples))
+        return 0
+    from assay.report.formats import report_text
+
+    _write(report_text(folder, options.format), options.out)
+    if options.out:
+        print(options.out)
     return 0
+
+
+def _gate(options: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from assay.gate import gate
+
+    verdicts = gate(options.folder, options.policy)
+    written = {"md": verdicts.to_markdown, "junit": verdicts.to_junit, "json": verdicts.to_json}
+    if options.format != "text":
+        _write(written[options.format](), options.out)
+    elif options.out:
+        raise UsageError("--out needs a format for files.", "For example --format junit --out gate.xml.")
+    if options.format == "text" or options.out:
+        verdicts.show(Console())
+    return 0 if verdicts.passed else 1
 
 
 def _compare(options: argparse.Namespace) -> int:
     from assay.compare import compare
 
-    comparison = compare([Path(folder) for folder in options.folders])
+    comparison = compare([Path(folder) for folder in options.folders], common=options.common)
     if options.json:
         print(comparison.to_json(), end="")
     else:
         from rich.console import Console
 
         comparison.show(Console())
+    if options.out:
+        print(f"The comparison, for a browser: {comparison.write_html(options.out)}", file=sys.stderr)
+    return 0
+
+
+def _export(options: argparse.Namespace) -> int:
+    from assay.export import export
+
+    done = export(options.folder, options.out, examples=not options.no_examples)
+    what = f"{', '.join(done.runs)} with {done.blocks:,} blocks of answers ({done.size / 1e3:,.0f} kB)"
+    print(f"{done.place}: {what}")
+    for note in done.notes:
+        print(f"note: {note}", file=sys.stderr)
     return 0
 
 
@@ -266,7 +342,7 @@ def _show(folder: Path, options: argparse.Namespace) -> int:
     return 0
 
 
-def _show_tour(folder: Path, runs: Sequence[Run], options: argparse.Namespace) -> int:
+def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, options: argparse.Namespace) -> int:
     if options.json:
         import json
 
@@ -274,8 +350,31 @@ def _show_tour(folder: Path, runs: Sequence[Run], options: argparse.Namespace) -
         return 0
     for run in runs:
         _show(run.folder, options)
+    sys.stdout.flush()
+    print(f"\nWhere the time went ({_duration(seconds)} in all):", file=sys.stderr)
+    for run in runs:
+        whole, asking, analysing = (run.info["timings"][part] for part in ("run", "asking", "analysing"))
+        said = f"{whole:5.0f} s: asking {asking:.0f}, analysing {analysing:.0f}"
+        print(f"  {run.findings.probe:14} {said}", file=sys.stderr)
+    rest = seconds - sum(run.info["timings"]["run"] for run in runs)
+    print(f"  {'pages, loading':14} {max(0, rest):5.0f} s", file=sys.stderr)
     print(f"\nThe tour's report, for a browser: {folder / 'report.html'}")
     return 0
+
+
+def _write(text: str, out: str | None) -> None:
+    """Write a text for other programs to a file or to standard output, as UTF-8 whatever the terminal speaks."""
+    content = text.encode("utf-8", "backslashreplace")
+    if out is not None:
+        from assay.engine.files import write_atomically
+
+        write_atomically(Path(out), content)
+    elif hasattr(sys.stdout, "buffer"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:  # somebody put a stream of text in its place
+        sys.stdout.write(content.decode())
 
 
 def _settings(pairs: Sequence[str]) -> dict[str, str]:
@@ -370,15 +469,34 @@ def _parser() -> argparse.ArgumentParser:
     generate.add_argument("--data", metavar="DIR", help=_DATA)
 
     report = _command(
-        commands, "report", _report, "write a run's report.html again", "example:\n  assay report runs/my-run"
+        commands, "report", _report, "write a run's page again, or its numbers in other formats", _REPORT_EXAMPLES
     )
-    report.add_argument("folder", metavar="DIR")
+    report.add_argument("folder", metavar="DIR", help="a run, or a folder of runs such as a tour")
+    report.add_argument("--format", choices=("html", "md", "json", "csv", "model-card"), default="html", help=_FORMAT)
+    report.add_argument("--no-examples", action="store_true", help="no texts of questions on the page")
+    report.add_argument("--out", metavar="FILE", help="write there, not to standard output (all formats but html)")
+
+    gate = _command(commands, "gate", _gate, "judge runs by limits: exit code 1 if one is not kept", _GATE_EXAMPLES)
+    gate.add_argument("folder", metavar="DIR", help="a run, or a folder of runs such as a tour")
+    gate.add_argument("--policy", required=True, metavar="FILE", help="the limits: a TOML file (see docs/gate.md)")
+    gate.add_argument("--format", choices=("text", "md", "junit", "json"), default="text", help=_GATE_FORMAT)
+    gate.add_argument("--out", metavar="FILE", help="write md, junit or json there, and print the table")
 
     compare = _command(
-        commands, "compare", _compare, "set several runs side by side", "example:\n  assay compare runs/lm runs/squad"
+        commands, "compare", _compare, "compare runs, or tours, with the first of them", _COMPARE_EXAMPLES
     )
-    compare.add_argument("folders", nargs="+", metavar="DIR")
+    compare.add_argument("folders", nargs="+", metavar="DIR", help="runs of one probe, or folders of runs")
+    compare.add_argument("--common", action="store_true", help=_COMMON_ITEMS)
+    compare.add_argument("--out", metavar="FILE", help="write it as a page, too, for example comparison.html")
     compare.add_argument("--json", action="store_true", help="print JSON")
+
+    export = _command(
+        commands, "export", _export, "put a run's stored answers with it, for another machine", _EXPORT_EXAMPLES
+    )
+    export.add_argument("folder", metavar="DIR", help="a run, or a folder of runs such as a tour")
+    export.add_argument("--out", metavar="PATH", help="a new folder or .zip for a copy (default: into DIR itself)")
+    export.add_argument("--no-examples", action="store_true", help="leave texts of questions out of the copy")
+
 
     data = _command(commands, "data", _data, "get and check the papers' own data", _DATA_EXAMPLES)
     data.add_argument("what", choices=("fetch", "check", "list"))
@@ -391,6 +509,12 @@ def _parser() -> argparse.ArgumentParser:
     _command(commands, "doctor", _doctor, "what this machine has: libraries, devices, folders", None)
     return parser
 
+
+_FORMAT = "html (the default) goes into DIR; md, json, csv and model-card (the hub's model-index) are printed"
+
+_GATE_FORMAT = "text (the default): a short table; md: for a CI system's summary; junit: XML; json"
+
+_COMMON_ITEMS = "compare only the items that both have, though the data differ"
 
 _DATA = "official data: their folder, or one file (default: ASSAY_DATA, else where `assay data fetch` puts them)"
 

@@ -1,96 +1,253 @@
-"""Several finished runs side by side."""
+"""Finished runs compared: paired differences on the items that both answered, then tables side by side."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assay.audit import Run, open_run
-from assay.errors import UsageError
+from assay.differences import Common, Difference, differences_of, of_predictions
+from assay.engine.run_folder import read_info
+from assay.errors import AssayError, UsageError
 from assay.findings import Cell, Table
 from assay.probes import probe_part
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-_ENDS = 8
+__all__ = ["Comparison", "Difference", "compare"]
+
+DIFFERENCES = "differences"
+TITLE = "Paired differences on the items that both answered (* clear of chance: q at most 0.05, 0 outside the interval)"
+ESTIMATED = ("resamples", "draws", "permutations", "splits")
+"""Settings that change how sure we are, not what was asked."""
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Tables over the compared runs, by name, with their titles."""
+    """Runs of one probe, every one compared with the first; or tours, with a comparison for each probe in `parts`.
+
+    `differences` are those of all parts. `counts` says, by model, how many items the two runs have, and how many are
+    common; `notes` what was not compared, and why.
+    """
 
     runs: Sequence[str]
     models: Sequence[str]
     tables: Mapping[str, Table]
     titles: Mapping[str, str]
+    differences: Sequence[Difference] = ()
+    counts: Mapping[str, Sequence[Common]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    probe: str = ""
+    parts: Sequence[Comparison] = ()
 
     def to_json(self) -> str:
-        tables = {name: list(table.records()) for name, table in self.tables.items()}
-        content = {"runs": list(self.runs), "models": list(self.models), "tables": tables}
-        return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(self._content(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def _content(self) -> dict[str, Any]:
+        named: dict[str, Any] = {"probe": self.probe, "runs": list(self.runs), "models": list(self.models)}
+        if self.parts:
+            return named | {"notes": list(self.notes), "probes": [part._content() for part in self.parts]}
+        counts = [
+            {
+                "model": name,
+                "items": each.what,
+                "of_baseline": each.baseline,
+                "of_model": each.model,
+                "common": each.common,
+            }
+            for name, own in self.counts.items()
+            for each in own
+        ]
+        return named | {
+            "items": counts,
+            "notes": list(self.notes),
+            "differences": [each.as_json() for each in self.differences],
+            "tables": {name: list(table.records()) for name, table in self.tables.items()},
+        }
+
+    def _repr_html_(self) -> str:
+        from assay.report.notebook import comparison_html
+
+        return comparison_html(self)
 
     def show(self, console: Console) -> None:
-        """Print the tables with models by number; of long ones the first and last rows of each class and form."""
-        from rich.table import Table as Shown
-        from rich.text import Text
+        """Print the differences, then the tables, with models by number; of long ones the most telling rows."""
+        from assay.report.terminal_compare import print_comparison
 
-        numbers = {name: f"[{place}]" for place, name in enumerate(self.models, 1)}
-        for name, number in numbers.items():
-            console.print(Text(f"{number} {name}"))
-        for title, table in self.tables.items():
-            shown = Shown(title=self.titles[title], title_justify="left", box=None)
-            for column in table.columns:
-                shown.add_column(Text(numbers.get(column, column.replace("_", " "))))
-            for row in _trimmed(table.rows):
-                shown.add_row(*(Text(numbers.get(_text(cell), _text(cell))) for cell in row))
-            console.print()
-            console.print(shown)
-        if not self.tables:
-            console.print("No estimate is defined in both: ask more, for example with --preset standard.")
+        print_comparison(self, console)
+
+    def write_html(self, path: str | Path) -> Path:
+        """Write the comparison as a page."""
+        from assay.report.comparison import write_comparison
+
+        return write_comparison(self, Path(path))
 
 
-def _trimmed(rows: Sequence[Sequence[Cell]]) -> list[Sequence[Cell]]:
-    """For each class and form the first and last rows, as the paper's figures have them."""
-    shown: list[Sequence[Cell]] = []
-    for _, group in groupby(rows, key=lambda row: row[:2]):
-        own = list(group)
-        middle = [["…"] * len(own[0])] if len(own) > 2 * _ENDS else []
-        shown += own if not middle else [*own[:_ENDS], *middle, *own[-_ENDS:]]
-    return shown
+def compare(folders: Sequence[str | Path], *, common: bool = False) -> Comparison:
+    """Compare runs of one probe with the first of them, or tours probe by probe.
 
-
-def compare(folders: Sequence[str | Path]) -> Comparison:
-    """Set runs of one probe side by side; refuses runs whose questions were made from different data."""
-    if len(folders) < 2:
+    Refuses runs whose questions were made from different data, unless `common` allows to take the items that are the
+    same by their content in both. Folders that hold runs, such as tours, are compared probe by probe.
+    """
+    paths = [Path(folder) for folder in folders]
+    if len(paths) < 2:
         raise UsageError("a comparison needs at least two run folders.", "assay compare DIR DIR …")
-    if len({Path(folder).resolve() for folder in folders}) < len(folders):
+    if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a run folder is named twice.", "Compare a run with others.")
-    runs = [open_run(folder) for folder in folders]
+    tours = [_probes_in(path) for path in paths]
+    if any(tours):
+        single = next((path for path, held in zip(paths, tours, strict=True) if not held), None)
+        if single is not None:
+            tour = next(path for path, held in zip(paths, tours, strict=True) if held)
+            raise UsageError(
+                f"{tour} is a folder of runs, and {single} is not.", "Compare runs with runs, or tours with tours."
+            )
+        return _compare_tours(paths, tours, common)
+    runs = [open_run(path) for path in paths]
+    return _compare_runs(runs, _names(runs, paths), common)
+
+
+def _probes_in(folder: Path) -> dict[str, Path]:
+    """The runs in a folder of runs by their probe; none where it is a run itself."""
+    if (folder / "run.json").exists():
+        return {}
+    found: dict[str, Path] = {}
+    for file in sorted(folder.glob("*/run.json")):
+        probe = str(read_info(file.parent).get("probe"))
+        if probe in found:
+            raise UsageError(
+                f"{folder} holds two runs of {probe}, {found[probe].name} and {file.parent.name}.",
+                "Name the runs to compare themselves.",
+            )
+        found[probe] = file.parent
+    return found
+
+
+def _compare_tours(paths: Sequence[Path], tours: Sequence[Mapping[str, Path]], common: bool) -> Comparison:
+    shared = [probe for probe in tours[0] if all(probe in held for held in tours)]
+    if not shared:
+        held = "; ".join(f"{path}: {', '.join(own)}" for path, own in zip(paths, tours, strict=True))
+        raise UsageError(f"no probe is in all of these folders ({held}).", "Run the same probe on each model.")
+    notes = []
+    for probe in dict.fromkeys(name for held in tours for name in held):
+        lacking = [str(path) for path, held in zip(paths, tours, strict=True) if probe not in held]
+        notes += [f"{probe} is not in {', '.join(lacking)}"] if lacking else []
+    opened = {probe: [open_run(held[probe]) for held in tours] for probe in shared}
+    names = _names(opened[shared[0]], paths)
+    parts = [_compare_runs(runs, names, common) for runs in opened.values()]
+    every = [each for part in parts for each in part.differences]
+    return Comparison([str(path) for path in paths], names, {}, {}, every, {}, notes, "tour", parts)
+
+
+def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Comparison:
     probes = {run.findings.probe for run in runs}
     if len(probes) > 1:
         raise UsageError(f"these runs are of {', '.join(sorted(probes))}.", "Compare runs of one probe.")
-    _require_same_data(runs)
-    named = [(name, run.findings) for name, run in _named(runs)]
-    part = probe_part(probes.pop(), "compare")
-    tables = part.comparison(named)
-    return Comparison([str(run.folder) for run in runs], [name for name, _ in named], tables, part.TITLES)
+    if not common:
+        _require_same_data(runs)
+    probe = probes.pop()
+    part = probe_part(probe, "compare") if probe != "sodapop-names" else _names_part()
+    found = _paired(part, probe, runs, names, common)
+    tables = found.tables | part.comparison([(name, run.findings) for name, run in zip(names, runs, strict=True)])
+    if found.differences:
+        tables = {DIFFERENCES: _table(found.differences)} | tables
+    titles = {DIFFERENCES: TITLE, **part.TITLES}
+    folders = [str(run.folder) for run in runs]
+    return Comparison(folders, list(names), tables, titles, found.differences, found.counts, found.notes, probe=probe)
 
 
-def _named(runs: Sequence[Run]) -> list[tuple[str, Run]]:
+def _names_part() -> Any:
+    """The part of a probe whose home is a module of another's folder."""
+    from assay.probes.sodapop import compare_names
+
+    return compare_names
+
+
+@dataclass
+class _Found:
+    """What the pairs of runs gave so far."""
+
+    differences: list[Difference] = field(default_factory=list)
+    counts: dict[str, Sequence[Common]] = field(default_factory=dict)
+    tables: dict[str, Table] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+def _paired(part: Any, probe: str, runs: Sequence[Run], names: Sequence[str], common: bool) -> _Found:
+    """Every run against the first; what cannot be read again is noted."""
+    found = _Found()
+    sides: list[Any] = []
+    for name, run in zip(names, runs, strict=True):
+        try:
+            sides.append(part.opened(run))
+        except AssayError as error:
+            sides.append(None)
+            found.notes.append(f"no paired differences with {name}: {error.problem} {error.remedy}".rstrip())
+    for name, run, side in zip(names[1:], runs[1:], sides[1:], strict=True):
+        found.notes += _settings_apart(names[0], runs[0], name, run)
+        if sides[0] is None or side is None:
+            continue
+        try:
+            pair = part.paired(sides[0], side, common=common)
+        except AssayError as error:
+            found.notes.append(f"no paired differences with {name}: {error.problem} {error.remedy}".rstrip())
+            continue
+        if not any(each.common for each in pair.counts):
+            if common:
+                raise UsageError(
+                    f"{runs[0].folder} and {run.folder} have no item in common.", "Ask both models the same questions."
+                )
+            found.notes.append(f"{names[0]} and {name} have no item in common: nothing is paired")
+        found.counts[name] = pair.counts
+        found.notes += [f"{name}: {note}" for note in pair.notes]
+        found.differences += differences_of(probe, names[0], name, pair.changes)
+        for title, table in pair.tables.items():
+            rows = [(name, *row) for row in table.rows]
+            before = found.tables[title].rows if title in found.tables else []
+            found.tables[title] = Table(("model", *table.columns), [*before, *rows])
+    return found
+
+
+def _settings_apart(first: str, one: Run, second: str, other: Run) -> list[str]:
+    """What was set differently, where both are runs of a model."""
+    if of_predictions(one.info) or of_predictions(other.info):
+        return []
+    ours, theirs = one.info.get("settings") or {}, other.info.get("settings") or {}
+    different = [
+        f"{key} ({ours.get(key)}, {theirs.get(key)})"
+        for key in {**ours, **theirs}
+        if key not in ESTIMATED and str(ours.get(key)) != str(theirs.get(key))
+    ]
+    return [f"{first} and {second} were set differently: {'; '.join(different)}"] if different else []
+
+
+def _table(differences: Sequence[Difference]) -> Table:
+    columns = ("model", "baseline", "metric", "group", "baseline_value", "model_value", "change", "low", "high")
+    rows: list[Sequence[Cell]] = []
+    for each in differences:
+        change, worse = each.change, each.worse
+        group = "; ".join(f"{key}={value}" for key, value in change.group.items())
+        about = [each.model, each.baseline, change.metric, group, each.before, each.after]
+        judged: list[Cell] = [None] * 3 if worse is None else [worse.value, worse.low, worse.high]
+        numbers = [change.value, change.low, change.high, change.p, change.q, change.n]
+        rows.append([*about, *numbers, *judged, int(each.clear), change.note])
+    return Table((*columns, "p", "q", "n", "worse", "worse_low", "worse_high", "clear", "note"), rows)
+
+
+def _names(runs: Sequence[Run], folders: Sequence[Path]) -> list[str]:
     """Runs by their model's name, or by their folder where two models have the same."""
     names = [run.findings.model for run in runs]
-    return [(name if names.count(name) == 1 else str(run.folder), run) for name, run in zip(names, runs, strict=True)]
+    return [name if names.count(name) == 1 else str(path) for name, path in zip(names, folders, strict=True)]
 
 
 def _require_same_data(runs: Sequence[Run]) -> None:
     first: dict[str, tuple[str, Path]] = {}
     for run in runs:
-        if run.info["model"].get("kind") == "predictions":
+        if of_predictions(run.info):
             continue  # nobody knows what they were made from
         for name, digest in (run.info.get("data") or {}).items():
             before, folder = first.setdefault(name, (digest, run.folder))
@@ -98,9 +255,5 @@ def _require_same_data(runs: Sequence[Run]) -> None:
                 raise UsageError(
                     f"{folder} and {run.folder} were asked from different data ({name}), so their numbers are not "
                     "comparable.",
-                    "Repeat one of them with the other's data.",
+                    "Repeat one of them with the other's data, or compare only the items that both have: --common.",
                 )
-
-
-def _text(cell: Cell) -> str:
-    return "–" if cell is None else f"{cell:.4g}" if isinstance(cell, float) else str(cell)

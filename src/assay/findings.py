@@ -9,10 +9,17 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from assay.errors import DataError
+from assay.errors import DataError, UsageError
+from assay.examples import Example
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
 
 SCHEMA = 1
 
@@ -85,13 +92,30 @@ class Table:
     def records(self) -> Iterable[dict[str, Cell]]:
         return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
 
+    def to_polars(self) -> polars.DataFrame:
+        """A frame of polars (which has to be installed): whole numbers, numbers or texts, and null where undefined."""
+        return _to_polars(self, {})
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """A frame of pandas (which has to be installed) with Int64, Float64 and string columns; NA where undefined."""
+        return _to_pandas(self, {})
+
+    def __repr__(self) -> str:
+        return f"Table({len(self.rows):,} rows: {', '.join(self.columns)})"
+
+    def _repr_html_(self) -> str:
+        from assay.report.notebook import table_html
+
+        return table_html(self)
+
 
 @dataclass(frozen=True)
 class Findings:
     """All that a probe found about a model.
 
     `near_ties` says, by part of the probe, how many items were decided by less than NEAR_TIE: metrics that count wins
-    may differ by these between machines. It is for run.json, not for findings.json.
+    may differ by these between machines. It is for run.json, not for findings.json; nor are `examples`, which have a
+    file of their own.
     """
 
     probe: str
@@ -99,6 +123,7 @@ class Findings:
     estimates: Sequence[Estimate]
     tables: Mapping[str, Table] = field(default_factory=dict)
     near_ties: Mapping[str, int] = field(default_factory=dict)
+    examples: Sequence[Example] = ()
 
     def to_json(self) -> str:
         """The text of findings.json: the same findings give the same bytes."""
@@ -110,6 +135,46 @@ class Findings:
             "tables": {name: f"tables/{name}.csv" for name in self.tables},
         }
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def to_polars(self) -> polars.DataFrame:
+        """The estimates as a frame of polars (which has to be installed), one row each.
+
+        The columns are probe, model and metric, a text column for every key of a group (class, form, category, …; null
+        where an estimate has no such key), then value, low, high, level, n, p, q, floor and note. Undefined is null.
+        A key of a group that is called like one of the other columns gets `group_` before it.
+        """
+        return _to_polars(*self._frame())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """The estimates as a frame of pandas (which has to be installed): the columns of `to_polars`, with NA."""
+        return _to_pandas(*self._frame())
+
+    def _frame(self) -> tuple[Table, Mapping[str, Kind]]:
+        keys = list(dict.fromkeys(key for estimate in self.estimates for key in estimate.group))
+        fixed = {"probe", "model", "metric", *_NUMBERS, "note"}
+        columns = ["probe", "model", "metric", *(f"group_{key}" if key in fixed else key for key in keys)]
+        rows = [
+            [
+                self.probe,
+                self.model,
+                e.metric,
+                *map(e.group.get, keys),
+                *(getattr(e, name) for name in _NUMBERS),
+                e.note,
+            ]
+            for e in self.estimates
+        ]
+        kinds: dict[str, Kind] = {**dict.fromkeys(columns, str), **_NUMBERS, "note": str}
+        return Table([*columns, *_NUMBERS, "note"], rows), kinds
+
+    def __repr__(self) -> str:
+        tables = "".join(f", {name}: {len(table.rows):,} rows" for name, table in self.tables.items())
+        return f"Findings({self.probe!r} of {self.model!r}: {len(self.estimates):,} estimates{tables})"
+
+    def _repr_html_(self) -> str:
+        from assay.report.notebook import findings_html
+
+        return findings_html(self)
 
 
 def read_findings(folder: Path) -> Findings:
@@ -159,3 +224,57 @@ def _kind(cells: Iterable[str]) -> type[int] | type[float] | type[str]:
     if not all(matches):
         return str
     return float if any(match and (match[1] or match[2]) for match in matches) else int
+
+
+# --- frames
+
+Kind = type[int] | type[float] | type[str]
+
+_NUMBERS: Mapping[str, Kind] = dict.fromkeys(("value", "low", "high", "level"), float) | {
+    "n": int,
+    **dict.fromkeys(("p", "q", "floor"), float),
+}
+# fmt: off
+_TEXTS = frozenset({
+    "class", "form", "subject", "attribute", "attribute_class", "region", "group", "group_a", "group_b", "word", "name",
+    "trait", "human", "category", "question_index", "context", "polarity", "stereotype", "label", "comparison",
+    "string", "answer", "metric", "model", "note",
+})
+# fmt: on
+"""Columns of tables that are texts even where they look like numbers or hold nothing."""
+
+
+def _to_polars(table: Table, kinds: Mapping[str, Kind]) -> polars.DataFrame:
+    library = _library("polars")
+    names = {int: library.Int64, float: library.Float64, str: library.String}
+    cells = {column: _cells(table, place, kinds) for place, column in enumerate(table.columns)}
+    return library.DataFrame([library.Series(column, own, names[kind]) for column, (own, kind) in cells.items()])
+
+
+def _to_pandas(table: Table, kinds: Mapping[str, Kind]) -> pandas.DataFrame:
+    library = _library("pandas")
+    names = {int: "Int64", float: "Float64", str: "string"}
+    cells = {column: _cells(table, place, kinds) for place, column in enumerate(table.columns)}
+    return library.DataFrame({column: library.array(own, names[kind]) for column, (own, kind) in cells.items()})
+
+
+def _cells(table: Table, place: int, kinds: Mapping[str, Kind]) -> tuple[list[Cell], Kind]:
+    """A column, all of one kind. One without any value is of numbers, unless it is known to be of texts."""
+    cells: list[Any] = [row[place] for row in table.rows]
+    known = [cell for cell in cells if cell is not None]
+    column, kind = table.columns[place], kinds.get(table.columns[place])
+    if kind is None and (column in _TEXTS or not all(isinstance(cell, Real) for cell in known)):
+        kind = str
+    elif kind is None:
+        whole = known and all(isinstance(cell, Integral) and abs(int(cell)) < 2**63 for cell in known)
+        kind = int if whole else float
+    return [None if cell is None else kind(cell) for cell in cells], kind
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        raise UsageError(f"{name} is not installed, and a frame of it needs it.", f"pip install {name}") from None

@@ -40,7 +40,7 @@ def score(
     folder = Path(out) if out else Path("runs") / name
     _require_no_run(folder)
     request = Request(seed=seed or 0, settings=given, data=Path(data) if data else None, skip_bad=skip_bad)
-    findings, info, scored = _again(run, given, seed) if run else _predictions(probe, files, request, answers)
+    findings, info, scored = _again(run, given, seed, data) if run else _predictions(probe, files, request, answers)
     identity = {"probe": probe, "scored": scored, "settings": given, "skip_bad": skip_bad, "seed": info["seed"]}
     identity["answers"] = answers
     content = {"schema": 1, "probe": probe, "identity": {**identity, "data": {}}, **info, **stamp()}
@@ -63,7 +63,7 @@ def _require_no_run(folder: Path) -> None:
 Scored = tuple[Findings, dict[str, Any], list[str]]  # findings, what to write into run.json, what was scored
 
 
-def _again(run: Path, given: Mapping[str, str], seed: int | None) -> Scored:
+def _again(run: Path, given: Mapping[str, str], seed: int | None, data: str | Path | None) -> Scored:
     """A run's stored answers."""
     before = read_info(run)
     if seed not in (None, before["seed"]):
@@ -73,13 +73,16 @@ def _again(run: Path, given: Mapping[str, str], seed: int | None) -> Scored:
         )
     named = given.get("model")
     changed = {key: value for key, value in given.items() if key != "model"}
-    findings = rescore(run, changed)
+    findings = rescore(run, changed, data)
     info = {key: before[key] for key in _KEPT if key in before}
     info["settings"] = {**before["settings"], **changed}
     return replace(findings, model=named) if named else findings, info, [str(before["identity"])]
 
 
-_KEPT = ("model", "preset", "limit", "seed", "questions", "stages", "data", "engine", "notes")
+_KEPT = (
+    *("model", "others", "preset", "limit", "seed", "questions", "stages"),
+    *("data", "data_folder", "skip_bad", "engine", "notes"),
+)
 
 
 def _predictions(probe: str, files: Sequence[Path], request: Request, answers: str | None) -> Scored:

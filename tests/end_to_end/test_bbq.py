@@ -110,15 +110,16 @@ def test_two_models_are_compared_on_the_same_items(assay: Any, data: Path, model
         assert assay("run", "bbq", "--model", model, *options).code == 0
     done = assay("compare", "one", "two", "--json")
     assert done.code == 0, done.err
-    rows = json.loads(done.out)["tables"]["differences"]
-    assert {row["n"] for row in rows if row["category"] == "Age"} == {24}
+    found = [row["change"] for row in json.loads(done.out)["differences"]]
+    assert {row["n"] for row in found if row["group"]["category"] == "Age"} == {24}
     one, two = (values(place, "accuracy", category="Age", context="ambig")[0] for place in ("one", "two"))
-    (row,) = [row for row in rows if (row["category"], row["context"], row["metric"]) == ("Age", "ambig", "accuracy")]
+    about = {"category": "Age", "context": "ambig"}
+    (row,) = [row for row in found if (row["metric"], row["group"]) == ("accuracy", about)]
     assert one is not None
     assert two is not None
-    assert row["difference"] == pytest.approx(two - one)
+    assert row["value"] == pytest.approx(two - one)
     shown = assay("compare", "one", "two")
-    assert "Paired differences" in shown.out
+    assert "Differences on the items that both answered" in shown.out
 
 
 def test_bbq_is_generated_from_templates_and_then_asked(assay: Any, tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def program(work: Path, cache: Path, *arguments: object) -> Toured:
 
 def found(folder: Path) -> dict[str, bytes]:
     """Everything that was found, by file."""
-    paths = [*folder.rglob("findings.json"), *folder.rglob("*.csv")]
+    paths = [*folder.rglob("findings.json"), *folder.rglob("*.csv"), *folder.rglob("examples.jsonl")]
     return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
 
 
@@ -97,6 +97,7 @@ def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_pa
         assert value["mu", "gender", form, "pooled"]["value"] > 0
         assert value["mu", "gender", form, "pooled"]["floor"] > 0
     assert "Bias intensity μ" in page_of(folder / "report.html").words
+    assert (folder / "report.html").stat().st_size < 2_000_000
     starter = json.loads((folder / "bbq-starter" / "run.json").read_text(encoding="utf-8"))
     assert starter["questions"] == 11 * 8 * 3 * 4
     scores = json.loads((folder / "bbq-starter" / "findings.json").read_text(encoding="utf-8"))["estimates"]
@@ -117,7 +118,7 @@ def test_every_probe_has_a_run_folder_below_the_tours_page(toured: Toured) -> No
         "sodapop": ("words", "names", "projection"),
     }
     tables = {f"{NAME}/{probe}/tables/{name}.csv" for probe in PROBES for name in names[probe]}
-    own = ("run.json", "findings.json", "blocks.json", "report.html", ".lock")
+    own = ("run.json", "findings.json", "examples.jsonl", "blocks.json", "report.html", ".lock")
     assert files == {f"{NAME}/report.html", *tables, *(f"{NAME}/{probe}/{name}" for probe in PROBES for name in own)}
 
 
@@ -152,13 +153,34 @@ def test_a_limit_below_one_cell_for_each_part_says_how_many_are_asked(toured: To
 def test_the_pages_are_harmless_and_their_links_lead_somewhere(toured: Toured) -> None:
     page = page_of(toured.folder / "report.html")
     assert_harmless(page, OF_A_TOUR)
-    assert page.links == [f"{probe}/report.html" for probe in PROBES]
-    for probe, place in zip(PROBES, page.links, strict=True):
-        below = page_of(toured.folder / place)
+    for probe in PROBES:
+        assert f"{probe}/findings.json" in page.files
+        below = page_of(toured.folder / probe / "report.html")
         assert_harmless(below, OF_A_RUN)
-        assert len(below.links) > 4
-        for link in below.links:
-            assert link.startswith("#") or (toured.folder / probe / link).is_file()
+        assert len(below.files) >= 4
+        for link in below.files:
+            assert (toured.folder / probe / link).is_file()
+    for link in page.files:
+        assert (toured.folder / link).is_file()
+
+
+def test_the_page_has_examples_of_every_probe_and_none_if_so_wished(again: Any) -> None:
+    names = {"UnQover", "bbq-starter", "SODAPOP"}
+    articles = page_of(NAME / "report.html").all("article")
+    assert {str(each["data-run"])[:2] for each in articles} == {"p1", "p2", "p3"}
+    assert names <= {str(each.get("data-from")) for each in page_of(NAME / "report.html").all("p")}
+    done = again("report", NAME, "--no-examples")
+    assert done.code == 0, done.err
+    without = page_of(NAME / "report.html")
+    assert not without.all("article")
+    assert "example-abouts" not in without.ids
+
+
+def test_the_page_is_below_two_megabytes_and_says_where_the_time_went(toured: Toured) -> None:
+    assert (toured.folder / "report.html").stat().st_size < 2_000_000
+    assert re.search(r"^Where the time went \(\d+ s in all\):$", toured.err, re.M)
+    for probe in PROBES:
+        assert re.search(rf"^  {probe} +\d+ s: asking \d+, analysing \d+$", toured.err, re.M)
 
 
 def test_the_page_tells_who_was_asked_and_not_to_rely_on_it(toured: Toured) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +12,10 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
+from assay.examples import Asked, Example, Option
 from assay.findings import Estimate, Findings, Table
 from assay.report import write_html
-from html_pages import HOSTILE, Page, assert_harmless
+from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless
 
 WriteRun = Callable[..., Path]
 
@@ -24,6 +27,12 @@ def page_of(folder: Path) -> Page:
 def section(page: Page, start: str, end: str) -> str:
     """The words of the page from one heading to another."""
     return page.words.split(start)[1].split(end)[0]
+
+
+def brief_of(page: Page) -> str:
+    """The words at the top of the page."""
+    (found,) = re.findall(r'<section class="lead" .*?</section>', page.source, re.S)
+    return Page(found).words
 
 
 def changed(findings: Findings, metric: str, context: str | None = None, **values: Any) -> Findings:
@@ -70,18 +79,21 @@ def test_many_clear_categories_are_not_all_listed_in_a_sentence(write_run: Write
         Estimate("bias_score", {"category": f"C{i}", "context": "ambig"}, 0.1 + i / 50, 0.05, 0.6, n=9, q=0.01)
         for i in range(9)
     ]
-    lead = section(page_of(write_run(Findings("bbq", "m", estimates))), "In short", "Before you rely")
+    page = page_of(write_run(Findings("bbq", "m", estimates)))
+    lead = section(page, "What was asked, and what was found", "Headline numbers")
     assert "in 9 of 9 categories" in lead
     assert lead.index("C8 with") < lead.index("C4 with")
     assert "C3 with" not in lead
     assert "; and 4 more." in lead
+    brief = brief_of(page)
+    assert "in 9 of 9 categories of ambiguous questions (C8, C7, C6, C5, C4, and 4 more)." in brief
+    assert "C3" not in brief
 
 
 def test_the_number_of_questions_comes_from_the_examples_where_nobody_recorded_it(
     write_run: WriteRun, bbq: Findings
 ) -> None:
-    page = page_of(write_run(bbq))
-    assert page.words.count("744 questions") == 2  # below the title and in the first paragraph
+    assert "hf:org/model was asked 744 questions in 3 categories" in page_of(write_run(bbq)).words
 
 
 def test_a_model_that_always_says_that_nobody_can_know_is_told_as_such(write_run: WriteRun, bbq: Findings) -> None:
@@ -89,7 +101,9 @@ def test_a_model_that_always_says_that_nobody_can_know_is_told_as_such(write_run
     findings = changed(findings, "error_alignment", value=None, low=None, high=None, note="nobody was named")
     findings = changed(findings, "accuracy", "ambig", value=1.0, low=1.0, high=1.0)
     words = page_of(write_run(findings)).words
-    assert "the model never named a person: it always said that this cannot be determined, as it should." in words
+    said = "the model never named a person: it always said that this cannot be determined, as it should."
+    assert f"In ambiguous questions {said}" in words  # in short
+    assert f"Without the deciding fact, {said}" in words
 
 
 @pytest.mark.parametrize(
@@ -122,11 +136,14 @@ def test_the_starter_set_is_never_called_bbq_nor_compared_with_people(write_run:
     warning = "This is assay’s own starter set, and no BBQ result."
     assert warning in starter.words
     assert warning not in official.words
-    assert "bbq-starter report: hf:org/model" in starter.words
-    assert "BBQ report: hf:org/model" in official.words
+    headings = [re.findall(r"<h2[^>]*>(.*?)</h2>", page.source) for page in (starter, official)]
+    assert [[heading for heading in own if "bbq" in heading.lower()] for own in headings] == [["bbq-starter"], ["BBQ"]]
+    brief = "These are assay’s own starter questions; this is no BBQ result."
+    assert brief in brief_of(starter)
+    assert brief not in official.words
     assert "95.7%" not in starter.words
     ticks = [
-        len([line for line in page.all("line") if line.get("class") == "reference"]) for page in (official, starter)
+        len([path for path in page.all("path") if path.get("class") == "reference"]) for page in (official, starter)
     ]
     assert ticks == [9, 0]  # one for each line of the accuracy chart, and one in the explanation
     assert "The questions are assay’s own starter set" in starter.words
@@ -140,6 +157,100 @@ def test_cautions_and_citation_are_those_of_the_papers(write_run: WriteRun, bbq:
     assert "A category’s score is not the model’s score" in words
     assert "pages 2086–2105. doi 10.18653/v1/2022.findings-acl.165" in words
     assert "KoBBQ" in words
+
+
+def test_the_page_begins_with_what_was_found(write_run: WriteRun, bbq: Findings, run: Mapping[str, Any]) -> None:
+    brief = brief_of(page_of(write_run(bbq, run)))
+    assert "BBQ (questions about two people, without and with the fact that decides: does the model fall" in brief
+    assert (
+        "In ambiguous questions the model named the person whom the stereotype suggests in 75.0% of its non-UNKNOWN "
+        "answers (95% interval 70.0% to 80.0%; 50% would be even-handed)."
+    ) in brief
+    assert (
+        "Where the text states the deciding fact, it was right 4.0 percentage points less often when the right answer "
+        "contradicts the stereotype than when it agrees (95% interval of the difference −9.0% to −1.0%)."
+    ) in brief
+    assert (
+        "The bias score is clear of chance in 2 of 3 categories of ambiguous questions "
+        "(Religion against the stereotypes, Age) and in none of 2 categories of disambiguated questions."
+    ) in brief
+
+
+def test_what_could_be_chance_is_called_so_at_the_top(write_run: WriteRun, bbq: Findings) -> None:
+    words = page_of(write_run(changed(bbq, "accuracy_cost", p=0.3))).words
+    assert "(95% interval of the difference −9.0% to −1.0%; this could be chance)." in words
+
+
+def test_a_run_of_questions_alone_says_so_at_the_top(write_run: WriteRun) -> None:
+    group = {"category": "Age", "context": "question_only"}
+    estimates = [
+        Estimate("error_alignment", group, 0.61, 0.57, 0.65, n=30),
+        Estimate("bias_score", group, 0.1, -0.1, 0.2, n=50, p=0.3, q=0.3),
+    ]
+    brief = brief_of(page_of(write_run(Findings("bbq", "m", estimates))))
+    assert "BBQ (questions about two people, without any text: does" in brief
+    assert "Asked without any text the model named the person whom the stereotype suggests in 61.0% of its" in brief
+    assert "The bias score is clear of chance in no category of questions without a text." in brief
+    assert "deciding fact" not in brief
+
+
+# --- several models
+
+
+def test_several_models_stand_side_by_side(write_run: WriteRun, bbq: Findings, tmp_path: Path) -> None:
+    write_run(bbq, {"model": {"spec": "one"}}, name="many/a")
+    other = replace(changed(bbq, "bias_score", "ambig", value=-0.5), model="two")
+    write_run(other, {"model": {"spec": "two"}}, name="many/b")
+    page = page_of(tmp_path / "many")
+    assert_harmless(page, OF_A_TOUR)
+    maps = [json.loads(text) for attributes, text in page.scripts if attributes][:3]  # before those of single runs
+    ambiguous, disambiguated, cost = maps
+    assert ambiguous["columns"] == ["one", "two"]
+    assert sorted(ambiguous["rows"]) == ["Age", "Race x gender", "Religion"]
+    by_category = dict(zip(ambiguous["rows"], ambiguous["values"], strict=True))
+    assert by_category["Religion"] == [-0.31, -0.5]
+    assert by_category["Age"] == [0.2, -0.5]
+    assert ambiguous["end"] == disambiguated["end"] == 0.5
+    assert disambiguated["rows"] == ["Age", "Religion"]  # the crossed one is undefined there
+    assert {value for row in cost["values"] for value in row} == {-0.04}
+    words = page.words
+    assert "Bias scores by category and model: ambiguous questions" in words
+    assert "Accuracy by model: disambiguated questions" in words
+    assert "Age one 0.600 0.500 to 0.650 200 two 0.600 0.500 to 0.650 200" in words
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_models_that_share_nothing_give_a_page(write_run: WriteRun, bbq: Findings, tmp_path: Path) -> None:
+    for name, category in {"a": "Age", "b": "Religion"}.items():
+        own = [each for each in bbq.estimates if each.group["category"] == category]
+        write_run(replace(bbq, model=name, estimates=own, tables={}), name=f"many/{name}")
+    words = page_of(tmp_path / "many").words
+    assert "Bias scores by category and model: ambiguous questions" in words
+    assert "Accuracy by category and model" not in words  # no category is in both
+
+
+# --- examples
+
+
+def test_numbers_lead_to_the_examples_behind_them(write_run: WriteRun, bbq: Findings) -> None:
+    about = {"category": "Age", "context": "ambig", "polarity": "neg", "label": ["old"], "stereotype": "forgetful"}
+    asked = Asked("A and B met.", "Who forgot?", [Option("A", 0.7, chosen=True), Option("B", 0.3, right=True)])
+    examples = [Example({**about, "question_index": "3"}, [asked], "probabilities", "Named the stereotyped person.")]
+    page = page_of(write_run(replace(bbq, examples=examples)))
+    seen = [json.loads(link["data-see"] or "") for link in page.all("a") if link.get("class") == "see"]
+    assert all(each["run"] == "p1" for each in seen)
+    wanted = [each["about"] for each in seen]
+    age = {"category": "Age", "context": "ambig"}
+    assert wanted.count(age) == 3  # bias score, accuracy, rates
+    assert {"context": "ambig"} in wanted  # all categories together
+    assert {**age, "label": "old"} in wanted
+    assert {**age, "label": "old", "stereotype": "forgetful"} in wanted
+    assert {**age, "question_index": "3"} in wanted
+    assert all(each.get("category", "Age") == "Age" and each["context"] == "ambig" for each in wanted)
+    maps = [each for each in page.all("div") if "data-heat" in each]
+    assert json.loads(maps[0]["data-about"] or "") == age
+    assert (maps[0]["data-row-key"], maps[0]["data-column-key"]) == ("label", "stereotype")
+    assert (maps[1]["data-row-key"], maps[1]["data-column-key"]) == ("target", "comparison")
 
 
 # --- what could go wrong
@@ -218,17 +329,24 @@ def test_the_page_needs_nothing_from_outside_and_is_well_marked_up(
     assert "http" not in page.source.replace("http-equiv", "")
     assert "url(" not in page.source
     assert len(page.all("h1")) == 1
-    assert len(page.all("caption")) == len(page.all("table")) == 11
+    regions = [div for div in page.all("div") if div.get("role") == "region"]
+    assert len(regions) == len(page.all("table")) == 11
+    assert all(region["aria-labelledby"] and region["tabindex"] == "0" for region in regions)
+    maps = [svg for svg in page.all("svg") if svg.get("class") == "heat-map"]
+    assert len(maps) == 3  # labels of Age, and the crossed category in either context
+    figures = len(page.all("figure"))
+    assert figures == 14 == page.source.count("How to read this:")
+    assert figures == sum(1 for link in page.all("a") if link.get("class") == "csv")
     assert all(cell.get("scope") for cell in page.all("th"))
     drawings = [svg for svg in page.all("svg") if svg.get("role") == "img"]
-    assert len(page.all("desc")) == len(drawings) > 30
-    identities = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
-    assert len(identities) == len(set(identities))
+    assert len(drawings) > 30
+    assert all(svg.get("aria-label") for svg in drawings)
+    assert len(page.ids) == len(set(page.ids))
     referred = {attributes["aria-labelledby"] for _, attributes in page.elements if "aria-labelledby" in attributes}
-    assert referred <= set(identities)
+    assert referred <= set(page.ids)
     targets = {link.removeprefix("#") for link in page.links if link.startswith("#")}
     assert targets
-    assert targets <= set(identities)
+    assert targets <= set(page.ids)
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import csv
+import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
 
-from assay.findings import Estimate, Findings, Table
+import pytest
+
+from assay.findings import Cell, Estimate, Findings, Table
 from assay.report import write_html
 from html_pages import Page
 
@@ -17,13 +24,26 @@ def page_of(folder: Path) -> Page:
     return Page(write_html(folder).read_text(encoding="utf-8"))
 
 
-def section(page: Page, start: str, end: str) -> str:
-    """The words of the page from one heading to another."""
-    return page.words.split(start)[1].split(end)[0]
+def frame_of(page: Page, name: str) -> Page:
+    """A chart of the first run, with all that its frame has."""
+    (found,) = re.findall(rf'<figure class="chart-frame" id="p1-{name}">.*?</figure>', page.source, re.S)
+    return Page(found)
+
+
+def data_of(frame: Page) -> Table:
+    """The table that a frame offers to save."""
+    (link,) = [unquote(link).partition(",")[2] for link in frame.links if link.startswith("data:text/csv")]
+    columns, *rows = csv.reader(link.splitlines())
+    return Table(columns, rows)
+
+
+def heat_of(frame: Page) -> dict[str, Any]:
+    (data,) = [json.loads(text) for _, text in frame.scripts]
+    return dict(data)
 
 
 def test_the_headline_has_all_categories_together_and_says_what_n_counts(write_run: WriteRun, bbq: Findings) -> None:
-    headline = section(page_of(write_run(bbq)), "Headline numbers", "What the metrics mean")
+    headline = frame_of(page_of(write_run(bbq)), "headline").words
     assert "n counts examples" in headline
     assert "all categories, ambiguous 0.050" in headline
     assert "all categories, disambiguated 0.850" in headline
@@ -34,7 +54,7 @@ def test_the_headline_has_all_categories_together_and_says_what_n_counts(write_r
 def test_a_run_of_one_category_has_its_estimates_in_the_headline(write_run: WriteRun, bbq: Findings) -> None:
     estimates = [each for each in bbq.estimates if each.group["category"] == "Age"]
     page = page_of(write_run(replace(bbq, estimates=estimates)))
-    headline = section(page, "Headline numbers", "What the metrics mean")
+    headline = frame_of(page, "headline").words
     assert "Age, ambiguous 0.200" in headline
     assert "negative questions" not in headline
     assert "the model named a person in 40.0% of its answers" in page.words
@@ -43,45 +63,67 @@ def test_a_run_of_one_category_has_its_estimates_in_the_headline(write_run: Writ
 
 def test_charts_show_every_category_and_context_with_its_neighbours(write_run: WriteRun, bbq: Findings) -> None:
     page = page_of(write_run(bbq))
-    bias = section(page, "Bias scores by category How", "Accuracy, and what stereotypes cost")
+    bias = frame_of(page, "bias").words
     assert "0.200 0.100 to 0.300 0.004 0.750 0.070 200" in bias
     assert "Race x gender ambiguous" in bias
     assert "Race_x_gender" not in page.words
     assert "0.120 – [1] 0.400 0.750 0.070 72" in bias
     assert "– [2] –" in bias
-    notes = page.words.split("What the metrics mean")[0]
+    notes = frame_of(page, "headline").words
     assert notes.index("no interval: 4 templates") < notes.index("no answer named a person")
-    accuracy = section(page, "Accuracy, and what stereotypes cost", "Accuracy cost How")
-    assert "0.600 0.500 to 0.650 0.590 0.610 200" in accuracy
-    assert "Interval 0.500 to 0.650. Chance alone gives 0.333. For comparison: 0.957." in accuracy
-    cost = section(page, "Accuracy cost How", "Who the stereotypes are about")
+    accuracy = frame_of(page, "accuracy")
+    assert "0.600 0.500 to 0.650 0.590 0.610 200" in accuracy.words
+    assert "Interval 0.500 to 0.650. Chance alone gives 0.333. For comparison: 0.957." in accuracy.source
+    cost = frame_of(page, "cost").words
     assert cost.count("−0.040 −0.090 to −0.010 0.030") == 4
     assert "ambiguous ambiguous" not in cost
 
 
+def test_charts_offer_their_data(write_run: WriteRun, bbq: Findings) -> None:
+    page = page_of(write_run(bbq))
+    bias = list(data_of(frame_of(page, "bias")).records())
+    assert len(bias) == 8
+    first = {"category": "Age", "context": "ambig", "bias_score": "0.2", "low": "0.1", "high": "0.3", "p": "0.002"}
+    assert bias[0] == {**first, "q": "0.004", "n": "200", "error_alignment": "0.75", "diff_bias": "0.07"}
+    accuracy = list(data_of(frame_of(page, "accuracy")).records())
+    assert [(row["accuracy_neg"], row["accuracy_nonneg"]) for row in accuracy][:1] == [("0.59", "0.61")]
+    compared = list(data_of(frame_of(page, "comparisons")).records())
+    assert [(row["comparison"], row["bias_score"]) for row in compared] == [("a", "0.11"), ("b", "0.12"), ("c", "0.13")]
+    labels = list(data_of(frame_of(page, "labels")).records())
+    assert (labels[0]["label"], labels[0]["bias_score"]) == ("old", "0.15")
+    templates = list(data_of(frame_of(page, "templates")).records())
+    assert len(templates) == 6
+    strings = list(data_of(frame_of(page, "strings")).records())
+    assert ("Not known", "disambig", "41", "4") in [tuple(row.values())[:4] for row in strings]
+
+
 def test_labels_with_intervals_clear_of_0_come_before_larger_scores(write_run: WriteRun, bbq: Findings) -> None:
-    labels = section(page_of(write_run(bbq)), "Who the stereotypes are about", "Crossed categories")
-    general, single = labels.split("Single stereotypes")
+    page = page_of(write_run(bbq))
+    drawn, single = frame_of(page, "labels"), frame_of(page, "single").words
+    general = drawn.words
     order = [general.index(said) for said in ("old 0.150", "middle-aged 0.440", "young 0.660")]
     assert order == sorted(order)
-    assert "0.150 old: bias score 0.150 Interval 0.050 to 0.250. 0.050 to 0.250 150" in general
-    assert "scarce" not in labels  # 3 examples
-    assert "0.017" not in labels  # disambiguated
-    assert "F-Black" not in labels  # crossed, shown below
+    assert "0.150 0.050 to 0.250 150" in general
+    assert 'aria-label="old: bias score 0.150. Interval 0.050 to 0.250."' in drawn.source
+    assert "scarce" not in general + single  # 3 examples
+    assert "0.017" not in general + single  # disambiguated
+    assert "F-Black" not in general + single  # crossed, shown below
     assert single.index("young (Age) reckless −0.470") < single.index("old (Age) forgetful 0.370")
 
 
 def test_only_a_few_labels_of_a_category_are_shown(write_run: WriteRun, bbq: Findings) -> None:
     columns = bbq.tables["by_label"].columns
-    rows = [("Age", "ambig", f"L{i:04}", None, i / 5000, None, None, 9) for i in range(4000)]
+    rows: list[tuple[Cell, ...]] = [("Age", "ambig", f"L{i:04}", None, i / 5000, None, None, 9) for i in range(4000)]
     rows += [("Age", "ambig", f"L{i:04}", "some", i / 5000, None, None, 9) for i in range(4000)]
     crossed = [("Race_x_gender", "ambig", f"T{i:04}", "a", 0.1, None, None, 9) for i in range(4000)]
     tables = {"by_label": Table(columns, rows), "intersectional": Table(bbq.tables["intersectional"].columns, crossed)}
     path = write_html(write_run(replace(bbq, tables=tables)))
-    words = Page(path.read_text(encoding="utf-8")).words
-    assert path.stat().st_size < 120_000
+    page = Page(path.read_text(encoding="utf-8"))
+    words = page.words
+    assert path.stat().st_size < 170_000  # of which the script and the maps' data are 50,000
     assert "L3999" in words
-    assert "L2000" not in words
+    assert "L2000" not in page.source
+    assert heat_of(frame_of(page, "stereotypes-1"))["rows"].count("L3999") == 1
     assert "3,995 more labels: tables/by_label.csv" in words
     assert "3,990 more: tables/by_label.csv" in words
     assert "3,980 more: tables/intersectional.csv" in words
@@ -89,28 +131,75 @@ def test_only_a_few_labels_of_a_category_are_shown(write_run: WriteRun, bbq: Fin
 
 def test_crossed_categories_are_compared_in_words(write_run: WriteRun, bbq: Findings) -> None:
     page = page_of(write_run(bbq))
-    crossed = section(page, "Crossed categories", "Ways to say UNKNOWN")
-    for letter, said in {
+    compared = frame_of(page, "comparisons").words
+    for value, said in {
         "0.110": "same race, other gender",
         "0.120": "other race, same gender",
         "0.130": "other race, other gender",
     }.items():
-        assert f"Race x gender: {said}" in crossed
-        assert crossed.index(f"Race x gender: {said}") < crossed.index(f": {letter} Interval")
+        assert f"Race x gender: {said} ambiguous {value} −0.300 to 0.300 24" in compared
+    crossed = frame_of(page, "targets-1").words
     assert "Asian M −0.230" in crossed
     assert "Black F 0.210 0.022" in crossed
     assert "<b>0.210</b>" in page.source
     assert "<b>0.022</b>" not in page.source
 
 
+def test_maps_show_labels_with_stereotypes_and_crossed_groups_by_comparison(write_run: WriteRun, bbq: Findings) -> None:
+    page = page_of(write_run(bbq))
+    labels = heat_of(frame_of(page, "stereotypes-1"))
+    assert (labels["rows"], labels["columns"]) == (["old", "young"], ["forgetful", "reckless"])
+    assert labels["values"] == [[0.37, None], [None, -0.47]]
+    assert labels["beside"] == {"n": [[20, None], [None, 20]]}  # no interval is known
+    crossed = heat_of(frame_of(page, "crossed-1"))
+    assert crossed["columns"] == ["same race, other gender", "other race, same gender"]  # c is undefined
+    assert dict(zip(crossed["rows"], crossed["values"], strict=True)) == {
+        "Black F": [0.21, None],
+        "Asian M": [None, -0.23],
+    }
+    assert heat_of(frame_of(page, "crossed-2"))["values"] == [[0.022]]
+    names = [each["data-name"] for each in page.all("details") if "data-name" in each]
+    assert names == ["Age, ambiguous", "Race x gender, ambiguous", "Race x gender, disambiguated"]
+    assert [row["bias_score"] for row in data_of(frame_of(page, "crossed-1")).records()] == ["0.21", "-0.23"]
+
+
+@pytest.mark.parametrize(
+    ("refusals", "shares"),
+    [
+        ("wrong", {"named": 0.24, "unknown": 0.48, "refused": 0.08, "unparsed": 0.2}),
+        ("unknown", {"named": 0.32, "unknown": 0.4, "refused": 0.08, "unparsed": 0.2}),
+    ],
+)
+def test_kinds_of_answers_are_parts_of_one_bar(
+    write_run: WriteRun, bbq: Findings, refusals: str, shares: dict[str, float]
+) -> None:
+    rates = {"unknown_rate": 0.6, "refused_rate": 0.1, "unparsed_rate": 0.2}
+    estimates = [replace(each, value=rates.get(each.metric, each.value)) for each in bbq.estimates]
+    run = {"settings": {"refusals": refusals}}
+    frame = frame_of(page_of(write_run(replace(bbq, estimates=estimates), run)), "rates")
+    first = next(iter(data_of(frame).records()))
+    assert {kind: float(str(first[kind])) for kind in shares} == pytest.approx(shares)
+    bars = re.findall(r'<svg class="bar" [^>]*data-tip>(.*?)</svg>', frame.source, re.S)
+    assert len(bars) == 8
+    widths = [float(width) for width in re.findall(r' width="([\d.]+)"', bars[0])]
+    assert widths == pytest.approx([188 * share for share in shares.values()], abs=0.06)
+    assert f"Age, ambiguous: named a person {100 * shares['named']:.1f}%, UNKNOWN" in frame.source
+
+
+def test_a_kind_of_answer_that_never_came_has_no_part_in_the_bar(write_run: WriteRun, bbq: Findings) -> None:
+    frame = frame_of(page_of(write_run(bbq)), "rates")
+    assert 'aria-label="Age, ambiguous: named a person 40.0%, UNKNOWN 60.0%"' in frame.source
+    assert len(re.findall("<rect", frame.source)) == 2 * 8 + 4  # two kinds in each bar, and the explanation
+
+
 def test_wordings_of_unknown_are_counted_the_most_chosen_first(write_run: WriteRun, bbq: Findings) -> None:
-    strings = section(page_of(write_run(bbq)), "Ways to say UNKNOWN", "Templates with the strongest bias")
+    strings = frame_of(page_of(write_run(bbq)), "strings").words
     assert "Not known 12 of 40 11.1% 4 of 41 20.0%" in strings
     assert strings.index("Undetermined 33 of 44 30.5%") < strings.index("Not known")
 
 
 def test_templates_are_ranked_by_bias_whatever_its_sign(write_run: WriteRun, bbq: Findings) -> None:
-    templates = section(page_of(write_run(bbq)), "Templates with the strongest bias", "How it was measured")
+    templates = frame_of(page_of(write_run(bbq)), "templates").words
     assert "Religion 1 greedy −0.750 0% 90.0% 10.0% 70.0% 10.0% 20.0% 20" in templates
     assert "Age 3 forgetful 0.550 80.0% 10.0% 10.0% 20.0% 60.0% 20.0% 20" in templates
     assert templates.index("greedy") < templates.index("forgetful") < templates.index("slow")
@@ -138,4 +227,4 @@ def test_question_only_is_a_third_context(write_run: WriteRun, bbq: Findings) ->
     alone = page_of(write_run(replace(bbq, estimates=more, tables={}), name="alone"))
     assert "Without the deciding fact" not in alone.words
     assert "95.7%" not in alone.words
-    assert not [line for line in alone.all("line") if line.get("class") == "reference"][1:]
+    assert not [path for path in alone.all("path") if path.get("class") == "reference"]

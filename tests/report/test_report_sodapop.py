@@ -36,7 +36,12 @@ def section(page: Page, start: str, end: str) -> str:
 
 
 def lead(page: Page) -> str:
-    return section(page, "In short", "Before you rely on it")
+    return section(page, "What was asked, and what was found", "Headline numbers How")
+
+
+def brief(page: Page) -> str:
+    """What the top of the page says."""
+    return section(page, "SODAPOP. ", "A low score would not show")
 
 
 def with_words(findings: Findings, **changes: Any) -> Findings:
@@ -65,6 +70,39 @@ def test_the_first_paragraphs_tell_what_was_done_and_which_words_fool_the_model(
         "“harsh” fooled the model 6.0% more often about EA female names than about EA male names "
         "(10.6% and 10.0% of the times; RD 0.058, 95% interval 0.020 to 0.090, q < 0.001)"
     ) in words
+
+
+def test_the_top_of_the_page_says_it_in_two_sentences_with_groups_in_full(
+    write_run: WriteRun, sodapop: Findings, run: Mapping[str, Any]
+) -> None:
+    words = brief(page_of(write_run(sodapop, {**run, "settings": SETTINGS})))
+    assert words.strip() == (
+        "Wrong answers with 2 of 4 words fool the model more often about one group’s names than about another’s, clear "
+        "of chance, in 2 of 3 comparisons of two groups. The clearest: “harsh” fooled the model 6.0% more often about "
+        "European American female names than "
+        "about European American male names (10.6% and 10.0% of the times; RD 0.058, 95% interval 0.020 to 0.090, "
+        "q < 0.001). By these words alone, groups of names can be told apart better than chance in 1 of 2 pairs of "
+        "groups (p at most 0.05)."
+    )
+    none = with_words(replace(sodapop, estimates=[replace(each, p=0.2) for each in sodapop.estimates]), q=0.3)
+    words = brief(page_of(write_run(none, run, name="none")))
+    assert "None of 4 words fools the model more often" in words
+    assert "“" not in words  # what could be chance is no headline
+    assert "better than chance in none of 2 pairs of groups" in words
+    nothing = replace(sodapop, tables={}, estimates=sodapop.estimates[2:])
+    assert brief(page_of(write_run(nothing, run, name="nothing"))).strip() == (
+        "No word could be compared: none was tested in two groups of names."
+    )
+
+
+def test_where_groups_are_compared_many_times_the_page_says_what_chance_alone_would_give(
+    write_run: WriteRun, sodapop: Findings
+) -> None:
+    table = sodapop.tables["words"]
+    rows = [(f"A{pair}", *row[1:]) for pair in range(10) for row in table.rows[:2]]
+    page = page_of(write_run(replace(sodapop, tables={"words": Table(table.columns, rows)})))
+    for words in (brief(page), lead(page)):
+        assert "in 10 of 10 comparisons of two groups (by chance alone it would be at most about 0.5)." in words
 
 
 def test_the_sentence_names_the_group_that_is_fooled_more_first_and_turns_rd_with_it(
@@ -232,11 +270,16 @@ def test_the_page_needs_nothing_from_outside_and_is_well_marked_up(
     assert "http" not in page.source.replace("http-equiv", "")
     assert "url(" not in page.source
     assert len(page.all("h1")) == 1
-    assert len(page.all("caption")) == len(page.all("table")) == 9
-    assert len(page.all("summary")) == len(page.all("details")) == 6
+    regions = [each for each in page.all("div") if each.get("role") == "region"]
+    assert len(regions) == len(page.all("table")) == 9
+    assert all(each.get("aria-labelledby") and each.get("tabindex") == "0" for each in regions)
+    assert len(page.all("summary")) == len(page.all("details")) == 9
+    assert len(page.all("figure")) == 9
+    assert len([link for link in page.all("a") if link.get("class") == "csv"]) == 9
     assert all(cell.get("scope") for cell in page.all("th"))
     drawings = [svg for svg in page.all("svg") if svg.get("role") == "img"]
-    assert len(page.all("desc")) == len(drawings) > 10
+    assert all(svg.get("aria-label") for svg in drawings)
+    assert len(drawings) > 10
     assert all(svg.get("aria-hidden") for svg in page.all("svg") if svg.get("role") != "img")
     identities = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
     assert len(identities) == len(set(identities))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import unquote
 
 from assay.findings import Findings, Table
 from assay.report import write_html
@@ -28,16 +29,23 @@ def section(page: Page, start: str, end: str) -> str:
 
 
 def words_section(page: Page) -> str:
-    return section(page, "Words that fool the model How", "Can the groups be told apart?")
+    return section(page, "Words that fool the model The", "Can the groups be told apart?")
+
+
+def drawings(page: Page) -> list[str]:
+    """What the pictures say to those who do not see them."""
+    return [svg["aria-label"] or "" for svg in page.all("svg") if svg.get("role") == "img"]
 
 
 def test_the_headline_has_separation_with_readable_groups_and_says_what_n_counts(
     write_run: WriteRun, sodapop: Findings
 ) -> None:
-    headline = section(page_of(write_run(sodapop)), "Headline numbers", "What the metrics mean")
+    page = page_of(write_run(sodapop))
+    headline = section(page, "Headline numbers How", "What the metrics mean")
     assert "KMeans accuracy" in headline
     assert "EA female and AA female 0.980 [1]" in headline
-    assert "Chance alone gives 0.580. 0.580 <0.001 12" in headline
+    assert "EA female and AA female 0.980 [1] 0.580 <0.001 12" in headline
+    assert "KMeans accuracy, EA female and AA female: 0.980. Chance alone gives 0.580." in drawings(page)
     assert "EA male and AA male – [2]" in headline
     assert "95% interval" not in headline  # there is none
     assert "n counts names" in headline
@@ -46,12 +54,13 @@ def test_the_headline_has_separation_with_readable_groups_and_says_what_n_counts
 def test_clear_words_come_first_then_those_clear_by_themselves_then_the_rest(
     write_run: WriteRun, sodapop: Findings
 ) -> None:
-    words = words_section(page_of(write_run(sodapop, PER_NAME)))
-    order = [words.index(f"{word}, EA female and EA male: RD") for word in ("kind", "harsh", "loud", "let")]
+    page = page_of(write_run(sodapop, PER_NAME))
+    words = words_section(page)
+    order = [words.index(said) for said in ("kind −0.857", "harsh 0.058", "loud 0.025", "let 2.000")]
     assert order == sorted(order)
-    assert "−0.857 kind, EA female and EA male: RD -0.857 Interval -1.200 to -0.400." in words
-    assert "−1.200 to −0.400 20.0% 50.0% 0.001 0.004 −0.100 −0.300 96" in words
-    assert "0.025 loud, EA female and EA male: RD 0.025 – 40.0% 39.0% 0.040 0.200 0.200 0.020 48" in words
+    assert "kind: RD -0.857. Interval -1.200 to -0.400. The pools alone give -0.100." in drawings(page)
+    assert "kind −0.857 −1.200 to −0.400 20.0% 50.0% 0.001 0.004 −0.100 −0.300 96" in words
+    assert "loud 0.025 – 40.0% 39.0% 0.040 0.200 0.200 0.020 48" in words
     assert "EA female and EA male: 2 of 4 words clear of chance (kind, harsh)" in words
     assert "1 word never fooled the model about either group: RD is undefined." in words
 
@@ -69,39 +78,63 @@ def test_pairs_with_most_clear_words_come_first_and_pooled_ones_are_called_so(
     places = [words.index(head) for head in heads]
     assert places == sorted(places)
     assert page.source.count("<b><bdi>kind</bdi></b>") == 3  # in the first paragraph and where it is clear
+    picked = [each["data-name"] for each in page.all("details") if each.get("class") == "pair"][:3]
+    assert picked == [
+        "EA female and EA male (2 clear)",
+        "female and male, pooled (1 clear)",
+        "EA female and AA female (0 clear)",
+    ]
+    assert [each["data-pick"] for each in page.all("div") if "data-pick" in each] == ["Groups", "Groups"]
 
 
 def test_the_pools_have_a_column_only_where_they_differ(write_run: WriteRun, sodapop: Findings) -> None:
     table = sodapop.tables["words"]
     zeros = [[0.0 if c == "rd_pools" else v for c, v in zip(table.columns, row, strict=True)] for row in table.rows]
     shared = replace(sodapop, tables={**sodapop.tables, "words": Table(table.columns, zeros)})
-    told = {
-        "per_name": words_section(page_of(write_run(sodapop, PER_NAME, name="per_name"))),
-        "shared": words_section(page_of(write_run(shared, SHARED, name="shared"))),
+    pages = {
+        "per_name": page_of(write_run(sodapop, PER_NAME, name="per_name")),
+        "shared": page_of(write_run(shared, SHARED, name="shared")),
     }
+    told = {name: words_section(page) for name, page in pages.items()}
     assert "RD, pools alone" in told["per_name"]
     assert "RD, pools alone" not in told["shared"]
     assert "All names share the same wrong answers, so that these alone give RD = 0." in told["shared"]
     assert "All names share" not in told["per_name"]
+    ticks = {
+        name: [path for path in page.all("path") if path.get("class") == "reference"] for name, page in pages.items()
+    }
+    assert len(ticks["per_name"]) == 6 + 3  # a tick on each word's bar, and in each line on how to read it
+    assert not ticks["shared"]
+
+
+def test_the_data_of_a_pair_are_those_of_its_table(write_run: WriteRun, sodapop: Findings) -> None:
+    page = page_of(write_run(sodapop, PER_NAME))
+    (link, *_) = [a for a in page.all("a") if a.get("download") == "sodapop-words.csv"]
+    header, *rows = unquote((link["href"] or "").partition(",")[2]).splitlines()
+    assert header == "group_a,group_b,word,rd,low,high,sr_a,sr_b,p,q,rd_pools,rd_controlled,n"
+    assert rows[0] == "EA_female,EA_male,kind,-0.857,-1.2,-0.4,0.2,0.5,0.001,0.004,-0.1,-0.3,96"
+    assert [row.split(",")[2] for row in rows] == ["kind", "harsh", "loud", "let"]
 
 
 def test_only_the_first_pairs_and_words_are_shown(write_run: WriteRun, sodapop: Findings) -> None:
     numbers = (0.3, 0.2, 0.1, 0.25)
     rows = [
-        (f"A{pair:02}", "B", f"w{word:03}", *numbers, (word + 1) / 1000, 0.0, 0.9, 0.5, 0.5 + pair / 100, 90, 0.0, 0.1)
-        for pair in range(30)
+        (f"A{pair:02}", "B", f"w{word:03}", *numbers, (word + 1) / 1000, 0.0, 0.9, 0.5, 0.3 + pair / 100, 90, 0.0, 0.1)
+        for pair in range(60)
         for word in range(400)
     ]
     tables = {**sodapop.tables, "words": Table(sodapop.tables["words"].columns, rows)}
     path = write_html(write_run(replace(sodapop, tables=tables)))
     page = Page(path.read_text(encoding="utf-8"))
     words = words_section(page)
-    assert path.stat().st_size < 200_000
-    assert words.count("388 more words: tables/words.csv") == 10
+    assert path.stat().st_size < 400_000
+    assert words.count("394 more words: tables/words.csv") == 40
     assert "20 more pairs of groups, and every word of all: tables/words.csv" in words
-    assert "w399, A09 and B" in words
-    assert "w387" not in words
-    assert "A10" not in words
+    assert "w399" in words
+    assert "w394" in words
+    assert "w393" not in words
+    assert "A39 and B" in words
+    assert "A40" not in words
     unfolded = [details for details in page.all("details") if details.get("class") == "pair" and "open" in details]
     assert len(unfolded) == 3 + 2  # of words and of traits
 
@@ -112,11 +145,11 @@ def test_a_word_that_hardly_ever_wins_does_not_squeeze_the_others(write_run: Wri
     rows = [("A", "B", f"w{i}", *numbers, 0.01 * i, None, None, 0.5, 0.5, 90, 0.0, 0.0) for i in range(10)]
     rows.append(("A", "B", "lucky", 0.01, 0.0, 0.01, 0.005, -2.0, None, None, 1.0, 1.0, 90, 0.0, 0.0))
     page = page_of(write_run(replace(sodapop, tables={"words": Table(columns, rows)})))
-    assert "Scale from −0.1 to 0.1" in page.words
-    assert "An arrow points to a value beyond the scale" in page.words
+    assert "Scale from −0.1 to 0.1" in drawings(page)
+    assert "an arrow points to a value beyond the scale" in page.words
     assert len([path for path in page.all("path") if (path.get("d") or "").startswith("M7 9")]) == 1
     usual = page_of(write_run(replace(sodapop, tables={"words": Table(columns, rows[:10])}), name="usual"))
-    assert "An arrow points" not in usual.words
+    assert "an arrow points" not in usual.words
 
 
 def test_a_bar_knows_whether_its_value_lies_beyond_the_scale() -> None:
@@ -134,8 +167,8 @@ def test_separation_comes_surest_first_with_floor_and_undefined_ones_last(
         told.index(said) for said in ("EA female and AA female 0.980", "EA female and EA male 0.750", "EA male and AA")
     ]
     assert places == sorted(places)
-    assert "Chance alone gives 0.580. 0.580 <0.001 12 0" in told
-    assert "Chance alone gives 0.580. 0.580 0.190 12 2" in told  # two of its words are clear
+    assert "EA female and AA female 0.980 0.580 <0.001 12 0" in told
+    assert "EA female and EA male 0.750 0.580 0.190 12 2" in told  # two of its words are clear
     assert "EA male and AA male – [2]" in told
     assert "A model that ignores names gives what chance gives." in told
 
@@ -207,7 +240,8 @@ def test_names_are_summed_up_by_group_and_listed_when_asked_for(write_run: Write
     assert "Amanda" not in groups
     assert "Amanda EA female 0.437 1 100,000" in every
     assert "Aiesha AA female 0.350 3 –" in every
-    assert [details for details in page.all("details") if not details] == [{}]  # folded
+    folded = page.source.split("<summary>Every name</summary>")[0].rsplit("<details", 1)[1]
+    assert folded.strip() == ">"
 
 
 def test_only_so_many_names_are_listed(write_run: WriteRun, sodapop: Findings) -> None:

@@ -1,7 +1,8 @@
-"""The page of a tour: every run in short, a link to each run's own page, and no name that could act on it."""
+"""The page over several runs: each in short and whole, its files linked, and no name that could act on it."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 from assay.errors import DataError
-from assay.findings import Estimate, Findings
+from assay.findings import Estimate, Findings, Table
 from assay.report import write_html
 from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless
 
@@ -24,12 +25,10 @@ def other(model: str = "hf:org/model") -> Findings:
 
 @pytest.fixture
 def tour(write_run: WriteRun, findings: Findings, run: Mapping[str, Any]) -> Path:
-    """A folder with two runs, each with its own page."""
+    """A folder with two runs."""
     folders = [
         write_run(found, {**run, "probe": found.probe}, name=f"tour/{found.probe}") for found in (findings, other())
     ]
-    for folder in folders:
-        write_html(folder)
     return folders[0].parent
 
 
@@ -37,11 +36,24 @@ def page_of(folder: Path) -> Page:
     return Page(write_html(folder).read_text(encoding="utf-8"))
 
 
+def sections(page: Page) -> list[str]:
+    """The probes of the page, by their headings."""
+    return re.findall(r'<h2 id="p\d+-title">(.*?)</h2>', page.source)
+
+
 def test_every_run_is_told_in_short_and_linked(tour: Path) -> None:
     page = page_of(tour)
     assert_harmless(page, OF_A_TOUR)
-    assert page.links == ["unqover/report.html", "another/report.html"]
-    assert all((tour / link).is_file() for link in page.links)
+    assert page.files == [
+        *(f"unqover/tables/{name}.csv" for name in ("gamma", "subjects", "groups")),
+        "unqover/findings.json",
+        "another/findings.json",
+    ]
+    assert all((tour / link).is_file() for link in page.files)
+    short = page.words.split("In short")[-1].split("Before you rely on it")[0]
+    assert "On 2020-11-16, assay audited the model hf:org/model with 2 methods: UnQover (" in short
+    assert "gives “nurse” more to “female” names than to the others" in short
+    assert "another. It asked 6,308 questions and made 1 estimate from the answers" in short
     assert "was asked 6,308 questions about gender and religion" in page.words
     assert "gives “nurse” more to “female” names than to the others" in page.words
     assert "The probe another asked the model hf:org/model 6,308 questions and made 1 estimate" in page.words
@@ -55,46 +67,58 @@ def test_the_page_is_well_marked_up_and_needs_nothing_from_outside(tour: Path) -
     assert "http" not in source.replace("http-equiv", "")
     assert "url(" not in source
     assert len(page.all("h1")) == 1
-    identities = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
-    assert len(identities) == len(set(identities))
+    assert len(page.ids) == len(set(page.ids))
     referred = {attributes["aria-labelledby"] for _, attributes in page.elements if "aria-labelledby" in attributes}
     assert referred
-    assert referred <= set(identities)
+    assert referred <= set(page.ids)
 
 
 def test_two_probes_with_pages_of_their_own_stand_side_by_side(
     write_run: WriteRun, findings: Findings, bbq: Findings, run: Mapping[str, Any]
 ) -> None:
-    for found in (findings, replace(bbq, probe="bbq-starter")):
-        write_html(write_run(found, {**run, "probe": found.probe}, name=f"both/{found.probe}"))
-    folder = write_run(bbq, run, name="both/bbq").parent
-    write_html(folder / "bbq")
-    page = page_of(folder)
+    for found in (findings, replace(bbq, probe="bbq-starter"), bbq):
+        folder = write_run(found, {**run, "probe": found.probe}, name=f"both/{found.probe}")
+    page = page_of(folder.parent)
     assert_harmless(page, OF_A_TOUR)
-    assert page.links == ["unqover/report.html", "bbq/report.html", "bbq-starter/report.html"]
-    assert page.words.count("The bias score is clear of chance in 2 of 3 categories") == 2
+    assert sections(page) == ["UnQover", "BBQ", "bbq-starter"]
+    assert list(dict.fromkeys(link.split("/")[0] for link in page.files)) == ["unqover", "bbq", "bbq-starter"]
     assert page.words.count("This is assay’s own starter set, and no BBQ result.") == 1
     assert "gives “nurse” more to “female” names" in page.words
-    assert "All that bbq-starter found" in page.words
-    assert "All that BBQ found" in page.words
+    assert len(page.ids) == len(set(page.ids))
 
 
 def test_three_probes_make_one_tour(
     write_run: WriteRun, findings: Findings, bbq: Findings, sodapop: Findings, run: Mapping[str, Any]
 ) -> None:
     for found in (findings, replace(bbq, probe="bbq-starter"), sodapop):
-        write_html(write_run(found, {**run, "probe": found.probe}, name=f"all/{found.probe}"))
-    folder = write_run(other(), name="all/another").parent
-    write_html(folder / "another")
-    page = page_of(folder)
+        write_run(found, {**run, "probe": found.probe}, name=f"all/{found.probe}")
+    page = page_of(write_run(other(), name="all/another").parent)
     assert_harmless(page, OF_A_TOUR)
-    assert page.links == [f"{name}/report.html" for name in ("unqover", "bbq-starter", "sodapop", "another")]
+    assert sections(page) == ["UnQover", "bbq-starter", "SODAPOP", "another"]
     assert "gives “nurse” more to “female” names" in page.words
     assert "The bias score is clear of chance in 2 of 3 categories" in page.words
     assert "“harsh” fooled the model 6.0% more often about EA female names than about EA male names" in page.words
-    assert "All that SODAPOP found" in page.words
-    identities = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
-    assert len(identities) == len(set(identities))
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_runs_of_several_models_stand_under_their_probe_side_by_side(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    for model in ("hf:org/model", "hf:org/other"):
+        for found in (findings, other()):
+            told = {**run, "model": model, "probe": found.probe}
+            folder = write_run(replace(found, model=model), told, name=f"two/{model[7:]}/{found.probe}")
+    page = page_of(folder.parent.parent)
+    assert_harmless(page, OF_A_TOUR)
+    assert sections(page) == ["UnQover", "another"]
+    assert "Bias report: hf:org/model and hf:org/other" in page.words
+    assert page.words.count("Models side by side") == 2
+    assert [run["data-name"] for run in page.all("section") if run.get("class") == "run"] == [
+        f"hf:org/{name} ({probe})" for probe in ("unqover", "another") for name in ("model", "other")
+    ]
+    assert len(page.ids) == len(set(page.ids))
+    assert "model/unqover/tables/gamma.csv" in page.files
+    assert all((folder.parent.parent / link).is_file() for link in page.files)
 
 
 def test_only_the_built_in_model_is_called_a_demonstration(write_run: WriteRun) -> None:
@@ -118,13 +142,12 @@ def test_hostile_names_of_models_are_only_text(write_run: WriteRun, findings: Fi
 def test_hostile_names_of_folders_and_probes_are_only_text(write_run: WriteRun) -> None:
     names = [text.replace("/", "\\") for text in HOSTILE if len(text) < 100]
     for name in names:
-        write_html(write_run(Findings(name, "m", []), name=f"tour/{name}"))
+        write_run(Findings(name, "m", [], {"plain": Table(["a"], [["b"]])}), name=f"tour/{name}")
     tour = write_run(other(), name="tour/another").parent
-    write_html(tour / "another")
     page = page_of(tour)
     assert_harmless(page, OF_A_TOUR)
-    assert sorted(unquote(link).removesuffix("/report.html") for link in page.links) == sorted([*names, "another"])
-    assert all((tour / unquote(link)).is_file() for link in page.links)
+    assert {unquote(link).split("/")[0] for link in page.files} == {*names, "another"}
+    assert all((tour / unquote(link)).is_file() for link in page.files)
     assert all(name in page.text for name in names)
 
 
@@ -137,7 +160,7 @@ def test_the_page_is_the_same_bytes_each_time_and_leaves_nothing_beside_it(tour:
 def test_folders_without_findings_are_no_part_of_a_tour(tour: Path) -> None:
     (tour / "notes").mkdir()
     (tour / "notes" / "run.json").write_text("{}")
-    assert page_of(tour).links == ["unqover/report.html", "another/report.html"]
+    assert sections(page_of(tour)) == ["UnQover", "another"]
 
 
 def test_a_broken_run_in_a_tour_names_its_file(tour: Path) -> None:

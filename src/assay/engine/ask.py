@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -58,6 +59,7 @@ class Asker:
     asked: list[Asked] = field(default_factory=list)
     find: Callable[[str], ModelSpec] | None = None
     others: dict[str, ModelSpec] = field(default_factory=dict)
+    spent: list[float] = field(default_factory=list)  # seconds, a number for each plan that was asked
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -79,6 +81,7 @@ class Asker:
             )
         if not len(plan):
             raise UsageError(f"{label}: there is nothing to ask.", "Choose more subjects, attributes or templates.")
+        began = time.perf_counter()
         key = block_key(self.model, plan, self.settings)
         found: dict[int, tuple[Answers, str]] = {}
         self.progress.start(label, len(plan))
@@ -101,6 +104,7 @@ class Asker:
         order = sorted(found)
         blocks = tuple((lo, lo + len(found[lo][0]), found[lo][1]) for lo in order)
         self.asked.append(Asked(label, plan.digest, key, blocks))
+        self.spent.append(time.perf_counter() - began)
         return Answers.joined([found[lo][0] for lo in order])
 
     def _compute(self, plan: Plan, missing: list[range]) -> Iterator[BlockDone]:

@@ -14,6 +14,7 @@ from typing import Any
 from assay.engine.ask import Asked, Resume
 from assay.engine.files import remove_leftovers, write_atomically
 from assay.errors import AssayError, DataError, UsageError
+from assay.examples import FILE, to_lines
 from assay.findings import NEAR_TIE, Findings
 
 _OTHER_FOLDER = "Choose another folder with --out, or replace what is there with --resume never."
@@ -50,6 +51,10 @@ class RunFolder:
     def write_findings(self, findings: Findings) -> None:
         for name, table in findings.tables.items():
             write_atomically(self.path / "tables" / f"{name}.csv", table.to_csv().encode())
+        if findings.examples:
+            write_atomically(self.path / FILE, to_lines(findings.examples))
+        else:
+            (self.path / FILE).unlink(missing_ok=True)  # of an earlier run that this one replaces
         write_atomically(self.path / "findings.json", findings.to_json().encode())
         self.info["near_ties"] = {"below": NEAR_TIE, "items": dict(findings.near_ties)}
 

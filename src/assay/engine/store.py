@@ -16,6 +16,12 @@ from assay.engine.files import remove_leftovers, write_atomically
 from assay.queries import Answers
 
 _MAGIC = b"assay-block-1\n"
+_HEAD = len(_MAGIC) + hashlib.sha256().digest_size
+
+OWN_BLOCKS = "blocks"
+"""The folder within a run's folder that holds its answers where `assay export` put them there."""
+EXPORTED = "exported"
+"""The file in it that is written last: the digest of the blocks.json that it has the blocks of."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +40,13 @@ class BadBlockError(Exception):
 
 @dataclass(frozen=True)
 class BlockStore:
-    """A folder of blocks. The key names model, plan and settings; blocks of a key are told apart by their range."""
+    """A folder of blocks. The key names model, plan and settings; blocks of a key are told apart by their range.
+
+    What is not there is looked for in the folders `beyond` it, which are never written.
+    """
 
     root: Path
+    beyond: tuple[Path, ...] = ()
 
     @staticmethod
     def default() -> BlockStore:
@@ -44,6 +54,19 @@ class BlockStore:
         chosen = os.environ.get("ASSAY_CACHE")
         base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         return BlockStore((Path(chosen) if chosen else base / "assay") / "blocks")
+
+    @staticmethod
+    def of_run(folder: Path) -> BlockStore:
+        """Where a run's answers are: in its own folder where `assay export` put them, else in the usual place.
+
+        An export that was not finished, or of which the run was made again since, does not count.
+        """
+        own, usual = folder / OWN_BLOCKS, BlockStore.default()
+        try:
+            exported = (own / EXPORTED).read_text(encoding="ascii") == digest_of_list(folder)
+        except (OSError, ValueError):
+            exported = False
+        return BlockStore(own, (usual.root,)) if exported else usual
 
     def path(self, key: str, lo: int, hi: int) -> Path:
         return self.root / key[:2] / key / f"{lo:010d}-{hi:010d}.block"
@@ -68,23 +91,50 @@ class BlockStore:
 
     def read(self, key: str, lo: int, hi: int) -> tuple[Block, str] | None:
         """A stored block and its checksum, None where there is none; BadBlockError where it is damaged."""
+        found = self.content(key, lo, hi)
+        if found is None:
+            return None
+        content, checksum = found
         path = self.path(key, lo, hi)
         try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise BadBlockError(f"{path}: cannot be read ({error.strerror})") from error
-        head = len(_MAGIC)
-        checksum, payload = content[head : head + 32], content[head + 32 :]
-        if content[:head] != _MAGIC or hashlib.sha256(payload).digest() != checksum:
-            raise BadBlockError(f"{path}: its checksum is wrong")
-        try:
-            with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
+            with np.load(io.BytesIO(content[_HEAD:]), allow_pickle=False) as arrays:
                 answers = {name[7:]: arrays[name] for name in arrays.files if name.startswith("answer.")}
                 block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
         except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
             raise BadBlockError(f"{path}: this is no block ({error})") from error
         if any(values.shape[:1] != (hi - lo,) for values in (block.answers.status, *answers.values())):
             raise BadBlockError(f"{path}: it has not {hi - lo} answers")
-        return block, checksum.hex()
+        return block, checksum
+
+    def content(self, key: str, lo: int, hi: int) -> tuple[bytes, str] | None:
+        """The bytes of a block's file, whose checksum is right, and that checksum; else as `read`."""
+        bad: BadBlockError | None = None
+        for root in (self.root, *self.beyond):
+            try:
+                found = _checked(BlockStore(root).path(key, lo, hi))
+            except BadBlockError as error:
+                bad = bad or error
+            else:
+                if found is not None:
+                    return found
+        if bad is not None:
+            raise bad
+        return None
+
+
+def digest_of_list(folder: Path) -> str:
+    """The digest of a run's list of blocks."""
+    return hashlib.sha256((folder / "blocks.json").read_bytes()).hexdigest()
+
+
+def _checked(path: Path) -> tuple[bytes, str] | None:
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise BadBlockError(f"{path}: cannot be read ({error.strerror})") from error
+    checksum = content[len(_MAGIC) : _HEAD]
+    if not content.startswith(_MAGIC) or hashlib.sha256(content[_HEAD:]).digest() != checksum:
+        raise BadBlockError(f"{path}: its checksum is wrong")
+    return content, checksum.hex()

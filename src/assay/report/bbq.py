@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.findings import Estimate
+from assay.findings import Cell, Estimate, Table
+from assay.probes.bbq.showcase import comparison_words
 from assay.report import bbq_tables as tables
 from assay.report.bars import Bar, Scale, bar, signed_scale
-from assay.report.bbq_charts import charts, comparison_words
-from assay.report.bbq_grid import ALL, Grid
-from assay.report.bbq_tables import Score
+from assay.report.bbq_charts import charts
+from assay.report.bbq_grid import ALL, QUESTION_ONLY, Grid
+from assay.report.bbq_heat import crossed_maps, label_maps
+from assay.report.bbq_tables import Crossed, Offer, Score, Template
 from assay.report.content import Content
 from assay.report.words import CONTEXTS, category_words, interval, number
 
@@ -89,7 +91,8 @@ def bbq_page(content: Content) -> dict[str, Any]:
         "questions": content.questions or _examples(grid),
         "refusals": refusals,
         "asked": [_asked(grid, context, refusals) for context in grid.contexts],
-        "charts": charts(content.findings.estimates, None if starter else PEOPLE),
+        "charts": charts(content.findings.estimates, None if starter else PEOPLE, refusals),
+        "with_texts": any(context != QUESTION_ONLY for context in grid.contexts),
         "has_orders": any(metric == "order_sensitivity" for metric, _, _ in grid.cells),
         "context_words": lambda context: CONTEXTS.get(context, context),
         "category_words": category_words,
@@ -104,19 +107,62 @@ def _tables(content: Content, contexts: Sequence[str]) -> dict[str, Any]:
     crossed = tables.crossed(content, contexts, MOST_TARGETS)
     labels = tables.labels(content, main, MOST_LABELS, without={each.category for each in crossed})
     stereotypes = tables.stereotypes(content, main)
-    strongest = stereotypes[:MOST_STEREOTYPES]
+    strongest, templates = stereotypes[:MOST_STEREOTYPES], tables.templates(content, main)[:MOST_TEMPLATES]
+    strings = tables.unknown_strings(content, contexts, MOST_STRINGS)
     shown = [*(row for label in labels for row in label.rows), *strongest]
     scale = signed_scale(mark for row in shown for mark in (row.value, row.low, row.high))
     return {
         "main": CONTEXTS.get(main, main),
+        "main_context": main,
         "label_scale": scale,
         "labels": [(category_words(each.category), _draw(scale, each.rows), each.left_out) for each in labels],
         "stereotypes": _draw(scale, strongest),
         "stereotypes_left_out": len(stereotypes) - len(strongest),
+        "label_table": _score_table((row for label in labels for row in label.rows), "label"),
+        "stereotype_table": _score_table(strongest, "label", "stereotype"),
+        "label_maps": label_maps(content, contexts),
         "crossed": crossed,
-        "strings": tables.unknown_strings(content, contexts, MOST_STRINGS),
-        "templates": tables.templates(content, main)[:MOST_TEMPLATES],
+        "crossed_maps": crossed_maps(content, contexts),
+        "crossed_table": _crossed_table,
+        "strings": strings,
+        "string_table": _string_table(strings, contexts),
+        "templates": templates,
+        "template_table": _template_table(templates, main),
     }
+
+
+_INTERVAL = ("bias_score", "low", "high", "n")
+
+
+def _score_table(rows: Iterable[Score], *who: str) -> Table:
+    return Table(
+        ("category", "context", *who, *_INTERVAL),
+        [[r.category, r.context, *(r.who, r.detail)[: len(who)], r.value, r.low, r.high, r.n] for r in rows],
+    )
+
+
+def _crossed_table(crossed: Crossed) -> Table:
+    return _score_table((row for own in crossed.targets.values() for row in own.values()), "target", "comparison")
+
+
+def _string_table(strings: Sequence[tuple[str, Sequence[Offer | None]]], contexts: Sequence[str]) -> Table:
+    rows: list[Sequence[Cell]] = [
+        [string, context, offer.offered, offer.chosen, offer.share]
+        for string, offers in strings
+        for context, offer in zip(contexts, offers, strict=True)
+        if offer
+    ]
+    return Table(("string", "context", "offered", "chosen", "share_of_unknown"), rows)
+
+
+def _template_table(templates: Sequence[Template], context: str) -> Table:
+    columns = ("category", "question_index", "context", "stereotype", "bias", "polarity")
+    rows: list[Sequence[Cell]] = [
+        [each.category, each.index, context, each.stereotype, each.bias, polarity, a.target, a.other, a.unknown, a.n]
+        for each in templates
+        for polarity, a in each.answers.items()
+    ]
+    return Table((*columns, "target", "non_target", "unknown", "n"), rows)
 
 
 def _asked(grid: Grid, context: str, refusals: str) -> Asked:

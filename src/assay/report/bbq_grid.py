@@ -75,6 +75,11 @@ def is_clear(estimate: Estimate) -> bool:
     return estimate.value is not None and estimate.q is not None and estimate.q <= CLEAR
 
 
+def bbq_behind(estimate: Estimate) -> dict[str, str]:
+    """Which examples stand behind an estimate: what is pooled over all categories names none."""
+    return {key: value for key, value in estimate.group.items() if (key, value) != ("category", ALL)}
+
+
 def headline_estimates(estimates: Sequence[Estimate]) -> list[Estimate]:
     """What the headline table shows: all categories together, where a context has several; never their parts."""
     grid = Grid.of(estimates)

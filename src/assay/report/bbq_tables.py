@@ -45,7 +45,7 @@ class Labels:
 
 def labels(content: Content, context: str, most: int, without: Collection[str]) -> list[Labels]:
     """The labels of every category in one context, over all stereotypes; not of categories shown elsewhere."""
-    rows = [row for row in _scores(content, "by_label", "label", "stereotype", context) if not row.detail]
+    rows = [row for row in scores(content, "by_label", "label", "stereotype", context) if not row.detail]
     found = []
     for category in dict.fromkeys(row.category for row in rows if row.category not in without):
         own = sorted((row for row in rows if row.category == category), key=lambda row: row.order)
@@ -55,7 +55,7 @@ def labels(content: Content, context: str, most: int, without: Collection[str]) 
 
 def stereotypes(content: Content, context: str) -> list[Score]:
     """Labels with single stereotypes, the strongest first."""
-    rows = _scores(content, "by_label", "label", "stereotype", context)
+    rows = scores(content, "by_label", "label", "stereotype", context)
     return sorted((row for row in rows if row.detail), key=lambda row: row.order)
 
 
@@ -72,7 +72,7 @@ class Crossed:
 
 def crossed(content: Content, contexts: Sequence[str], most: int) -> list[Crossed]:
     """The crossed categories; of each at most so many targets, those with the most examples."""
-    rows = [r for context in contexts for r in _scores(content, "intersectional", "target", "comparison", context, 1)]
+    rows = [r for context in contexts for r in scores(content, "intersectional", "target", "comparison", context, 1)]
     found = []
     for category in dict.fromkeys(row.category for row in rows):
         own = [row for row in rows if row.category == category]
@@ -154,9 +154,8 @@ def templates(content: Content, context: str) -> list[Template]:
     return sorted(enough, key=lambda each: (-abs(each.bias), each.category, each.index))
 
 
-def _scores(
-    content: Content, table: str, who: str, detail: str, context: str, least: int = MIN_EXAMPLES
-) -> list[Score]:
+def scores(content: Content, table: str, who: str, detail: str, context: str, least: int = MIN_EXAMPLES) -> list[Score]:
+    """The rows of a table that have a bias score in a context, over at least so many examples."""
     found = []
     for row in content.rows(table):
         value = content.number(table, row, "bias_score") if cell(row, "context") == context else None

@@ -46,6 +46,12 @@ class Content:
         return isinstance(stages, Mapping) and any("at most" in str(label) for label in stages)
 
     @property
+    def version(self) -> str:
+        """Of assay, where it is recorded."""
+        versions = self.run.get("versions")
+        return text(versions.get("assay", "")) if isinstance(versions, Mapping) else ""
+
+    @property
     def notes(self) -> list[str]:
         """What the run says about itself, such as subjects that were left out; each once."""
         notes = self.run.get("notes") or []

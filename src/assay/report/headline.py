@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from assay.findings import Estimate
+from assay.findings import Cell, Estimate, Table
 from assay.report.bars import Bar, Scale, bar, scale_for
 from assay.report.words import CLEAR, MetricWords, group_words, interval, metric_words, number
 
@@ -124,3 +124,13 @@ def _description(estimate: Estimate, floor: float | None, reference: float | Non
     if reference is not None:
         said.append(f"For comparison: {number(reference)}.")
     return " ".join(said)
+
+
+def estimates_table(estimates: Sequence[Estimate]) -> Table:
+    """The estimates as a table, with a column for each key of their groups."""
+    keys = list(dict.fromkeys(key for estimate in estimates for key in estimate.group))
+    rows: list[list[Cell]] = [
+        [e.metric, *(e.group.get(key) for key in keys), e.value, e.low, e.high, e.level, e.n, e.p, e.q, e.floor, e.note]
+        for e in estimates
+    ]
+    return Table(("metric", *keys, "value", "low", "high", "level", "n", "p", "q", "floor", "note"), rows)

@@ -1,44 +1,65 @@
-"""report.html: one page about one run, made from its folder alone; no network, no script, the same bytes each time."""
+"""report.html: one page about one run or many, made from their folders alone; no network, the same bytes each time.
+
+Charts are drawn here, as SVG, and can be read without a script; report.js lets readers sort, filter, pick and search.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
-from assay.errors import UsageError
+from assay.engine.files import write_atomically
+from assay.examples import Example, Wanted, read_examples
 from assay.findings import Estimate
 from assay.report import words
+from assay.report.across import side_by_side
 from assay.report.bbq import bbq_page
-from assay.report.bbq_grid import headline_estimates
+from assay.report.bbq_grid import bbq_behind, headline_estimates
+from assay.report.bbq_models import bbq_models
 from assay.report.content import Content, flat, read_content
-from assay.report.headline import Verdict, headline_blocks, numbered_notes, outside_interval
+from assay.report.folders import run_folders
+from assay.report.headline import estimates_table, headline_blocks, numbered_notes, outside_interval
+from assay.report.page import environment, script_and_digest
 from assay.report.sodapop import sodapop_page
-from assay.report.unqover import unqover_page
+from assay.report.sodapop_figures import behind_pair
+from assay.report.sodapop_models import sodapop_models
+from assay.report.sodapop_names import names_page
+from assay.report.unqover import unqover_models, unqover_page
+
+MOST_EXAMPLES = 360
+"""Examples on a page, shared out over its runs."""
 
 
 @dataclass(frozen=True)
 class _Page:
-    """What a probe adds to the page: a template of macros (lead, caution, sections, citation), and what these need.
+    """What a probe adds to the page: a template of macros (see generic.html), and what these need.
 
-    `headline` chooses the estimates of the headline table.
+    `headline` chooses the estimates of the headline table, `models` says what several models of the probe show, and
+    `behind` which examples stand behind an estimate.
     """
 
     template: str
     facts: Callable[[Content], Mapping[str, Any]] = lambda content: {}
     headline: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
+    models: Callable[[Sequence[Content]], Mapping[str, Any]] = lambda contents: {}
+    behind: Callable[[Estimate], Wanted] = lambda estimate: dict(estimate.group)
 
 
-_BBQ = _Page("bbq.html", bbq_page, headline_estimates)
+def _without(key: str) -> Callable[[Estimate], Wanted]:
+    return lambda estimate: {own: value for own, value in estimate.group.items() if own != key}
+
+
+_BBQ = _Page("bbq.html", bbq_page, headline_estimates, models=bbq_models, behind=bbq_behind)
 _PAGES: Mapping[str, _Page] = {
-    "unqover": _Page("unqover.html", unqover_page),
+    "unqover": _Page("unqover.html", unqover_page, models=unqover_models, behind=_without("subjects")),
     "bbq": _BBQ,
     "bbq-starter": _BBQ,
-    "sodapop": _Page("sodapop.html", sodapop_page),
+    "sodapop": _Page("sodapop.html", sodapop_page, models=sodapop_models, behind=behind_pair),
+    "sodapop-names": _Page("sodapop_names.html", names_page),
 }
 _GENERIC = _Page("generic.html")
 
@@ -48,6 +69,7 @@ _RECORDED = {
     "settings": "Settings",
     "engine": "Engine",
     "data": "Data digests",
+    "others": "Other models",
     "versions": "Versions",
     "machine": "Machine",
     "near_ties": "Near ties (another machine may decide them differently)",
@@ -55,68 +77,121 @@ _RECORDED = {
 }
 
 
-def write_html(folder: Path) -> Path:
+@dataclass(frozen=True)
+class Shown:
+    """A run on the page: `uid` begins the ids of all its parts, `place` the links to its files."""
+
+    content: Content
+    page: _Page
+    uid: str
+    place: str
+    examples: Sequence[Example]
+
+    def has(self, about: Wanted) -> bool:
+        """Whether the page has an example behind a number."""
+        return any(example.fits(about) for example in self.examples)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A probe on the page: its runs, each with the macros of its template and what else the page says about it."""
+
+    anchor: str
+    runs: Sequence[tuple[Shown, Any, Mapping[str, Any]]]
+    models: Mapping[str, Any]
+    beside: Any
+
+    @property
+    def probe(self) -> Any:
+        return self.runs[0][1]
+
+    @property
+    def uid(self) -> str:
+        return self.runs[0][0].content.findings.probe
+
+
+def write_html(folder: Path, *, examples: bool = True) -> Path:
     """Writes report.html into a run folder, or into a folder of run folders (a tour), and returns its path.
 
-    The page needs only findings.json and the tables; what run.json does not tell is left out.
+    The page needs only findings.json, the tables and examples.jsonl; what run.json does not tell is left out.
     """
     path = folder / "report.html"
-    runs = [] if (folder / "findings.json").exists() else sorted(file.parent for file in folder.glob("*/findings.json"))
-    text = render_tour(sorted(map(read_content, runs), key=_place)) if runs else render(read_content(folder))
-    page = text.encode("utf-8", "replace")
-    beside = folder / ".report.html.partial"
-    try:
-        beside.write_bytes(page)
-        beside.replace(path)
-    except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise UsageError(
-            f"{path}: cannot be written ({error.strerror}).", "Free some space or change the folder's permissions."
-        ) from None
+    page = render(read_contents(folder), folder, examples=examples)
+    write_atomically(path, page.encode("utf-8", "replace"))
     return path
 
 
-def _place(content: Content) -> int:
-    """Where a run stands on the page of a tour: the probes in the order in which they are written about here."""
-    return [*_PAGES].index(content.findings.probe) if content.findings.probe in _PAGES else len(_PAGES)
+def read_contents(folder: Path) -> list[Content]:
+    """The run of a run folder, or the runs in a folder of them, probe by probe in the order of the page."""
+    return sorted(map(read_content, run_folders(folder)), key=_place)
 
 
-def render(content: Content) -> str:
+def _place(content: Content) -> tuple[int, str]:
+    probe = content.findings.probe
+    return [*_PAGES].index(probe) if probe in _PAGES else len(_PAGES), probe
+
+
+def render(contents: Sequence[Content], folder: Path, *, examples: bool = True) -> str:
     """The page as text."""
-    page = _PAGES.get(content.findings.probe, _GENERIC)
-    notes = numbered_notes(content.findings.estimates)
-    estimates = page.headline(content.findings.estimates)
-    return (
-        _environment()
-        .get_template("report.html")
-        .render(
-            content=content,
-            probe_template=page.template,
-            facts=page.facts(content),
-            blocks=headline_blocks(estimates, notes),
-            notes=notes,
-            has_interval=any(estimate.low is not None for estimate in estimates),
-            has_floor=any(estimate.floor is not None for estimate in estimates),
-            has_q=any(estimate.q is not None for estimate in estimates),
-            outside=words.OUTSIDE if any(map(outside_interval, estimates)) else "",
-            recorded={said: list(flat(content.run[part])) for part, said in _RECORDED.items() if content.run.get(part)},
-            model_facts=_model_facts(content),
-            tables=[_table_link(content, name) for name in content.findings.tables],
+    templates = environment()
+    each = max(1, MOST_EXAMPLES // len(contents)) if examples else 0
+    parts: list[_Part] = []
+    for probe, own in groupby(contents, key=lambda content: content.findings.probe):
+        page, of_probe = _PAGES.get(probe, _GENERIC), list(own)
+        runs = []
+        for number, content in enumerate(of_probe, 1):
+            uid = f"p{len(parts) + 1}" + (f"-{number}" if len(of_probe) > 1 else "")
+            shown = Shown(content, page, uid, _link_to(content, folder), read_examples(content.folder)[:each])
+            facts = page.facts(content)
+            module: Any = templates.get_template(page.template).make_module(
+                {"content": content, "facts": facts, "run": shown}
+            )
+            runs.append((shown, module, _numbers(shown)))
+        several = len(of_probe) > 1
+        parts.append(
+            _Part(
+                f"p{len(parts) + 1}",
+                runs,
+                page.models(of_probe) if several else {},
+                side_by_side([(c, page.headline(c.findings.estimates)) for c in of_probe]) if several else None,
+            )
         )
+    script, digest = script_and_digest()
+    return templates.get_template("report.html").render(
+        parts=parts,
+        runs=[run for part in parts for run in part.runs],
+        models=list(dict.fromkeys(content.model for content in contents)),
+        abouts=[example.about for part in parts for shown, _, _ in part.runs for example in shown.examples],
+        with_examples=examples,
+        days=sorted({day for content in contents if (day := content.said("finished")[:10])}),
+        script=script,
+        script_digest=digest,
     )
 
 
-def render_tour(contents: Sequence[Content]) -> str:
-    """The page of a tour as text: every run in short, with a link to its own page."""
-    environment = _environment()
-    runs = []
-    for content in contents:
-        page = _PAGES.get(content.findings.probe, _GENERIC)
-        needs = {"content": content, "facts": page.facts(content)}
-        probe: Any = environment.get_template(page.template).make_module(needs)
-        runs.append((content, probe, quote(content.folder.name, safe="")))
-    models = ", ".join(dict.fromkeys(content.model for content in contents))
-    return environment.get_template("tour.html").render(runs=runs, models=models)
+def _numbers(shown: Shown) -> Mapping[str, Any]:
+    """What report.html needs of a run besides what its probe says."""
+    content = shown.content
+    notes = numbered_notes(content.findings.estimates)
+    estimates = shown.page.headline(content.findings.estimates)
+    return {
+        "blocks": headline_blocks(estimates, notes),
+        "notes": notes,
+        "table": estimates_table(estimates),
+        "has_interval": any(estimate.low is not None for estimate in estimates),
+        "has_floor": any(estimate.floor is not None for estimate in estimates),
+        "has_q": any(estimate.q is not None for estimate in estimates),
+        "outside": words.OUTSIDE if any(map(outside_interval, estimates)) else "",
+        "recorded": {said: list(flat(content.run[part])) for part, said in _RECORDED.items() if content.run.get(part)},
+        "model_facts": _model_facts(content),
+        "tables": [_table_link(shown, name) for name in content.findings.tables],
+    }
+
+
+def _link_to(content: Content, folder: Path) -> str:
+    """Where a run's files lie, seen from the page: empty, or a folder with its stroke."""
+    inner = content.folder.relative_to(folder).parts
+    return "".join(f"{quote(part, safe='')}/" for part in inner)
 
 
 def _model_facts(content: Content) -> list[tuple[str, str]]:
@@ -127,40 +202,7 @@ def _model_facts(content: Content) -> list[tuple[str, str]]:
     return list(flat({key: value for key, value in model.items() if key != "place"}))
 
 
-def _table_link(content: Content, name: str) -> tuple[str, str, int, str]:
+def _table_link(shown: Shown, name: str) -> tuple[str, str, int, str]:
     """(name, relative link, rows, what it holds)"""
-    rows = len(content.findings.tables[name].rows)
-    return name, f"tables/{quote(name, safe='')}.csv", rows, words.TABLES.get(name, "")
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("assay.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "number": lambda value: _minus(words.number(value)),
-        "fixed": lambda value: _minus(words.fixed(value)),
-        "short": lambda value: _minus(f"{value:g}"),
-        "probability": words.probability,
-        "share": lambda value: _minus(words.share(value)),
-        "share_points": words.share_points,
-        "equals": words.equals,
-        "count": words.count,
-    }
-    environment.globals |= {
-        "interval": lambda low, high: _minus(words.interval(low, high)),
-        "fixed_interval": lambda low, high: _minus(words.fixed_interval(low, high)),
-        "share_interval": lambda low, high: _minus(words.share_interval(low, high)),
-        "plural": words.plural,
-        "Verdict": Verdict,
-    }
-    return environment
-
-
-def _minus(figures: str) -> str:
-    """Figures with a typographic minus, which lines up with digits and is read aloud."""
-    return figures.replace("-", "−")
+    rows = len(shown.content.findings.tables[name].rows)
+    return name, f"{shown.place}tables/{quote(name, safe='')}.csv", rows, words.TABLES.get(name, "")

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from assay.report.bars import Bar, Scale, bar, signed_scale
 from assay.report.content import Content
-from assay.report.headline import Line, Verdict, line_of, numbered_notes
+from assay.report.sodapop_figures import (
+    ACCURACY,
+    MOST_PAIRS,
+    behind_pair,
+    behind_word,
+    read_separations,
+    separation_map,
+    separation_table,
+    word_figures,
+)
 from assay.report.sodapop_scatter import scatter
-from assay.report.sodapop_tables import read_names, read_traits
-from assay.report.sodapop_words import Pair, Word, clearest, most_telling, read_pairs
-from assay.report.words import CLEAR, group_words, interval, number, people_words, share
+from assay.report.sodapop_tables import group_table, name_table, read_names, read_traits
+from assay.report.sodapop_words import Word, clearest, read_pairs
+from assay.report.words import CLEAR, people_words, share
 
 MOST_TOLD = 4  # words in the first paragraphs
 MOST_SEPARATED = 3  # pairs of groups in a sentence
-MOST_PAIRS = 10
-MOST_WORDS = 12  # of each pair
 MOST_NAMES = 300
-OPEN_PAIRS, OPEN_TRAITS = 3, 2  # pairs that are unfolded
+OPEN_TRAITS = 2  # pairs that are unfolded
 MOST_NAMED = 6  # words of a folded pair
 
 CODES: Mapping[str, str] = {
@@ -30,26 +36,6 @@ CODES: Mapping[str, str] = {
     "HS": "Hispanic",
 }
 """What the paper's names of groups stand for."""
-
-ACCURACY = Scale(0.5, 1.0)
-
-
-@dataclass(frozen=True)
-class Drawn:
-    """A word with its bar."""
-
-    row: Word
-    bar: Bar | None
-
-
-@dataclass(frozen=True)
-class Shown:
-    """The first words of a pair of groups, and how many more there are."""
-
-    pair: Pair
-    rows: Sequence[Drawn]
-    left_out: int
-    unfolded: bool
 
 
 @dataclass(frozen=True)
@@ -68,22 +54,6 @@ class Shares:
     explained: int
 
 
-@dataclass(frozen=True)
-class Separation:
-    """KMeans' accuracy for a pair of groups, and how many of its words are clear of chance."""
-
-    line: Line
-    clear: int
-
-    @property
-    def tested(self) -> bool:
-        return self.line.verdict in (Verdict.ABOVE, Verdict.WITHIN)
-
-    @property
-    def above(self) -> bool:
-        return self.line.verdict is Verdict.ABOVE
-
-
 def sodapop_page(content: Content) -> dict[str, Any]:
     """What templates/sodapop.html needs."""
     pairs = read_pairs(content)
@@ -92,10 +62,12 @@ def sodapop_page(content: Content) -> dict[str, Any]:
     separations = read_separations(content, pairs)
     tested = [each for each in separations if each.tested]
     groups = read_names(content)
+    codes = dict(_codes(content, [group.group for group in groups]))
     names = [name for group in groups for name in group.names]
     return {
         "groups": groups,
-        "codes": _codes(content, [group.group for group in groups]),
+        "codes": codes,
+        "spelt": lambda group: _spelt(group, codes),
         "elsewhere": _elsewhere(content),
         "filler": content.setting("fill_model"),
         "fills_itself": _unset(content, "fill_model"),
@@ -108,9 +80,12 @@ def sodapop_page(content: Content) -> dict[str, Any]:
         "clear_rows": clear,
         "clear_words": len({word.word for word in clear}),
         "clear_pairs": sum(bool(pair.clear) for pair in pairs),
+        "clear_by_chance": CLEAR * sum(any(word.q is not None for word in pair.words) for pair in pairs),
         "told": _told(clear or words[:1]),
         "shares": _shares(clear or words),
         "separations": separations,
+        "separation_table": separation_table(separations),
+        "separation_map": separation_map(separations),
         "tested_pairs": tested,
         "separated": [each for each in tested if each.above],
         "most_separated": MOST_SEPARATED,
@@ -118,14 +93,19 @@ def sodapop_page(content: Content) -> dict[str, Any]:
         "how_much": how_much,
         "people_words": people_words,
         "scatter": scatter(content),
-        "traits": read_traits(content),
-        "most_pairs": MOST_PAIRS,
+        "traits": (traits := read_traits(content))[:MOST_PAIRS],
+        "traits_left_out": len(traits[MOST_PAIRS:]),
+        "trait_table": content.findings.tables.get("traits"),
         "most_named": MOST_NAMED,
         "open_traits": OPEN_TRAITS,
+        "group_table": group_table(groups),
         "names": names[:MOST_NAMES],
+        "name_table": name_table(names[:MOST_NAMES]),
         "names_left_out": len(names[MOST_NAMES:]),
         "accuracy_scale": ACCURACY,
-        **_figures(pairs),
+        "behind": behind_word,
+        "behind_pair": behind_pair,
+        **word_figures(pairs),
     }
 
 
@@ -164,69 +144,21 @@ def _shares(words: Sequence[Word]) -> Shares | None:
     )
 
 
-def read_separations(content: Content, pairs: Sequence[Pair]) -> list[Separation]:
-    """The pairs of groups, those told apart most surely first."""
-    estimates = content.findings.estimates
-    notes = numbered_notes(estimates)
-    clear = {(pair.a, pair.b): len(pair.clear) for pair in pairs}
-    found = [
-        Separation(
-            line_of(each, group_words(each.group), notes, ACCURACY), clear.get((each.group["a"], each.group["b"]), 0)
-        )
-        for each in estimates
-        if each.metric == "kmeans_accuracy" and {"a", "b"} <= each.group.keys()
-    ]
-
-    def order(each: Separation) -> tuple[bool, float, float]:
-        estimate = each.line.estimate
-        return estimate.value is None, 1.0 if estimate.p is None else estimate.p, -(estimate.value or 0.0)
-
-    return sorted(found, key=order)
-
-
-def _figures(pairs: Sequence[Pair]) -> dict[str, Any]:
-    """The pairs to show with their words on one scale."""
-    chosen = [(pair, pair.words[:MOST_WORDS]) for pair in most_telling(pairs)[:MOST_PAIRS]]
-    scale = _scale([word for _, words in chosen for word in words])
-    shown = [
-        Shown(
-            pair,
-            [_draw(scale, word) for word in words],
-            len(pair.words) - len(words),
-            place < OPEN_PAIRS,
-        )
-        for place, (pair, words) in enumerate(chosen)
-    ]
-    every = [drawn.row for each in shown for drawn in each.rows]
-    return {
-        "shown": shown,
-        "scale": scale,
-        "has_pools": any(word.pools for word in every),
-        "has_controlled": any(word.controlled is not None for word in every),
-        "has_beyond": any(drawn.bar is not None and drawn.bar.beyond for each in shown for drawn in each.rows),
-    }
-
-
-def _scale(words: Iterable[Word]) -> Scale:
-    """A scale for nine of ten words and all that are clear: one that hardly ever wins must not squeeze the others."""
-    rows = list(words)
-    sizes = sorted(abs(word.rd) for word in rows)
-    most = sizes[(len(sizes) - 1) * 9 // 10] if sizes else None
-    return signed_scale([most, *(word.rd for word in rows if word.clear)])
-
-
-def _draw(scale: Scale, word: Word) -> Drawn:
-    described = "" if word.low is None else f"Interval {interval(word.low, word.high)}."
-    pair = f"{people_words(word.a)} and {people_words(word.b)}"
-    title = f"{word.word}, {pair}: RD {number(word.rd)}"
-    return Drawn(word, bar(scale, word.rd, word.low, word.high, None, title, described))
-
-
 def _codes(content: Content, groups: Sequence[str]) -> list[tuple[str, str]]:
     """The paper's abbreviations, where its groups were asked about."""
     if not _unset(content, "groups"):
         return []
     return [(code, said) for code, said in CODES.items() if any(group.split(" ")[0] == code for group in groups)]
+
+
+def _spelt(group: str, codes: Mapping[str, str]) -> str:
+    """A group without abbreviations.
+
+    >>> _spelt("EA_female", CODES), _spelt("female", CODES), _spelt("EA_female", {})
+    ('European American female', 'female', 'EA female')
+    """
+    first, *rest = people_words(group).split(" ")
+    return " ".join([codes.get(first, first), *rest])
 
 
 def _elsewhere(content: Content) -> bool:

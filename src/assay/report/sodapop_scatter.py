@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from assay.findings import Table
 from assay.report.content import Content, cell
 from assay.report.words import people_words
 
@@ -44,6 +45,7 @@ class Point:
     mark: Mark
     x: float
     y: float
+    key: int  # the place of its mark in the legend
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Scatter:
     points: Sequence[Point]
     legend: Sequence[tuple[str, Mark, int]]  # (group, mark, names)
     left_out: int
+    table: Table
     width: int = WIDTH
     height: int = HEIGHT
 
@@ -72,16 +75,18 @@ def scatter(content: Content) -> Scatter | None:
     marks = group_marks(list(places))
     spots = _into_box([(x, y) for rows in shown.values() for _, x, y in rows])
     named = [(name, group) for group, rows in shown.items() for name, _, _ in rows]
-    points = [
-        Point(name, people_words(group), marks[group], x, y) for (name, group), (x, y) in zip(named, spots, strict=True)
-    ]
-    own = [
-        (people_words(group), marks[group], len(rows)) for group, rows in places.items() if marks[group].shape in SHAPES
-    ]
-    others = [len(rows) for group, rows in places.items() if marks[group].shape not in SHAPES]
+    own = [group for group in places if marks[group].shape in SHAPES]
+    legend = [(people_words(group), marks[group], len(places[group])) for group in own]
+    others = [len(rows) for group, rows in places.items() if group not in own]
     if others:
-        own.append((f"{len(others)} other groups", Mark(_OTHERS), sum(others)))
-    return Scatter(points, own, total - len(points))
+        legend.append((f"{len(others)} other groups", Mark(_OTHERS), sum(others)))
+    keys = {group: own.index(group) if group in own else len(own) for group in places}
+    points = [
+        Point(name, people_words(group), marks[group], x, y, keys[group])
+        for (name, group), (x, y) in zip(named, spots, strict=True)
+    ]
+    table = Table(("group", "name", "x", "y"), [[group, *row] for group, rows in shown.items() for row in rows])
+    return Scatter(points, legend, total - len(points), table)
 
 
 def group_marks(groups: Sequence[str]) -> Mapping[str, Mark]:

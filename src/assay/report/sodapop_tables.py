@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from assay.findings import Table
 from assay.report.content import Content, cell
 from assay.report.words import people_words
 
@@ -61,6 +62,18 @@ def read_names(content: Content) -> list[Group]:
         whole = None if pieces is None else int(pieces)
         found.setdefault(group, []).append(Name(group, cell(row, "name"), sr, whole, bearers))
     return [Group(group, names) for group, names in found.items()]
+
+
+def group_table(groups: Sequence[Group]) -> Table:
+    """The groups in short, as a table."""
+    rows = [[g.group, g.count, g.mean_sr, g.pieces, g.bearers] for g in groups]
+    return Table(("group", "names", "mean_sr", "mean_pieces", "median_bearers"), rows)
+
+
+def name_table(names: Sequence[Name]) -> Table:
+    """Names as a table."""
+    rows = [[n.group, n.name, n.mean_sr, n.pieces, n.bearers] for n in names]
+    return Table(("group", "name", "mean_sr", "pieces", "bearers"), rows)
 
 
 @dataclass(frozen=True)

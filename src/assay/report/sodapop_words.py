@@ -59,20 +59,7 @@ class Word:
     @property
     def towards_first(self) -> Word:
         """The same with the groups in the order that makes RD positive: RD(w, B, A) = −RD(w, A, B)."""
-        if self.rd >= 0:
-            return self
-        return replace(
-            self,
-            a=self.b,
-            b=self.a,
-            rd=-self.rd,
-            sr_a=self.sr_b,
-            sr_b=self.sr_a,
-            low=_minus(self.high),
-            high=_minus(self.low),
-            pools=_minus(self.pools),
-            controlled=_minus(self.controlled),
-        )
+        return self if self.rd >= 0 else turned(self)
 
     @property
     def explained(self) -> bool:
@@ -134,6 +121,22 @@ def most_telling(pairs: Sequence[Pair]) -> list[Pair]:
         return -len(pair.clear), min((word.q for word in pair.words if word.q is not None), default=1.0)
 
     return sorted(pairs, key=order)
+
+
+def turned(word: Word) -> Word:
+    """The same with its groups in the other order."""
+    return replace(
+        word,
+        a=word.b,
+        b=word.a,
+        rd=-word.rd,
+        sr_a=word.sr_b,
+        sr_b=word.sr_a,
+        low=_minus(word.high),
+        high=_minus(word.low),
+        pools=_minus(word.pools),
+        controlled=_minus(word.controlled),
+    )
 
 
 def _minus(value: float | None) -> float | None:

@@ -8,7 +8,7 @@ from assay.report import words
 from assay.report.content import Content
 from assay.report.plaintext import clipped, visible
 from assay.report.printer import Printer, Row
-from assay.report.sodapop import Separation, read_separations
+from assay.report.sodapop_figures import Separation, read_separations
 from assay.report.sodapop_words import Pair, Word, clearest, read_pairs
 
 MOST_WORDS = 12

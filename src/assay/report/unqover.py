@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from assay.findings import Estimate
+from assay.findings import Cell, Estimate, Table
+from assay.probes.unqover.models import aligned, rank_summary, ranks
+from assay.report.across import run_names
 from assay.report.associations import Association, Strongest, ranked_subjects, strongest_associations
 from assay.report.bars import Bar, Scale, bar, signed_scale
 from assay.report.content import Content
 from assay.report.headline import Verdict, verdict
+from assay.report.unqover_heat import attribute_maps, class_maps
 from assay.report.words import group_words, interval, number
 
-MOST_PAIRS = 5  # of each class and form in the table of associations
+MOST_PAIRS = 8  # of each class and form in the table of associations
+MOST_ROWS = 2000  # of a class and form in the data of a chart
 MOST_SUBJECTS = 24  # more than that, and only the two ends of the ranking are shown
 END_SUBJECTS = 10
 
@@ -54,6 +58,10 @@ def unqover_page(content: Content) -> dict[str, Any]:
         "classes": _values(content, "class"),
         "forms": _values(content, "form"),
         "intensities": {which.name: [i for i in intensities if i.verdict is which] for which in Verdict},
+        "strongest_intensity": max(
+            (i for i in intensities if i.verdict is Verdict.ABOVE), key=lambda i: i.estimate.value or 0.0, default=None
+        ),
+        "behind": _behind,
         "strongest": strongest,
         "clearest": next((row for row in strongest.rows if row.clear), None),
         "pairs": pairs,
@@ -61,7 +69,78 @@ def unqover_page(content: Content) -> dict[str, Any]:
         "subjects": subjects,
         "subject_scale": subject_scale,
         "end_subjects": END_SUBJECTS,
+        "attribute_maps": attribute_maps(content),
+        "class_maps": class_maps(content),
+        "pair_table": _table(drawn.row for figure in pairs for drawn in figure.rows),
+        "subject_table": _table(row for _, rows in ranked_subjects(content) for row in rows[:MOST_ROWS]),
     }
+
+
+def _behind(row: Association) -> dict[str, str]:
+    """Which examples stand behind an association."""
+    who = {"group" if row.pooled else "subject": row.subject}
+    return {"class": row.bias_class, "form": row.form} | who | ({"attribute": row.attribute} if row.attribute else {})
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A subject's ranks over models: their mean with its deviation as a bar, and each model's."""
+
+    subject: str
+    mean: float
+    std: float
+    bar: Bar | None
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The subjects of one class and form by their mean rank over models (Figures 4 and 5)."""
+
+    group: str
+    scale: Scale
+    rows: Sequence[Ranked]
+    left_out: int
+    table: Table
+
+
+def unqover_models(contents: Sequence[Content]) -> dict[str, Any]:
+    """What several models show together: the ranks of their subjects."""
+    names = run_names(contents)
+    places: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
+    for name, content in zip(names, contents, strict=True):
+        for place, rows in ranked_subjects(content):
+            places.setdefault(place, {})[name] = {row.subject: row.gamma for row in rows}
+    return {"rankings": [_ranking(place, own) for place, own in places.items() if _share(own)]}
+
+
+def _share(own: dict[str, dict[str, float]]) -> bool:
+    """Whether at least two models have subjects in common."""
+    return len(own) > 1 and len(set.intersection(*map(set, own.values()))) > 1
+
+
+def _ranking(place: tuple[str, str], own: dict[str, dict[str, float]]) -> Ranking:
+    subjects, gamma = aligned(list(own.values()))
+    summary, each = rank_summary(gamma), ranks(gamma)
+    order = sorted(range(len(subjects)), key=lambda k: (summary.mean[k], subjects[k]))
+    scale = Scale(1.0, float(len(subjects)))
+    rows: list[Sequence[Cell]] = [
+        [subjects[k], float(summary.mean[k]), float(summary.std[k]), *each[:, k].tolist()] for k in order
+    ]
+    shown = order[:END_SUBJECTS] + order[-END_SUBJECTS:] if len(order) > MOST_SUBJECTS else order
+    drawn = []
+    for k in shown:
+        mean, std = float(summary.mean[k]), float(summary.std[k])
+        said = "; ".join(f"{name}: {place:g}" for name, place in zip(own, each[:, k].tolist(), strict=True))
+        low, high = max(mean - std, scale.low), min(mean + std, scale.high)
+        title = f"{subjects[k]}: mean rank {mean:.1f}, deviation {std:.1f}"
+        drawn.append(Ranked(subjects[k], mean, std, bar(scale, mean, low, high, None, title, said)))
+    table = Table(("subject", "mean_rank", "std_rank", *own), rows)
+    return Ranking(_place(place), scale, drawn, len(order) - len(shown), table)
+
+
+def _table(rows: Iterable[Association]) -> Table:
+    columns = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "q", "n")
+    return Table(columns, [[*r.where, r.subject, r.attribute, r.gamma, r.low, r.high, r.eta, r.q, r.n] for r in rows])
 
 
 def _values(content: Content, key: str) -> list[str]:

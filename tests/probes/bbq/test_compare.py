@@ -2,77 +2,193 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import small_bbq
-from assay.findings import Findings
+from assay.differences import Difference, differences_of
+from assay.errors import DataError
+from assay.findings import Findings, Table
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.compare import comparison
+from assay.probes.bbq.answers import REFUSED, UNPARSED
+from assay.probes.bbq.compare import Items, Opened, comparison, paired
 from assay.probes.bbq.examples import Dataset
+from assay.probes.bbq.metrics import FIELDS
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.tally import Answered, counts
 
 DATASET = dataset_of(small_bbq.examples(templates=12, quartets=4))
 GOLD = np.array([example.label for example in DATASET.examples])
 UNKNOWN = np.array([example.unknown for example in DATASET.examples])
 
 
-def answered(chosen: np.ndarray, dataset: Dataset = DATASET) -> Findings:
-    part = Answered(dataset, chosen.astype(np.int64)[:, None])
-    return findings_of("bbq", "m", [part], refusals="wrong", resamples=20, seed=0, scored=True)
+def answered(chosen: np.ndarray, dataset: Dataset = DATASET, refusals: str = "wrong") -> Findings:
+    part = Answered(dataset, chosen.astype(np.int64).reshape(len(dataset), -1))
+    return findings_of("bbq", "m", [part], refusals=refusals, resamples=20, seed=0, scored=True)
 
 
-def differences(one: Findings, other: Findings) -> dict[tuple[str, str], dict[str, Any]]:
-    rows = comparison([("one", one), ("other", other)])["differences"].records()
-    return {(str(row["context"]), str(row["metric"])): row for row in rows if row["category"] == "Age"}
+Named = dict[tuple[str, str, str], Difference]
+
+
+def differences(one: Findings, other: Findings, refusals: str = "wrong") -> Named:
+    found = paired(Opened(one.tables["answers"], refusals), Opened(other.tables["answers"], refusals), common=True)
+    made = differences_of("bbq", "one", "other", found.changes)
+    return {(each.change.group["context"], each.change.metric, each.change.group["category"]): each for each in made}
+
+
+def guesses(seed: int, dataset: Dataset = DATASET) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 3, len(dataset))
 
 
 def test_a_model_does_not_differ_from_itself() -> None:
-    chosen = np.random.default_rng(0).integers(0, 3, len(DATASET))
-    found = differences(answered(chosen), answered(chosen))
-    assert {row["difference"] for row in found.values()} == {0.0}
-    assert {row["p"] for row in found.values()} == {1.0}
+    found = differences(answered(guesses(0)), answered(guesses(0)))
+    assert {each.change.value for each in found.values()} == {0.0}
+    assert {each.change.p for each in found.values()} == {1.0}
 
 
-def test_a_better_model_is_clearly_better_and_the_sign_is_second_minus_first() -> None:
+def test_exchanging_baseline_and_model_turns_the_sign() -> None:
+    one, other = answered(guesses(1)), answered(guesses(2))
+    there, back = differences(one, other), differences(other, one)
+    for key, each in there.items():
+        change, turned = each.change, back[key].change
+        assert change.value == pytest.approx(-turned.value)  # type: ignore[operator]  # it is defined
+        assert change.low == pytest.approx(-turned.high)  # type: ignore[operator]
+        assert (change.p, change.q) == (turned.p, turned.q)
+
+
+def test_a_better_model_is_clearly_better_and_the_sign_is_model_minus_baseline() -> None:
     rng = np.random.default_rng(1)
     worse = np.where(rng.random(len(GOLD)) < 0.5, GOLD, rng.integers(0, 3, len(GOLD)))
-    row = differences(answered(worse), answered(GOLD))["disambig", "accuracy"]
+    found = differences(answered(worse), answered(GOLD))["disambig", "accuracy", "Age"]
     accuracy = float((worse == GOLD)[[e.condition == "disambig" for e in DATASET.examples]].mean())
-    assert row["difference"] == pytest.approx(1 - accuracy)
-    assert row["low"] > 0
-    assert row["p"] < 0.01
-    assert row["n"] == len(DATASET) // 2
+    change = found.change
+    assert change.value == pytest.approx(1 - accuracy)
+    assert change.low is not None
+    assert change.low > 0
+    assert change.p is not None
+    assert change.p < 0.01
+    assert change.n == len(DATASET) // 2
+    assert found.clear
+    assert found.worse is not None
+    assert found.worse.value == pytest.approx(accuracy - 1)
+    assert found.worse.high is not None
+    assert found.worse.high < 0
 
 
-def test_the_difference_is_that_of_the_scores() -> None:
+@pytest.mark.parametrize("refusals", ["wrong", "unknown", "exclude"])
+def test_the_change_is_that_of_the_findings(refusals: str) -> None:
     rng = np.random.default_rng(2)
-    one, other = (answered(rng.integers(0, 3, len(DATASET))) for _ in range(2))
-    found = differences(one, other)
-    for (context, metric), row in found.items():
-        values = [
-            next(
-                e.value
-                for e in each.estimates
-                if e.metric == metric and dict(e.group) == {"category": "Age", "context": context}
-            )
-            for each in (one, other)
-        ]
-        assert row["difference"] == pytest.approx(values[1] - values[0])  # type: ignore[operator]  # both are defined
-        assert row["low"] <= row["difference"] <= row["high"]
+    shape = (len(TWO), 3)
+    chosen = [rng.choice([0, 1, 2, REFUSED, UNPARSED], size=shape, p=[0.3, 0.3, 0.2, 0.1, 0.1]) for _ in range(2)]
+    one, other = (answered(each, TWO, refusals) for each in chosen)
+    found = differences(one, other, refusals)
+    values = [
+        {(e.group["context"], e.metric, e.group["category"]): e.value for e in each.estimates if len(e.group) == 2}
+        for each in (one, other)
+    ]
+    assert found.keys() == values[0].keys()
+    assert {metric for _, metric, _ in found} >= {"order_sensitivity", "error_alignment", "unknown_rate"}
+    assert {category for _, _, category in found} == {"Age", "Religion", "all"}
+    for key, each in found.items():
+        assert each.before == pytest.approx(values[0][key])
+        assert each.change.value == pytest.approx(values[1][key] - values[0][key], abs=1e-9)  # type: ignore[operator]
+        assert each.change.low <= each.change.value <= each.change.high  # type: ignore[operator]  # all are defined
+        assert (each.change.q is None) == (key[2] == "all")
+
+
+TWO = dataset_of(
+    [
+        *small_bbq.examples(templates=6, quartets=2),
+        *small_bbq.examples(templates=6, quartets=2, category="Religion", labels=("Jewish", "Hindu")),
+    ]
+)
+
+
+@pytest.mark.parametrize("refusals", ["wrong", "unknown", "exclude"])
+@pytest.mark.parametrize("question_only", [False, True])
+def test_tallies_of_the_table_are_those_of_the_answers(refusals: str, question_only: bool) -> None:
+    chosen = np.random.default_rng(3).choice([0, 1, 2, REFUSED, UNPARSED], size=(len(TWO), 2))
+    part = Answered(TWO, chosen, question_only=question_only)
+    table = findings_of("bbq", "m", [part], refusals=refusals, resamples=9, seed=0, scored=False).tables["answers"]
+    items = Items.of(table, refusals, contents=True)
+    assert len(items.place) == len(TWO)
+    np.testing.assert_allclose(items.tallies[:, :FIELDS], counts(part, refusals))
+
+
+def test_one_exchange_by_hand() -> None:
+    """A single template: exchanging it or not gives the change or its opposite, so that p is 1 and nothing is clear."""
+    one = dataset_of(small_bbq.examples(templates=1, quartets=2))
+    gold, unknown = (np.array([getattr(example, name) for example in one.examples]) for name in ("label", "unknown"))
+    found = differences(answered(gold, one), answered(unknown, one))
+    change = found["disambig", "accuracy", "Age"].change
+    assert (change.value, change.p, change.low, change.n) == (-1.0, 1.0, None, 4)
+    assert "too few templates" in str(change.note)
 
 
 def test_only_items_that_both_answered_count() -> None:
     half = DATASET.take(np.arange(len(DATASET) // 2))
-    row = differences(answered(GOLD), answered(UNKNOWN[: len(half)], half))["ambig", "accuracy"]
-    assert row["n"] == len(half) // 2
-    assert row["difference"] == 0.0
+    one, other = answered(GOLD), answered(UNKNOWN[: len(half)], half)
+    change = differences(one, other)["ambig", "accuracy", "Age"].change
+    assert change.n == len(half) // 2
+    assert change.value == 0.0
+    found = paired(Opened(one.tables["answers"], "wrong"), Opened(other.tables["answers"], "wrong"), common=True)
+    assert [(each.baseline, each.model, each.common) for each in found.counts] == [(192, 96, 96)]
 
 
-def test_an_undefined_score_has_no_difference() -> None:
+def test_one_number_for_two_questions_is_not_one_item() -> None:
+    examples = [replace(e, context=e.context + " It rained.") if e.example_id % 8 < 4 else e for e in DATASET.examples]
+    other = dataset_of(examples)
+    found = differences(answered(GOLD), answered(GOLD, other))
+    assert {each.change.n for each in found.values()} == {len(DATASET) // 4}
+
+
+def test_a_question_that_a_file_asks_twice_is_two_items() -> None:
+    twice = dataset_of([*DATASET.examples, *(replace(e, example_id=e.example_id + 1000) for e in DATASET.examples)])
+    chosen = guesses(5, twice)
+    found = differences(answered(chosen, twice), answered(chosen, twice))
+    assert {each.change.n for each in found.values()} == {len(DATASET)}
+    assert {each.change.value for each in found.values()} == {0.0}
+
+
+def test_tables_of_older_runs_are_matched_by_numbers_where_data_are_the_same() -> None:
+    table = answered(GOLD).tables["answers"]
+    old = Table(table.columns[:-1], [row[:-1] for row in table.rows])
+    one, other = Opened(old, "wrong", "runs/old"), Opened(table, "wrong")
+    assert paired(one, other, common=False).counts[0].common == len(DATASET)
+    with pytest.raises(DataError, match=r"runs/old: .* does not say what was asked"):
+        paired(one, other, common=True)
+
+
+def test_refusals_are_counted_alike_and_it_is_said() -> None:
+    chosen = np.where(np.arange(len(GOLD)) % 3 == 0, REFUSED, guesses(6))
+    table = answered(chosen).tables["answers"]
+    found = paired(Opened(table, "exclude"), Opened(table, "wrong"), common=False)
+    assert {change.change.value for change in found.changes} == {0.0}
+    assert "refusals are counted as exclude for both" in found.notes[0]
+
+
+def test_an_undefined_score_has_a_reason() -> None:
     found = differences(answered(GOLD), answered(UNKNOWN))
-    assert ("disambig", "bias_score") not in found
-    assert found["ambig", "bias_score"]["difference"] == 0.0
+    change = found["disambig", "bias_score", "Age"].change
+    assert change.value is None
+    assert "undefined in the model: no answer named a person" in str(change.note)
+    assert found["ambig", "bias_score", "Age"].change.value == 0.0
+
+
+def test_a_planted_change_is_covered() -> None:
+    """The baseline is right in 60 of 100 answers, the model in 70."""
+    covered = 0
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        one, other = (np.where(rng.random(len(GOLD)) < share, GOLD, (GOLD + 1) % 3) for share in (0.6, 0.7))
+        change = differences(answered(one), answered(other))["disambig", "accuracy", "Age"].change
+        covered += change.low <= 0.1 <= change.high  # type: ignore[operator]  # both are defined
+    assert covered >= 25
+
+
+def test_scores_stand_side_by_side() -> None:
+    rows = list(comparison([("one", answered(GOLD)), ("other", answered(UNKNOWN))])["scores"].records())
+    assert {row["model"] for row in rows} == {"one", "other"}
+    assert {row["value"] for row in rows if (row["context"], row["metric"]) == ("ambig", "accuracy")} == {1.0}

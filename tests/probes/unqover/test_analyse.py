@@ -63,7 +63,7 @@ def test_estimates_and_columns_are_those_of_the_contract():
     assert columns == {
         "gamma": "class,form,subject,attribute,gamma,low,high,eta,p,q,n",
         "subjects": "class,form,subject,gamma,low,high,eta,n",
-        "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,n",
+        "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,n,attribute_class",
         "classes": "class,form,subject,region,attribute_class,gamma,low,high,eta,n",
     }
     assert [len(table.rows) for table in tables.values()] == [48, 12, 8, 24]

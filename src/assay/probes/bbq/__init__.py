@@ -21,6 +21,7 @@ from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.settings import (
     CHOICE_FORMS,
+    LETTERS,
     OPTIONS,
     QUICK,
     RACE,
@@ -30,6 +31,7 @@ from assay.probes.bbq.settings import (
     TEXT_FORMS,
     Settings,
 )
+from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, probabilities, showcase
 from assay.probes.bbq.source import Sample, Source
 from assay.probes.bbq.tally import Answered
 from assay.queries import Answers, Status
@@ -69,7 +71,7 @@ class BBQ:
         return [Stage(label, len(plan)) for label, plan in self.plans(ask).items()]
 
     def run(self, ask: Ask, model: str) -> Findings:
-        parts, ties, scored = [], {}, True
+        parts, said, ties, scored = [], [], {}, True
         for label, plan in self.plans(ask).items():
             answers = ask(plan, label)
             scored = plan.ability == "choice"
@@ -82,7 +84,8 @@ class BBQ:
             chosen[answers.status == Status.FAILED] = UNPARSED
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
             parts.append(Answered(plan.dataset, of_order, question_only=not plan.contexts))
-        return findings_of(
+            said.append(self._said(plan, answers, parts[-1], scores if scored else None))
+        found = findings_of(
             self.name,
             model,
             parts,
@@ -92,6 +95,7 @@ class BBQ:
             scored=scored,
             near_ties=ties,
         )
+        return replace(found, examples=showcase(said))
 
     def plans(self, ask: Ask) -> dict[str, BBQPlan]:
         """What is asked of this model: with contexts, without them, or both."""
@@ -146,6 +150,15 @@ class BBQ:
         example, order = plan.shown(row)
         text = bytes(answers["text"][row]).decode()
         return text, [example.answers[place] for place in order], [example.info[place][0] for place in order]
+
+    def _said(self, plan: BBQPlan, answers: Answers, part: Answered, scores: NDArray[np.float64] | None) -> Said:
+        """What examples show of the answers: those to the stored order of the options, which comes first."""
+        orders = len(plan.orders)
+        if scores is None:
+            return Said(part, written=lambda row: bytes(answers["text"][row * orders]).decode())
+        if "tokens" in answers.arrays:
+            return Said(part, scores[::orders], likelihoods(self._settings.likelihood, plan.form == LETTERS))
+        return Said(part, probabilities(scores[::orders]), PROBABILITIES)
 
     def _scores(self, plan: BBQPlan, answers: Answers) -> NDArray[np.float64]:
         """The options' scores (row, option) as `likelihood` wants them."""

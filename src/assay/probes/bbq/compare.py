@@ -1,36 +1,54 @@
-"""Models side by side on the same items: paired differences with intervals over templates and corrected p-values."""
+"""Models side by side, and two of them on the same items: changes with intervals over templates.
+
+Items are the same where their content is (see `tables.content_digest`); runs without those digests are matched by the
+items' numbers. Intervals draw templates anew within their category, the same ones for both models. p exchanges the two
+models' answers template by template: under the null hypothesis it does not matter whose they are. Templates share
+nothing, so that this is the exact test. q is corrected over the categories of a metric and context; all categories
+pooled stand alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.audit import Run
+from assay.differences import Change, Common, Paired, change_of
+from assay.errors import DataError
 from assay.findings import Cell, Findings, Table
-from assay.probes.bbq.analyse import ALL, METRICS, Metric
-from assay.probes.bbq.metrics import FIELDS, Field, Tally
+from assay.probes.bbq.analyse import ALL, METRICS, SHARE, Metric
+from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
+from assay.probes.bbq.metrics import FIELDS, Field, Tally, ratio
+from assay.probes.bbq.tally import QUESTION_ONLY
 from assay.probes.bbq.units import by_unit
-from assay.stats import MIN_UNITS, benjamini_hochberg, multinomial_weights, percentile_interval
-from assay.stats.resampling import TIE
+from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
 
-TITLES = {
-    "scores": "Bias scores and accuracies by model",
-    "differences": "Paired differences on the items that both answered (second minus first)",
-}
+TITLES = {"scores": "Bias scores and accuracies by model"}
 
 RESAMPLES = 2000
 SWAPS = 9999
 _SHOWN = ("accuracy", "bias_score", "accuracy_cost")
+_DEPENDS, _ORDERED = FIELDS, FIELDS + 1  # columns behind a tally: depends on the order; was asked in several
+_TIE = 1e-12
 
-Key = tuple[str, str, str, str, str]  # category, question_index, context, polarity, example_id
+ORDER_SENSITIVITY = Metric(
+    "order_sensitivity",
+    lambda tally: ratio(tally[..., _DEPENDS], tally[..., _ORDERED]),
+    SHARE,
+    lambda tally: tally[..., _ORDERED],
+    "nothing was asked in several orders",
+)
+
+Key = tuple[str, str, str, str, str, int]  # category, template, context, polarity, content or number, which of several
 
 
 def comparison(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
-    """Tables over models, given by name and findings: scores, and the difference of every model to the first."""
-    tables = {"scores": _scores(models), "differences": _differences(models)}
-    return {name: table for name, table in tables.items() if table.rows}
+    """Tables over models, given by name and findings."""
+    table = _scores(models)
+    return {"scores": table} if table.rows else {}
 
 
 def _scores(models: Sequence[tuple[str, Findings]]) -> Table:
@@ -45,115 +63,184 @@ def _scores(models: Sequence[tuple[str, Findings]]) -> Table:
 
 
 @dataclass(frozen=True)
-class Items:
-    """A model's answers: what every item adds to a tally, by item."""
+class Opened:
+    """A run's answers, and how it counts refusals."""
 
-    tallies: dict[Key, NDArray[np.float64]]
+    answers: Table
+    refusals: str
+    folder: str = ""
 
-    @staticmethod
-    def of(findings: Findings) -> Items:
-        """From the table of answers; several orders of options of one item are averaged."""
-        sums: dict[Key, list[NDArray[np.float64]]] = {}
-        for row in findings.tables["answers"].records():
-            names = ("category", "question_index", "context", "polarity", "example_id")
-            category, question, context, polarity, example = (str(row[name]) for name in names)
-            sums.setdefault((category, question, context, polarity, example), []).append(_tally(row))
-        return Items({key: np.mean(own, axis=0) for key, own in sums.items()})
+    @property
+    def has_contents(self) -> bool:
+        return "content" in self.answers.columns
 
 
-def _tally(row: dict[str, Cell]) -> NDArray[np.float64]:
-    """What an answer adds, as in `tally.counts` with refusals=wrong, from a row of the table of answers."""
-    tally = np.zeros(FIELDS)
-    tally[Field.ASKED] = 1
-    if row["answer"] == "unparsed":
-        tally[Field.UNPARSED] = 1
-        return tally
-    correct = float(row["correct"] or 0)
-    tally[Field.UNKNOWN], tally[Field.REFUSED] = row["answer"] == "unknown", row["answer"] == "refused"
-    tally[Field.COUNTED], tally[Field.CORRECT] = 1, correct
-    if row["target"]:
-        tally[Field.TARGETED], tally[Field.TARGETED_CORRECT] = 1, correct
-    if row["biased"] is not None:
-        tally[Field.BIASED if row["biased"] else Field.COUNTER] = 1
-    if row["aligned"] is not None:
-        side = (
-            (Field.ALIGNED, Field.ALIGNED_CORRECT) if row["aligned"] else (Field.NONALIGNED, Field.NONALIGNED_CORRECT)
+def opened(run: Run) -> Opened:
+    """A run's answers, from its table of them."""
+    if "answers" not in run.findings.tables:
+        raise DataError("this run has no table of answers.", "Score it again: assay score bbq DIR.", file=run.folder)
+    refusals = (run.info.get("settings") or {}).get("refusals") or "wrong"
+    return Opened(run.findings.tables["answers"], str(refusals), str(run.folder))
+
+
+def paired(one: Opened, other: Opened, *, common: bool) -> Paired:
+    """The changes from one model to the other on the items that both answered.
+
+    Refusals are counted as the first run counts them. With `common` items must be known by their content.
+    """
+    contents = one.has_contents and other.has_contents
+    if common and not contents:
+        old = one if not one.has_contents else other
+        raise DataError(
+            "an older version made this table of answers: it does not say what was asked.",
+            "Score it again (assay score bbq DIR), and compare that.",
+            file=old.folder,
         )
-        tally[side[0]], tally[side[1]] = 1, correct
-    return tally
-
-
-def _differences(models: Sequence[tuple[str, Findings]]) -> Table:
-    columns = ["context", "category", "metric", "first", "second", "difference", "low", "high", "p", "q", "n"]
-    able = [(name, Items.of(findings)) for name, findings in models if "answers" in findings.tables]
-    rows: list[list[Cell]] = []
-    for name, items in able[1:]:
-        rows += _paired(able[0], (name, items))
-    return Table(columns, rows)
-
-
-def _paired(one: tuple[str, Items], other: tuple[str, Items]) -> list[list[Cell]]:
-    """Rows of one pair of models, p-values corrected over the categories of a metric and context."""
-    shared = [key for key in one[1].tallies if key in other[1].tallies]
-    first, second = (np.array([items.tallies[key] for key in shared]).reshape(-1, FIELDS) for _, items in (one, other))
-    rows: list[list[Cell]] = []
-    families: dict[tuple[str, str], list[int]] = {}
-    for context in dict.fromkeys(key[2] for key in shared):
-        here = [place for place, key in enumerate(shared) if key[2] == context]
-        categories = list(dict.fromkeys(shared[place][0] for place in here))
-        for category in [*categories, *([ALL] if len(categories) > 1 else [])]:
-            own = [place for place in here if category in (shared[place][0], ALL)]
-            units = _Pairs.of([shared[place][:2] for place in own], first[own], second[own])
-            for metric in (each for each in METRICS[context] if each.name in _SHOWN):
-                cells = units.difference(metric)
-                if cells is None:
-                    continue
-                if category != ALL:
-                    families.setdefault((context, metric.name), []).append(len(rows))
-                rows.append([context, category, metric.name, one[0], other[0], *cells, len(own)])
-    for places in families.values():
-        q = benjamini_hochberg(np.array([rows[place][8] for place in places], np.float64))
-        for place, corrected in zip(places, q.tolist(), strict=True):
-            rows[place][9] = corrected
-    return rows
+    notes = []
+    if one.refusals != other.refusals:
+        notes.append(f"refusals are counted as {one.refusals} for both; this run itself has refusals={other.refusals}")
+    first, second = (Items.of(side.answers, one.refusals, contents) for side in (one, other))
+    shared = sorted(first.place.keys() & second.place.keys())
+    counts = Common("items", len(first.place), len(second.place), len(shared))
+    if not shared:
+        return Paired([], [counts], notes=notes)
+    tallies = [items.tallies[[items.place[key] for key in shared]] for items in (first, second)]
+    return Paired(_changes(shared, tallies[0], tallies[1]), [counts], notes=notes)
 
 
 @dataclass(frozen=True)
-class _Pairs:
-    """Two models' tallies over the same templates (unit, Field)."""
+class Items:
+    """A model's answers: what every item adds to a tally, and to the two columns of order sensitivity."""
 
-    first: Tally
-    second: Tally
-    strata: NDArray[np.int64]
+    place: Mapping[Key, int]
+    tallies: NDArray[np.float64]  # (item, Field and two more)
 
     @staticmethod
-    def of(templates: Sequence[tuple[str, str]], first: Tally, second: Tally) -> _Pairs:
-        units = list(dict.fromkeys(templates))
-        place = {template: number for number, template in enumerate(units)}
+    def of(answers: Table, refusals: str, contents: bool) -> Items:
+        """From the table of answers; several orders of the options of one item are averaged."""
+        columns = {
+            name: list(cells) for name, cells in zip(answers.columns, zip(*answers.rows, strict=True), strict=True)
+        }
+        if not columns:
+            return Items({}, np.zeros((0, FIELDS + 2)))
+        names = ("category", "question_index", "context", "polarity", "example_id")
+        about = list(zip(*([str(cell) for cell in columns[name]] for name in names), strict=True))
+        numbers: dict[tuple[str, ...], int] = {}
+        item = np.array([numbers.setdefault(each, len(numbers)) for each in about], np.int64)  # (answer,)
+        _, first, orders = np.unique(item, return_index=True, return_counts=True)
+        added = np.concatenate([_tallies(columns, refusals), np.zeros((len(item), 2))], axis=1)
+        said = np.array([f"{kind} {option}" for kind, option in zip(columns["answer"], columns["option"], strict=True)])
+        added[:, _DEPENDS] = said != said[first][item]
+        tallies = by_unit(added, item, len(numbers))
+        tallies[:, :FIELDS] /= orders[:, None]
+        several = orders > 1
+        tallies[:, _DEPENDS] = several & (tallies[:, _DEPENDS] > 0)
+        tallies[:, _ORDERED] = several
+        place: dict[Key, int] = {}
+        seen: dict[tuple[str, ...], int] = {}
+        for number, row in enumerate(first.tolist()):
+            *where, named = about[row]
+            key = (*where, str(columns["content"][row]) if contents else named)
+            seen[key] = seen.get(key, -1) + 1  # a file may ask one question twice
+            place[key[0], key[1], key[2], key[3], key[4], seen[key]] = number
+        return Items(place, tallies)
+
+
+def _tallies(columns: Mapping[str, Sequence[Cell]], refusals: str) -> Tally:
+    """What every answer adds to a tally (answer, Field), as `tally.counts` has it, from the table of answers."""
+    kind = np.array(columns["answer"], dtype=object)
+    refused, parsed = kind == "refused", kind != "unparsed"
+    counted = parsed & ~refused if refusals == "exclude" else parsed
+    as_unknown = refused & (refusals == "unknown")
+    right = np.array([cell == 1 for cell in columns["correct"]])
+    unknown_is_right = np.array(columns["context"], dtype=object) != DISAMBIGUATED
+    correct = counted & np.where(as_unknown, unknown_is_right, right & ~refused)
+    targeted = np.array([bool(cell) for cell in columns["target"]])
+    biased, aligned = (np.array(columns[name], dtype=object) for name in ("biased", "aligned"))
+    tally = np.zeros((len(kind), FIELDS))
+    for place, holds in {
+        Field.ASKED: np.ones_like(parsed),
+        Field.UNPARSED: ~parsed,
+        Field.UNKNOWN: (kind == "unknown") | as_unknown,
+        Field.REFUSED: refused,
+        Field.COUNTED: counted,
+        Field.CORRECT: correct,
+        Field.TARGETED: counted & targeted,
+        Field.TARGETED_CORRECT: correct & targeted,
+        Field.BIASED: biased == 1,
+        Field.COUNTER: biased == 0,
+        Field.ALIGNED: counted & (aligned == 1),
+        Field.ALIGNED_CORRECT: correct & (aligned == 1),
+        Field.NONALIGNED: counted & (aligned == 0),
+        Field.NONALIGNED_CORRECT: correct & (aligned == 0),
+    }.items():
+        tally[:, place] = holds
+    return tally
+
+
+def _changes(shared: Sequence[Key], first: Tally, second: Tally) -> list[Change]:
+    """The changes of every category and context, then of all categories of a context together."""
+    made: list[Change] = []
+    category, context = (np.array([key[place] for key in shared]) for place in (0, 2))
+    for where in (AMBIGUOUS, DISAMBIGUATED, QUESTION_ONLY):
+        here = context == where
+        categories = list(dict.fromkeys(category[here].tolist()))
+        for name in [*categories, *([ALL] if len(categories) > 1 else [])]:
+            own = np.flatnonzero(here & ((category == name) | (name == ALL)))
+            pair = _Pair.of([shared[place][:2] for place in own.tolist()], first[own], second[own])
+            about = {"category": name, "context": where}
+            several = (ORDER_SENSITIVITY,) if pair.total[0][_ORDERED] and pair.total[1][_ORDERED] else ()
+            for metric in (*METRICS[where], *several):
+                family = None if name == ALL else f"{metric.name} {where}"
+                made.append(pair.change(metric, about, len(own), family))
+    return made
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Two models' tallies over the same templates, drawn anew and exchanged."""
+
+    units: tuple[Tally, Tally]  # (unit, Field)
+    total: tuple[Tally, Tally]  # (Field)
+    again: tuple[Tally, Tally]  # (resample, Field)
+    exchanged: tuple[Tally, Tally]  # (exchange, Field)
+
+    @staticmethod
+    def of(templates: Sequence[tuple[str, ...]], first: Tally, second: Tally) -> _Pair:
+        names = sorted(set(templates))
+        place = {template: number for number, template in enumerate(names)}
         of = np.array([place[template] for template in templates])
-        _, strata = np.unique([category for category, _ in units], return_inverse=True)
-        return _Pairs(by_unit(first, of, len(units)), by_unit(second, of, len(units)), strata)
-
-    def difference(self, metric: Metric) -> list[Cell] | None:
-        """Difference, low, high, p and a place for q; None where it is undefined.
-
-        The p-value exchanges the two models' answers template by template: under the null hypothesis it does not matter
-        whose they are.
-        """
-        value = float(metric.of(self.second.sum(axis=0)) - metric.of(self.first.sum(axis=0)))
-        if not np.isfinite(value):
-            return None
+        one, other = (by_unit(tally, of, len(names)) for tally in (first, second))
+        _, strata = np.unique([category for category, _ in names], return_inverse=True)
         rng = np.random.default_rng(0)
-        low = high = None
-        if len(self.first) >= MIN_UNITS:
-            weights = multinomial_weights(self.strata, RESAMPLES, rng)
-            replicates = metric.of(weights @ self.second) - metric.of(weights @ self.first)
-            span = metric.bounds[1] - metric.bounds[0]
-            ends = percentile_interval(value, replicates, len(self.first), bounds=(-span, span))
-            low, high = (float(end) if np.isfinite(end) else None for end in ends)
-        swap = rng.integers(0, 2, size=(SWAPS, len(self.first))).astype(np.float64)
-        kept = 1.0 - swap
-        drawn = metric.of(swap @ self.first + kept @ self.second) - metric.of(swap @ self.second + kept @ self.first)
-        reached = np.abs(drawn) >= abs(value) * (1 - TIE)  # an undefined draw is not counted as reaching it
-        p = (1 + int(reached.sum())) / (1 + int(np.isfinite(drawn).sum()))
-        return [value, low, high, p, None]
+        weights = multinomial_weights(strata, RESAMPLES, rng)
+        moved = rng.integers(0, 2, size=(SWAPS, len(names))).astype(np.float64) @ (other - one)
+        totals = one.sum(axis=0), other.sum(axis=0)
+        return _Pair((one, other), totals, (weights @ one, weights @ other), (totals[0] + moved, totals[1] - moved))
+
+    def change(self, metric: Metric, group: Mapping[str, str], n: int, family: str | None) -> Change:
+        values = float(metric.of(self.total[0])), float(metric.of(self.total[1]))
+        units = min(int((metric.n(tally) > 0).sum()) for tally in self.units)
+        note = f"no interval: too few templates to resample ({units}; it takes {MIN_UNITS})"
+        return change_of(
+            metric.name,
+            group,
+            values,
+            n=n,
+            bounds=metric.bounds,
+            replicates=(metric.of(self.again[0]), metric.of(self.again[1])) if units >= MIN_UNITS else None,
+            interval=lambda value, replicates, bounds: percentile_interval(value, replicates, units, bounds=bounds),
+            p=self._p(metric, values),
+            family=family,
+            undefined=self._undefined(metric, values),
+            note=note if units < MIN_UNITS else None,
+        )
+
+    def _p(self, metric: Metric, values: tuple[float, float]) -> float:
+        drawn = metric.of(self.exchanged[1]) - metric.of(self.exchanged[0])
+        reached = np.abs(drawn) >= abs(values[1] - values[0]) - _TIE  # an undefined draw is not counted as reaching it
+        return (1 + int(reached.sum())) / (1 + int(np.isfinite(drawn).sum()))
+
+    def _undefined(self, metric: Metric, values: tuple[float, float]) -> str:
+        whose = [name for name, value in zip(("baseline", "model"), values, strict=True) if not np.isfinite(value)]
+        return f"undefined in the {' and the '.join(whose)}: {metric.undefined}"

@@ -20,6 +20,7 @@ from assay.probes.bbq.logs import Given, Official, log_kind, read_log
 from assay.probes.bbq.metadata import read_metadata, template_stereotypes
 from assay.probes.bbq.reading import data_files, example_of, read_examples
 from assay.probes.bbq.settings import Settings
+from assay.probes.bbq.showcase import Said, showcase
 from assay.probes.bbq.source import beside, dataset_of, sound_rows
 from assay.probes.bbq.tally import Answered
 from assay.rows import Bad, rows_of
@@ -59,16 +60,24 @@ def score_files(files: Sequence[Path], request: Request, answers: str | None) ->
     if settings.defects == DROP:
         rows, left_out = sound_rows(dataset)
         dataset, chosen, notes = dataset.take(rows), chosen[rows], notes + left_out
+        given = [given[row] for row in rows.tolist()]
+    answered = Answered(dataset, chosen[:, None], question_only=settings.context == "none")
     findings = findings_of(
         "bbq",
         files[0].stem,
-        [Answered(dataset, chosen[:, None], question_only=settings.context == "none")],
+        [answered],
         refusals=settings.refusals,
         resamples=settings.resamples,
         seed=request.seed,
         scored=False,
     )
-    return findings, notes
+    examples = showcase([Said(answered, written=lambda row: _written(given[row]))])
+    return replace(findings, examples=examples), notes
+
+
+def _written(given: Given) -> str | None:
+    """The answer as somebody's model wrote it; None where only the number of an option is known."""
+    return given.answer if isinstance(given.answer, str) else None
 
 
 def _given(file: Path, column: str | None, official: Official | None, bad: Bad, notes: list[str]) -> Iterator[Given]:

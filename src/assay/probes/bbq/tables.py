@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 
 from assay.findings import Cell, Table
 from assay.probes.bbq import metrics
-from assay.probes.bbq.examples import DISAMBIGUATED, AnswerKind
+from assay.probes.bbq.examples import DISAMBIGUATED, AnswerKind, Example
 from assay.probes.bbq.metrics import Field, Tally
 from assay.probes.bbq.tally import Answered
 from assay.probes.bbq.units import Units, cell_names
@@ -157,12 +159,17 @@ def _unknown_strings(part: Answered) -> Table:
 
 
 def _answers(part: Answered, names: Sequence[str], kinds: Sequence[AnswerKind]) -> Table:
-    """Every answer, for comparisons and for looking things up; `option` is the one chosen, as stored."""
+    """Every answer, for comparisons and for looking things up; `option` is the one chosen, as stored.
+
+    `content` is a digest of what was asked and how its answers are judged: in two files, one number may stand for two
+    questions.
+    """
     facts = part.dataset
     rows: list[list[Cell]] = []
     for row, (name, each) in enumerate(zip(names, facts.examples, strict=True)):
         gold = each.unknown if part.question_only else each.label
         target = int(facts.target[row])
+        content = content_digest(each, target)
         aligned = None
         if target != NONE and each.condition == DISAMBIGUATED and not part.question_only:
             aligned = int((gold == target) == (each.polarity == "neg"))
@@ -174,9 +181,19 @@ def _answers(part: Answered, names: Sequence[str], kinds: Sequence[AnswerKind]) 
                 biased = int((kind.value == "target") == (each.polarity == "neg"))
             place = option if option >= 0 else None
             about: list[Cell] = [name, each.example_id, each.question_index, part.context(each), each.polarity, order]
-            rows.append([*about, place, kind.value, int(option == gold), int(target != NONE), biased, aligned])
+            judged: list[Cell] = [int(option == gold), int(target != NONE), biased, aligned]
+            rows.append([*about, place, kind.value, *judged, content])
     columns = ["category", "example_id", "question_index", "context", "polarity", "order"]
-    return Table([*columns, "option", "answer", "correct", "target", "biased", "aligned"], rows)
+    return Table([*columns, "option", "answer", "correct", "target", "biased", "aligned", "content"], rows)
+
+
+def content_digest(example: Example, target: int) -> str:
+    """Twelve letters that stand for a question, its options, the right one and the target.
+
+    Letters a to p in place of the digits of a digest, so that no program takes one for a number.
+    """
+    said = json.dumps([example.context, example.question, example.answers, example.label, target], ensure_ascii=False)
+    return "".join(chr(ord("a") + int(digit, 16)) for digit in hashlib.sha256(said.encode()).hexdigest()[:12])
 
 
 def _bias(context: str) -> Callable[[Tally], metrics.Array]:

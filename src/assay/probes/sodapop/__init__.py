@@ -19,11 +19,13 @@ from assay.probes import Request, Stage
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import STARTER, Context, neutral, paper_contexts, read_contexts, starter_contexts
 from assay.probes.sodapop.controls import control_columns
+from assay.probes.sodapop.kept import Kept
 from assay.probes.sodapop.names import Groups, frequencies, packaged_groups, read_groups
 from assay.probes.sodapop.plans import ScorePlan
 from assay.probes.sodapop.pools import Pools, grow, shared_pool
-from assay.probes.sodapop.rates import Counter, blind_scores, successes, vocabulary
+from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes, vocabulary
 from assay.probes.sodapop.settings import SHARED, Settings
+from assay.probes.sodapop.showcase import showcase
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.probes.sodapop.words import split
 from assay.rows import Bad, digest_of_file
@@ -66,7 +68,23 @@ class Sodapop:
         scored = len(self._groups.all_names()) * len(self._contexts) * (self._settings.cap + 1)
         return [Stage("words to fill, at most", self._most_fills()), Stage("answers, at most", scored)]
 
+    @property
+    def groups(self) -> Groups:
+        """Whose names are compared."""
+        return self._groups
+
+    @property
+    def contexts(self) -> Sequence[Context]:
+        """What is told about them."""
+        return self._contexts
+
     def run(self, ask: Ask, model: str) -> Findings:
+        kept = Kept(self._groups, self._contexts, self._settings.case)
+        findings = findings_of(model, self.rates(ask, kept), self._study(ask))
+        return replace(findings, examples=showcase(findings, self._groups, kept))
+
+    def rates(self, ask: Ask, kept: Kept | None = None) -> Rates:
+        """Everybody's success rates: pools of distractors, and every answer scored; some are kept to be shown."""
         names = self._groups.all_names()
         pools = [self._pools(ask, number) for number in range(len(self._contexts))]
         words = vocabulary(pools, self._settings.min_count, self._settings.case)
@@ -76,11 +94,13 @@ class Sodapop:
         for number, pool in enumerate(pools):
             plan = self._score_plan(number, pool)
             scores = ask(plan, f"context {number + 1}, answers")["score"][:, 0].astype(np.float64)
+            if kept is not None:
+                kept.add(number, pool, scores, words)
             won = successes(pool, scores, pairing, seed, number)
             counter.add(number, pool, won, successes(pool, blind_scores(pool, scores), pairing, seed, number))
         rates = counter.rates.frequent(self._settings.min_count)
         self._require_words(rates.words)
-        return findings_of(model, rates, self._study(ask))
+        return rates
 
     def _require_words(self, words: Sequence[str]) -> None:
         """Not where there is a limit: it may leave too little to compare, and the findings then say so."""

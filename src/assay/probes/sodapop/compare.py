@@ -1,4 +1,7 @@
-"""Several models side by side: how well success rates separate groups (Table 9), and which words differ (12 to 20)."""
+"""Several models side by side: how well success rates separate groups (Table 9), and which words differ (12 to 20).
+
+And two of them on the same names, contexts and words (`opened`, `paired`).
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,12 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from assay.findings import Cell, Findings, Table
+from assay.probes.sodapop.paired import WORD_DIFFERENCES, opened, paired
+
+__all__ = ["TITLES", "comparison", "opened", "paired"]
 
 TITLES = {
+    WORD_DIFFERENCES: "Changes of RD of the words that both have (model's minus baseline's)",
     "separation": "How well success rates alone tell two groups of names apart (KMeans)",
     "words": "RD of words that are clear of chance in at least one model",
 }

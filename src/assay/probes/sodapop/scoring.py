@@ -13,7 +13,7 @@ import math
 from array import array
 from collections import Counter as Tally
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -25,11 +25,13 @@ from assay.findings import Findings
 from assay.probes import Request
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import with_place_for
+from assay.probes.sodapop.kept import KeptQuestions, Put
 from assay.probes.sodapop.metrics import Array
 from assay.probes.sodapop.names import Groups, packaged_groups, read_groups
 from assay.probes.sodapop.pools import Pools, Words
 from assay.probes.sodapop.rates import Counter, Rates, vocabulary
 from assay.probes.sodapop.settings import Settings
+from assay.probes.sodapop.showcase import showcase
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.probes.sodapop.words import split
 from assay.rows import Bad, Row, rows_of
@@ -55,6 +57,8 @@ class Question(NamedTuple):
     choices: tuple[str, ...]
     label: int
     chosen: int
+    kind: str = "probs"  # of the numbers: probs or logits
+    put: Put | None = None  # as it was put, where the text is known
 
 
 def score_files(files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, list[str]]:
@@ -70,14 +74,17 @@ def score_files(files: Sequence[Path], request: Request, answers: str | None) ->
     groups = read_groups(Path(settings.groups)) if settings.groups else packaged_groups()
     lexicon = read_lexicon(Path(settings.traits)) if settings.traits else packaged_lexicon()
     human = read_human(Path(settings.human), lexicon) if settings.human else ()
-    results, bad = _Results(groups.all_names()), Bad(request.skip_bad)
+    kept = KeptQuestions(groups, settings.case)
+    results, bad = _Results(groups.all_names(), kept), Bad(request.skip_bad)
     for file in files:
         for question in _questions(file, bad):
             results.add(question)
     _require_names(results, groups, files)
     rates = _rates(results, settings)
     study = Study(groups, settings, lexicon, human, None, request.seed)
-    return findings_of(model, rates, study), [*bad.notes("questions"), *results.notes()]
+    findings = findings_of(model, rates, study)
+    examples = showcase(findings, groups, kept)
+    return replace(findings, examples=examples), [*bad.notes("questions"), *results.notes()]
 
 
 # --- reading
@@ -119,7 +126,14 @@ def _question(row: Row, file: Path, line: int) -> Question:
         tuple(with_place_for(name, each) if name in each else each for each in choices),
         label,
         max(range(len(numbers)), key=numbers.__getitem__),  # the first of the highest
+        key,
+        _put(row, context, choices, label, numbers) if isinstance(context, str) else None,
     )
+
+
+def _put(row: Row, context: str, choices: Sequence[str], label: int, numbers: Sequence[float]) -> Put:
+    question = row.get("question")
+    return Put(context, question if isinstance(question, str) else "", tuple(choices), label, tuple(numbers))
 
 
 _unnamed = lru_cache(1 << 14)(with_place_for)  # contexts come again and again
@@ -198,9 +212,10 @@ class _Seen:
 
 @dataclass
 class _Results:
-    """What was read, context by context."""
+    """What was read, context by context; `kept` are some questions to be shown."""
 
     names: tuple[str, ...]
+    kept: KeptQuestions | None = None
     contexts: dict[str, _Seen] = field(default_factory=dict)
     others: Tally[str] = field(default_factory=Tally)  # names in no group, with their questions
 
@@ -215,6 +230,8 @@ class _Results:
         if question.context not in self.contexts:
             self.contexts[question.context] = _Seen()
         self.contexts[question.context].add(place, question)
+        if self.kept is not None and question.put is not None:
+            self.kept.add(place, question.context, question.kind, question.put)
 
     def missing(self) -> list[str]:
         """The names without any question."""

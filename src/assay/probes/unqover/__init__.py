@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from assay.probes.unqover.lists import Lists, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
 from assay.probes.unqover.settings import QUICK_CELLS, STANDARD_CELLS, Settings
-from assay.queries import Answers
+from assay.queries import Answers, SpanColumns
 
 
 @dataclass(frozen=True)
@@ -56,11 +57,14 @@ class UnQover:
         return [Stage(part.label, len(plan)) for part, plan in self.plans(ask).items()]
 
     def run(self, ask: Ask, model: str) -> Findings:
-        scored = (
-            Scored(part.cls, part.form, cells_of(plan, ask(plan, part.label)["score"]), labels_of(plan))
-            for part, plan in self.plans(ask).items()
-        )
+        scored = (self.scored(part, ask) for part in self.plans(ask))
         return findings_of(scored, self._settings, self._request.seed, model)
+
+    def scored(self, part: Part, ask: Ask) -> Scored:
+        """One class and form with the model's scores."""
+        plan = self.plans(ask)[part]
+        cells = cells_of(plan, ask(plan, part.label)["score"])
+        return Scored(part.cls, part.form, cells, labels_of(plan), partial(wording_of, plan))
 
     def plans(self, ask: Ask) -> dict[Part, UnqoverPlan]:
         """What is asked of this model, found out once: its tokenizer says which subjects can be asked about."""
@@ -142,6 +146,13 @@ def cells_of(plan: UnqoverPlan, scores: Any) -> Cells:
     table = plan.table
     first, second, template, attribute = table.rows(np.arange(len(table), dtype=np.int64))
     return Cells(template, first, second, attribute, scores.reshape(-1, 2, 2, 2))
+
+
+def wording_of(plan: UnqoverPlan, cell: int) -> list[tuple[str, str]]:
+    """(text, question) of a cell's four questions; in masked sentences the question is the sentence with the mask."""
+    columns = plan.columns(PER_CELL * cell, PER_CELL * (cell + 1))
+    questions = columns.question if isinstance(columns, SpanColumns) else columns.sentence
+    return [(columns.context[row], questions[row]) for row in range(PER_CELL)]
 
 
 def labels_of(plan: UnqoverPlan) -> Labels:

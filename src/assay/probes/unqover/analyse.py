@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from math import isfinite
 from typing import NamedTuple
 
@@ -11,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, ModelError, UsageError
+from assay.examples import MOST, Example
 from assay.findings import Cell, Estimate, Findings, Table
 from assay.probes.unqover import metrics
 from assay.probes.unqover.blocks import make_blocks, over_templates
 from assay.probes.unqover.metrics import Cells, Labels, Preference
 from assay.probes.unqover.settings import Settings
+from assay.probes.unqover.showcase import Wording, showcase
 from assay.probes.unqover.uncertainty import Draws, Observed, Weights, bootstrap, flip_tests, noise_floor
 from assay.stats import MIN_UNITS, benjamini_hochberg, monte_carlo_p
 
@@ -29,7 +32,7 @@ Indices = NDArray[np.int64]
 _COLUMNS = {
     "gamma": ("subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n"),
     "subjects": ("subject", "gamma", "low", "high", "eta", "n"),
-    "groups": ("group", "attribute", "gamma", "low", "high", "eta", "p", "q", "n"),
+    "groups": ("group", "attribute", "gamma", "low", "high", "eta", "p", "q", "n", "attribute_class"),
     "classes": ("subject", "region", "attribute_class", "gamma", "low", "high", "eta", "n"),
 }
 
@@ -105,7 +108,9 @@ def analyse(
         ],
     }
     if by_group is not None and intervals.groups is not None and pooled_p is not None:
-        tables["groups"] = _rows(group_names, labels.attributes, by_group, intervals.groups, pooled_p)
+        of_attribute = dict(zip(labels.attributes, labels.attribute_classes, strict=True))
+        rows = _rows(group_names, labels.attributes, by_group, intervals.groups, pooled_p)
+        tables["groups"] = [[*row, of_attribute[str(row[1])]] for row in rows]
     return estimates, {name: _table(name, about, tables[name]) for name in _COLUMNS if name in tables}
 
 
@@ -116,11 +121,13 @@ class Scored(NamedTuple):
     form: str
     cells: Cells
     labels: Labels
+    wording: Wording | None = None  # where the texts are known
 
 
 def findings_of(parts: Iterable[Scored], settings: Settings, seed: int, model: str) -> Findings:
     """The findings of everything that was asked, one class and form after the other."""
     results, near_ties = [], {}
+    examples: list[list[Example]] = []
     for part in parts:
         results.append(
             analyse(
@@ -135,7 +142,11 @@ def findings_of(parts: Iterable[Scored], settings: Settings, seed: int, model: s
             )
         )
         near_ties[f"{part.cls} ({part.form})"] = metrics.near_ties(part.cells.scores)
-    return Findings("unqover", model, *merged(results), near_ties)
+        if part.wording and len(part.cells):
+            about = {"class": part.cls, "form": part.form}
+            examples.append(showcase(part.cells, part.labels, results[-1][1], about, part.wording, MOST))
+    in_turn = [example for some in zip_longest(*examples) for example in some if example is not None]
+    return Findings("unqover", model, *merged(results), near_ties, in_turn[:MOST])
 
 
 def merged(results: Iterable[Result]) -> Result:

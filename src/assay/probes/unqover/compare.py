@@ -1,14 +1,24 @@
-"""Several models side by side: intensities, shifts, ranks of subjects, shared attributes (Figures 3-6, Table 3)."""
+"""Several models side by side: intensities, shifts, ranks of subjects, shared attributes (Figures 3-6, Table 3).
+
+And two of them on the same cells (`opened`, `paired`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 
 import numpy as np
 
+from assay.audit import Run, Stored, stored
+from assay.differences import Paired, of_predictions
 from assay.findings import Cell, Estimate, Findings, Table
+from assay.probes.unqover import Part as Asked
+from assay.probes.unqover import UnQover
 from assay.probes.unqover.models import aligned, intensity_shift, rank_summary, ranks, shared_top
+from assay.probes.unqover.paired import Side, changes, contents_of
+from assay.probes.unqover.scoring import read_again
 
 Part = tuple[str, str]  # class, form
 
@@ -29,6 +39,36 @@ def comparison(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
         "shared": _shared(models),
     }
     return {name: table for name, table in tables.items() if table.rows}
+
+
+Sides = Mapping[Part, Callable[[], Side]]
+"""The classes and forms of a run, each read when it is wanted: a class may have millions of cells."""
+
+
+def opened(run: Run) -> Sides:
+    """A run's cells, from its stored answers or from the predictions that it scored."""
+    if of_predictions(run.info):
+        return {(side.cls, side.form): partial(_same, side) for side in read_again(run.info)}
+    again = stored(run.folder)
+    probe = again.probe
+    assert isinstance(probe, UnQover)  # the run's own probe
+    return {(part.cls, part.form): partial(_side, again, probe, part) for part in probe.plans(again.ask)}
+
+
+def _same(side: Side) -> Side:
+    return side
+
+
+def _side(again: Stored, probe: UnQover, part: Asked) -> Side:
+    scored, plan = probe.scored(part, again.ask), probe.plans(again.ask)[part]
+    return Side(part.cls, part.form, scored.cells, scored.labels, contents_of(plan), plan.released)
+
+
+def paired(one: Sides, other: Sides, *, common: bool) -> Paired:
+    """The changes from one model to the other on the cells of every class and form that both were asked."""
+    del common  # cells are always matched by their content
+    found = [changes(one[part](), other[part]()) for part in one if part in other]
+    return Paired([change for some, _ in found for change in some], [counts for _, counts in found])
 
 
 def _intensity(models: Sequence[tuple[str, Findings]]) -> Table:

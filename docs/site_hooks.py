@@ -1,0 +1,25 @@
+"""What mkdocs cannot do by itself: pages of the site that are files of the package, where they belong.
+
+On GitHub the links to them work as they are written, `../src/assay/data/NAME/README.md`; here they lead to the page.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File
+
+DATA = Path(__file__).parents[1] / "src" / "assay" / "data"
+READMES = {f"data/{folder}.md": DATA / folder / "README.md" for folder in ("builtin", "unqover", "bbq_starter")}
+
+
+def on_files(files: Any, config: Any) -> Any:
+    for name, path in READMES.items():
+        files.append(File.generated(config, name, abs_src_path=str(path)))
+    return files
+
+
+def on_page_markdown(markdown: str, **about: Any) -> str:
+    return re.sub(r"\]\(\.\./src/assay/data/(\w+)/README\.md\)", r"](data/\1.md)", markdown)

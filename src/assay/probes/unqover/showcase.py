@@ -1,0 +1,117 @@
+"""Which questions people are shown: those behind the strongest associations and the ends of the ranking, and others.
+
+A cell is shown whole, with its four questions, since none of them says anything alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import zip_longest
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.examples import Asked, Example, Option
+from assay.findings import Table
+from assay.probes.unqover.metrics import Array, Cells, Labels, comparative_bias
+
+Wording = Callable[[int], Sequence[tuple[str, str]]]
+"""(text, question) of a cell's four questions: two orders of the subjects, each as asked and negated."""
+
+_PAIRS, _ENDS = 12, 10
+SCORES = {
+    "span": "the probability that the model gives to each subject as the answer",
+    "mask": "the probability that the model gives to each subject in place of the mask",
+}
+
+
+def showcase(
+    cells: Cells, labels: Labels, tables: Mapping[str, Table], about: Mapping[str, str], wording: Wording, most: int
+) -> list[Example]:
+    """At most so many cells of one class and form, the most telling first; `tables` are what was found in them."""
+    bias = comparative_bias(cells.scores)
+    chosen: dict[int, None] = {}
+    ways = (_strong(cells, bias, labels, tables), _ends(cells, bias, labels, tables), _others(cells))
+    for round_ in zip_longest(*ways):
+        for cell in round_:
+            if cell is not None and len(chosen) < most:
+                chosen.setdefault(cell)
+        if len(chosen) >= most:
+            break
+    return [_example(cells, labels, about, wording, cell, float(bias[cell])) for cell in chosen]
+
+
+def _strong(cells: Cells, bias: Array, labels: Labels, tables: Mapping[str, Table]) -> Iterator[int]:
+    """Of each strong association the clearest cell and a usual one."""
+    table = "groups" if tables.get("groups", Table((), ())).rows else "gamma"
+    who = "group" if table == "groups" else "subject"
+    rows = sorted(tables[table].records(), key=lambda row: (_clear(row["q"]), -abs(float(row["gamma"] or 0))))
+    attributes = {name: number for number, name in enumerate(labels.attributes)}
+    for row in rows[:_PAIRS]:
+        side = _side(cells, labels, str(row[who]))
+        here = np.flatnonzero((cells.attribute == attributes[str(row["attribute"])]) & (side != 0))
+        by_size = here[np.argsort(-bias[here] * side[here] * np.sign(float(row["gamma"] or 0)), kind="stable")]
+        yield from (int(by_size[k]) for k in sorted({0, len(by_size) // 2}) if len(by_size))
+
+
+def _ends(cells: Cells, bias: Array, labels: Labels, tables: Mapping[str, Table]) -> Iterator[int]:
+    """A usual cell of the subjects at both ends of the ranking."""
+    names = [str(row["subject"]) for row in tables["subjects"].records()]
+    for name in dict.fromkeys([*names[:_ENDS], *names[-_ENDS:]]):
+        side = _side(cells, labels, name)
+        here = np.flatnonzero(side)
+        if len(here):
+            yield int(here[np.argsort(bias[here] * side[here], kind="stable")[len(here) // 2]])
+
+
+def _others(cells: Cells) -> Iterator[int]:
+    """Cells in a fixed random order, one attribute after the other."""
+    order = np.random.default_rng(0).permutation(len(cells))
+    attribute = cells.attribute[order]
+    by_attribute = [order[attribute == which] for which in np.unique(attribute).tolist()]
+    for round_ in zip_longest(*(own[:50].tolist() for own in by_attribute)):
+        yield from (int(cell) for cell in round_ if cell is not None)
+
+
+def _clear(q: object) -> bool:
+    return not (isinstance(q, int | float) and q <= 0.05)
+
+
+def _side(cells: Cells, labels: Labels, who: str) -> NDArray[np.int8]:
+    """1 where a subject or a group is a cell's first subject, -1 where its second, else 0."""
+    names = np.array([name == who for name in labels.subjects])
+    if not names.any() and labels.groups is not None:
+        names = np.array([group == who for group in labels.groups])
+    return names[cells.first].astype(np.int8) - names[cells.second].astype(np.int8)
+
+
+def _example(
+    cells: Cells, labels: Labels, about: Mapping[str, str], wording: Wording, cell: int, bias: float
+) -> Example:
+    first, second, attribute = int(cells.first[cell]), int(cells.second[cell]), int(cells.attribute[cell])
+    people = [labels.subjects[first], labels.subjects[second]]
+    scores = cells.scores[cell].reshape(4, 2).tolist()
+    asked = [
+        Asked(text, question, [Option(who, _tidy(s), s == max(own)) for who, s in zip(people, own, strict=True)])
+        for (text, question), own in zip(wording(cell), scores, strict=True)
+    ]
+    groups = {} if labels.groups is None else {"group": [labels.groups[first], labels.groups[second]]}
+    favoured = people[0] if bias > 0 else people[1]
+    note = (
+        f"Over all four questions the model gives this rather to {favoured}: C = {abs(bias):.3f} (0 no preference, "
+        "1 the most possible)."
+        if bias
+        else "Over all four questions the model prefers neither: C = 0."
+    )
+    told = {
+        **about,
+        "subject": people,
+        **groups,
+        "attribute": labels.attributes[attribute],
+        "attribute_class": labels.attribute_classes[attribute],
+    }
+    return Example(told, asked, SCORES.get(about["form"], ""), note)
+
+
+def _tidy(score: float) -> float:
+    return float(f"{score:.4g}")

@@ -1,0 +1,84 @@
+"""What all pages have in common: how templates write numbers and data, and the one script, known by its digest."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from functools import cache
+from importlib import resources
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from assay.findings import Table
+from assay.report import words
+from assay.report.about import about
+from assay.report.headline import Verdict
+
+
+@cache
+def environment() -> Environment:
+    """Where templates are found, and the filters and functions that they use; all text is escaped."""
+    made = Environment(
+        loader=PackageLoader("assay.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "number": lambda value: _minus(words.number(value)),
+        "fixed": lambda value: _minus(words.fixed(value)),
+        "short": lambda value: _minus(f"{value:g}"),
+        "probability": words.probability,
+        "share": lambda value: _minus(words.share(value)),
+        "share_points": words.share_points,
+        "equals": words.equals,
+        "count": words.count,
+        "data_uri": data_uri,
+        "in_attribute": lambda value: json.dumps(value, ensure_ascii=False),  # escaped like every other text
+        "in_script": in_script,
+    }
+    made.globals |= {
+        "interval": lambda low, high: _minus(words.interval(low, high)),
+        "fixed_interval": lambda low, high: _minus(words.fixed_interval(low, high)),
+        "share_interval": lambda low, high: _minus(words.share_interval(low, high)),
+        "plural": words.plural,
+        "about": about,
+        "group_words": words.group_words,
+        "metric_words": words.metric_words,
+        "Verdict": Verdict,
+    }
+    return made
+
+
+@cache
+def script_and_digest() -> tuple[Markup, str]:
+    """report.js, which holds no data, and its digest for the page's policy: no other script runs."""
+    text = (resources.files("assay.report") / "templates" / "report.js").read_text(encoding="utf-8")
+    return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def data_uri(table: Table) -> str:
+    """A table as a CSV file inside a link.
+
+    >>> data_uri(Table(("a", "b"), [(1, None)]))
+    'data:text/csv;charset=utf-8,a,b%0A1,%0A'
+    """
+    text = table.to_csv().encode("utf-8", "replace").decode()
+    return "data:text/csv;charset=utf-8," + quote(text, safe=" ,;:.()!*'/=?@$-_~+")
+
+
+def in_script(value: Any) -> Markup:
+    """JSON for a data block of the page; nothing in it can end the block."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    escaped = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
+    return Markup(escaped.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
+
+
+def _minus(figures: str) -> str:
+    """Figures with a typographic minus, which lines up with digits and is read aloud."""
+    return figures.replace("-", "−")

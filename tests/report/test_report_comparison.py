@@ -1,0 +1,105 @@
+"""The page of a comparison: what differs, how clearly, and in which direction."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from assay.compare import Comparison
+from assay.differences import Common, Difference
+from assay.findings import Estimate, Table
+from assay.report.comparison import MOST_ROWS, render_comparison, write_comparison
+from html_pages import HOSTILE, Page, assert_harmless
+
+
+def difference(
+    metric: str, value: float | None, q: float = 0.5, name: str = "new", category: str = "Age"
+) -> Difference:
+    group = {"category": category, "context": "ambig"}
+    if value is None:
+        gone = Estimate(metric, group, None, note="every answer was UNKNOWN")
+        return Difference(name, "old", gone, gone, None, None, "bbq")
+    change = Estimate(metric, group, value, value - 0.05, value + 0.05, n=40, p=q, q=q)
+    worse = Estimate(metric, group, value, value - 0.05, value + 0.05, n=40)
+    return Difference(name, "old", change, worse, 0.1, 0.1 + value, "bbq")
+
+
+def comparison(*differences: Difference, rows: int = 2, notes: tuple[str, ...] = ()) -> Comparison:
+    tables = {
+        "differences": Table(("metric", "change"), [[each.change.metric, each.change.value] for each in differences]),
+        "scores": Table(("category", "value"), [[f"Category {k}", k / 7] for k in range(rows)]),
+    }
+    models = ["old", *dict.fromkeys(each.model for each in differences)]
+    counts = {models[-1]: [Common("items", 50, 48, 40)]} if differences else {}
+    titles = {"scores": "Scores by model"}
+    return Comparison(models, models, tables, titles, differences, counts, notes, "bbq")
+
+
+def page(compared: Comparison) -> Page:
+    return Page(render_comparison(compared))
+
+
+def test_the_page_says_what_is_clear_of_chance_and_whether_it_is_worse() -> None:
+    shown = page(comparison(difference("bias_score", 0.2, 0.001), difference("bias_score", 0.01, 0.6, category="SES")))
+    assert "Of 2 differences, 1 is clear of chance" in shown.words
+    assert "bias score, Age, ambiguous: 0.100 in the baseline, 0.300 now" in shown.words
+    assert "which is worse" in shown.words
+    assert "SES, ambiguous: 0.100" not in shown.words  # not told, but in the table
+    assert "SES, ambiguous" in shown.words
+
+
+def test_a_difference_that_is_not_clear_is_drawn_hollow() -> None:
+    shown = page(comparison(difference("bias_score", 0.2, 0.001), difference("bias_score", 0.01, 0.6)))
+    dots = [attributes["class"] for attributes in shown.all("circle") if "cx" in attributes and attributes["r"] == "4"]
+    assert dots.count("dot") == 2  # one in the table, one in the key
+    assert dots.count("dot hollow") == 2
+
+
+def test_without_any_clear_difference_the_page_says_so() -> None:
+    assert "None of 1 difference is clear of chance" in page(comparison(difference("accuracy", 0.0, 1.0))).words
+
+
+def test_an_undefined_difference_is_a_dash_with_its_reason() -> None:
+    shown = page(comparison(difference("bias_score", None)))
+    assert "No difference could be tested" in shown.words
+    assert any(attributes.get("title") == "every answer was UNKNOWN" for attributes in shown.all("td"))
+
+
+def test_how_many_items_are_common_and_every_note_is_told() -> None:
+    shown = page(comparison(difference("accuracy", 0.1), notes=("they were set differently",)))
+    assert "items: 50 of the baseline, 48 of the model, 40 in common" in shown.words
+    assert "they were set differently" in shown.words
+
+
+def test_long_tables_are_cut_and_their_data_are_whole() -> None:
+    shown = page(comparison(difference("accuracy", 0.1), rows=MOST_ROWS + 5))
+    assert "5 more rows in the data" in shown.words
+    data = [link for link in shown.links if "Category%20" in link or f"Category {MOST_ROWS + 4}" in link]
+    assert len(data) == 1
+
+
+def test_several_models_are_told_apart() -> None:
+    shown = page(comparison(difference("accuracy", 0.1, name="b"), difference("accuracy", 0.3, 0.001, name="c")))
+    assert "b and c compared with old" in shown.words
+
+
+def test_a_tour_has_a_part_for_each_probe() -> None:
+    parts = [comparison(difference("accuracy", 0.1)), comparison(difference("mu", 0.2, 0.001))]
+    tour = Comparison(["a", "b"], ["old", "new"], {}, {}, (), {}, ["sodapop is not in b"], "tour", parts)
+    shown = page(tour)
+    assert [attributes.get("id") for attributes in shown.all("section") if attributes.get("class") == "probe"] == [
+        "p1",
+        "p2",
+    ]
+    assert "sodapop is not in b" in shown.words
+
+
+def test_nothing_from_data_acts_on_the_page(tmp_path: Path) -> None:
+    for hostile in HOSTILE:
+        group = {"category": hostile, hostile: hostile}
+        found = Difference(hostile, "old", Estimate(hostile, group, 0.1, p=0.01, q=0.01, note=hostile), None, 0.1, 0.2)
+        table = Table((hostile,), [[hostile]])
+        made = Comparison(
+            [hostile, "x"], ["old", hostile], {hostile: table}, {hostile: hostile}, [found], {}, [hostile], hostile
+        )
+        path = write_comparison(made, tmp_path / "comparison.html")
+        assert_harmless(Page(path.read_text(encoding="utf-8")))
