@@ -497,7 +497,6 @@ def _parser() -> argparse.ArgumentParser:
     export.add_argument("--out", metavar="PATH", help="a new folder or .zip for a copy (default: into DIR itself)")
     export.add_argument("--no-examples", action="store_true", help="leave texts of questions out of the copy")
 
-
     data = _command(commands, "data", _data, "get and check the papers' own data", _DATA_EXAMPLES)
     data.add_argument("what", choices=("fetch", "check", "list"))
     data.add_argument("name", nargs="?", metavar="NAME", help="bbq, unqover or sodapop (see `assay data list`)")
@@ -506,6 +505,15 @@ def _parser() -> argparse.ArgumentParser:
     listing = _command(commands, "list", _list, "what there is: probes and kinds of models", None)
     listing.add_argument("what", nargs="?", choices=("probes", "models"))
 
+    from assay.debias.command import add_debias
+    from assay.study import command as studies
+    from assay.training.command import add_train
+
+    add_train(commands, _command)
+    add_debias(commands, _command)
+    studies.add_options(
+        _command(commands, "study", lambda options: studies.call(options, _progress), studies.WHAT, studies.EXAMPLES)
+    )
     _command(commands, "doctor", _doctor, "what this machine has: libraries, devices, folders", None)
     return parser
 

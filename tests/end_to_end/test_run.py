@@ -96,7 +96,7 @@ def test_findings_keep_the_contract(
     columns = {
         "gamma": "class,form,subject,attribute,gamma,low,high,eta,p,q,n",
         "subjects": "class,form,subject,gamma,low,high,eta,n",
-        "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,n",
+        "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,n,attribute_class",
         "classes": "class,form,subject,region,attribute_class,gamma,low,high,eta,n",
     }
     assert found["tables"] == {name: f"tables/{name}.csv" for name in columns}
@@ -298,13 +298,13 @@ def test_a_limit_that_is_too_small_for_all_attributes_says_so(run: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
-        ([], ["Begin with", "run", "score", "generate", "report", "compare", "list", "doctor"]),
+        ([], ["Begin with", "run", "score", "generate", "report", "compare", "gate", "export", "list", "doctor"]),
         (["run"], ["examples:", "assay run unqover --model hf:./", "--preset", "--limit", "--set", "--threads"]),
         (["run"], ["assay run  ", "the tour", "builtin (the default", "--dry-run", "--block-size"]),
         (["score"], ["examples:", "assay score unqover predictions.json", "--skip-bad"]),
         (["generate"], ["examples:", "assay generate unqover --set class=gender"]),
-        (["compare"], ["example:", "assay compare"]),
-        (["report"], ["example:", "assay report"]),
+        (["compare"], ["examples:", "assay compare", "--common", "--out"]),
+        (["report"], ["examples:", "assay report", "--no-examples", "model-card"]),
     ],
     ids=lambda value: " ".join(value) if value and value[0].islower() else "",
 )

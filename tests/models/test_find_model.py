@@ -317,6 +317,7 @@ def test_code_counts_where_it_may_run(span_folder: Path) -> None:
 def test_what_is_no_part_of_the_model_does_not_count(span_folder: Path) -> None:
     before = digest(span_folder)
     (span_folder / "README.md").write_text("A fine model.")
+    (span_folder / "assay.json").write_text("{}")
     (span_folder / "events.out.tfevents").write_text("…")
     assert digest(span_folder) == before
 

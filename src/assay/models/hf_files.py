@@ -115,7 +115,9 @@ def _config(path: Path) -> dict[str, Any]:
 
 
 def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    return sorted(path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
+    """What decides a model's answers; not what assay notes about how it was made."""
+    found = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
+    return sorted(path for path in found if path.name != "assay.json")
 
 
 def _digest(files: list[Path]) -> str:

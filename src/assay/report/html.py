@@ -5,7 +5,7 @@ Charts are drawn here, as SVG, and can be read without a script; report.js lets 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,54 +14,17 @@ from urllib.parse import quote
 
 from assay.engine.files import write_atomically
 from assay.examples import Example, Wanted, read_examples
-from assay.findings import Estimate
 from assay.report import words
 from assay.report.across import side_by_side
-from assay.report.bbq import bbq_page
-from assay.report.bbq_grid import bbq_behind, headline_estimates
-from assay.report.bbq_models import bbq_models
 from assay.report.content import Content, flat, read_content
 from assay.report.folders import run_folders
 from assay.report.headline import estimates_table, headline_blocks, numbered_notes, outside_interval
 from assay.report.page import environment, script_and_digest
-from assay.report.sodapop import sodapop_page
-from assay.report.sodapop_figures import behind_pair
-from assay.report.sodapop_models import sodapop_models
-from assay.report.sodapop_names import names_page
-from assay.report.unqover import unqover_models, unqover_page
+from assay.report.probe_pages import PAGES, ProbePage, page_of
 
 MOST_EXAMPLES = 360
 """Examples on a page, shared out over its runs."""
 
-
-@dataclass(frozen=True)
-class _Page:
-    """What a probe adds to the page: a template of macros (see generic.html), and what these need.
-
-    `headline` chooses the estimates of the headline table, `models` says what several models of the probe show, and
-    `behind` which examples stand behind an estimate.
-    """
-
-    template: str
-    facts: Callable[[Content], Mapping[str, Any]] = lambda content: {}
-    headline: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
-    models: Callable[[Sequence[Content]], Mapping[str, Any]] = lambda contents: {}
-    behind: Callable[[Estimate], Wanted] = lambda estimate: dict(estimate.group)
-
-
-def _without(key: str) -> Callable[[Estimate], Wanted]:
-    return lambda estimate: {own: value for own, value in estimate.group.items() if own != key}
-
-
-_BBQ = _Page("bbq.html", bbq_page, headline_estimates, models=bbq_models, behind=bbq_behind)
-_PAGES: Mapping[str, _Page] = {
-    "unqover": _Page("unqover.html", unqover_page, models=unqover_models, behind=_without("subjects")),
-    "bbq": _BBQ,
-    "bbq-starter": _BBQ,
-    "sodapop": _Page("sodapop.html", sodapop_page, models=sodapop_models, behind=behind_pair),
-    "sodapop-names": _Page("sodapop_names.html", names_page),
-}
-_GENERIC = _Page("generic.html")
 
 # The parts of run.json that are shown as lists, and what they are called.
 _RECORDED = {
@@ -82,7 +45,7 @@ class Shown:
     """A run on the page: `uid` begins the ids of all its parts, `place` the links to its files."""
 
     content: Content
-    page: _Page
+    page: ProbePage
     uid: str
     place: str
     examples: Sequence[Example]
@@ -128,7 +91,7 @@ def read_contents(folder: Path) -> list[Content]:
 
 def _place(content: Content) -> tuple[int, str]:
     probe = content.findings.probe
-    return [*_PAGES].index(probe) if probe in _PAGES else len(_PAGES), probe
+    return [*PAGES].index(probe) if probe in PAGES else len(PAGES), probe
 
 
 def render(contents: Sequence[Content], folder: Path, *, examples: bool = True) -> str:
@@ -137,7 +100,7 @@ def render(contents: Sequence[Content], folder: Path, *, examples: bool = True) 
     each = max(1, MOST_EXAMPLES // len(contents)) if examples else 0
     parts: list[_Part] = []
     for probe, own in groupby(contents, key=lambda content: content.findings.probe):
-        page, of_probe = _PAGES.get(probe, _GENERIC), list(own)
+        page, of_probe = page_of(probe), list(own)
         runs = []
         for number, content in enumerate(of_probe, 1):
             uid = f"p{len(parts) + 1}" + (f"-{number}" if len(of_probe) > 1 else "")

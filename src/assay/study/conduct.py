@@ -1,0 +1,107 @@
+"""A study from beginning to end: read, prepared, gone through, and shown on a page; or only planned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.engine.progress import Progress, Silent
+from assay.errors import UsageError
+from assay.study.file import find_study, read_study
+from assay.study.makers import Makers
+from assay.study.prepare import Prepared, ToMake, ToRun, prepare
+from assay.study.record import State, open_record, read_record, require_study
+from assay.study.runner import Failure, Runner, Told
+
+
+@dataclass(frozen=True)
+class Studied:
+    """A study that was gone through: folder, the content of study.json, what failed, and the page if there is one."""
+
+    folder: Path
+    record: Mapping[str, Any]
+    failures: Sequence[Failure]
+    page: Path | None
+
+    @property
+    def exit_code(self) -> int:
+        """0, or that of the first failure."""
+        return next((failure.error.exit_code for failure in self.failures if failure.error is not None), 0)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a study would do: its steps in their order, each with how far it is."""
+
+    folder: Path
+    prepared: Prepared
+    steps: Sequence[tuple[ToMake | ToRun, State]]
+
+
+def study(
+    file: str | Path,
+    out: str | Path | None = None,
+    *,
+    data: str | Path | None = None,
+    only: Sequence[str] = (),
+    device: str = "auto",
+    dtype: str = "auto",
+    progress: Progress | None = None,
+    told: Told | None = None,
+    makers: Makers | None = None,
+) -> Studied:
+    """Make a study's models, ask its questions, and write one page about all of it.
+
+    file: a study file, or the name of one that comes with assay. out: the study's folder (runs/study-NAME). data: the
+    folder that names of files are looked for in. only: patterns of the steps to do, with what they need. The same call
+    again goes on where it ended; what has changed in the file is made again, with all that depends on it.
+    """
+    read = read_study(find_study(file))
+    folder, makers = _folder(read.name, out), makers or Makers()
+    if folder.exists():
+        require_study(folder, read)
+    prepared = prepare(read, folder, data=data, only=only, makers=makers, fetch=True)
+    with open_record(folder, read) as record:
+        record.begin(prepared)
+        failures = Runner(prepared, record, makers, device, dtype, progress or Silent(), told or Told()).run()
+        from assay.study.page import write_page
+
+        page = write_page(folder, read, prepared.whole.cells, record)
+        if not failures and not only:
+            from assay.audit import stamp
+
+            record.content["finished"] = stamp()["started"]
+        record.write()
+    return Studied(folder, record.content, failures, page)
+
+
+def plan(
+    file: str | Path,
+    out: str | Path | None = None,
+    *,
+    data: str | Path | None = None,
+    only: Sequence[str] = (),
+    makers: Makers | None = None,
+) -> Planned:
+    """What `study` would do with the same arguments; everything is checked, nothing is made, asked or fetched."""
+    read = read_study(find_study(file))
+    folder = _folder(read.name, out)
+    if folder.exists():
+        require_study(folder, read)
+    prepared = prepare(read, folder, data=data, only=only, makers=makers)
+    record = read_record(folder)
+    found: list[tuple[ToMake | ToRun, State]] = [(step, record.state(step)) for step in prepared.steps]
+    return Planned(folder, prepared, found)
+
+
+def _folder(name: str, out: str | Path | None) -> Path:
+    folder = (
+        Path(out).expanduser()
+        if out is not None
+        else Path("runs") / (name if name.startswith("study") else f"study-{name}")
+    )
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file.", "Choose a folder with --out.")
+    return folder.absolute()

@@ -1,0 +1,88 @@
+"""Where a study's files lie: names in a study file are looked for in its data folder, then beside the study file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.data import data_folder
+from assay.errors import DataError
+from assay.study.file import PACKAGED, Place, StudyFile
+from assay.training.files import digest_of as digest_of_file
+
+_PACKED = ("", ".gz", ".xz")
+
+
+@dataclass(frozen=True)
+class Places:
+    """The folders to look in. `data` is the data folder; `named` tells whether somebody named it for this study."""
+
+    data: Path
+    beside: Path | None  # not for the studies that come with assay: nobody puts files there
+    named: bool
+
+    @staticmethod
+    def of(file: StudyFile, given: str | Path | None) -> Places:
+        """`given` (--data) comes before what the file says, and that before the usual data folder (ASSAY_DATA)."""
+        beside = None if file.path.parent == PACKAGED else file.path.resolve().parent
+        if given is not None:
+            folder = Path(given).expanduser().resolve()
+            if not folder.is_dir():
+                raise DataError(
+                    "there is no such folder.", "Name the folder of the study's data: --data DIR.", file=folder
+                )
+            return Places(folder, beside, True)
+        if file.data is not None:
+            folder = (file.path.resolve().parent / Path(file.data).expanduser()).resolve()
+            if not folder.is_dir():
+                place = Place(file.path, file.place.lines, "study", ("study",))
+                raise place.error(
+                    f'"data" is {file.data!r}, and {folder} is no folder.', "Name another one with --data DIR.", "data"
+                )
+            return Places(folder, beside, True)
+        return Places(data_folder().resolve(), beside, False)
+
+    def find(self, written: str, key: str, place: Place) -> Path:
+        """A file or folder that an entry names; a packed form of it (.gz, .xz) will do."""
+        path = Path(written).expanduser()
+        folders = [folder for folder in (self.data, self.beside) if folder is not None]
+        for folder in folders:
+            for suffix in _PACKED:
+                found = folder / f"{path}{suffix}"
+                if found.exists():
+                    return found
+        where = str(path.parent) if path.is_absolute() else " or ".join(map(str, folders))
+        remedy = (
+            "Check the name."
+            if path.is_absolute()
+            else f"Put it there, or name the folder that {written} lies in: --data DIR."
+        )
+        raise place.error(f'"{key}" is {written!r}, and there is no such file or folder in {where}.', remedy, key)
+
+
+def digest_of_place(path: Path) -> str:
+    """The digest of a file's content, with that of its labels; or of all files in a folder by their names."""
+    labels = _labels_of(path) if path.is_file() else ()
+    if path.is_file() and not labels:
+        return digest_of_file(path)
+    hasher = hashlib.sha256()
+    for file in (path, *labels) if path.is_file() else _files(path):
+        name = file.name if path.is_file() else file.relative_to(path).as_posix()
+        hasher.update(f"{digest_of_file(file)}  {name}\n".encode())
+    return hasher.hexdigest()
+
+
+def size_of_place(path: Path) -> int:
+    """Bytes on disk."""
+    return sum(file.stat().st_size for file in ([path] if path.is_file() else _files(path)))
+
+
+def _labels_of(path: Path) -> Sequence[Path]:
+    """The labels of Social IQa lie beside its questions: train-labels.lst beside train.jsonl."""
+    return sorted(path.parent.glob(f"{path.name.partition('.')[0]}-labels.lst*"))
+
+
+def _files(folder: Path) -> Sequence[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file())

@@ -1,0 +1,193 @@
+"""The model that a training begins with: found and loaded as `hf:` models are, with the head that the task needs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from assay.errors import ModelError, UsageError
+from assay.models import find_model
+from assay.models.base import ModelSpec, Options
+from assay.models.builtin_folder import write_builtin
+from assay.models.hf_files import first_line, libraries
+from assay.models.hf_load import load_tokenizer, max_length
+from assay.training.settings import Kind, Settings
+
+DTYPES = ("auto", "float32", "bfloat16")
+
+_TASKS: dict[Kind, tuple[str, str]] = {  # the class of transformers, and the map of those that have it
+    "span": ("AutoModelForQuestionAnswering", "MODEL_FOR_QUESTION_ANSWERING_MAPPING"),
+    "choice": ("AutoModelForMultipleChoice", "MODEL_FOR_MULTIPLE_CHOICE_MAPPING"),
+    "mask": ("AutoModelForMaskedLM", "MODEL_FOR_MASKED_LM_MAPPING"),
+}
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "*.model",
+)
+_DROPOUT = {
+    "dropout": ("hidden_dropout_prob", "dropout", "embedding_dropout", "mlp_dropout"),
+    "attention_dropout": ("attention_probs_dropout_prob", "attention_dropout"),
+}
+
+
+@dataclass(frozen=True)
+class Base:
+    """A base model's files. `digest` and `revision` are those of the model that was named; `spec` loads its files."""
+
+    name: str
+    digest: str
+    revision: str | None
+    spec: ModelSpec
+
+    def copy_tokenizer(self, folder: Path) -> None:
+        """The tokenizer's files as they are, so that the made model tokenises as its base does."""
+        for pattern in _TOKENIZER_FILES:
+            for file in Path(self.spec.place).glob(pattern):
+                shutil.copyfile(file, folder / file.name)
+
+
+@dataclass
+class Loaded:
+    """A base model in memory, ready to be trained.
+
+    fresh: weights that the base did not have, or that were not to be kept. restore: what the configuration said before
+    this training's own settings.
+    """
+
+    model: Any
+    tokenizer: Any
+    longest: int
+    fresh: tuple[str, ...]
+    restore: Mapping[str, Any]
+
+    @property
+    def parameters(self) -> int:
+        return sum(each.numel() for each in self.model.parameters())
+
+
+@contextmanager
+def opened_base(name: str, kind: Kind, device: str) -> Iterator[Base]:
+    """Find a base model. The built-in one is written as a folder of transformers, with its head for this task."""
+    if device.startswith("cuda:"):
+        raise UsageError(
+            f"training runs on cuda, not on {device}.", f"CUDA_VISIBLE_DEVICES={device[5:]} chooses one; --device cuda"
+        )
+    if name != "builtin":
+        spec = find_model(name, Options(device=device))
+        yield Base(name, spec.digest, spec.revision, spec)
+        return
+    digest = find_model(name).digest
+    with TemporaryDirectory(prefix="assay-builtin-") as temporary:
+        folder = write_builtin(Path(temporary) / "builtin", kind)
+        yield Base(name, digest, None, find_model(f"hf:{folder}", Options(device=device)))
+
+
+def load_base(base: Base, kind: Kind, settings: Settings, seed: int) -> Loaded:
+    """Load a base model with the head that the task needs, after a look at whether it can have one."""
+    transformers, torch = libraries()
+    files: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    try:
+        config = transformers.AutoConfig.from_pretrained(base.spec.place, **files)
+    except Exception as error:  # transformers raises many kinds of errors; each means: unusable
+        raise ModelError(f"{base.name} cannot be loaded: {first_line(error)}", "Complete its folder.") from error
+    _require_task(transformers, config, kind, base.name)
+    restore = _set_dropout(config, settings, base.name) | {"use_cache": getattr(config, "use_cache", None)}
+    auto = getattr(transformers, _TASKS[kind][0])
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            model, info = auto.from_pretrained(
+                base.spec.place,
+                config=config,
+                dtype=torch.float32,
+                use_safetensors=True,
+                output_loading_info=True,
+                **files,
+            )
+        except Exception as error:  # as above
+            raise ModelError(
+                f"{base.name} cannot be loaded: {first_line(error)}", "See the message of transformers above."
+            ) from error
+        missing = sorted(info["missing_keys"])
+        _require_encoder(model, missing, base.name)
+        _require_head(missing, kind, settings, base.name)
+        if settings.head == "new":
+            model, missing = _with_new_head(auto, model)
+    tokenizer = load_tokenizer(base.spec)
+    if kind == "mask" and tokenizer.mask_token_id is None:
+        raise ModelError(f"the tokenizer of {base.name} has no mask token.", "Choose a base that was made with masks.")
+    return Loaded(model, tokenizer, max_length(tokenizer, model), tuple(missing), restore)
+
+
+def _require_task(transformers: Any, config: Any, kind: Kind, name: str) -> None:
+    """Refuse a model that writes, and one that has no head for this task."""
+    both_ways = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
+    writes = type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING and not both_ways
+    if writes or getattr(config, "is_encoder_decoder", False) or getattr(config, "is_decoder", False):
+        raise UsageError(
+            f"{name} is a {config.model_type} model, which writes; {kind} training needs one that reads both ways.",
+            "Choose an encoder: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT, DeBERTa or the like.",
+        )
+    if type(config) not in getattr(transformers, _TASKS[kind][1]):
+        raise UsageError(
+            f"{name} is a {config.model_type} model, for which transformers has no {kind} head.",
+            "Choose another base: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT and DeBERTa have all three.",
+        )
+
+
+def _require_encoder(model: Any, missing: list[str], name: str) -> None:
+    prefix = f"{model.base_model_prefix}."
+    lost = [key for key in missing if key.startswith(prefix) and not key.startswith(f"{prefix}pooler.")]
+    if lost:
+        raise ModelError(
+            f"{name} lacks weights of its encoder: {', '.join(lost[:3])}.", "Its folder is incomplete; get it again."
+        )
+
+
+def _require_head(missing: list[str], kind: Kind, settings: Settings, name: str) -> None:
+    if not missing or settings.head == "new":
+        return
+    if settings.head == "keep":
+        raise UsageError(
+            f"{name} has no {kind} head to keep: it lacks {', '.join(missing[:3])}.", "--set head=new begins with one."
+        )
+    if kind == "mask":
+        raise UsageError(
+            f"{name} has no head that fills masks: it lacks {', '.join(missing[:3])}.",
+            "Choose a base that fills masks; --set head=new begins with a head that knows nothing.",
+        )
+
+
+def _with_new_head(auto: Any, model: Any) -> tuple[Any, list[str]]:
+    """A model with the same encoder, and everything outside it as a model has it before any training."""
+    fresh = auto.from_config(model.config)
+    fresh.base_model.load_state_dict(model.base_model.state_dict())
+    inside = {id(each) for each in fresh.base_model.parameters()}  # a mask head shares the embeddings
+    return fresh, sorted(name for name, each in fresh.named_parameters() if id(each) not in inside)
+
+
+def _set_dropout(config: Any, settings: Settings, name: str) -> dict[str, Any]:
+    """Put other rates of dropout into a configuration; returns what was there."""
+    before: dict[str, Any] = {}
+    for setting, attributes in _DROPOUT.items():
+        rate = getattr(settings, setting)
+        if rate is None:
+            continue
+        there = [each for each in attributes if hasattr(config, each)]
+        if not there:
+            raise UsageError(f"{name} has no rate of {setting} to set.", f"Leave --set {setting} out.")
+        for each in there:
+            before[each] = getattr(config, each)
+            setattr(config, each, rate)
+    return before

@@ -1,0 +1,204 @@
+"""The folder that a training writes: begun, resumed or finished; and whether the disk holds its checkpoints.
+
+OUT/
+  training.json     while it is under way: what is trained, on what (`identity`)
+  checkpoints/      while it is under way: the last checkpoint
+  config.json, model.safetensors, tokenizer.json, …       the model, for `hf:OUT`
+  README.md         its card
+  assay.json        what was done; written last, so a folder that has it is finished
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.engine.files import remove_leftovers, write_atomically
+from assay.errors import AssayError, DataError, UsageError
+
+DONE, BEGUN, CARD, CHECKPOINTS = "assay.json", "training.json", "README.md", "checkpoints"
+MADE_BY = "assay train"
+
+_LOCK = ".lock"
+_OTHER = "Choose another folder with --out."
+_CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_state.pth")
+
+
+@dataclass
+class Out:
+    """An open folder. `begun` is the identity of a training that was begun there; `old` the files it replaces."""
+
+    path: Path
+    begun: Mapping[str, Any] | None
+    old: tuple[str, ...]
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / CHECKPOINTS
+
+    def begin(self, identity: Mapping[str, Any]) -> Path | None:
+        """Note what is trained; returns the checkpoint to go on from, if this very training was begun before."""
+        if self.begun is None:
+            for name in self.old:
+                (self.path / name).unlink(missing_ok=True)
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
+        else:
+            _require_same(self.path, self.begun, identity)
+        write_atomically(self.path / BEGUN, as_json({"made_by": MADE_BY, "identity": identity}))
+        return last_checkpoint(self.checkpoints)
+
+    def finish(self, info: Mapping[str, Any], card: str, *, keep_checkpoints: bool) -> None:
+        """Write the card and assay.json, and remove what was there for resuming."""
+        write_atomically(self.path / CARD, card.encode())
+        made = sorted(
+            file.name for file in self.path.iterdir() if file.is_file() and file.name not in (_LOCK, BEGUN, CARD)
+        )
+        files = {name: _sha256(self.path / name) for name in made}
+        write_atomically(self.path / DONE, as_json({**info, "files": files}))
+        self.clean(keep_checkpoints)
+
+    def clean(self, keep_checkpoints: bool) -> None:
+        (self.path / BEGUN).unlink(missing_ok=True)
+        if not keep_checkpoints:
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
+
+
+@contextmanager
+def open_out(path: Path, *, resume: bool) -> Iterator[Out]:
+    """Lock a folder for a training that is new, or goes on where it ended (`resume`), or replaces what is there.
+
+    A folder that holds anything but a training of assay is never touched. When nothing came of a training in a new
+    folder, nothing is left of it.
+    """
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be made ({error.strerror}).", _OTHER) from None
+    with _locked(path):
+        try:
+            yield _looked_into(path, resume)
+        except AssayError:
+            if not any(entry.name != _LOCK for entry in path.iterdir()):
+                (path / _LOCK).unlink(missing_ok=True)
+                for folder in made:
+                    with contextlib.suppress(OSError):
+                        folder.rmdir()
+            raise
+
+
+def _looked_into(path: Path, resume: bool) -> Out:
+    there = {entry.name for entry in path.iterdir()} - {_LOCK}
+    done, begun = _read(path / DONE), _read(path / BEGUN)
+    ours = MADE_BY in (done.get("made_by"), begun.get("made_by"))
+    if there and not ours:
+        raise UsageError(f"{path}: this folder is not empty, and holds no training of assay.", _OTHER)
+    remove_leftovers(path)
+    if done and resume:
+        raise UsageError(
+            f"{path}: this folder holds a model whose training is finished.",
+            "Choose another folder with --out, or train it again with --resume never.",
+        )
+    if resume:
+        return Out(path, begun.get("identity"), ())
+    return Out(path, None, (*done.get("files", ()), DONE, BEGUN, CARD))
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The last checkpoint that was written whole; those that were not are removed."""
+    found = [place for place in folder.glob("checkpoint-*") if place.name.partition("-")[2].isdecimal()]
+    found.sort(key=lambda place: int(place.name.partition("-")[2]))
+    while found:
+        place = found.pop()
+        state = _read(place / _CHECKPOINT_FILES[0], broken={})
+        whole = all((place / name).is_file() for name in _CHECKPOINT_FILES) and any(place.glob("*.safetensors"))
+        if whole and f"checkpoint-{state.get('global_step')}" == place.name:
+            return place
+        shutil.rmtree(place, ignore_errors=True)
+    return None
+
+
+def require_space(path: Path, parameters: int, kept: int) -> None:
+    """Refuse to begin where the disk cannot hold the checkpoints.
+
+    A checkpoint holds the weights and AdamW's two moments in float32: three numbers a parameter. One more than is kept
+    is there while the next is written, and the model itself at the end.
+    """
+    existing = next(folder for folder in (path, *path.parents) if folder.exists())
+    need = 4 * parameters * (3 * (max(kept, 1) + 1) + 1)
+    free = shutil.disk_usage(existing).free
+    if free < need:
+        raise UsageError(
+            f"{path}: checkpoints of {parameters / 1e6:,.1f} million parameters need {need / 1e9:,.2f} GB, and "
+            f"{free / 1e9:,.2f} GB are free.",
+            "Free some space, choose another disk with --out, or keep fewer with --set keep_checkpoints=0.",
+        )
+
+
+def as_json(content: Any) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    now = json.loads(as_json(now))
+    different = sorted(key for key in {**before, **now} if before.get(key) != now.get(key))
+    if not different:
+        return
+    what = "; ".join(_difference(key, before.get(key), now.get(key)) for key in different)
+    raise UsageError(
+        f"{path}: another training was begun here ({what}).",
+        "Repeat its command to go on with it, choose another --out, or begin anew with --resume never.",
+    )
+
+
+def _difference(key: str, before: Any, now: Any) -> str:
+    if isinstance(before, dict) and isinstance(now, dict):
+        inner = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        return "; ".join(f"{key} {name}: {before.get(name)} there, {now.get(name)} now" for name in sorted(inner))
+    return f"{key}: {before} there, {now} now"
+
+
+def _read(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A JSON object; empty where there is no such file. `broken` stands for one that cannot be read, if given."""
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        if broken is not None:
+            return broken
+        raise DataError(f"cannot be read ({error}).", _OTHER, file=path) from None
+    return content if isinstance(content, dict) else {}
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        file = (path / _LOCK).open("w")
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror}).", _OTHER) from None
+    with file as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(
+                f"{path}: another program is training in this folder.",
+                "Wait until it is done, or choose another --out.",
+            ) from None
+        try:
+            yield
+        finally:
+            (path / _LOCK).unlink(missing_ok=True)
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

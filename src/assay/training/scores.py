@@ -1,0 +1,129 @@
+"""How good a trained model is, by the field's own definitions, with intervals that resample what belongs together."""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from assay.findings import Estimate
+from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
+
+Floats = NDArray[np.float64]
+
+_RESAMPLES = 1000
+_AT_ONCE = 100  # resamples whose weights are in memory together
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_PUNCTUATION = set(string.punctuation)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a model scored on some data. `unit` is what was resampled for the intervals, `units` how many there are."""
+
+    digests: Mapping[str, str]
+    unit: str
+    units: int
+    estimates: tuple[Estimate, ...]
+    notes: tuple[str, ...] = ()
+
+    def __getitem__(self, metric: str) -> Estimate:
+        """The estimate of a metric over everything."""
+        return next(each for each in self.estimates if each.metric == metric and not each.group)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "data": dict(self.digests),
+            "unit": self.unit,
+            "units": self.units,
+            "estimates": [each.as_json() for each in self.estimates],
+            "notes": list(self.notes),
+        }
+
+
+def normalised(answer: str) -> str:
+    """An answer as SQuAD compares it: lower case, without punctuation, articles and surplus blanks.
+
+    >>> normalised("The  Queen's (old) an hat.")
+    'queens old hat'
+    """
+    bare = "".join(letter for letter in answer.lower() if letter not in _PUNCTUATION)
+    return " ".join(_ARTICLES.sub(" ", bare).split())
+
+
+def exact_match(given: str, right: Sequence[str]) -> float:
+    """1 if the answer is one of the right ones (SQuAD's EM), else 0; no right answers means that none is right."""
+    return float(any(normalised(given) == normalised(each) for each in _gold(right)))
+
+
+def token_f1(given: str, right: Sequence[str]) -> float:
+    """The best F1 of shared words with a right answer (SQuAD's F1), in [0, 1]; "" is the answer that there is none.
+
+    >>> token_f1("a small red house", ["red house", "the barn"])
+    0.8
+    """
+    return max(_f1(normalised(given).split(), normalised(each).split()) for each in _gold(right))
+
+
+def _gold(right: Sequence[str]) -> list[str]:
+    """Right answers that hold a word, as SQuAD's program has it; otherwise the empty one."""
+    return [each for each in right if normalised(each)] or [""]
+
+
+def _f1(given: list[str], right: list[str]) -> float:
+    if not given or not right:
+        return float(given == right)
+    shared = sum((Counter(given) & Counter(right)).values())
+    return 2 * shared / (len(given) + len(right))
+
+
+def mean_estimate(
+    metric: str,
+    group: Mapping[str, str],
+    values: ArrayLike,
+    units: NDArray[np.int64],
+    *,
+    seed: int,
+    floor: float | None = None,
+) -> Estimate:
+    """A mean of values in [0, 1] with a 95% interval over `units`, which number what each value belongs to."""
+    sums = np.asarray(values, np.float64)
+    value, low, high, note = _ratio(sums, np.ones_like(sums), units, seed, (0.0, 1.0))
+    return Estimate(metric, dict(group), value, low, high, n=len(sums), floor=floor, note=note)
+
+
+def perplexity_estimate(losses: Floats, counts: Floats, units: NDArray[np.int64], *, seed: int) -> Estimate:
+    """exp(mean loss over all labels) from sums of losses and numbers of labels, with a 95% interval over `units`.
+
+    At least 1; the size of the vocabulary is what a uniform guess has.
+    """
+    value, low, high, note = _ratio(losses, counts, units, seed, (0.0, 100.0))
+    value, low, high = (None if each is None else math.exp(each) for each in (value, low, high))
+    return Estimate("perplexity", {}, value, low, high, n=int(counts.sum()), note=note)
+
+
+def _ratio(
+    sums: Floats, counts: Floats, units: NDArray[np.int64], seed: int, bounds: tuple[float, float]
+) -> tuple[float | None, float | None, float | None, str | None]:
+    """Σ sums / Σ counts, its interval over resampled units, and a note where one of them cannot be had."""
+    if not counts.sum():
+        return None, None, None, "there is nothing to score"
+    _, place = np.unique(units, return_inverse=True)
+    above, below = np.bincount(place, sums), np.bincount(place, counts)
+    value, many = float(above.sum() / below.sum()), len(above)
+    if many < MIN_UNITS:
+        return value, None, None, f"no interval: {many} units are too few to resample"
+    rng, one = np.random.default_rng(seed), np.zeros(many, np.int64)
+    replicates: list[Floats] = []
+    for _ in range(_RESAMPLES // _AT_ONCE):
+        weights = multinomial_weights(one, _AT_ONCE, rng)
+        replicates.append((weights @ above) / np.maximum(weights @ below, 1e-300))
+    low, high = percentile_interval(value, np.concatenate(replicates), many, bounds=bounds)
+    return value, float(low), float(high), None

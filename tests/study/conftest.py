@@ -1,0 +1,177 @@
+"""Studies whose work is done by others: what they are asked is noted, what they make is small and real enough."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import made_runs
+from assay.errors import AssayError, UsageError
+from assay.models import find_model
+from assay.study import Makers, Studied, study
+
+FILE = """
+[study]
+name = "mine"
+seed = 7
+
+[models.base]
+title = "the base"
+spec = "builtin"
+
+[models.siqa]
+train = "choice"
+base = "base"
+data = "train.jsonl"
+eval = "dev.jsonl"
+preset = "sodapop"
+settings = { max_steps = 3 }
+
+[models.inlp-gender]
+debias = "inlp"
+model = "siqa"
+attribute = "gender"
+corpus = "text.txt"
+eval = "dev.jsonl"
+settings = { rounds = 2 }
+
+[models.cda-gender]
+debias = "cda"
+model = "base"
+attribute = "gender"
+corpus = "text.txt"
+
+[models.cda-gender-siqa]
+title = "CDA"
+train = "choice"
+base = "cda-gender"
+data = "train.jsonl"
+eval = "dev.jsonl"
+preset = "sodapop"
+settings = { max_steps = 3 }
+
+[[runs]]
+probe = "sodapop"
+models = ["siqa", "inlp-*", "*-siqa"]
+settings = { fill_model = "base" }
+
+[[runs]]
+probe = "unqover"
+models = ["base", "cda-gender"]
+settings = { form = "mask", class = "religion" }
+"""
+DATA = ("train.jsonl", "dev.jsonl", "text.txt")
+HEADS = {"span": "BertForQuestionAnswering", "choice": "BertForMultipleChoice", "mask": "BertForMaskedLM"}
+FINDINGS = {"unqover": made_runs.unqover, "sodapop": made_runs.sodapop, "bbq-starter": made_runs.bbq}
+
+
+@dataclass
+class Fakes:
+    """Notes every call; `broken` has names of folders whose making or asking fails, with the error."""
+
+    calls: list[tuple[str, str, Mapping[str, Any]]] = field(default_factory=list)  # what, folder's name, arguments
+    broken: dict[str, BaseException] = field(default_factory=dict)
+    accuracy: float = 0.6
+
+    def train(self, kind: str, base: str, data: Path, out: Path, **more: Any) -> None:
+        self._note("train", out, {"kind": kind, "base": base, "data": data, **more})
+        scores = {"estimates": [_estimate(self.accuracy)]}
+        self._model(out, HEADS[kind], {"made_by": "assay train", "seed": more["seed"], "scores": scores})
+
+    def debias(self, method: str, model: str, out: Path, **more: Any) -> None:
+        self._note("debias", out, {"method": method, "model": model, **more})
+        scores = None
+        if more["evaluate"] is not None:
+            before, after = more["evaluate"](Path(model.removeprefix("hf:"))), more["evaluate"](out)
+            scores = {"before": before, "after": after}
+        head = HEADS["mask" if method in ("cda", "dropout") else "choice"]
+        self._model(out, head, {"kind": "debiased", "scores": scores})
+
+    def audit(self, model: str, probe: str, **more: Any) -> None:
+        self._note("audit", more["out"], {"model": model, "probe": probe, **more})
+        findings = replace(FINDINGS[probe](), probe=probe, model=model)
+        info = {**made_runs.RUN, "probe": probe, "model": {"name": model, "digest": find_model(model).digest}}
+        made_runs.write_run(more["out"], findings, info)
+
+    def evaluate(self, kind: str, folder: Path, data: Path, device: str) -> Mapping[str, Any]:
+        return {"estimates": [_estimate(self.accuracy - 0.1)]}
+
+    def of(self, what: str) -> list[str]:
+        """The names of the folders that something was done for."""
+        return [name for each, name, _ in self.calls if each == what]
+
+    def arguments(self, name: str) -> Mapping[str, Any]:
+        return next(arguments for _, own, arguments in self.calls if own == name)
+
+    @property
+    def makers(self) -> Makers:
+        return Makers(self.train, self.debias, self.audit, evaluate=self.evaluate)
+
+    def _note(self, what: str, out: Path, arguments: Mapping[str, Any]) -> None:
+        self.calls.append((what, out.name, arguments))
+        if out.name in self.broken:
+            raise self.broken[out.name]
+
+    def _model(self, out: Path, architecture: str, report: Mapping[str, Any]) -> None:
+        out.mkdir(parents=True, exist_ok=True)
+        (out / "config.json").write_text(json.dumps({"architectures": [architecture]}))
+        (out / "model.safetensors").write_bytes(f"weights of {out.name}, call {len(self.calls)}".encode())
+        (out / "assay.json").write_text(json.dumps(report))
+
+
+def _estimate(value: float) -> dict[str, Any]:
+    return {"metric": "accuracy", "group": {}, "value": value, "low": value - 0.02, "high": value + 0.02, "n": 50}
+
+
+@dataclass
+class Bench:
+    """A folder with a study file and its data; `text` may be changed between two calls of `run`."""
+
+    folder: Path
+    fakes: Fakes
+    text: str = FILE
+
+    @property
+    def file(self) -> Path:
+        path = self.folder / "mine.toml"
+        path.write_text(self.text, encoding="utf-8")
+        return path
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "out"
+
+    def run(self, **more: Any) -> Studied:
+        self.fakes.calls.clear()
+        return study(self.file, self.out, makers=self.fakes.makers, **more)
+
+    def refused(self, **more: Any) -> AssayError:
+        """The error of a study that must not begin."""
+        self.fakes.calls.clear()
+        with pytest.raises(AssayError) as caught:
+            study(self.file, self.out, makers=self.fakes.makers, **more)
+        assert not self.fakes.calls, "nothing may run before everything is checked"
+        assert not (self.out / "models").exists()
+        assert caught.value.remedy
+        return caught.value
+
+    def line(self, text: str, after: str = "") -> int:
+        """The number of the line that begins with a text, the first one after another line."""
+        lines = self.text.splitlines()
+        first = lines.index(after) if after else 0
+        return next(n for n, line in enumerate(lines[first:], first + 1) if line.startswith(text))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    for name in DATA:
+        (tmp_path / name).write_text(f"content of {name}\n")
+    return Bench(tmp_path, Fakes())
+
+
+Failing = Callable[[str], UsageError]

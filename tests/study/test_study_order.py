@@ -1,0 +1,91 @@
+"""The order of a study's steps, what patterns choose, and who is compared with whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from assay.study import plan
+from assay.study.file import read_study
+from assay.study.order import Lineage, needs_of
+from assay.study.prepare import ToMake
+
+
+def names(bench: Any, **more: Any) -> list[str]:
+    return [step.name for step, _ in plan(bench.file, bench.out, makers=bench.fakes.makers, **more).steps]
+
+
+def test_every_step_comes_after_what_it_needs_and_runs_as_soon_as_they_can(bench: Any) -> None:
+    assert names(bench) == [
+        "siqa",
+        "sodapop--siqa",
+        "inlp-gender",
+        "sodapop--inlp-gender",
+        "cda-gender",
+        "cda-gender-siqa",
+        "sodapop--cda-gender-siqa",
+        "unqover--base",
+        "unqover--cda-gender",
+    ]
+
+
+def test_entries_may_stand_in_any_order(bench: Any) -> None:
+    head, *entries = bench.text.split("\n[")
+    bench.text = "\n[".join([head, *reversed(entries)])
+    planned = plan(bench.file, bench.out, makers=bench.fakes.makers)
+    seen = {"base"}
+    for step, _ in planned.steps:
+        assert {*needs_of(step.entry if isinstance(step, ToMake) else step.cell)} <= seen, step.name
+        seen.add(step.name)
+    assert len(seen) == 10
+
+
+def test_a_model_that_no_run_asks_is_made_at_the_end(bench: Any) -> None:
+    bench.text = bench.text.replace('models = ["siqa", "inlp-*", "*-siqa"]', 'models = ["siqa"]')
+    assert names(bench)[-2:] == ["inlp-gender", "cda-gender-siqa"]
+
+
+def test_only_takes_what_the_chosen_steps_need(bench: Any) -> None:
+    assert names(bench, only=["sodapop--inlp-*"]) == ["siqa", "inlp-gender", "sodapop--inlp-gender"]
+    assert names(bench, only=["unqover--base"]) == ["unqover--base"]
+    assert "fits no model to make and no run" in bench.refused(only=["sodapop-*-*x"]).problem
+
+
+def test_a_pattern_leaves_out_who_cannot_answer_and_a_sign_takes_out(bench: Any) -> None:
+    bench.text = bench.text.replace('models = ["siqa", "inlp-*", "*-siqa"]', 'models = ["*", "!cda-*"]')
+    bench.text = bench.text.replace('"base", "cda-gender"', '"base"')
+    planned = plan(bench.file, bench.out, makers=bench.fakes.makers)
+    asked = [cell.name for cell in planned.prepared.whole.cells]
+    assert asked == ["sodapop--base", "sodapop--siqa", "sodapop--inlp-gender", "unqover--base"]
+    bench.text = bench.text.replace('probe = "unqover"\nmodels = ["base"]', 'probe = "unqover"\nmodels = "*"')
+    planned = plan(bench.file, bench.out, makers=bench.fakes.makers)
+    asked = [cell.name for cell in planned.prepared.whole.cells if cell.probe == "unqover"]
+    assert asked == ["unqover--base", "unqover--cda-gender"]
+    assert "unqover is not asked of siqa, which cannot answer mask or span questions" in planned.prepared.whole.notes
+
+
+def test_settings_that_vary_give_a_run_each(bench: Any) -> None:
+    bench.text = bench.text.replace(
+        'settings = { fill_model = "base" }',
+        'name = "both"\nsettings = { fill_model = "base" }\nvary = { distractors = ["per_name", "shared"] }',
+    )
+    bench.run(only=["sodapop--siqa*"])
+    runs = bench.fakes.of("audit")
+    assert runs == ["sodapop--siqa--both--distractors=per_name", "sodapop--siqa--both--distractors=shared"]
+    assert [bench.fakes.arguments(run)["settings"]["distractors"] for run in runs] == ["per_name", "shared"]
+
+
+def test_debiased_models_are_compared_with_what_they_were_made_from(bench: Any) -> None:
+    lineage = Lineage(read_study(bench.file).models)
+    assert lineage.baseline("inlp-gender") == "siqa"
+    assert lineage.baseline("cda-gender-siqa") == "siqa", "the same training from the base that was not debiased"
+    assert lineage.baseline("cda-gender") == "base"
+    assert lineage.baseline("siqa") is None
+    assert [entry.name for entry in lineage.methods("cda-gender-siqa")] == ["cda-gender"]
+    bench.text = bench.text.replace("[models.cda-gender-siqa]", '[models.cda-gender-siqa]\nbaseline = "inlp-gender"')
+    assert Lineage(read_study(bench.file).models).baseline("cda-gender-siqa") == "inlp-gender"
+
+
+def test_another_training_is_no_baseline(bench: Any) -> None:
+    place = bench.text.index("[models.cda-gender-siqa]")
+    bench.text = bench.text[:place] + bench.text[place:].replace("max_steps = 3", "max_steps = 4", 1)
+    assert Lineage(read_study(bench.file).models).baseline("cda-gender-siqa") is None
