@@ -11,109 +11,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay import __version__
+from assay import __version__, cli_help
 from assay.errors import AssayError, UsageError
 
 if TYPE_CHECKING:
     from assay.audit import Run
     from assay.engine.progress import Progress
-
-_RUN_EXAMPLES = """examples:
-  assay run                                       the tour: every probe, quickly, on the built-in model
-  assay run unqover --model hf:./my-squad-model
-  assay run unqover --model hf:./my-model --set class=gender,religion --limit 20000
-  assay run bbq --model hf:./my-race-model --data DIR         with the official files (assay data fetch bbq)
-  assay run bbq --model hf:ORG/LLM@REVISION --set form=letters --set orders=all --limit 4000
-  assay run bbq-starter --model hf:./my-model                 a small set of our own, nothing to download
-  assay run sodapop --model hf:./my-choice-model --set fill_model=hf:./my-masked-lm
-  assay run unqover --model hf:./my-model --preset paper --dry-run
-
-presets (questions asked of the model):
-            unqover                             bbq                       bbq-starter        sodapop
-  quick     about 6,300 in both forms           2 quartets of a template  3 of each: 1,056   48 names, 2 contexts
-  standard  at most 200,000 a class and form    10 of each                12 of each         96 names, 6 contexts
-  paper     everything: 10,552,928 as spans     everything: 58,492        all there are      220 names, 50 contexts
-
-settings of unqover (--set key=value):
-  class=gender,nationality,ethnicity,religion   form=auto|span|mask|both   word_lists=DIR   header=none|newsqa
-  compat=paper|released   pronouns=on|off   draws=1000   resamples=1000
-settings of bbq and bbq-starter:
-  category=Age,Religion   form=auto|options|letters|race|arc   context=given|none|both   orders=stored|all
-  likelihood=sum|token|byte   chat=auto|off   parsing=assay|released   refusals=wrong|unknown|exclude
-  defects=keep|drop   metadata=FILE   target_loc=auto|person|biased   resamples=1000
-settings of sodapop:
-  groups=FILE.json   names_per_group=N   texts=FILE   contexts=N   context=K   questions=describe|all
-  pronouns=keep|neutral   distractors=per_name|shared   distance=3   fills=10   cap=10000   fill_model=SPEC
-  pairing=exact|sampled   min_count=50   case=lower|keep   p=counted|strict   permutations=1000000   traits=FILE
-  human=FILE   pieces, punctuation, right_answer=drop|keep   resamples=1000
-"""
-
-_GENERATE_EXAMPLES = """examples:
-  assay generate unqover --set class=gender --set form=qa --out gender.json
-  assay generate unqover --set class=religion --set form=bert --set word_lists=DIR --out religion_lm.json
-  assay generate unqover --set class=gender --set form=bert --model hf:./my-bert --out gender_lm.json
-  assay generate bbq --set templates=DIR --out DIR        one CATEGORY.jsonl each, from template and vocabulary files
-  assay generate bbq-starter --out DIR                    the starter set in the same format
-
-settings of unqover: class=gender|nationality|ethnicity|religion   form=qa|newsqa|bert|roberta   word_lists=DIR
-  compat=paper|released
-settings of bbq: templates=DIR   category=Age,Religion
-settings of bbq-starter: templates=DIR (in its own format: see docs)
-settings of sodapop: what=names   tables=FILE,FILE   rules=section2|appendix_a   per_group=N
-"""
-
-_SCORE_EXAMPLES = """examples:
-  assay score unqover predictions.json                    a file in the authors' format
-  assay score unqover gender.json religion.json --out runs/their-model
-  assay score unqover runs/my-run --set draws=10000       a run's stored answers, without the model
-  assay score bbq answers.jsonl --answers prediction      BBQ's rows and a column of answers: text, letters or 0 to 2
-  assay score bbq samples_bbq_2026-01-01.jsonl            a log of lm-evaluation-harness, or a .eval of inspect
-  assay score sodapop results.jsonl --set groups=groups.json     name, context, choices, label, probs on each line
-
-settings of unqover: class=…   form=span|mask   model=NAME (for the report)   compat=…   draws=…   resamples=…
-settings of bbq: category=…   context=given|none   parsing=…   refusals=…   defects=…   metadata=FILE   model=NAME
-  resamples=…
-"""
-
-_REPORT_EXAMPLES = """examples:
-  assay report runs/my-run                         writes runs/my-run/report.html
-  assay report runs/my-run --no-examples           the same without texts of questions
-  assay report runs/tour --format md               Markdown tables
-  assay report runs/tour --format csv --out all.csv
-  assay report runs/my-run --format model-card     metadata and a section to paste into a model's README.md
-"""
-
-_GATE_EXAMPLES = """examples:
-  assay gate runs/my-run --policy policy.toml
-  assay gate runs/tour --policy policy.toml --format junit --out gate.xml
-  assay gate runs/tour --policy policy.toml --format md >> "$GITHUB_STEP_SUMMARY"
-
-a policy:
-  [[limit]]
-  metric = "bbq.bias_score"
-  group = { context = "ambig" }
-  size = 0.10                     # the whole interval between -0.10 and 0.10, in every category
-"""
-
-_COMPARE_EXAMPLES = """examples:
-  assay compare runs/lm runs/squad                 how the second differs from the first, with intervals
-  assay compare runs/tour-builtin runs/tour-mine   two tours, probe by probe
-  assay compare runs/old runs/new --common         only the items that both have, though the data differ
-  assay compare runs/old runs/new --out comparison.html        as a page, too
-"""
-
-_EXPORT_EXAMPLES = """examples:
-  assay export runs/my-run                         its answers go into runs/my-run/blocks
-  assay export runs/my-run --out my-run.zip        a copy of everything, to send
-then, elsewhere and without the model:
-  assay score unqover my-run --set draws=10000
-"""
-
-_DATA_EXAMPLES = """examples:
-  assay data list                     what there is, and what is here
-  assay data fetch bbq                download the pinned revision, and verify it
-  assay data check bbq --data DIR     are all files there and unchanged, and which defects do their contents have?
-"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -433,25 +336,29 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"assay {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND")
 
-    run = _command(commands, "run", _run, "ask a model a probe's questions and report what they show", _RUN_EXAMPLES)
+    run = _command(
+        commands, "run", _run, "ask a model a probe's questions and report what they show", cli_help.RUN_EXAMPLES
+    )
     run.add_argument("probe", nargs="?", metavar="PROBE", help="see `assay list probes`; default: the tour")
-    run.add_argument("--model", metavar="SPEC", default="builtin", help=_MODEL)
+    run.add_argument("--model", metavar="SPEC", default="builtin", help=cli_help.MODEL)
     run.add_argument(
         "--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)"
     )
     run.add_argument("--limit", type=int, metavar="N", help="ask about N questions instead, balanced over everything")
     run.add_argument("--dry-run", action="store_true", help="print size, time and memory expected; ask next to nothing")
-    run.add_argument("--resume", choices=("always", "never", "only-missing"), default="always", help=_RESUME)
+    run.add_argument("--resume", choices=("always", "never", "only-missing"), default="always", help=cli_help.RESUME)
     run.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, mps (default: the best there is)")
     run.add_argument("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
     run.add_argument("--threads", type=int, metavar="N", help="CPU threads of the model (default: all that it may use)")
     run.add_argument("--trust-remote-code", action="store_true", help="let the model's own Python code run")
     run.add_argument("--allow-pickle", action="store_true", help="load weights that are not safetensors")
     run.add_argument("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
-    run.add_argument("--block-size", type=int, default=4096, metavar="N", help=_BLOCK_SIZE)
+    run.add_argument("--block-size", type=int, default=4096, metavar="N", help=cli_help.BLOCK_SIZE)
     _common(run)
 
-    score = _command(commands, "score", _score, "score somebody else's answers; no model is loaded", _SCORE_EXAMPLES)
+    score = _command(
+        commands, "score", _score, "score somebody else's answers; no model is loaded", cli_help.SCORE_EXAMPLES
+    )
     score.add_argument("probe", metavar="PROBE")
     score.add_argument("files", nargs="+", metavar="FILE", help="predictions, or the folder of a run")
     score.add_argument("--answers", metavar="COLUMN", help="the column of a table of questions that holds the answers")
@@ -459,48 +366,60 @@ def _parser() -> argparse.ArgumentParser:
     _common(score)
 
     generate = _command(
-        commands, "generate", _generate, "write the questions in the authors' own file format", _GENERATE_EXAMPLES
+        commands,
+        "generate",
+        _generate,
+        "write the questions in the authors' own file format",
+        cli_help.GENERATE_EXAMPLES,
     )
     generate.add_argument("probe", metavar="PROBE")
     generate.add_argument("--out", required=True, metavar="PATH", help="the file or folder to write")
     generate.add_argument("--model", metavar="SPEC", help="keep only subjects that are one token of this model")
     generate.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
     generate.add_argument("--seed", type=int, metavar="S", help="for what is drawn at random (0)")
-    generate.add_argument("--data", metavar="DIR", help=_DATA)
+    generate.add_argument("--data", metavar="DIR", help=cli_help.DATA)
 
     report = _command(
-        commands, "report", _report, "write a run's page again, or its numbers in other formats", _REPORT_EXAMPLES
+        commands,
+        "report",
+        _report,
+        "write a run's page again, or its numbers in other formats",
+        cli_help.REPORT_EXAMPLES,
     )
     report.add_argument("folder", metavar="DIR", help="a run, or a folder of runs such as a tour")
-    report.add_argument("--format", choices=("html", "md", "json", "csv", "model-card"), default="html", help=_FORMAT)
+    report.add_argument(
+        "--format", choices=("html", "md", "json", "csv", "model-card"), default="html", help=cli_help.FORMAT
+    )
     report.add_argument("--no-examples", action="store_true", help="no texts of questions on the page")
     report.add_argument("--out", metavar="FILE", help="write there, not to standard output (all formats but html)")
 
-    gate = _command(commands, "gate", _gate, "judge runs by limits: exit code 1 if one is not kept", _GATE_EXAMPLES)
+    gate = _command(
+        commands, "gate", _gate, "judge runs by limits: exit code 1 if one is not kept", cli_help.GATE_EXAMPLES
+    )
     gate.add_argument("folder", metavar="DIR", help="a run, or a folder of runs such as a tour")
     gate.add_argument("--policy", required=True, metavar="FILE", help="the limits: a TOML file (see docs/gate.md)")
-    gate.add_argument("--format", choices=("text", "md", "junit", "json"), default="text", help=_GATE_FORMAT)
+    gate.add_argument("--format", choices=("text", "md", "junit", "json"), default="text", help=cli_help.GATE_FORMAT)
     gate.add_argument("--out", metavar="FILE", help="write md, junit or json there, and print the table")
 
     compare = _command(
-        commands, "compare", _compare, "compare runs, or tours, with the first of them", _COMPARE_EXAMPLES
+        commands, "compare", _compare, "compare runs, or tours, with the first of them", cli_help.COMPARE_EXAMPLES
     )
     compare.add_argument("folders", nargs="+", metavar="DIR", help="runs of one probe, or folders of runs")
-    compare.add_argument("--common", action="store_true", help=_COMMON_ITEMS)
+    compare.add_argument("--common", action="store_true", help=cli_help.COMMON_ITEMS)
     compare.add_argument("--out", metavar="FILE", help="write it as a page, too, for example comparison.html")
     compare.add_argument("--json", action="store_true", help="print JSON")
 
     export = _command(
-        commands, "export", _export, "put a run's stored answers with it, for another machine", _EXPORT_EXAMPLES
+        commands, "export", _export, "put a run's stored answers with it, for another machine", cli_help.EXPORT_EXAMPLES
     )
     export.add_argument("folder", metavar="DIR", help="a run, or a folder of runs such as a tour")
     export.add_argument("--out", metavar="PATH", help="a new folder or .zip for a copy (default: into DIR itself)")
     export.add_argument("--no-examples", action="store_true", help="leave texts of questions out of the copy")
 
-    data = _command(commands, "data", _data, "get and check the papers' own data", _DATA_EXAMPLES)
+    data = _command(commands, "data", _data, "get and check the papers' own data", cli_help.DATA_EXAMPLES)
     data.add_argument("what", choices=("fetch", "check", "list"))
     data.add_argument("name", nargs="?", metavar="NAME", help="bbq, unqover or sodapop (see `assay data list`)")
-    data.add_argument("--data", metavar="DIR", help=_DATA)
+    data.add_argument("--data", metavar="DIR", help=cli_help.DATA)
 
     listing = _command(commands, "list", _list, "what there is: probes and kinds of models", None)
     listing.add_argument("what", nargs="?", choices=("probes", "models"))
@@ -518,24 +437,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-_FORMAT = "html (the default) goes into DIR; md, json, csv and model-card (the hub's model-index) are printed"
-
-_GATE_FORMAT = "text (the default): a short table; md: for a CI system's summary; junit: XML; json"
-
-_COMMON_ITEMS = "compare only the items that both have, though the data differ"
-
-_DATA = "official data: their folder, or one file (default: ASSAY_DATA, else where `assay data fetch` puts them)"
-
-_RESUME = "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
-
-_MODEL = "builtin (the default: a small model that comes with assay), hf:./folder or hf:ORG/NAME@REVISION"
-
-_BLOCK_SIZE = (
-    "for experts: questions stored at once, so that a killed run loses at most these (4096); scores computed with "
-    "another size may differ in their last digits, and are stored apart"
-)
-
-
 def _command(
     commands: Any, name: str, call: Callable[[argparse.Namespace], int], what: str, examples: str | None
 ) -> Any:
@@ -550,7 +451,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="DIR", help="the run folder (default: runs/ and a name made from the command)")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
     parser.add_argument("--seed", type=int, metavar="S", help="for samples, intervals and noise floors (0)")
-    parser.add_argument("--data", metavar="DIR", help=_DATA)
+    parser.add_argument("--data", metavar="DIR", help=cli_help.DATA)
     parser.add_argument("--json", action="store_true", help="print findings.json instead of tables")
 
 
