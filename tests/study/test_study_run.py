@@ -52,6 +52,13 @@ def test_what_is_handed_on(bench: Any) -> None:
     assert bench.fakes.arguments("unqover--base")["options"].device == "auto", "the built-in model has no choice"
 
 
+def test_what_is_folded_is_computed_exactly_whatever_the_other_steps_compute_in(bench: Any) -> None:
+    assert not bench.run(dtype="bfloat16").failures
+    assert bench.fakes.arguments("inlp-gender")["dtype"] == "auto"
+    assert bench.fakes.arguments("siqa")["dtype"] == "bfloat16"
+    assert bench.fakes.arguments("cda-gender")["dtype"] == "bfloat16"
+
+
 def test_a_made_model_may_fill_masks_for_others(bench: Any) -> None:
     bench.text = bench.text.replace('fill_model = "base"', 'fill_model = "cda-gender"')
     bench.run(only=["sodapop--siqa"])

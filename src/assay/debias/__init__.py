@@ -25,7 +25,7 @@ from assay.debias.job import Debiased, Evaluate, Job, require_new
 from assay.engine.progress import Progress, Silent
 from assay.errors import UsageError
 
-__all__ = ["METHODS", "Debiased", "Evaluate", "Job", "debias"]
+__all__ = ["FOLDED", "METHODS", "Debiased", "Evaluate", "Job", "debias"]
 
 METHODS = {
     "inlp": "assay.debias.post_hoc",
@@ -34,6 +34,8 @@ METHODS = {
     "dropout": "assay.debias.further_training",
 }
 """Where each method is. Those that train further (CDA, Dropout) have a module of their own."""
+FOLDED = frozenset({"inlp", "sentence"})
+"""Methods that are folded into a layer, which must be exact: they compute in float32 only."""
 
 
 def debias(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.audit import Listener, stamp
+from assay.debias import FOLDED
 from assay.engine.ask import Resume
 from assay.engine.files import write_atomically
 from assay.engine.progress import Progress, Silent
@@ -125,7 +126,7 @@ class Runner:
             "settings": dict(entry.settings),
             "seed": step.seed,
             "device": self.device,
-            "dtype": self.dtype,
+            "dtype": "auto" if entry.value in FOLDED else self.dtype,
             "progress": self.progress,
         }
         if entry.how == "train":
