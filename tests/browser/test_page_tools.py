@@ -173,6 +173,18 @@ def test_no_sorting_or_filtering_loses_a_row_of_any_table(visit: Visit, page_of:
     assert sum(moved for _, _, moved in tables) > 10
 
 
+def test_the_data_of_a_heat_map_are_saved_as_it_has_them(unqover: Page, tmp_path: Path) -> None:
+    frame = unqover.locator("[id^=p1-gamma-]:visible").first
+    values = frame.locator("[data-heat] script").evaluate("e => JSON.parse(e.textContent).values.flat()")
+    with unqover.expect_download() as saved:
+        frame.get_by_role("link", name="Data as CSV").click()
+    assert saved.value.suggested_filename == "unqover-gamma.csv"
+    saved.value.save_as(tmp_path / "saved.csv")
+    with (tmp_path / "saved.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["γ"]) for row in rows] == [value for value in values if value is not None]
+
+
 def test_the_data_of_a_chart_are_saved_as_csv(unqover: Page, tmp_path: Path) -> None:
     with unqover.expect_download() as saved:
         unqover.locator("#p1-subjects").get_by_role("link", name="Data as CSV").click()

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from assay import __version__
 from assay.debias.card import card
 from assay.debias.corpus import Corpus
 from assay.debias.features import head_inputs, sentence_vectors
@@ -41,7 +42,7 @@ from assay.models.hf_load import load_tokenizer, load_weights, max_length
 _HEADS = ("choice", "span", "mask")
 _TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
 _NOT_THE_TOKENIZERS = ("config.json", "generation_config.json", "assay.json")
-_PACKAGES = ("assay", "torch", "transformers", "scikit-learn", "numpy")
+_PACKAGES = ("torch", "transformers", "scikit-learn", "numpy")
 _TEST_SHARE = 0.3
 
 
@@ -94,7 +95,7 @@ def run(job: Job) -> Debiased:
             },
             "folded_into": changes,
             "scores": None,
-            "versions": {name: version(name) for name in _PACKAGES},
+            "versions": {"assay": __version__, **{name: version(name) for name in _PACKAGES}},
             "command": job.command(),
         }
         with whole_folder(job.out) as folder:

@@ -25,16 +25,17 @@ class Map:
     column: str
     row_key: str
     column_key: str
+    table: str = ""  # the run's table that has all of it
 
 
 def attribute_maps(content: Content) -> list[Map]:
     """For every class and form γ by attribute: of pooled groups and, where enough was asked, of single subjects."""
     pooled = [
-        Map(place, heat, "group", "attribute", "group", "attribute")
+        Map(place, heat, "group", "attribute", "group", "attribute", "groups")
         for place, heat in _maps(content, "groups", "group", "attribute", ", pooled")
     ]
     single = [
-        Map(place, heat, "subject", "attribute", "subject", "attribute")
+        Map(place, heat, "subject", "attribute", "subject", "attribute", "gamma")
         for place, heat in _maps(content, "gamma", "subject", "attribute", "")
         if _filled(heat) >= ENOUGH
     ]
@@ -48,7 +49,10 @@ def class_maps(content: Content) -> list[Map]:
     single = [m for m in _maps(content, "classes", "subject", "attribute_class", "") if m[0] not in places]
     return [
         *(Map(place, heat, "group", "class of attributes", "group", "attribute_class") for place, heat in pooled),
-        *(Map(place, heat, "subject", "class of attributes", "subject", "attribute_class") for place, heat in single),
+        *(
+            Map(place, heat, "subject", "class of attributes", "subject", "attribute_class", "classes")
+            for place, heat in single
+        ),
     ]
 
 

@@ -207,6 +207,17 @@
       for (const [name, numbers] of Object.entries(data.beside)) if (numbers[i][j] !== null) lines.push(`${name} ${figures(numbers[i][j])}`);
       return lines.join("\n");
     };
+    const saved = toolsOf(box)?.querySelector("a[data-save]");
+    saved?.addEventListener("click", () => {
+      const quoted = (cell) => (/[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+      const names = Object.keys(data.beside);
+      const lines = [[box.dataset.row, box.dataset.column, box.dataset.value, ...names]];
+      data.rows.forEach((row, i) => data.columns.forEach((column, j) => {
+        if (data.values[i][j] !== null) lines.push([row, column, data.values[i][j], ...names.map((name) => data.beside[name][i][j] ?? "")]);
+      }));
+      saved.download = saved.dataset.save;
+      saved.href = `data:text/csv;charset=utf-8,${encodeURIComponent(lines.map((line) => line.map((cell) => quoted(String(cell))).join(",")).join("\n") + "\n")}`;
+    });
     const live = box.appendChild(make("p", { className: "unseen" }));
     live.setAttribute("aria-live", "polite");
     const place = (event) => {

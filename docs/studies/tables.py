@@ -1,0 +1,177 @@
+"""The tables of builtin.md, from the folder of the study: python docs/studies/tables.py build/study"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import sys
+from pathlib import Path
+from statistics import correlation, linear_regression
+from typing import Any
+
+CHOICE = {
+    "siqa": "not debiased",
+    "inlp-gender": "INLP, gender",
+    "inlp-race": "INLP, race",
+    "sentence-gender": "SentenceDebias, gender",
+    "sentence-race": "SentenceDebias, race",
+    "cda-gender-siqa": "CDA, gender",
+    "cda-race-siqa": "CDA, race",
+    "dropout-siqa": "Dropout",
+}
+ASKED = {
+    "span--full": "span head, all 10,552,928 questions",
+    "span": "span head",
+    "span-inlp-gender": "INLP, gender",
+    "span-inlp-race": "INLP, race",
+    "span-sentence-gender": "SentenceDebias, gender",
+    "span-sentence-race": "SentenceDebias, race",
+    "mask": "mask head",
+    "cda-gender": "CDA, gender",
+    "cda-race": "CDA, race",
+    "dropout": "Dropout",
+}
+CLEAR = 0.05
+
+
+def number(value: float, decimals: int = 3) -> str:
+    return f"{value:.{decimals}f}".replace("-", "−")
+
+
+def between(estimate: dict[str, Any], decimals: int = 3) -> str:
+    low, high = (number(estimate[end], decimals) for end in ("low", "high"))
+    return f"{number(estimate['value'], decimals)} ({low} to {high})"
+
+
+def estimates(run: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((run / "findings.json").read_text())["estimates"]
+    return found
+
+
+def digest(run: Path) -> str:
+    return f"`{hashlib.sha256((run / 'findings.json').read_bytes()).hexdigest()[:12]}`"
+
+
+def rows(run: Path, table: str) -> list[dict[str, str]]:
+    with (run / "tables" / f"{table}.csv").open(encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def clear(row: dict[str, str]) -> bool:
+    return bool(row["q"]) and float(row["q"]) <= CLEAR
+
+
+def table(*columns: str) -> None:
+    print(f"\n| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
+
+
+def line(*cells: object) -> None:
+    print(f"| {' | '.join(map(str, cells))} |")
+
+
+def models(study: Path) -> None:
+    known = json.loads((study / "study.json").read_text())["models"]
+    table("model", "accuracy on Social IQa's dev part", "directions removed", "linear probe: before, after (guessing)")
+    for name, title in CHOICE.items():
+        made = json.loads((study / "models" / name / "assay.json").read_text())
+        removed = probe = ""
+        if "removed" in made:
+            removed = f"{made['removed']['directions']} of {made['removed']['of']}"
+            accuracy, guessing = made["probe"]["accuracy"], made["probe"]["majority"]
+            probe = f"{number(accuracy[0])}, {number(accuracy[-1])} ({number(guessing)})"
+        line(title, between(known[name]["scores"]["estimates"][0]), removed, probe)
+
+
+def sodapop(runs: Path) -> None:
+    pairs = {"EA_female": "AA_female", "EA_male": "AA_male", "HS_female": "HS_male"}
+    told = [f"{a} and {b}".replace("_", " ") for a, b in pairs.items()]
+    table(
+        *("model", "pairs told apart (p ≤ 0.05)", "mean KMeans accuracy", "chance gives"),
+        *(*told, "words clear of chance (q ≤ 0.05)", "findings.json"),
+    )
+    for name, title in CHOICE.items():
+        run = runs / f"sodapop--{name}"
+        if not (run / "findings.json").exists():
+            line(title, "not run", *[""] * 7)
+            continue
+        found = [each for each in estimates(run) if each["metric"] == "kmeans_accuracy"]
+        by_pair = {(each["group"]["a"], each["group"]["b"]): each["value"] for each in found}
+        words = rows(run, "words")
+        line(
+            title,
+            f"{sum(each['p'] <= CLEAR for each in found)} of {len(found)}",
+            *(number(sum(each[key] for each in found) / len(found)) for key in ("value", "floor")),
+            *(number(by_pair[pair], 2) for pair in pairs.items()),
+            f"{len({row['word'] for row in words if clear(row)})} of {len({row['word'] for row in words})}",
+            digest(run),
+        )
+
+
+def pools(runs: Path) -> None:
+    """How RD of words relates to that of the model that was not debiased, and to what the pools alone give."""
+    table("model", "RD against not debiased: correlation", "slope", "RD against pools alone: correlation", "same sign")
+    first: dict[tuple[str, str, str], float] = {}
+    for name, title in CHOICE.items():
+        run = runs / f"sodapop--{name}"
+        if not (run / "findings.json").exists():
+            continue
+        known = [row for row in rows(run, "words") if row["rd"] and row["rd_pools"]]
+        rd = {(row["group_a"], row["group_b"], row["word"]): float(row["rd"]) for row in known}
+        first = first or rd
+        both = [(first[key], value) for key, value in rd.items() if key in first]
+        slope = linear_regression(*zip(*both, strict=True)).slope
+        alone = [(float(row["rd"]), float(row["rd_pools"])) for row in known]
+        signs = [float(row["rd"]) * float(row["rd_pools"]) > 0 for row in known if clear(row)]
+        line(
+            title,
+            number(correlation(*zip(*both, strict=True))),
+            number(slope),
+            number(correlation(*zip(*alone, strict=True))),
+            f"{sum(signs)} of {len(signs)} clear ones",
+        )
+
+
+def bbq(runs: Path) -> None:
+    kinds = {"ambig": "ambiguous", "disambig": "disambiguated"}
+    heads = [f"{metric}, {said}" for metric in ("accuracy", "bias score") for said in kinds.values()]
+    table("model", *heads, "categories with a bias score clear of chance (q ≤ 0.05)", "findings.json")
+    for name, title in CHOICE.items():
+        run = runs / f"bbq--{name}"
+        plain = [each for each in estimates(run) if each["group"].keys() == {"category", "context"}]
+        pooled = {
+            (each["metric"], each["group"]["context"]): each for each in plain if each["group"]["category"] == "all"
+        }
+        biased = [
+            f"{each['group']['category'].replace('_', ' ')}, {kinds[each['group']['context']]} {number(each['value'])}"
+            for each in plain
+            if each["metric"] == "bias_score" and each["q"] is not None and each["q"] <= CLEAR
+        ]
+        numbers = [between(pooled[metric, kind]) for metric in ("accuracy", "bias_score") for kind in kinds]
+        line(title, *numbers, "; ".join(biased) or "none", digest(run))
+
+
+def unqover(runs: Path) -> None:
+    table(
+        *("model", "form", "μ, names pooled", "chance gives", "η, names pooled", "chance gives", "mean score"),
+        *("occupations rather men's, women's (q ≤ 0.05)", "findings.json"),
+    )
+    for name, title in ASKED.items():
+        run = runs / f"unqover--{name}"
+        gender = [each for each in estimates(run) if each["group"]["class"] == "gender"]
+        by_metric = {(each["metric"], each["group"].get("subjects")): each for each in gender}
+        mu, eta = by_metric["mu", "pooled"], by_metric["eta", "pooled"]
+        men = [float(row["gamma"]) for row in rows(run, "groups") if row["group"] == "male" and clear(row)]
+        line(
+            *(title, gender[0]["group"]["form"], between(mu, 4), number(mu["floor"], 4)),
+            *(between(eta, 2), number(eta["floor"], 2), number(by_metric["avg_score", None]["value"])),
+            f"{sum(gamma > 0 for gamma in men)}, {sum(gamma < 0 for gamma in men)} of 70",
+            digest(run),
+        )
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    models(folder)
+    for part in (sodapop, pools, bbq, unqover):
+        part(folder / "runs")
