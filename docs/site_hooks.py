@@ -21,5 +21,6 @@ def on_files(files: Any, config: Any) -> Any:
     return files
 
 
-def on_page_markdown(markdown: str, **about: Any) -> str:
-    return re.sub(r"\]\(\.\./src/assay/data/(\w+)/README\.md\)", r"](data/\1.md)", markdown)
+def on_page_markdown(markdown: str, page: Any, **about: Any) -> str:
+    up = "../" * page.file.src_uri.count("/")
+    return re.sub(r"\]\((?:\.\./)+src/assay/data/(\w+)/README\.md\)", rf"]({up}data/\1.md)", markdown)
