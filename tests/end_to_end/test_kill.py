@@ -13,6 +13,7 @@ import json
 import os
 import random
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -80,6 +81,10 @@ class Attempts:
     def cache(self, name: str) -> Path:
         return self.folder / f"{name}-cache"
 
+    def forget(self, name: str) -> None:
+        for path in (self.folder / name, self.cache(name)):
+            shutil.rmtree(path, ignore_errors=True)
+
     def blocks(self, name: str) -> Blocks:
         """The stored blocks: which file it is, and when it was written."""
         found = {str(path.relative_to(self.cache(name))): path.stat() for path in self.cache(name).rglob("*.block")}
@@ -103,7 +108,8 @@ def killed_and_resumed(runs: Attempts, *, kills: int, blocks: int, partial: int,
     """Kill a run at random moments, let it end, and compare what it found with what an undisturbed one finds.
 
     The kills show something if there are more than so many `blocks`, and if at least so many attempts found a `partial`
-    run; on a busy machine that may take more kills. A finished run has so many `files` of findings.
+    run; where all is stored too soon, it begins anew and kills earlier, and on a busy machine that may take more kills.
+    A finished run has so many `files` of findings.
     """
     rng, killed, began_partial = random.Random(20201116), 0, 0
     whole, without_asking = (runs.attempt("undisturbed")[1] for _ in range(2))  # the second time all is stored
@@ -121,6 +127,9 @@ def killed_and_resumed(runs: Attempts, *, kills: int, blocks: int, partial: int,
         assert before.items() <= after.items(), "an attempt computed blocks again that were stored"
         began_partial += 0 < len(before) < total
         before = after
+        if len(after) == total and began_partial < partial:  # everything is stored before a kill could hit the asking
+            runs.forget("killed")
+            before, longest = {}, 0.7 * longest
     assert began_partial >= partial, "the kills hardly hit the asking"
     said = runs.program("killed")
     assert before.items() <= runs.blocks("killed").items()
