@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 from assay.direction import badness
 from assay.errors import DataError, UsageError
 from assay.report.words import METRICS
+from assay.toml_file import read_toml
 
 Undefined = Literal["fail", "pass", "skip"]
 NoInterval = Literal["fail", "value"]
@@ -130,17 +131,9 @@ class Policy:
 def read_policy(path: str | Path) -> Policy:
     """The policy of a TOML file. Paths of baselines in it are relative to its folder."""
     path = Path(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror}).", "Name the policy's TOML file.", file=path) from None
-    except tomllib.TOMLDecodeError as error:
-        at = re.search(r"\(at line (\d+)", str(error))
-        line = int(at[1]) if at else None
-        raise DataError(f"not TOML: {error}.", "A policy is a TOML file of [[limit]]s.", file=path, line=line) from None
-    except UnicodeDecodeError:
-        raise DataError("not UTF-8 text.", "A policy is a TOML file of [[limit]]s.", file=path) from None
+    text, content = read_toml(
+        path, name_it="Name the policy's TOML file.", what_it_is="A policy is a TOML file of [[limit]]s."
+    )
     lines = _Lines(text)
     _check_keys(content, ("limit", *_RULES), path, lines)
     tables = content.get("limit", [])

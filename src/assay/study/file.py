@@ -10,7 +10,6 @@ Here a file is read and every key of it is checked by itself; what the entries m
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from assay.gate.policy import near
 from assay.models import BARE
 from assay.probes import PRESETS, PROBES
 from assay.study.lines import Lines
+from assay.toml_file import read_toml
 
 PACKAGED = Path(__file__).parents[1] / "data" / "studies"
 METHODS = {"inlp": "INLP", "sentence": "SentenceDebias", "cda": "CDA", "dropout": "Dropout"}
@@ -142,19 +142,12 @@ def packaged_studies() -> list[Path]:
 
 def read_study(path: Path) -> StudyFile:
     """The study of a TOML file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        content = tomllib.loads(text)
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror}).", "Name a study's TOML file.", file=path) from None
-    except tomllib.TOMLDecodeError as error:
-        at = re.search(r"\(at line (\d+)", str(error))
-        line = int(at[1]) if at else None
-        raise DataError(
-            f"not TOML: {error}.", "See docs/studies.md for how to write one.", file=path, line=line
-        ) from None
-    except UnicodeDecodeError:
-        raise DataError("not UTF-8 text.", "A study is a TOML file.", file=path) from None
+    text, content = read_toml(
+        path,
+        name_it="Name a study's TOML file.",
+        what_it_is="A study is a TOML file.",
+        how="See docs/studies.md for how to write one.",
+    )
     lines = Lines(text)
     whole = Place(path, lines, "")
     _known(content, ("study", "models", "runs"), whole)
