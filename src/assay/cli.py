@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay import __version__, cli_help
+from assay.cli_tools import settings_of, shown_progress
 from assay.errors import AssayError, UsageError
 
 if TYPE_CHECKING:
     from assay.audit import Run
-    from assay.engine.progress import Progress
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
     from assay.models.base import Options
     from assay.tour import tour, tour_probes
 
-    settings = _settings(options.set)
+    settings = settings_of(options.set)
     if options.probe is None and settings:
         raise UsageError("a setting belongs to a probe, and no probe is named.", "For example: assay run unqover …")
     if options.probe is None and options.data:
@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace) -> int:
         def skips(self, probe: str, why: str) -> None:
             print(f"{probe} is left out: {why}", file=sys.stderr)
 
-    with _progress() as progress:
+    with shown_progress() as progress:
         common |= {
             "out": options.out,
             "engine": Settings(block_size=options.block_size),
@@ -109,7 +109,7 @@ def _score(options: argparse.Namespace) -> int:
     folder = score(
         options.probe,
         [Path(file) for file in options.files],
-        settings=_settings(options.set),
+        settings=settings_of(options.set),
         seed=options.seed,
         answers=options.answers,
         data=options.data,
@@ -122,11 +122,11 @@ def _score(options: argparse.Namespace) -> int:
 def _generate(options: argparse.Namespace) -> int:
     from assay.generate import generate
 
-    with _progress() as progress:
+    with shown_progress() as progress:
         done = generate(
             options.probe,
             Path(options.out),
-            settings=_settings(options.set),
+            settings=settings_of(options.set),
             model=options.model,
             seed=options.seed or 0,
             data=options.data,
@@ -214,7 +214,7 @@ def _data(options: argparse.Namespace) -> int:
     from assay.data.commands import check_lines, fetch_lines, list_lines
 
     folder = None if options.data is None else Path(options.data)
-    with _progress() as progress:
+    with shown_progress() as progress:
         lines = {
             "list": lambda: list_lines(folder),
             "fetch": lambda: fetch_lines(folder, options.name, progress),
@@ -280,16 +280,6 @@ def _write(text: str, out: str | None) -> None:
         sys.stdout.write(content.decode())
 
 
-def _settings(pairs: Sequence[str]) -> dict[str, str]:
-    settings = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise UsageError(f"--set {pair!r} is no setting; expected key=value.", "For example --set class=gender.")
-        settings[key] = value
-    return settings
-
-
 def _print_stages(stages: Sequence[Any], file: Any = None) -> None:
     for stage in stages:
         print(f"  {stage.label:22} {stage.questions:>11,} questions", file=file)
@@ -300,17 +290,6 @@ def _duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
-@contextmanager
-def _progress() -> Iterator[Progress]:
-    from assay.engine.progress import Bar, Lines
-
-    if sys.stderr.isatty():
-        with Bar() as bar:
-            yield bar
-    else:
-        yield Lines()
 
 
 @contextmanager
@@ -431,7 +410,9 @@ def _parser() -> argparse.ArgumentParser:
     add_train(commands, _command)
     add_debias(commands, _command)
     studies.add_options(
-        _command(commands, "study", lambda options: studies.call(options, _progress), studies.WHAT, studies.EXAMPLES)
+        _command(
+            commands, "study", lambda options: studies.call(options, shown_progress), studies.WHAT, studies.EXAMPLES
+        )
     )
     _command(commands, "doctor", _doctor, "what this machine has: libraries, devices, folders", None)
     return parser

@@ -59,10 +59,10 @@ def add_debias(commands: Any, command: Callable[..., Any]) -> None:
 
 
 def _debias(options: argparse.Namespace) -> int:
-    from assay.cli import _progress, _settings
+    from assay.cli_tools import settings_of, shown_progress
     from assay.debias import debias
 
-    with _progress() as progress:
+    with shown_progress() as progress:
         evaluate = None
         if options.eval is not None:
             evaluate = evaluate_on(Path(options.eval), device=options.device, seed=options.seed, progress=progress)
@@ -73,7 +73,7 @@ def _debias(options: argparse.Namespace) -> int:
             corpus=options.corpus,
             attribute=options.attribute,
             words=options.words,
-            settings=_settings(options.set),
+            settings=settings_of(options.set),
             seed=options.seed,
             device=options.device,
             dtype=options.dtype,

@@ -52,17 +52,17 @@ _RESUME = "a training that was begun in DIR: go on with it (always), or begin an
 
 
 def _train(options: argparse.Namespace) -> int:
-    from assay.cli import _progress, _settings
+    from assay.cli_tools import settings_of, shown_progress
     from assay.training import train
 
-    with _progress() as progress:
+    with shown_progress() as progress:
         trained = train(
             options.kind,
             options.base,
             options.data,
             options.out,
             preset=options.preset,
-            settings=_settings(options.set),
+            settings=settings_of(options.set),
             evaluation=options.eval,
             seed=options.seed,
             device=options.device,
