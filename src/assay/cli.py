@@ -175,14 +175,15 @@ def _compare(options: argparse.Namespace) -> int:
     from assay.compare import compare
 
     comparison = compare([Path(folder) for folder in options.folders], common=options.common)
+    page = comparison.write_html(options.out) if options.out else None  # first: whoever reads the rest may stop early
     if options.json:
         print(comparison.to_json(), end="")
     else:
         from rich.console import Console
 
         comparison.show(Console())
-    if options.out:
-        print(f"The comparison, for a browser: {comparison.write_html(options.out)}", file=sys.stderr)
+    if page is not None:
+        print(f"The comparison, for a browser: {page}", file=sys.stderr)
     return 0
 
 
