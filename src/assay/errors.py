@@ -10,6 +10,7 @@ A message says what is wrong, what was expected and, on its last line, what to d
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -22,6 +23,9 @@ class AssayError(Exception):
         super().__init__(f"{problem}\n{remedy}" if remedy else problem)
         self.problem = problem
         self.remedy = remedy
+
+    def __reduce__(self) -> tuple[Callable[..., AssayError], tuple[type[AssayError], str, str]]:
+        return _again, (type(self), self.problem, self.remedy)
 
 
 class UsageError(AssayError):
@@ -46,3 +50,10 @@ class ModelError(AssayError):
     """The model failed: it lacks something, or gave scores that are no numbers."""
 
     exit_code = 4
+
+
+def _again(kind: type[AssayError], problem: str, remedy: str) -> AssayError:
+    """An error that came from another process, whatever else its kind is made from."""
+    error = kind.__new__(kind)
+    AssayError.__init__(error, problem, remedy)
+    return error

@@ -65,6 +65,14 @@ def test_every_plan_counts_for_itself(clock: list[float], capsys: pytest.Capture
     assert said(capsys) == [f"{label}: 10 of 10 questions, 10/s, 0 s left" for label in ("gender", "religion")]
 
 
+def test_what_takes_long_is_counted_by_the_minute(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines()
+    lines.start("study", 10, "steps")
+    clock[0] += 120
+    lines.advance(5)
+    assert said(capsys) == ["study: 5 of 10 steps, 2.5/min, 120 s left"]
+
+
 def test_silence_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     silent = Silent()
     silent.start("gender", 10)

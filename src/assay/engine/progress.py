@@ -51,7 +51,7 @@ class Lines:
         if self._done == self._total or now - self._said >= _SECONDS_BETWEEN_LINES:
             rate = self._fresh / max(now - self._began, 1e-9)
             left = (self._total - self._done) / rate if rate else 0.0
-            tail = f"{rate:,.0f}/s, {left:,.0f} s left" if self._fresh else "stored already"
+            tail = f"{_said(rate)}, {left:,.0f} s left" if self._fresh else "stored already"
             done = f"{self._label}: {self._done:,} of {self._total:,} {self._unit}, {tail}"
             print(done, file=sys.stderr, flush=True)
             self._said = now
@@ -94,4 +94,9 @@ class Bar:
             return
         self._fresh += 0 if stored else count
         rate = self._fresh / max(time.monotonic() - self._began, 1e-9)
-        self._bar.update(self._task, advance=count, rate=f"{rate:,.0f}/s" if self._fresh else "stored")
+        self._bar.update(self._task, advance=count, rate=_said(rate) if self._fresh else "stored")
+
+
+def _said(rate: float) -> str:
+    """A rate by the second, or by the minute where things take longer: the steps of a study."""
+    return f"{rate:,.0f}/s" if rate >= 1 else f"{rate * 60:,.1f}/min"

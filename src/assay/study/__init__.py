@@ -7,7 +7,9 @@
     prepare.py   everything checked, counted and digested before anything runs
     makers.py    who trains, debiases and audits
     record.py    study.json: what was done, from which recipes
-    runner.py    step by step
+    work.py      one step
+    hands.py     who does it: this process, or several
+    runner.py    all steps, each when what it needs is there
     conduct.py   all of it in its order: `study` and `plan`
     page.py      report.html
     command.py   the command line

@@ -21,6 +21,7 @@ EXAMPLES = """examples:
   assay study study-small --data DIR --dry-run     what it would do, in which order, and how much of it is done
   assay study my-study.toml                        into runs/study-NAME; the same command again goes on
   assay study my-study.toml --only 'sodapop--*'    only these runs, and the models that they need
+  assay study my-study.toml --device cuda --jobs 8 eight steps at a time, as soon as what each needs is there
 
 a study file (more in docs/studies.md):
   [models.base]
@@ -62,6 +63,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default="auto",
         help="numbers (default: what suits each step)",
     )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="steps to do at a time (default: 1); worth it where one does not fill the GPU",
+    )
     parser.add_argument("--json", action="store_true", help="print study.json instead of lines")
 
 
@@ -81,6 +89,7 @@ def call(options: argparse.Namespace, watch: Watch) -> int:
             only=options.only,
             device=options.device,
             dtype=options.dtype,
+            jobs=options.jobs,
             progress=progress,
             told=_teller(),
         )

@@ -14,6 +14,7 @@ from assay.study.makers import Makers
 from assay.study.prepare import Prepared, ToMake, ToRun, prepare
 from assay.study.record import State, open_record, read_record, require_study
 from assay.study.runner import Failure, Runner, Told
+from assay.study.work import Work
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,7 @@ def study(
     only: Sequence[str] = (),
     device: str = "auto",
     dtype: str = "auto",
+    jobs: int = 1,
     progress: Progress | None = None,
     told: Told | None = None,
     makers: Makers | None = None,
@@ -55,9 +57,13 @@ def study(
     """Make a study's models, ask its questions, and write one page about all of it.
 
     file: a study file, or the name of one that comes with assay. out: the study's folder (runs/study-NAME). data: the
-    folder that names of files are looked for in. only: patterns of the steps to do, with what they need. The same call
-    again goes on where it ended; what has changed in the file is made again, with all that depends on it.
+    folder that names of files are looked for in. only: patterns of the steps to do, with what they need. jobs: how many
+    steps to do at a time, each in a process of its own if more than one (a script then has to call this under
+    `if __name__ == "__main__":`). The same call again goes on where it ended; what has changed in the file is made
+    again, with all that depends on it.
     """
+    if jobs < 1:
+        raise UsageError(f"jobs is {jobs}, expected at least 1.", "--jobs 1 does one step after the other.")
     read = read_study(find_study(file))
     folder, makers = _folder(read.name, out), makers or Makers()
     if folder.exists():
@@ -65,7 +71,8 @@ def study(
     prepared = prepare(read, folder, data=data, only=only, makers=makers, fetch=True)
     with open_record(folder, read) as record:
         record.begin(prepared)
-        failures = Runner(prepared, record, makers, device, dtype, progress or Silent(), told or Told()).run()
+        work = Work(prepared, makers, device, dtype)
+        failures = Runner(work, record, jobs, progress or Silent(), told or Told()).run()
         from assay.study.page import write_page
 
         page = write_page(folder, read, prepared.whole.cells, record)

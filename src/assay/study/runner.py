@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from assay.audit import Listener, stamp
-from assay.debias import FOLDED
-from assay.engine.ask import Resume
-from assay.engine.files import write_atomically
+from assay.audit import stamp
 from assay.engine.progress import Progress, Silent
-from assay.errors import AssayError, ModelError
-from assay.models.base import Options
-from assay.models.hf_files import first_line
-from assay.study.makers import Makers
+from assay.errors import AssayError
+from assay.study.hands import Hands, Step, hands
 from assay.study.order import needs_of
-from assay.study.prepare import Prepared, ToMake, ToRun, head_of
-from assay.study.record import Record, State, identity_of, is_made, model_report, set_aside
-from assay.study.task import scores_of
+from assay.study.prepare import ToMake, ToRun
+from assay.study.record import Record, State, set_aside
+from assay.study.work import Outcome, Work
 
 
 @dataclass(frozen=True)
@@ -38,176 +30,120 @@ class Failure:
 class Told:
     """Hears what a study is doing; the command line prints it."""
 
-    def begins(self, step: ToMake | ToRun, number: int, total: int, state: State) -> None:
+    def begins(self, step: Step, number: int, total: int, state: State) -> None:
         pass
 
-    def moved(self, step: ToMake | ToRun, place: Path) -> None:
+    def moved(self, step: Step, place: Path) -> None:
         pass
 
-    def done(self, step: ToMake | ToRun, seconds: float) -> None:
+    def done(self, step: Step, seconds: float) -> None:
         pass
 
-    def failed(self, step: ToMake | ToRun, failure: Failure) -> None:
+    def failed(self, step: Step, failure: Failure) -> None:
         pass
 
 
 @dataclass
 class Runner:
-    """Does a study's steps. `device` and `dtype` are for the models that have a choice: the built-in one has none."""
+    """Has a study's steps done, each as soon as what it needs is there, `jobs` at a time; notes what came of them."""
 
-    prepared: Prepared
+    work: Work
     record: Record
-    makers: Makers
-    device: str = "auto"
-    dtype: str = "auto"
+    jobs: int = 1
     progress: Progress = field(default_factory=Silent)
     told: Told = field(default_factory=Told)
+    _failures: dict[str, Failure] = field(default_factory=dict)
+    _began: dict[str, float] = field(default_factory=dict)  # of the steps that are being done
 
     def run(self) -> list[Failure]:
-        """All steps; returns what failed, the first failure first."""
-        failures: dict[str, Failure] = {}
-        steps = self.prepared.steps
-        for number, step in enumerate(steps, 1):
-            state = self.record.state(step)
-            self.told.begins(step, number, len(steps), state)
-            lost = next((name for name in _needs(step) if name in failures), None)
-            if lost is not None:
-                failures[step.name] = Failure(step.name, None, because=lost)
-                self.told.failed(step, failures[step.name])
-                continue
-            if state is State.DONE:
-                continue
-            began = time.perf_counter()
-            try:
-                self._do(step, state)
-            except AssayError as error:
-                failures[step.name] = self._failed(step, error)
-            except Exception as error:  # whatever a model, or a library, does: the other steps are not lost by it
-                log = self.record.out / "logs" / f"{step.name}.txt"
-                write_atomically(log, traceback.format_exc().encode("utf-8", "replace"))
-                said = ModelError(f"{type(error).__name__}: {first_line(error)}", f"See {log}.")
-                failures[step.name] = self._failed(step, said)
-            else:
-                self.told.done(step, time.perf_counter() - began)
-        return list(failures.values())
+        """All steps; returns what failed, in the steps' order."""
+        steps = self.work.prepared.steps
+        waiting = dict(enumerate(steps, 1))
+        if self.jobs > 1:
+            self.progress.start("study", len(steps), "steps")
+        with hands(self.work, self.jobs, self.progress) as doing:
+            while waiting or self._began:
+                number = self._next(waiting) if doing.has_room() else None
+                if number is not None:
+                    self._begin(waiting.pop(number), number, doing)
+                else:
+                    self._finish(*doing.done())
+        return [self._failures[step.name] for step in steps if step.name in self._failures]
 
-    def _do(self, step: ToMake | ToRun, state: State) -> None:
+    def _next(self, waiting: Mapping[int, Step]) -> int | None:
+        """The first step that waits for no other one."""
+        missing = {step.name for step in waiting.values()} | self._began.keys()
+        return next((number for number, step in waiting.items() if missing.isdisjoint(_needs(step))), None)
+
+    def _begin(self, step: Step, number: int, doing: Hands) -> None:
+        state = self.record.state(step)
+        self.told.begins(step, number, len(self.work.prepared.steps), state)
+        lost = next((name for name in _needs(step) if name in self._failures), None)
+        if lost is not None:
+            self._failed(step, Failure(step.name, None, because=lost))
+        elif state is State.DONE:
+            self._count(stored=True)
+        else:
+            try:
+                folder = self._ready(step, state)
+            except AssayError as error:
+                self._failed(step, Failure(step.name, error))
+                return
+            self._began[step.name] = time.perf_counter()
+            doing.take(step, folder)
+
+    def _ready(self, step: Step, state: State) -> Path:
+        """A step's folder, with nothing in it but what the step goes on from; that it begins is noted."""
         folder = self.record.folder(step)
-        if state is State.BEGUN and isinstance(step, ToRun) and not self._same_device(step, folder):
+        if state is State.BEGUN and isinstance(step, ToRun) and not self.work.same_device(step, folder):
             state = State.CHANGED  # answers of two devices do not go into one run
         if state is State.CHANGED:
             self.told.moved(step, set_aside(folder, self.record.out))
-        fresh = state in (State.NEW, State.CHANGED)
         forgotten = dict.fromkeys(("digest", "finished", "models", "seconds", "findings", "scores"))
         self.record.note(
             step,
-            **{**(forgotten if fresh else {}), "recipe": step.recipe, "content": dict(step.content)},
+            **{**(forgotten if state is not State.BEGUN else {}), "recipe": step.recipe, "content": dict(step.content)},
             error=None,
             started=stamp()["started"],
             **_facts(step),
         )
-        began = time.perf_counter()
-        if isinstance(step, ToMake):
-            scores = None if is_made(folder) else self._make(step, folder)  # it may only lack its note
-            found = self.makers.find(self.prepared.spec_of(step.name), Options(device="cpu"))
-            noted: dict[str, Any] = {"digest": found.digest, "scores": scores or model_report(folder).get("scores")}
-        else:
-            self._ask(step, folder)
-            digests = {name: known["digest"] for name in step.cell.needs if (known := self.record.models.get(name))}
-            noted = {"models": digests, "findings": _sha256(folder / "findings.json")}
-        spent = (0.0 if fresh else self.record.of(step).get("seconds", 0.0)) + time.perf_counter() - began
+        return folder
+
+    def _finish(self, step: Step, outcome: Outcome) -> None:
+        seconds = time.perf_counter() - self._began.pop(step.name)
+        if isinstance(outcome, AssayError):
+            self._failed(step, Failure(step.name, outcome))
+            return
+        noted = dict(outcome)
+        if isinstance(step, ToRun):
+            known = {name: self.record.models.get(name) for name in step.cell.needs}
+            noted["models"] = {name: made["digest"] for name, made in known.items() if made}
+        spent = self.record.of(step).get("seconds", 0.0) + seconds
         self.record.note(step, **noted, seconds=round(spent, 1), finished=stamp()["started"])
+        self.told.done(step, seconds)
+        self._count()
 
-    def _make(self, step: ToMake, folder: Path) -> Mapping[str, Any] | None:
-        """Make a model; returns its scores where they are more than what it says about itself."""
-        entry, files = step.entry, step.files
-        source = self.prepared.spec_of(entry.source or "")
-        common: dict[str, Any] = {
-            "settings": dict(entry.settings),
-            "seed": step.seed,
-            "device": self.device,
-            "dtype": "auto" if entry.value in FOLDED else self.dtype,
-            "progress": self.progress,
-        }
-        if entry.how == "train":
-            self.makers.train(
-                entry.value,
-                source,
-                files["data"],
-                folder,
-                preset=entry.preset,
-                evaluation=files.get("eval"),
-                resume=True,
-                **common,
-            )
-            return None
-        seen: list[Mapping[str, Any]] = []
-        head = head_of(entry, self.prepared.file.models)
-        evaluate = partial(self._evaluated, head, files["eval"], seen) if head is not None and "eval" in files else None
-        self.makers.debias(
-            entry.value,
-            source,
-            folder,
-            attribute=entry.attribute,
-            corpus=files["corpus"],
-            words=files.get("words"),
-            evaluate=evaluate,
-            **common,
-        )
-        return seen[-1] if seen else None
-
-    def _evaluated(self, head: str, data: Path, seen: list[Mapping[str, Any]], folder: Path) -> dict[str, float]:
-        """A model's scores for a debiasing method, which keeps values alone; `seen` has their intervals, too."""
-        seen.append(self.makers.evaluate(head, folder, data, self.device))
-        found = scores_of(seen[-1])
-        return {name: each.value for name, each in found.items() if each.value is not None}
-
-    def _ask(self, step: ToRun, folder: Path) -> None:
-        cell, request = step.cell, step.request
-        spec = self.prepared.spec_of(cell.model)
-        self.makers.audit(
-            spec,
-            cell.probe,
-            preset=request.preset,
-            limit=request.limit,
-            seed=request.seed,
-            out=folder,
-            settings=request.settings,
-            options=self._options(spec),
-            data=request.data,
-            skip_bad=request.skip_bad,
-            resume=Resume.ALWAYS,
-            progress=self.progress,
-            listener=Listener(),
-        )
-
-    def _options(self, spec: str) -> Options:
-        return Options() if spec == "builtin" else Options(self.device, self.dtype)
-
-    def _same_device(self, step: ToRun, folder: Path) -> bool:
-        """Whether a run that began would go on with the same kind of device and numbers."""
-        spec = self.prepared.spec_of(step.cell.model)
-        now, began = self.makers.find(spec, self._options(spec)), identity_of(folder)
-        return began.get("device") in (None, now.device.split(":")[0]) and began.get("dtype") in (None, now.dtype)
-
-    def _failed(self, step: ToMake | ToRun, error: AssayError) -> Failure:
-        self.record.note(step, error={"problem": error.problem, "remedy": error.remedy, "exit_code": error.exit_code})
-        failure = Failure(step.name, error)
+    def _failed(self, step: Step, failure: Failure) -> None:
+        error = failure.error
+        if error is not None:
+            said = {"problem": error.problem, "remedy": error.remedy, "exit_code": error.exit_code}
+            self.record.note(step, error=said)
+        self._failures[step.name] = failure
         self.told.failed(step, failure)
-        return failure
+        self._count()
+
+    def _count(self, *, stored: bool = False) -> None:
+        if self.jobs > 1:  # else the steps show progress of their own
+            self.progress.advance(1, stored=stored)
 
 
-def _needs(step: ToMake | ToRun) -> Sequence[str]:
+def _needs(step: Step) -> Sequence[str]:
     return needs_of(step.entry if isinstance(step, ToMake) else step.cell)
 
 
-def _facts(step: ToMake | ToRun) -> dict[str, Any]:
+def _facts(step: Step) -> dict[str, Any]:
     """What the record says of a step besides its recipe."""
     if isinstance(step, ToMake):
         entry = step.entry
         return {"title": entry.title, "how": entry.how, "value": entry.value, "source": entry.source}
     return {"probe": step.cell.probe, "model": step.cell.model, "questions": step.questions}
-
-
-def _sha256(path: Path) -> str | None:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
