@@ -150,7 +150,7 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
     if not common:
         _require_same_data(runs)
     probe = probes.pop()
-    part = probe_part(probe, "compare") if probe != "sodapop-names" else _names_part()
+    part = probe_part(probe, "compare")
     found = _paired(part, probe, runs, names, common)
     tables = found.tables | part.comparison([(name, run.findings) for name, run in zip(names, runs, strict=True)])
     if found.differences:
@@ -158,13 +158,6 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
     titles = {DIFFERENCES: TITLE, **part.TITLES}
     folders = [str(run.folder) for run in runs]
     return Comparison(folders, list(names), tables, titles, found.differences, found.counts, found.notes, probe=probe)
-
-
-def _names_part() -> Any:
-    """The part of a probe whose home is a module of another's folder."""
-    from assay.probes.sodapop import compare_names
-
-    return compare_names
 
 
 @dataclass

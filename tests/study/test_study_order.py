@@ -6,7 +6,8 @@ from typing import Any
 
 from assay.study import plan
 from assay.study.file import read_study
-from assay.study.order import Lineage, needs_of
+from assay.study.lineage import Lineage
+from assay.study.order import needs_of
 from assay.study.prepare import ToMake
 
 

@@ -45,7 +45,7 @@ PROBES = {
         frozenset({"choice"}),
     ),
     "sodapop-names": Known(
-        "assay.probes.sodapop.embeddings",
+        "assay.probes.sodapop_names",
         "SodapopNames",
         "do the vectors of names give away gender and race? (section 2 of the same paper)",
         frozenset({"embed"}),

@@ -1,8 +1,10 @@
 """Studies: many models, some made on the way, asked many probes, from one file; with one page over everything.
 
     file.py      what a study file says
+    values.py    each value of it, with its place
     lines.py     where in the file
     order.py     who is made from whom, what is asked of whom, in which order
+    ready.py     models that need not be made
     places.py    where the files lie that it names
     prepare.py   everything checked, counted and digested before anything runs
     makers.py    who trains, debiases and audits
@@ -11,6 +13,7 @@
     hands.py     who does it: this process, or several
     runner.py    all steps, each when what it needs is there
     conduct.py   all of it in its order: `study` and `plan`
+    lineage.py   who came from whom
     page.py      report.html
     command.py   the command line
 

@@ -12,7 +12,7 @@ from assay.report.headline import Verdict, verdict
 from assay.report.sodapop_words import Word, read_pairs, turned
 from assay.report.words import people_words
 from assay.study.file import METHODS
-from assay.study.order import Lineage
+from assay.study.lineage import Lineage
 from assay.study.task import Cost
 
 TOP = 10

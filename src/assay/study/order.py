@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
@@ -16,7 +16,8 @@ from assay.gate.policy import near
 from assay.models import KINDS
 from assay.models.hf_files import ABILITIES
 from assay.probes import PROBES
-from assay.study.file import ModelEntry, Place, RunEntry, StudyFile
+from assay.study.file import ModelEntry, RunEntry, StudyFile
+from assay.study.values import Place
 
 MODEL_SETTINGS = ("fill_model",)
 """Settings of probes that name another model."""
@@ -285,54 +286,3 @@ def _steps(models: Sequence[ModelEntry], cells: Sequence[Cell]) -> list[ModelEnt
     for step in every:
         add(step)
     return list(done.values())
-
-
-@dataclass(frozen=True)
-class Lineage:
-    """Who came from whom: for what a page sets side by side."""
-
-    models: Mapping[str, ModelEntry] = field(default_factory=dict)
-
-    def above(self, name: str) -> list[ModelEntry]:
-        """The models that this one was made from, the nearest first; not itself."""
-        found: list[ModelEntry] = []
-        source = self.models[name].source
-        while source is not None:
-            found.append(self.models[source])
-            source = self.models[source].source
-        return found
-
-    def methods(self, name: str) -> list[ModelEntry]:
-        """The debiasing that went into a model, the first first."""
-        return [entry for entry in reversed([self.models[name], *self.above(name)]) if entry.how == "debias"]
-
-    def baseline(self, name: str) -> str | None:
-        """What a debiased model is compared with.
-
-        The model that the file names; else what a post-hoc method changed; else the model with the same training whose
-        base was not debiased.
-        """
-        entry = self.models[name]
-        if entry.baseline is not None:
-            return entry.baseline
-        if not self.methods(name):
-            return None
-        if entry.how == "debias":
-            return entry.source
-        plain = self._before(entry.source or "")
-        twins = (
-            other.name
-            for other in self.models.values()
-            if other.source == plain and other.how == "train" and _recipe(other) == _recipe(entry)
-        )
-        return next(twins, None)
-
-    def _before(self, name: str) -> str:
-        """A model's nearest ancestor, or itself, without any debiasing."""
-        while self.methods(name):
-            name = self.models[name].source or ""
-        return name
-
-
-def _recipe(entry: ModelEntry) -> tuple[object, ...]:
-    return entry.how, entry.value, entry.files.get("data"), entry.preset, tuple(sorted(entry.settings.items()))

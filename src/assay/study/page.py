@@ -24,7 +24,8 @@ from assay.report.probe_pages import page_of
 from assay.report.words import number
 from assay.study.debiasing import Debiasing, debiasing_of
 from assay.study.file import METHODS, ModelEntry, StudyFile
-from assay.study.order import Cell, Lineage
+from assay.study.lineage import Lineage
+from assay.study.order import Cell
 from assay.study.prepare import run_folder
 from assay.study.record import Record
 from assay.study.task import Cost, cost_of, scores_of

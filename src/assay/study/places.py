@@ -9,7 +9,8 @@ from pathlib import Path
 
 from assay.data import data_folder
 from assay.errors import DataError
-from assay.study.file import PACKAGED, Place, StudyFile
+from assay.study.file import PACKAGED, StudyFile
+from assay.study.values import Place
 from assay.training.files import digest_of as digest_of_file
 
 _PACKED = ("", ".gz", ".xz")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,6 @@ import numpy as np
 
 from assay.data.official import data_folder
 from assay.errors import AssayError, DataError, UsageError
-from assay.models import BARE, KINDS
-from assay.models.base import ModelSpec, Options
 from assay.plan import Plan, digest_of
 from assay.probes import PROBES, Probe, Request, Stage, make_probe
 from assay.queries import Answers
@@ -20,6 +18,7 @@ from assay.study.file import ModelEntry, StudyFile
 from assay.study.makers import Makers
 from assay.study.order import HEAD, MODEL_SETTINGS, POST_HOC, Cell, Known, Order, order_study, with_abilities
 from assay.study.places import Places, digest_of_place, size_of_place
+from assay.study.ready import Finder, Ready
 
 RECIPE = 1
 """Raise it when the same recipe would give another model or run."""
@@ -29,20 +28,6 @@ PATH_SETTINGS = ("groups", "texts", "traits", "human", "word_lists", "metadata")
 
 _OWN_PAPERS_DATA = {"sodapop", "sodapop-names"}
 """Probes that read official data in the preset paper only."""
-
-
-@dataclass(frozen=True)
-class Ready:
-    """A model that need not be made: its name for assay, and what was found of it; a hub's is not fetched for this."""
-
-    spec: str
-    found: ModelSpec | None
-    hub: bool = False
-
-    @property
-    def identity(self) -> str:
-        """A hub's model is told apart by its name there, whether it was fetched or not: pin a revision in it."""
-        return self.spec if self.hub or self.found is None else self.found.digest
 
 
 @dataclass(frozen=True)
@@ -122,7 +107,7 @@ def prepare(
     `fetch` finds models of the hub, too, which downloads them; else what they can do is taken on trust.
     """
     makers, places = makers or Makers(), Places.of(file, data)
-    finder = _Finder(file, makers)
+    finder = Finder(file, makers)
     abilities: dict[str, frozenset[str] | None] = {}
 
     def known(models: Sequence[ModelEntry]) -> Known:
@@ -150,45 +135,6 @@ def _ancestry(step: ModelEntry | Cell, file: StudyFile) -> list[str]:
 
 
 @dataclass
-class _Finder:
-    """Finds ready models: the built-in one and those in folders at once, a hub's only when they are to be fetched."""
-
-    file: StudyFile
-    makers: Makers
-    _found: dict[str, Ready] = field(default_factory=dict)
-
-    def abilities(self, entry: ModelEntry) -> frozenset[str] | None:
-        found = self.ready(entry).found
-        return None if found is None else found.abilities
-
-    def ready(self, entry: ModelEntry) -> Ready:
-        if entry.name not in self._found:
-            kind, colon, rest = entry.value.partition(":")
-            if kind not in KINDS or bool(colon) == (kind in BARE) or (colon and not rest):
-                known = ", ".join(kind if kind in BARE else f"{kind}:…" for kind in KINDS)
-                raise entry.place.error(f'"spec" is {entry.value!r}, expected {known}.', 'spec = "builtin"', "spec")
-            is_path = rest.startswith((".", "/", "~"))
-            folder = self.file.path.resolve().parent / Path(rest).expanduser()
-            spec = f"{kind}:{folder.resolve()}" if is_path else entry.value
-            hub = bool(colon) and not is_path
-            self._found[entry.name] = Ready(spec, None if hub else self._find(entry, spec), hub)
-        return self._found[entry.name]
-
-    def fetch(self, names: set[str]) -> None:
-        for name in sorted(names):
-            entry = self.file.models[name]
-            ready = self.ready(entry)
-            if ready.found is None:
-                self._found[name] = replace(ready, found=self._find(entry, ready.spec))
-
-    def _find(self, entry: ModelEntry, spec: str) -> ModelSpec:
-        try:
-            return self.makers.find(spec, Options(device="cpu"))  # which does not look for devices
-        except UsageError as error:
-            raise entry.place.error(error.problem, error.remedy, "spec") from None
-
-
-@dataclass
 class _Study:
     """What turns entries into what can be made and run."""
 
@@ -196,7 +142,7 @@ class _Study:
     out: Path
     places: Places
     makers: Makers
-    finder: _Finder
+    finder: Finder
     abilities: Known
     _made: dict[str, ToMake] = field(default_factory=dict)
     _digests: dict[Path, str] = field(default_factory=dict)

@@ -28,7 +28,7 @@ from assay.probes.sodapop.contexts import NAME, STARTER, read_contexts, starter_
 from assay.probes.sodapop.names import Groups, frequencies, packaged_groups, read_groups
 from assay.probes.sodapop.pronouns import neutral_text
 from assay.probes.sodapop.settings import CHOICES, NUMBERS
-from assay.probes.sodapop.telling import Array, Told, tell
+from assay.probes.sodapop_names.telling import Array, Told, tell
 from assay.queries import EmbedColumns, Texts
 from assay.rows import Bad, digest_of_file, rows_of
 from assay.stats import tsne_projection

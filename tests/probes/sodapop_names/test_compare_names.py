@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from assay.findings import Estimate, Findings
-from assay.probes.sodapop.compare_names import Opened, comparison, paired
+from assay.probes.sodapop_names.compare import Opened, comparison, paired
 
 NAMES = tuple((group, f"{group}{k}") for group in "AB" for k in range(6))
 

@@ -16,12 +16,11 @@ from assay.audit import audit, expect, rescore
 from assay.errors import DataError, UsageError
 from assay.findings import Estimate, Findings
 from assay.plan import Plan
-from assay.probes import PROBES, Known, Request
-from assay.probes.sodapop import embeddings, telling
+from assay.probes import PROBES, Known, Request, sodapop_names
 from assay.probes.sodapop.contexts import NAME, starter_contexts
-from assay.probes.sodapop.embeddings import NamePlan, NameSettings, SodapopNames, attributes_of
 from assay.probes.sodapop.names import Group, Groups, packaged_groups
-from assay.probes.sodapop.telling import Told, tell
+from assay.probes.sodapop_names import NamePlan, NameSettings, SodapopNames, attributes_of, telling
+from assay.probes.sodapop_names.telling import Told, tell
 from assay.queries import Answers, EmbedColumns, EmbedQuery, WordColumns
 
 Vectors = Callable[[str, str], NDArray[np.float32]]  # of a name in a text
@@ -145,7 +144,7 @@ def test_a_names_vector_is_the_mean_over_contexts_however_many_are_asked_at_once
     names, texts = probe._groups.all_names(), [context.text for context in starter_contexts()[:5]]
     expected = [np.mean([noise(name, text.replace(NAME, name)) for text in texts], axis=0) for name in names]
     for at_once, plans in ((1, 5), (2 * len(names), 3), (10**6, 1)):
-        monkeypatch.setattr(embeddings, "AT_ONCE", at_once)
+        monkeypatch.setattr(sodapop_names, "AT_ONCE", at_once)
         ask = FakeAsk(noise)
         np.testing.assert_allclose(probe._vectors(ask), expected, rtol=1e-6, atol=1e-6)
         assert len(ask.asked) == plans
@@ -321,7 +320,7 @@ def test_the_papers_contexts_are_those_of_its_copy_of_social_iqa(tmp_path: Path)
     with pytest.raises(UsageError, match="assay data fetch sodapop"):
         SodapopNames(Request("paper", data=tmp_path))
     (tmp_path / "sodapop").mkdir()
-    file = social_iqa(tmp_path / embeddings.PAPER_FILE, "Bethany", "Cameron", "Bethany")
+    file = social_iqa(tmp_path / sodapop_names.PAPER_FILE, "Bethany", "Cameron", "Bethany")
     assert len(texts_of(preset="paper", data=tmp_path)) == 2
     assert len(texts_of(preset="quick", data=tmp_path)) == 2
     social_iqa(file, "Cameron")
@@ -378,7 +377,7 @@ def test_a_model_without_vectors_is_refused() -> None:
 
 @pytest.fixture
 def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = Known("assay.probes.sodapop.embeddings", "SodapopNames", "names", frozenset({"embed"}))
+    known = Known("assay.probes.sodapop_names", "SodapopNames", "names", frozenset({"embed"}))
     monkeypatch.setitem(PROBES, "sodapop-names", known)
 
 
