@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
 import tiny_models
+from tiny_models import ModelFolder
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may reach for the network; huggingface_hub reads this when it is imported
 
 Kind = Literal["span", "mask", "choice", "text", "causal"]
-ModelFolder = Callable[..., Path]
 
 
 @pytest.fixture(autouse=True)

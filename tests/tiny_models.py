@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,9 @@ Family = Literal["bert", "distilbert", "roberta", "electra", "albert", "deberta-
 FAMILIES: tuple[Family, ...] = ("bert", "distilbert", "roberta", "electra", "albert", "deberta-v3")
 TEXT_FAMILIES = ("t5", "bart")
 CAUSAL_FAMILIES = ("gpt2", "llama", "gpt_neox", "opt", "qwen2", "mistral", "bloom")
+
+ModelFolder = Callable[..., Path]
+"""The fixture `model_folder`."""
 
 LONGEST = 11
 LISTS = Path(__file__).parent.parent / "src" / "assay" / "data" / "unqover"

@@ -12,6 +12,7 @@ from typing import Any
 
 CHOICE = {
     "siqa": "not debiased",
+    "siqa-again": "not debiased, another seed",
     "inlp-gender": "INLP, gender",
     "inlp-race": "INLP, race",
     "sentence-gender": "SentenceDebias, gender",

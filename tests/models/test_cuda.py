@@ -10,8 +10,7 @@ from assay.models import load_model
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.queries import ChoiceColumns, ChoiceQuery, TextColumns, Texts
-from conftest import ModelFolder
-from tiny_models import CAUSAL_FAMILIES, TEXT_FAMILIES
+from tiny_models import CAUSAL_FAMILIES, TEXT_FAMILIES, ModelFolder
 
 torch = pytest.importorskip("torch")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

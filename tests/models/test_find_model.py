@@ -12,7 +12,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +25,7 @@ from assay.models.base import Options
 from assay.plan import SpanListPlan
 from assay.queries import MASK, FillColumns, Texts
 from reference_scores import span_query
-from tiny_models import CAUSAL_FAMILIES, TEXT_FAMILIES
-
-ModelFolder = Callable[..., Path]
+from tiny_models import CAUSAL_FAMILIES, TEXT_FAMILIES, ModelFolder
 
 QUESTION = SpanListPlan((span_query("Who was there?", "Gerald met Jennifer.", "Gerald", "Jennifer"),)).columns(0, 1)
 ON_CPU = Options(device="cpu")

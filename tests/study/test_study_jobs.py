@@ -18,6 +18,7 @@ import pytest
 
 from assay.cli import main
 from assay.errors import DataError, ModelError, UsageError
+from assay.study import State, Told
 
 PATIENCE = 60.0
 """Seconds until a test gives up; what it waits for comes much sooner."""
@@ -159,6 +160,20 @@ def alive(pid: int) -> bool:
         return "\nState:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
+
+
+@pytest.mark.parametrize("jobs", [1, 3])
+def test_what_is_done_already_is_told_first(bench: Any, jobs: int) -> None:
+    class Heard(Told):
+        def begins(self, step: Any, number: int, total: int, state: State) -> None:
+            heard.append((step.name, state))
+
+    bench.run(only=["unqover--cda-gender", "siqa"])
+    heard: list[tuple[str, State]] = []
+    assert not bench.run(jobs=jobs, told=Heard()).failures
+    assert heard[:3] == [(name, State.DONE) for name in ("siqa", "cda-gender", "unqover--cda-gender")]
+    assert State.DONE not in {state for _, state in heard[3:]}
+    assert len({name for name, _ in heard}) == len(heard) == 9
 
 
 def test_less_than_one_at_a_time_is_refused(bench: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -62,6 +62,8 @@ class Runner:
         if self.jobs > 1:
             self.progress.start("study", len(steps), "steps")
         with hands(self.work, self.jobs, self.progress) as doing:
+            for number in self._settled(waiting):
+                self._begin(waiting.pop(number), number, doing)
             while waiting or self._began:
                 number = self._next(waiting) if doing.has_room() else None
                 if number is not None:
@@ -69,6 +71,15 @@ class Runner:
                 else:
                     self._finish(*doing.done())
         return [self._failures[step.name] for step in steps if step.name in self._failures]
+
+    def _settled(self, waiting: Mapping[int, Step]) -> list[int]:
+        """The steps that are done, with all that they need: told first, so that progress begins where it ended."""
+        open_, found = {step.name for step in waiting.values()}, []
+        for number, step in waiting.items():
+            if open_.isdisjoint(_needs(step)) and self.record.state(step) is State.DONE:
+                open_.discard(step.name)
+                found.append(number)
+        return found
 
     def _next(self, waiting: Mapping[int, Step]) -> int | None:
         """The first step that waits for no other one."""
