@@ -65,9 +65,9 @@ class Runner:
             for number in self._settled(waiting):
                 self._begin(waiting.pop(number), number, doing)
             while waiting or self._began:
-                number = self._next(waiting) if doing.has_room() else None
-                if number is not None:
-                    self._begin(waiting.pop(number), number, doing)
+                ready = self._next(waiting) if doing.has_room() else None
+                if ready is not None:
+                    self._begin(waiting.pop(ready), ready, doing)
                 else:
                     self._finish(*doing.done())
         return [self._failures[step.name] for step in steps if step.name in self._failures]
