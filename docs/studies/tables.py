@@ -1,4 +1,7 @@
-"""The tables of builtin.md, from the folder of the study: python docs/studies/tables.py build/study"""
+"""The tables of builtin.md, from the folder of the study: python docs/studies/tables.py build/study
+
+The last three are of paired differences, from `assay compare A B --json > build/study/compare/B.json` (see builtin.md).
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,10 @@ def line(*cells: object) -> None:
 
 def models(study: Path) -> None:
     known = json.loads((study / "study.json").read_text())["models"]
-    table("model", "accuracy on Social IQa's dev part", "directions removed", "linear probe: before, after (guessing)")
+    table(
+        *("model", "accuracy on Social IQa's dev part", "directions removed"),
+        *("linear probe: before, after (guessing)", "weights"),
+    )
     for name, title in CHOICE.items():
         made = json.loads((study / "models" / name / "assay.json").read_text())
         removed = probe = ""
@@ -81,10 +87,11 @@ def models(study: Path) -> None:
             removed = f"{made['removed']['directions']} of {made['removed']['of']}"
             accuracy, guessing = made["probe"]["accuracy"], made["probe"]["majority"]
             probe = f"{number(accuracy[0])}, {number(accuracy[-1])} ({number(guessing)})"
-        line(title, between(known[name]["scores"]["estimates"][0]), removed, probe)
+        weights = f"`{known[name]['digest'][:12]}`"
+        line(title, between(known[name]["scores"]["estimates"][0]), removed, probe, weights)
 
 
-def sodapop(runs: Path) -> None:
+def sodapop(runs: Path, ending: str = "") -> None:
     pairs = {"EA_female": "AA_female", "EA_male": "AA_male", "HS_female": "HS_male"}
     told = [f"{a} and {b}".replace("_", " ") for a, b in pairs.items()]
     table(
@@ -92,10 +99,7 @@ def sodapop(runs: Path) -> None:
         *(*told, "words clear of chance (q ≤ 0.05)", "findings.json"),
     )
     for name, title in CHOICE.items():
-        run = runs / f"sodapop--{name}"
-        if not (run / "findings.json").exists():
-            line(title, "not run", *[""] * 7)
-            continue
+        run = runs / f"sodapop--{name}{ending}"
         found = [each for each in estimates(run) if each["metric"] == "kmeans_accuracy"]
         by_pair = {(each["group"]["a"], each["group"]["b"]): each["value"] for each in found}
         words = rows(run, "words")
@@ -109,28 +113,47 @@ def sodapop(runs: Path) -> None:
         )
 
 
+def by_pair(runs: Path) -> None:
+    """KMeans accuracy by pair of groups, bold where it is clear of chance."""
+    table("groups", *CHOICE.values())
+    found = {
+        name: [each for each in estimates(runs / f"sodapop--{name}") if each["metric"] == "kmeans_accuracy"]
+        for name in CHOICE
+    }
+    for place, first in enumerate(found["siqa"]):
+        cells = [found[name][place] for name in CHOICE]
+        assert all(cell["group"] == first["group"] for cell in cells)
+        said = [f"**{number(cell['value'], 2)}**" if cell["p"] <= CLEAR else number(cell["value"], 2) for cell in cells]
+        line(f"{first['group']['a']} and {first['group']['b']}".replace("_", " "), *said)
+
+
 def pools(runs: Path) -> None:
     """How RD of words relates to that of the model that was not debiased, and to what the pools alone give."""
-    table("model", "RD against not debiased: correlation", "slope", "RD against pools alone: correlation", "same sign")
-    first: dict[tuple[str, str, str], float] = {}
+    table(
+        *("model", "RD against not debiased: correlation", "slope", "with shared pools: correlation", "slope"),
+        *("RD against pools alone: correlation", "same sign", "size of RD by pools alone"),
+    )
+    first = {ending: differences(runs / f"sodapop--siqa{ending}") for ending in ("", "--shared")}
     for name, title in CHOICE.items():
-        run = runs / f"sodapop--{name}"
-        if not (run / "findings.json").exists():
-            continue
-        known = [row for row in rows(run, "words") if row["rd"] and row["rd_pools"]]
-        rd = {(row["group_a"], row["group_b"], row["word"]): float(row["rd"]) for row in known}
-        first = first or rd
-        both = [(first[key], value) for key, value in rd.items() if key in first]
-        slope = linear_regression(*zip(*both, strict=True)).slope
-        alone = [(float(row["rd"]), float(row["rd_pools"])) for row in known]
+        cells = []
+        for ending, before in first.items():
+            after = differences(runs / f"sodapop--{name}{ending}")
+            both = [(before[key], value) for key, value in after.items() if key in before]
+            cells += [correlation(*zip(*both, strict=True)), linear_regression(*zip(*both, strict=True)).slope]
+        known = [row for row in rows(runs / f"sodapop--{name}", "words") if row["rd"] and row["rd_pools"]]
+        own, alone = ([float(row[key]) for row in known] for key in ("rd", "rd_pools"))
         signs = [float(row["rd"]) * float(row["rd_pools"]) > 0 for row in known if clear(row)]
         line(
-            title,
-            number(correlation(*zip(*both, strict=True))),
-            number(slope),
-            number(correlation(*zip(*alone, strict=True))),
+            *(title, *map(number, cells), number(correlation(own, alone))),
             f"{sum(signs)} of {len(signs)} clear ones",
+            number(sum(map(abs, alone)) / sum(map(abs, own)), 2),
         )
+
+
+def differences(run: Path) -> dict[tuple[str, str, str], float]:
+    """RD by pair of groups and word."""
+    known = (row for row in rows(run, "words") if row["rd"])
+    return {(row["group_a"], row["group_b"], row["word"]): float(row["rd"]) for row in known}
 
 
 def bbq(runs: Path) -> None:
@@ -171,8 +194,62 @@ def unqover(runs: Path) -> None:
         )
 
 
+def paired(study: Path, name: str) -> Any:
+    return json.loads((study / "compare" / f"{name}.json").read_text())
+
+
+def changes(study: Path) -> None:
+    """Paired differences of every choice model's SODAPOP run from that of the one that was not debiased."""
+    both = ("pairs changed (p ≤ 0.05)", "largest change", "RD changed (q ≤ 0.05)")
+    table("model", *both, *(f"shared pools: {column}" for column in both))
+    for name, title in list(CHOICE.items())[1:]:
+        cells = []
+        for ending in ("", "--shared"):
+            found = paired(study, f"sodapop--{name}{ending}")
+            pairs = [each["change"] for each in found["differences"]]
+            largest = max(pairs, key=lambda change: abs(change["value"]))["value"]
+            tested = [row["q"] for row in found["tables"]["word_differences"] if row["q"] is not None]
+            cells += [f"{sum(change['p'] <= CLEAR for change in pairs)} of {len(pairs)}", number(largest, 2)]
+            cells += [f"{sum(q <= CLEAR for q in tested):,} of {len(tested):,}"]
+        line(title, *cells)
+
+
+def answers(study: Path) -> None:
+    """Paired differences of every choice model's BBQ run, pooled over categories."""
+    kinds = {"ambig": "ambiguous", "disambig": "disambiguated"}
+    table("model", *(f"{metric}, {said}" for metric in ("accuracy", "bias score") for said in kinds.values()))
+    for name, title in list(CHOICE.items())[1:]:
+        found = [each["change"] for each in paired(study, f"bbq--{name}")["differences"]]
+        pooled = {
+            (each["metric"], each["group"]["context"]): each
+            for each in found
+            if each["group"].keys() == {"category", "context"} and each["group"]["category"] == "all"
+        }
+        line(title, *(between(pooled[metric, kind]) for metric in ("accuracy", "bias_score") for kind in kinds))
+
+
+def preferences(study: Path) -> None:
+    """Paired differences of UnQover's numbers for gender from the head that was not debiased."""
+    table("model", "μ, names pooled", "η, names pooled", "mean score")
+    for name, title in ASKED.items():
+        if name in ("span--full", "span", "mask"):
+            continue
+        found = [each["change"] for each in paired(study, f"unqover--{name}")["differences"]]
+        gender = {
+            (each["metric"], each["group"].get("subjects")): each
+            for each in found
+            if each["group"]["class"] == "gender"
+        }
+        line(title, *(between(gender[key], 4) for key in (("mu", "pooled"), ("eta", "pooled"), ("avg_score", None))))
+
+
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
     models(folder)
-    for part in (sodapop, pools, bbq, unqover):
+    sodapop(folder / "runs")
+    by_pair(folder / "runs")
+    sodapop(folder / "runs", "--shared")
+    for part in (pools, bbq, unqover):
         part(folder / "runs")
+    for compared in (changes, answers, preferences):
+        compared(folder)
