@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 import tiny_models
 from tiny_models import ModelFolder
+
+settings.register_profile("assay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("assay")  # no test is about time: a busy machine is no failure
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may reach for the network; huggingface_hub reads this when it is imported
 

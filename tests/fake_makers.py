@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import made_runs
+from assay.compare import Comparison
+from assay.differences import Difference
+from assay.findings import Estimate, read_findings
 from assay.models import find_model
 from assay.study import Makers
 
@@ -47,6 +50,14 @@ class Fakes:
         info = {**made_runs.RUN, "probe": probe, "model": {"name": model, "digest": find_model(model).digest}}
         made_runs.write_run(more["out"], findings, info)
 
+    def compare(self, baseline: Path, run: Path) -> Comparison:
+        self._note("compare", run, {"baseline": baseline})
+        models = [find.model for find in (read_findings(baseline), read_findings(run))]
+        probe = read_findings(run).probe
+        change = Estimate("mu", {"class": "religion", "form": "mask"}, 0.02, 0.01, 0.03, n=220, p=0.01, q=0.02)
+        found = [Difference(models[1], models[0], change, change, 0.118, 0.138, probe)]
+        return Comparison([str(baseline), str(run)], models, {}, {}, found, probe=probe)
+
     def evaluate(self, kind: str, folder: Path, data: Path, device: str) -> Mapping[str, Any]:
         return {"estimates": [_estimate(self.accuracy - 0.1)]}
 
@@ -59,7 +70,7 @@ class Fakes:
 
     @property
     def makers(self) -> Makers:
-        return Makers(self.train, self.debias, self.audit, evaluate=self.evaluate)
+        return Makers(self.train, self.debias, self.audit, self.compare, evaluate=self.evaluate)
 
     def _note(self, what: str, out: Path, arguments: Mapping[str, Any]) -> None:
         self.calls.append((what, out.name, arguments))

@@ -1,7 +1,4 @@
-"""The tables of builtin.md, from the folder of the study: python docs/studies/tables.py build/study
-
-The last three are of paired differences, from `assay compare A B --json > build/study/compare/B.json` (see builtin.md).
-"""
+"""The tables of builtin.md, from the folder of the study: python docs/studies/tables.py build/study"""
 
 from __future__ import annotations
 
@@ -195,7 +192,7 @@ def unqover(runs: Path) -> None:
 
 
 def paired(study: Path, name: str) -> Any:
-    return json.loads((study / "compare" / f"{name}.json").read_text())
+    return json.loads((study / "compare" / name / "comparison.json").read_text())
 
 
 def changes(study: Path) -> None:

@@ -154,7 +154,7 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
     found = _paired(part, probe, runs, names, common)
     tables = found.tables | part.comparison([(name, run.findings) for name, run in zip(names, runs, strict=True)])
     if found.differences:
-        tables = {DIFFERENCES: _table(found.differences)} | tables
+        tables = {DIFFERENCES: difference_table(found.differences)} | tables
     titles = {DIFFERENCES: TITLE, **part.TITLES}
     folders = [str(run.folder) for run in runs]
     return Comparison(folders, list(names), tables, titles, found.differences, found.counts, found.notes, probe=probe)
@@ -218,7 +218,8 @@ def _settings_apart(first: str, one: Run, second: str, other: Run) -> list[str]:
     return [f"{first} and {second} were set differently: {'; '.join(different)}"] if different else []
 
 
-def _table(differences: Sequence[Difference]) -> Table:
+def difference_table(differences: Sequence[Difference]) -> Table:
+    """Differences with all that is known of them, a row each."""
     columns = ("model", "baseline", "metric", "group", "baseline_value", "model_value", "change", "low", "high")
     rows: list[Sequence[Cell]] = []
     for each in differences:

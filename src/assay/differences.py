@@ -58,6 +58,20 @@ class Difference:
             return False
         return found.low is None or found.high is None or found.low > 0 or found.high < 0
 
+    @staticmethod
+    def from_json(told: Mapping[str, Any]) -> Difference:
+        """What `as_json` said."""
+        worse = told["worse"]
+        return Difference(
+            told["model"],
+            told["baseline"],
+            Estimate(**told["change"]),
+            None if worse is None else Estimate(**worse),
+            told["baseline_value"],
+            told["model_value"],
+            told["probe"],
+        )
+
     def as_json(self) -> dict[str, Any]:
         return {
             "probe": self.probe,

@@ -7,10 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from assay import compare
 from assay.cli import main
 from html_pages import Page, assert_harmless
 
-LINKS = r"(runs/[\w%.~=-]+/report\.html|runs/report\.html|models/[\w%.~-]+/README\.md|study\.json)"
+LINKS = (
+    r"(runs/[\w%.~=-]+/report\.html|runs/report\.html|compare/[\w%.~=-]+/comparison\.html"
+    r"|models/[\w%.~-]+/README\.md|study\.json)"
+)
 NAMES = ("Ann", "Ben", "Cleo", "Dan", "Eve", "Finn")
 FILE = """
 [models.base]
@@ -84,7 +88,7 @@ def test_a_tiny_study_from_end_to_end(
     code = main(arguments)
     said = capsys.readouterr()
     assert code == 0, said.err
-    assert "[1/7] model  siqa" in said.err
+    assert "[1/9] model  siqa" in said.err
     record = json.loads((tmp_path / "out" / "study.json").read_text())
     assert {*record["models"]} == {"siqa", "sentence", "cda"}
     assert record["models"]["sentence"]["scores"]["estimates"][0]["metric"] == "accuracy"
@@ -95,9 +99,15 @@ def test_a_tiny_study_from_end_to_end(
     for link in page.files:
         assert (tmp_path / "out" / link).is_file(), link
     assert "sentence" in page.words
+    runs = tmp_path / "out" / "runs"
+    for model, baseline in (("sentence", "bbq-starter--siqa"), ("cda", "unqover--base")):
+        name = f"{baseline.partition('--')[0]}--{model}"
+        told = json.loads((tmp_path / "out" / "compare" / name / "comparison.json").read_text())
+        assert told == json.loads(compare([runs / baseline, runs / name]).to_json())
+        assert any(each["change"]["p"] is not None for each in told["differences"])
     before = {
         path: path.stat().st_mtime_ns
-        for name in ("models", "runs")
+        for name in ("models", "runs", "compare")
         for path in (tmp_path / "out" / name).glob("*/*.json")
     }
     assert main(arguments) == 0

@@ -97,7 +97,8 @@ def test_failures_and_crashes_of_other_processes_are_told_like_ones_own(bench: A
     done = bench.run(jobs=4)
     told = {failure.step: failure for failure in done.failures}
     assert [*told] == [
-        *("siqa", "sodapop--siqa", "inlp-gender", "sodapop--inlp-gender", "unqover--base", "unqover--cda-gender")
+        *("siqa", "sodapop--siqa", "inlp-gender", "sodapop--inlp-gender", "unqover--base", "unqover--cda-gender"),
+        *(f"compare--{run}" for run in ("sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--cda-gender")),
     ], "in the order of the steps, whoever failed first"
     assert (told["siqa"].error.problem, told["siqa"].error.remedy) == ("train.jsonl, line 3: no label.", "Add one.")
     assert done.exit_code == 3
@@ -173,7 +174,7 @@ def test_what_is_done_already_is_told_first(bench: Any, jobs: int) -> None:
     assert not bench.run(jobs=jobs, told=Heard()).failures
     assert heard[:3] == [(name, State.DONE) for name in ("siqa", "cda-gender", "unqover--cda-gender")]
     assert State.DONE not in {state for _, state in heard[3:]}
-    assert len({name for name, _ in heard}) == len(heard) == 9
+    assert len({name for name, _ in heard}) == len(heard) == 12
 
 
 def test_less_than_one_at_a_time_is_refused(bench: Any, capsys: pytest.CaptureFixture[str]) -> None:

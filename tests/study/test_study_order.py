@@ -7,8 +7,6 @@ from typing import Any
 from assay.study import plan
 from assay.study.file import read_study
 from assay.study.lineage import Lineage
-from assay.study.order import needs_of
-from assay.study.prepare import ToMake
 
 
 def names(bench: Any, **more: Any) -> list[str]:
@@ -26,6 +24,9 @@ def test_every_step_comes_after_what_it_needs_and_runs_as_soon_as_they_can(bench
         "sodapop--cda-gender-siqa",
         "unqover--base",
         "unqover--cda-gender",
+        "compare--sodapop--inlp-gender",
+        "compare--sodapop--cda-gender-siqa",
+        "compare--unqover--cda-gender",
     ]
 
 
@@ -35,19 +36,22 @@ def test_entries_may_stand_in_any_order(bench: Any) -> None:
     planned = plan(bench.file, bench.out, makers=bench.fakes.makers)
     seen = {"base"}
     for step, _ in planned.steps:
-        assert {*needs_of(step.entry if isinstance(step, ToMake) else step.cell)} <= seen, step.name
+        assert {*step.needs} <= seen, step.name
         seen.add(step.name)
-    assert len(seen) == 10
+    assert len(seen) == 13
 
 
 def test_a_model_that_no_run_asks_is_made_at_the_end(bench: Any) -> None:
     bench.text = bench.text.replace('models = ["siqa", "inlp-*", "*-siqa"]', 'models = ["siqa"]')
-    assert names(bench)[-2:] == ["inlp-gender", "cda-gender-siqa"]
+    assert names(bench)[-3:] == ["inlp-gender", "cda-gender-siqa", "compare--unqover--cda-gender"]
 
 
 def test_only_takes_what_the_chosen_steps_need(bench: Any) -> None:
     assert names(bench, only=["sodapop--inlp-*"]) == ["siqa", "inlp-gender", "sodapop--inlp-gender"]
     assert names(bench, only=["unqover--base"]) == ["unqover--base"]
+    assert names(bench, only=["compare--unqover--*"]) == [
+        *("cda-gender", "unqover--base", "unqover--cda-gender", "compare--unqover--cda-gender")
+    ]
     assert "fits no model to make and no run" in bench.refused(only=["sodapop-*-*x"]).problem
 
 
@@ -62,6 +66,27 @@ def test_a_pattern_leaves_out_who_cannot_answer_and_a_sign_takes_out(bench: Any)
     asked = [cell.name for cell in planned.prepared.whole.cells if cell.probe == "unqover"]
     assert asked == ["unqover--base", "unqover--cda-gender"]
     assert "unqover is not asked of siqa, which cannot answer mask or span questions" in planned.prepared.whole.notes
+
+
+def test_a_run_is_compared_with_that_of_the_baseline_which_was_asked_the_same(bench: Any) -> None:
+    again = bench.text[bench.text.index("[[runs]]") :].replace("[[runs]]", '[[runs]]\nname = "more"\nlimit = 100')
+    bench.text = bench.text + again.replace('"base", "cda-gender"', '"cda-gender"')
+    pairs = [name for name in names(bench) if name.startswith("compare--")]
+    assert pairs == [
+        "compare--sodapop--inlp-gender",
+        "compare--sodapop--cda-gender-siqa",
+        "compare--unqover--cda-gender",
+        "compare--sodapop--inlp-gender--more",
+        "compare--sodapop--cda-gender-siqa--more",
+    ], "cda-gender is asked more, base is not"
+    steps = {step.name: step for step, _ in plan(bench.file, bench.out, makers=bench.fakes.makers).steps}
+    assert steps["compare--sodapop--inlp-gender--more"].needs == ("sodapop--siqa--more", "sodapop--inlp-gender--more")
+
+
+def test_a_baseline_that_the_file_names_comes_first(bench: Any) -> None:
+    bench.text = bench.text.replace('title = "CDA"\n', 'title = "CDA"\nbaseline = "inlp-gender"\n')
+    steps = {step.name: step for step, _ in plan(bench.file, bench.out, makers=bench.fakes.makers).steps}
+    assert steps["compare--sodapop--cda-gender-siqa"].needs == ("sodapop--inlp-gender", "sodapop--cda-gender-siqa")
 
 
 def test_settings_that_vary_give_a_run_each(bench: Any) -> None:

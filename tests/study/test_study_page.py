@@ -11,10 +11,14 @@ import pytest
 
 import made_runs
 from assay.findings import Estimate, Table
+from assay.study.against import Compared, against_of
 from assay.study.task import cost_of, scores_of
 from html_pages import HOSTILE, Page, assert_harmless
 
-LINKS = r"(runs/[\w%.~=-]+/report\.html|runs/report\.html|models/[\w%.~-]+/README\.md|study\.json)"
+LINKS = (
+    r"(runs/[\w%.~=-]+/report\.html|runs/report\.html|compare/[\w%.~=-]+/comparison\.html"
+    r"|models/[\w%.~-]+/README\.md|study\.json)"
+)
 NAMES = {"a": "EA_female", "b": "AA_female"}
 
 
@@ -52,6 +56,39 @@ def test_titles_that_try_to_act_are_only_shown(bench: Any) -> None:
     assert_harmless(page, LINKS)
     for text in hostile[:4]:
         assert text in page.text
+
+
+def test_what_changed_stands_with_whom_it_is_compared_with(bench: Any) -> None:
+    page = page_of(bench)
+    section = page.words[page.words.index("What changed against the model that it is compared with") :]
+    assert re.search(r"cda-gender the base 1 1 1 0 .*?religion.*?: 0\.118 to 0\.138 page", section), section[:2000]
+    assert "1 difference of the headline numbers, one by one" in section
+    for run in ("sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--cda-gender"):
+        assert f"compare/{run}/comparison.html" in page.files
+    assert "for two others, assay compare does it" in page.words
+
+
+def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -> None:
+    words = [{"q": 0.01}, {"q": 0.2}, {"q": None}]
+    change = {"metric": "kmeans_accuracy", "group": NAMES, "value": -0.2, "n": 50, "p": 0.01, "q": 0.04}
+    told = {"probe": "sodapop", "model": "hf:m", "baseline": "hf:b", "baseline_value": 0.8, "model_value": 0.6}
+    better = {**told, "change": change, "worse": change}
+    hardly = {**told, "change": {**change, "q": 0.5}, "worse": None}
+    compared = [
+        Compared("r", "INLP", "none", {"differences": [better, hardly], "tables": {"word_differences": words}}),
+        Compared("s", "CDA", "none", {"differences": [], "tables": {}, "notes": ["no answers"]}),
+    ]
+    found = against_of(compared, [Estimate("kmeans_accuracy", NAMES, 0.8, n=50)])
+    assert found is not None
+    assert [[*row] for row in found.summary.rows] == [
+        ["r", "INLP", "none", 2, 1, 0, 1, 1, 2],
+        ["s", "CDA", "none", 0, 0, 0, 0, None, None],
+    ]
+    assert [each.difference.model for each in found.metrics[0].rows] == ["INLP", "INLP"]
+    none_chosen = against_of(compared, [])
+    assert none_chosen is not None
+    assert none_chosen.shown == 0
+    assert against_of([], []) is None
 
 
 def test_what_debiasing_cost_stands_beside_the_model(bench: Any) -> None:

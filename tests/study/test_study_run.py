@@ -18,6 +18,7 @@ from assay.study.file import read_study
 from assay.study.record import open_record
 
 MODELS = ["siqa", "inlp-gender", "cda-gender", "cda-gender-siqa"]
+COMPARED = ["sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--cda-gender"]
 RUNS = ["sodapop--siqa", "sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--base", "unqover--cda-gender"]
 
 
@@ -31,6 +32,7 @@ def test_everything_is_made_and_asked_once(bench: Any) -> None:
     assert done.exit_code == 0
     assert sorted(made(bench)) == sorted(MODELS)
     assert bench.fakes.of("audit") == RUNS
+    assert bench.fakes.of("compare") == COMPARED
     again = bench.run()
     assert not bench.fakes.calls
     assert again.page == done.page == bench.out / "report.html"
@@ -72,10 +74,11 @@ def test_a_change_makes_again_only_what_depends_on_it(bench: Any) -> None:
     bench.text = bench.text.replace("rounds = 2", "rounds = 3")
     planned = plan(bench.file, bench.out, makers=bench.fakes.makers)
     changed = [step.name for step, state in planned.steps if state is not State.DONE]
-    assert changed == ["inlp-gender", "sodapop--inlp-gender"]
+    assert changed == ["inlp-gender", "sodapop--inlp-gender", "compare--sodapop--inlp-gender"]
     bench.run()
     assert made(bench) == ["inlp-gender"]
     assert bench.fakes.of("audit") == ["sodapop--inlp-gender"]
+    assert bench.fakes.of("compare") == ["sodapop--inlp-gender"]
     kept = bench.out / "replaced" / "models" / "inlp-gender-1" / "model.safetensors"
     assert kept.read_bytes() == before, "hours of work are set aside, not removed"
 
@@ -123,6 +126,23 @@ def test_a_model_that_is_gone_is_made_again_and_asked_again(bench: Any) -> None:
     assert bench.fakes.of("audit") == ["sodapop--inlp-gender"], "its weights may be others now"
 
 
+def test_a_run_that_is_other_than_when_it_was_compared_is_compared_again(bench: Any) -> None:
+    bench.run()
+    record = json.loads((bench.out / "study.json").read_text())
+    record["runs"]["unqover--base"]["findings"] = "0" * 64
+    (bench.out / "study.json").write_text(json.dumps(record))
+    assert not bench.run().failures
+    assert [(what, name) for what, name, _ in bench.fakes.calls] == [("compare", "unqover--cda-gender")]
+    assert (bench.out / "replaced" / "compare" / "unqover--cda-gender-1" / "comparison.json").is_file()
+
+
+def test_a_comparison_that_was_interrupted_is_made_when_the_study_goes_on(bench: Any) -> None:
+    bench.run()
+    (bench.out / "compare" / "unqover--cda-gender" / "comparison.json").unlink()
+    assert not bench.run().failures
+    assert [(what, name) for what, name, _ in bench.fakes.calls] == [("compare", "unqover--cda-gender")]
+
+
 def test_a_failure_loses_only_what_needs_it(bench: Any) -> None:
     bench.fakes.broken["siqa"] = UsageError("no space left.", "Free some.")
     bench.fakes.broken["unqover--base"] = ModelError("its scores are no numbers.", "Choose another.")
@@ -133,8 +153,12 @@ def test_a_failure_loses_only_what_needs_it(bench: Any) -> None:
         "inlp-gender",
         "sodapop--inlp-gender",
         "unqover--base",
+        "compare--sodapop--inlp-gender",
+        "compare--sodapop--cda-gender-siqa",
+        "compare--unqover--cda-gender",
     ]
-    assert [failure.because for failure in done.failures] == [None, "siqa", "siqa", "inlp-gender", None]
+    left_out = ["sodapop--siqa", "sodapop--siqa", "unqover--base"]
+    assert [failure.because for failure in done.failures] == [None, "siqa", "siqa", "inlp-gender", None, *left_out]
     assert done.exit_code == 2, "that of the first failure"
     assert bench.fakes.of("audit") == ["sodapop--cda-gender-siqa", "unqover--base", "unqover--cda-gender"]
     assert done.record["models"]["siqa"]["error"]["problem"] == "no space left."
@@ -149,7 +173,7 @@ def test_a_failure_loses_only_what_needs_it(bench: Any) -> None:
 def test_a_crash_in_a_library_is_one_failure_with_its_traceback_kept(bench: Any) -> None:
     bench.fakes.broken["sodapop--siqa"] = RuntimeError("CUDA error\nand more")
     done = bench.run()
-    assert [failure.step for failure in done.failures] == ["sodapop--siqa"]
+    assert [failure.step for failure in done.failures if failure.error is not None] == ["sodapop--siqa"]
     assert done.failures[0].error is not None
     assert done.failures[0].error.problem == "RuntimeError: CUDA error"
     assert done.exit_code == 4
@@ -180,6 +204,9 @@ def test_study_json_says_what_was_done(bench: Any) -> None:
     record = json.loads((bench.out / "study.json").read_text())
     assert {*record["models"]} == {*MODELS}
     assert {*record["runs"]} == {*RUNS}
+    compared = record["comparisons"]["compare--sodapop--inlp-gender"]
+    assert (compared["run"], compared["baseline"]) == ("sodapop--inlp-gender", "sodapop--siqa")
+    assert compared["runs"] == {name: record["runs"][name]["findings"] for name in compared["runs"]}
     assert record["versions" if "versions" in record else "last"]["versions"]["assay"]
     assert record["ready"]["base"]["spec"] == "builtin"
     assert len(record["ready"]["base"]["digest"]) == 64
@@ -308,7 +335,7 @@ def test_the_command_tells_failures_at_the_end_with_what_to_do(
     monkeypatch.setattr("assay.study.conduct.Makers", lambda: bench.fakes.makers)
     assert main(["study", str(bench.file), "--out", str(bench.out)]) == 2
     said = capsys.readouterr()
-    ending = said.err[said.err.index("assay: 4 steps were not done") :]
+    ending = said.err[said.err.index("assay: 6 steps were not done") :]
     assert "siqa failed: no space left.\n         Free some." in ending
     assert "inlp-gender is left out: it needs siqa, which failed" in ending
     assert str(bench.out / "report.html") in said.out

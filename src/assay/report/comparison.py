@@ -88,7 +88,6 @@ def render_comparison(comparison: Comparison) -> str:
 
 def _part(uid: str, comparison: Comparison) -> Part:
     found = comparison.differences
-    metrics = dict.fromkeys(each.change.metric for each in found)
     tested = [each for each in found if each.change.p is not None]
     clear = sorted((each for each in tested if each.clear), key=lambda each: -abs(each.change.value or 0.0))
     sides = [
@@ -99,12 +98,18 @@ def _part(uid: str, comparison: Comparison) -> Part:
     return Part(
         uid,
         comparison,
-        [_metric(metric, [each for each in found if each.change.metric == metric]) for metric in metrics],
+        metrics_of(found),
         clear,
         len(tested),
         comparison.tables.get("differences"),
         sides,
     )
+
+
+def metrics_of(found: Sequence[Difference]) -> list[Metric]:
+    """Differences by metric, each with its line on the metric's scale."""
+    metrics = dict.fromkeys(each.change.metric for each in found)
+    return [_metric(metric, [each for each in found if each.change.metric == metric]) for metric in metrics]
 
 
 def _metric(metric: str, found: Sequence[Difference]) -> Metric:

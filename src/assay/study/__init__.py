@@ -14,6 +14,7 @@
     runner.py    all steps, each when what it needs is there
     conduct.py   all of it in its order: `study` and `plan`
     lineage.py   who came from whom
+    against.py   what changed, for the page
     page.py      report.html
     command.py   the command line
 

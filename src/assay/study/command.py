@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from assay.engine.progress import Progress
     from assay.study import Failure, State, Studied
-    from assay.study.prepare import ToMake, ToRun
+    from assay.study.prepare import Step
 
 WHAT = "make models and ask them, as a file says; with one page over everything"
 EXAMPLES = """examples:
@@ -129,22 +129,26 @@ def _dry_run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _kind(step: ToMake | ToRun) -> str:
-    return "run" if hasattr(step, "cell") else "model"
+def _kind(step: Step) -> str:
+    return "run" if hasattr(step, "cell") else "comparison" if hasattr(step, "pair") else "model"
 
 
-def _measure(step: ToMake | ToRun) -> dict[str, int]:
-    from assay.study.prepare import ToRun
+def _measure(step: Step) -> dict[str, int]:
+    from assay.study.prepare import ToMake, ToRun
 
-    return {"questions": step.questions} if isinstance(step, ToRun) else {"bytes": step.size}
+    if isinstance(step, ToMake):
+        return {"bytes": step.size}
+    return {"questions": step.questions} if isinstance(step, ToRun) else {}
 
 
-def _what(step: ToMake | ToRun) -> str:
+def _what(step: Step) -> str:
     """A step with its size, in a line."""
-    from assay.study.prepare import ToRun
+    from assay.study.prepare import ToCompare, ToRun
 
     if isinstance(step, ToRun):
         return f"run    {step.name}: at most {step.questions:,} questions"
+    if isinstance(step, ToCompare):
+        return f"pair   {step.name}: with {step.pair.baseline.name}"
     entry = step.entry
     if entry.how == "train":
         return f"model  {step.name}: {entry.source} trained for {entry.value}, {_size(step.size)} of data"
@@ -160,17 +164,17 @@ def _teller() -> Any:
     from assay.study import State, Told
 
     class Teller(Told):
-        def begins(self, step: ToMake | ToRun, number: int, total: int, state: State) -> None:
+        def begins(self, step: Step, number: int, total: int, state: State) -> None:
             said = f"[{number}/{total}] {_what(step)}"
             print(f"{said} ({state.value})" if state is not State.NEW else said, file=sys.stderr, flush=True)
 
-        def moved(self, step: ToMake | ToRun, place: Path) -> None:
+        def moved(self, step: Step, place: Path) -> None:
             print(f"note: the file says otherwise about {step.name} now; what was there is in {place}", file=sys.stderr)
 
-        def done(self, step: ToMake | ToRun, seconds: float) -> None:
+        def done(self, step: Step, seconds: float) -> None:
             print(f"      {step.name} took {seconds:,.0f} s", file=sys.stderr, flush=True)
 
-        def failed(self, step: ToMake | ToRun, failure: Failure) -> None:
+        def failed(self, step: Step, failure: Failure) -> None:
             print(f"      {step.name} {_why(failure)}", file=sys.stderr, flush=True)
 
     return Teller()

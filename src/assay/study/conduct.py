@@ -11,7 +11,7 @@ from assay.engine.progress import Progress, Silent
 from assay.errors import UsageError
 from assay.study.file import find_study, read_study
 from assay.study.makers import Makers
-from assay.study.prepare import Prepared, ToMake, ToRun, prepare
+from assay.study.prepare import Prepared, Step, prepare
 from assay.study.record import State, open_record, read_record, require_study
 from assay.study.runner import Failure, Runner, Told
 from assay.study.work import Work
@@ -38,7 +38,7 @@ class Planned:
 
     folder: Path
     prepared: Prepared
-    steps: Sequence[tuple[ToMake | ToRun, State]]
+    steps: Sequence[tuple[Step, State]]
 
 
 def study(
@@ -99,7 +99,7 @@ def plan(
         require_study(folder, read)
     prepared = prepare(read, folder, data=data, only=only, makers=makers)
     record = read_record(folder)
-    found: list[tuple[ToMake | ToRun, State]] = [(step, record.state(step)) for step in prepared.steps]
+    found: list[tuple[Step, State]] = [(step, record.state(step)) for step in prepared.steps]
     return Planned(folder, prepared, found)
 
 

@@ -17,10 +17,8 @@ from typing import Protocol
 from assay.engine.progress import Progress, Silent
 from assay.errors import ModelError
 from assay.models.builtin import usable_cpus
-from assay.study.prepare import ToMake, ToRun
+from assay.study.prepare import Step
 from assay.study.work import Outcome, Work
-
-Step = ToMake | ToRun
 
 
 class Hands(Protocol):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.models.base import ModelSpec, Options
+
+if TYPE_CHECKING:
+    from assay.compare import Comparison
 
 
 def _train(kind: str, base: str, data: Path, out: Path, **more: Any) -> Any:
@@ -26,6 +29,12 @@ def _audit(model: str, probe: str, **more: Any) -> Any:
     from assay.audit import audit
 
     return audit(model, probe, **more)
+
+
+def _compare(baseline: Path, run: Path) -> Comparison:
+    from assay.compare import compare
+
+    return compare([baseline, run], common=True)
 
 
 def _find(name: str, options: Options) -> ModelSpec:
@@ -65,6 +74,7 @@ class Makers:
     train: Callable[..., Any] = _train
     debias: Callable[..., Any] = _debias
     audit: Callable[..., Any] = _audit
+    compare: Callable[[Path, Path], Comparison] = _compare
     find: Callable[[str, Options], ModelSpec] = _find
     check_train: Callable[[str, str | None, Mapping[str, str]], None] = _check_train
     check_debias: Callable[[str, Mapping[str, str]], None] = _check_debias

@@ -17,6 +17,7 @@ from assay.models import KINDS
 from assay.models.hf_files import ABILITIES
 from assay.probes import PROBES
 from assay.study.file import ModelEntry, RunEntry, StudyFile
+from assay.study.lineage import Lineage
 from assay.study.values import Place
 
 MODEL_SETTINGS = ("fill_model",)
@@ -57,10 +58,25 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Order:
-    """The models to make and the runs, every one after what it needs; notes say what was left out."""
+class Pair:
+    """A run of a model beside the same run of the model that this one is compared with."""
 
-    steps: Sequence[ModelEntry | Cell]
+    run: Cell
+    baseline: Cell
+
+    @property
+    def name(self) -> str:
+        return f"compare--{self.run.name}"
+
+
+Entry = ModelEntry | Cell | Pair
+
+
+@dataclass(frozen=True)
+class Order:
+    """Models to make, runs and comparisons, every one after what it needs; notes say what was left out."""
+
+    steps: Sequence[Entry]
     cells: Sequence[Cell]
     notes: Sequence[str] = ()
 
@@ -85,8 +101,10 @@ class Order:
         return Order(kept, [cell for cell in self.cells if cell.name in chosen], self.notes)
 
 
-def needs_of(step: ModelEntry | Cell) -> tuple[str, ...]:
-    """The models that have to be there first."""
+def needs_of(step: Entry) -> tuple[str, ...]:
+    """The models, or runs, that have to be there first."""
+    if isinstance(step, Pair):
+        return step.baseline.name, step.run.name
     if isinstance(step, Cell):
         return step.needs
     return (step.source,) if step.made and step.source else ()
@@ -105,7 +123,7 @@ def order_study(file: StudyFile, known: Callable[[Sequence[ModelEntry]], Known])
     for entry in models:
         _require_makeable(entry, abilities)
     cells, notes = _cells(file, abilities)
-    return Order(_steps(models, cells), cells, notes)
+    return Order([*_steps(models, cells), *_pairs(cells, Lineage(file.models))], cells, notes)
 
 
 def with_abilities(models: Sequence[ModelEntry], ready: Callable[[ModelEntry], frozenset[str] | None]) -> Known:
@@ -269,6 +287,22 @@ def _require_able(cell: Cell, abilities: Known) -> None:
             'Name a masked language model: settings = { fill_model = "…" }.',
             "settings",
         )
+
+
+def _pairs(cells: Sequence[Cell], lineage: Lineage) -> list[Pair]:
+    """Every run with that of its model's baseline, where both are asked the same."""
+    asked = {_asked(cell, cell.model): cell for cell in cells}
+    found = []
+    for cell in cells:
+        before = lineage.baseline(cell.model)
+        if before is not None and (other := asked.get(_asked(cell, before))) is not None:
+            found.append(Pair(cell, other))
+    return found
+
+
+def _asked(cell: Cell, model: str) -> tuple[object, ...]:
+    run = cell.run
+    return model, cell.probe, run.name, run.preset, run.limit, run.seed, run.data, tuple(sorted(cell.settings.items()))
 
 
 def _steps(models: Sequence[ModelEntry], cells: Sequence[Cell]) -> list[ModelEntry | Cell]:

@@ -22,6 +22,7 @@ from assay.report.html import render as render_report
 from assay.report.page import environment, script_and_digest
 from assay.report.probe_pages import page_of
 from assay.report.words import number
+from assay.study.against import Against, Compared, against_of, read_compared
 from assay.study.debiasing import Debiasing, debiasing_of
 from assay.study.file import METHODS, ModelEntry, StudyFile
 from assay.study.lineage import Lineage
@@ -91,6 +92,7 @@ class Part:
     models: Mapping[str, Any]
     shifts: Shifts | None
     debiasing: Debiasing | None
+    against: Against | None
 
 
 def write_page(out: Path, file: StudyFile, cells: Sequence[Cell], record: Record) -> Path | None:
@@ -105,8 +107,19 @@ def write_page(out: Path, file: StudyFile, cells: Sequence[Cell], record: Record
     runs = sorted(asked, key=lambda each: [*PROBES].index(each.cell.probe))  # stable: models stay in their order
     everything = render_report([each.content for each in runs], out / "runs")
     write_atomically(out / "runs" / "report.html", everything.encode("utf-8", "replace"))
-    write_atomically(out / "report.html", render(file, runs, record).encode("utf-8", "replace"))
+    page = render(file, runs, record, _compared(out, runs, record))
+    write_atomically(out / "report.html", page.encode("utf-8", "replace"))
     return out / "report.html"
+
+
+def _compared(out: Path, runs: Sequence[Asked], record: Record) -> dict[str, Compared]:
+    """The comparisons of these runs that are made, by the run that is compared."""
+    titles = {run.cell.name: run.content.model for run in runs}
+    return {
+        made["run"]: read_compared(out, made["run"], titles[made["run"]], titles[made["baseline"]])
+        for made in record.comparisons.values()
+        if "finished" in made and {made["run"], made["baseline"]} <= titles.keys()
+    }
 
 
 def labels(cells: Sequence[Cell], file: StudyFile) -> list[tuple[Cell, str]]:
@@ -124,15 +137,16 @@ def labels(cells: Sequence[Cell], file: StudyFile) -> list[tuple[Cell, str]]:
     return found
 
 
-def render(file: StudyFile, runs: Sequence[Asked], record: Record) -> str:
+def render(file: StudyFile, runs: Sequence[Asked], record: Record, compared: Mapping[str, Compared]) -> str:
     """The page as text."""
     lineage = Lineage(file.models)
     models = model_rows(file, lineage, record)
     parts = [
-        _part(f"p{number}", probe, [run for run in runs if run.cell.probe == probe], lineage, models)
+        _part(f"p{number}", probe, [run for run in runs if run.cell.probe == probe], lineage, models, compared)
         for number, probe in enumerate(dict.fromkeys(run.cell.probe for run in runs), 1)
     ]
     script, digest = script_and_digest()
+    done = (record.models, record.runs, record.comparisons)
     return (
         environment()
         .get_template("study.html")
@@ -142,8 +156,8 @@ def render(file: StudyFile, runs: Sequence[Asked], record: Record) -> str:
             model_table=_model_table(models),
             parts=parts,
             record=record.content,
-            failed={**_errors(record.models), **_errors(record.runs)},
-            seconds=sum(each.get("seconds", 0.0) for part in (record.models, record.runs) for each in part.values()),
+            failed={name: problem for part in done for name, problem in _errors(part).items()},
+            seconds=sum(each.get("seconds", 0.0) for part in done for each in part.values()),
             script=script,
             script_digest=digest,
         )
@@ -183,7 +197,14 @@ def made_words(entry: ModelEntry, models: Mapping[str, ModelEntry]) -> str:
     return f"{source}, debiased: {METHODS[entry.value]}{about}"
 
 
-def _part(anchor: str, probe: str, runs: Sequence[Asked], lineage: Lineage, models: Sequence[ModelRow]) -> Part:
+def _part(
+    anchor: str,
+    probe: str,
+    runs: Sequence[Asked],
+    lineage: Lineage,
+    models: Sequence[ModelRow],
+    compared: Mapping[str, Compared],
+) -> Part:
     shown, contents, several = page_of(probe), [run.content for run in runs], len(runs) > 1
     given = {"content": contents[0], "facts": shown.facts(contents[0]), "run": None}
     module: Any = environment().get_template(shown.template).make_module(given)
@@ -198,6 +219,10 @@ def _part(anchor: str, probe: str, runs: Sequence[Asked], lineage: Lineage, mode
         debiasing_of([(run.cell.model, run.content) for run in runs], lineage, {m.entry.name: m.cost for m in models})
         if probe == "sodapop"
         else None,
+        against_of(
+            [compared[run.cell.name] for run in runs if run.cell.name in compared],
+            [estimate for content in contents for estimate in shown.headline(content.findings.estimates)],
+        ),
     )
 
 

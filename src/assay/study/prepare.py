@@ -16,7 +16,19 @@ from assay.probes import PROBES, Probe, Request, Stage, make_probe
 from assay.queries import Answers
 from assay.study.file import ModelEntry, StudyFile
 from assay.study.makers import Makers
-from assay.study.order import HEAD, MODEL_SETTINGS, POST_HOC, Cell, Known, Order, order_study, with_abilities
+from assay.study.order import (
+    HEAD,
+    MODEL_SETTINGS,
+    POST_HOC,
+    Cell,
+    Entry,
+    Known,
+    Order,
+    Pair,
+    needs_of,
+    order_study,
+    with_abilities,
+)
 from assay.study.places import Places, digest_of_place, size_of_place
 from assay.study.ready import Finder, Ready
 
@@ -45,6 +57,10 @@ class ToMake:
         return self.entry.name
 
     @property
+    def needs(self) -> Sequence[str]:
+        return needs_of(self.entry)
+
+    @property
     def size(self) -> int:
         """Bytes to learn from."""
         return sum(size_of_place(path) for key, path in self.files.items() if key in ("data", "corpus"))
@@ -65,8 +81,32 @@ class ToRun:
         return self.cell.name
 
     @property
+    def needs(self) -> Sequence[str]:
+        return needs_of(self.cell)
+
+    @property
     def questions(self) -> int:
         return sum(stage.questions for stage in self.stages)
+
+
+@dataclass(frozen=True)
+class ToCompare:
+    """Two runs to compare on what both were asked: how does the second model differ from the first?"""
+
+    pair: Pair
+    recipe: str
+    content: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.pair.name
+
+    @property
+    def needs(self) -> Sequence[str]:
+        return needs_of(self.pair)
+
+
+Step = ToMake | ToRun | ToCompare
 
 
 @dataclass(frozen=True)
@@ -75,7 +115,7 @@ class Prepared:
 
     file: StudyFile
     whole: Order  # of everything in the file, whatever was chosen
-    steps: Sequence[ToMake | ToRun]
+    steps: Sequence[Step]
     ready: Mapping[str, Ready]
     abilities: Known
     out: Path
@@ -91,6 +131,11 @@ def model_folder(out: Path, name: str) -> Path:
 
 def run_folder(out: Path, name: str) -> Path:
     return out / "runs" / name
+
+
+def comparison_folder(out: Path, run: str) -> Path:
+    """Where a run is compared with that of its model's baseline."""
+    return out / "compare" / run
 
 
 def prepare(
@@ -120,12 +165,15 @@ def prepare(
         finder.fetch({name for name in wanted if file.models[name].how == "spec"})
         whole = order_study(file, known)
     study = _Study(file, out.absolute(), places, makers, finder, abilities)
-    steps = [study.to_run(step) if isinstance(step, Cell) else study.to_make(step) for step in whole.only(only).steps]
+    steps = [study.step(entry) for entry in whole.only(only).steps]
     ready = {name: finder.ready(entry) for name, entry in file.models.items() if not entry.made}
     return Prepared(file, whole, steps, ready, abilities, out.absolute())
 
 
-def _ancestry(step: ModelEntry | Cell, file: StudyFile) -> list[str]:
+def _ancestry(step: Entry, file: StudyFile) -> list[str]:
+    """The models that a step has to do with."""
+    if isinstance(step, Pair):
+        return [*_ancestry(step.baseline, file), *_ancestry(step.run, file)]
     waiting = [*step.needs] if isinstance(step, Cell) else [step.name]
     for name in waiting:
         source = file.models[name].source
@@ -145,8 +193,19 @@ class _Study:
     finder: Finder
     abilities: Known
     _made: dict[str, ToMake] = field(default_factory=dict)
+    _asked: dict[str, ToRun] = field(default_factory=dict)
     _digests: dict[Path, str] = field(default_factory=dict)
     _probes: dict[str, Probe] = field(default_factory=dict)
+
+    def step(self, entry: Entry) -> Step:
+        if isinstance(entry, Pair):
+            return self.to_compare(entry)
+        return self.to_run(entry) if isinstance(entry, Cell) else self.to_make(entry)
+
+    def to_compare(self, pair: Pair) -> ToCompare:
+        runs = {cell.name: self.to_run(cell).recipe for cell in (pair.baseline, pair.run)}
+        content = {"recipe": RECIPE, "runs": runs}
+        return ToCompare(pair, digest_of(content), content)
 
     def to_make(self, entry: ModelEntry) -> ToMake:
         if entry.name in self._made:
@@ -175,6 +234,11 @@ class _Study:
         return self._made[entry.name]
 
     def to_run(self, cell: Cell) -> ToRun:
+        if cell.name not in self._asked:
+            self._asked[cell.name] = self._to_run(cell)
+        return self._asked[cell.name]
+
+    def _to_run(self, cell: Cell) -> ToRun:
         run = cell.run
         files = {
             key: self.places.find(cell.settings[key], key, run.place) for key in PATH_SETTINGS if key in cell.settings

@@ -16,9 +16,12 @@ from assay.audit import stamp
 from assay.engine.files import write_atomically
 from assay.errors import DataError, UsageError
 from assay.study.file import StudyFile
-from assay.study.prepare import Prepared, ToMake, ToRun, model_folder, run_folder
+from assay.study.prepare import Prepared, Step, ToCompare, ToMake, comparison_folder, model_folder, run_folder
 
 FILE = "study.json"
+COMPARISON = "comparison.json"
+"""What `assay compare --json` prints, in the folder of a comparison."""
+
 REPLACED = "replaced"
 """The folder of models and runs whose recipes have changed since; nothing reads them, and they may be removed."""
 
@@ -34,7 +37,7 @@ class State(Enum):
 
 @dataclass
 class Record:
-    """The content of study.json, written after every step; `models` and `runs` are by name."""
+    """The content of study.json, written after every step; `models`, `runs` and `comparisons` are by name."""
 
     out: Path
     content: dict[str, Any] = field(default_factory=dict)
@@ -45,27 +48,38 @@ class Record:
         return found
 
     @property
+    def comparisons(self) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = self.content.setdefault("comparisons", {})
+        return found
+
+    @property
     def runs(self) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = self.content.setdefault("runs", {})
         return found
 
-    def of(self, step: ToMake | ToRun) -> dict[str, Any]:
+    def of(self, step: Step) -> dict[str, Any]:
         """What is known of a step; empty where it never began."""
         return self._part(step).get(step.name, {})
 
-    def note(self, step: ToMake | ToRun, **told: Any) -> None:
+    def note(self, step: Step, **told: Any) -> None:
         """Note something about a step, at once on disk; None takes a note away."""
         noted = {**self.of(step), **told}
         self._part(step)[step.name] = {key: value for key, value in noted.items() if value is not None}
         self.write()
 
-    def _part(self, step: ToMake | ToRun) -> dict[str, dict[str, Any]]:
-        return self.models if isinstance(step, ToMake) else self.runs
+    def _part(self, step: Step) -> dict[str, dict[str, Any]]:
+        if isinstance(step, ToMake):
+            return self.models
+        return self.comparisons if isinstance(step, ToCompare) else self.runs
 
-    def folder(self, step: ToMake | ToRun) -> Path:
-        return model_folder(self.out, step.name) if isinstance(step, ToMake) else run_folder(self.out, step.name)
+    def folder(self, step: Step) -> Path:
+        if isinstance(step, ToMake):
+            return model_folder(self.out, step.name)
+        if isinstance(step, ToCompare):
+            return comparison_folder(self.out, step.pair.run.name)
+        return run_folder(self.out, step.name)
 
-    def state(self, step: ToMake | ToRun) -> State:
+    def state(self, step: Step) -> State:
         """How far a step is, by its recipe and by what is in its folder."""
         folder, known = self.folder(step), self.of(step)
         if not folder.is_dir() or not any(folder.iterdir()):
@@ -74,9 +88,14 @@ class Record:
             return State.CHANGED
         if isinstance(step, ToMake):
             return State.DONE if is_made(folder) and "digest" in known else State.BEGUN
+        if isinstance(step, ToCompare):
+            now = {name: self.runs.get(name, {}).get("findings") for name in step.needs}
+            if known.get("runs", now) != now:
+                return State.CHANGED
+            return State.DONE if (folder / COMPARISON).is_file() and "finished" in known else State.BEGUN
         for name in step.cell.needs:  # a model that was made again, by the same recipe, may still be another one
-            now = self.models.get(name, {}).get("digest")
-            if known.get("models", {}).get(name, now) != now:
+            digest = self.models.get(name, {}).get("digest")
+            if known.get("models", {}).get(name, digest) != digest:
                 return State.CHANGED
         return State.DONE if _is_run(folder) and "finished" in known else State.BEGUN
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,9 +11,8 @@ from typing import Any
 from assay.audit import stamp
 from assay.engine.progress import Progress, Silent
 from assay.errors import AssayError
-from assay.study.hands import Hands, Step, hands
-from assay.study.order import needs_of
-from assay.study.prepare import ToMake, ToRun
+from assay.study.hands import Hands, hands
+from assay.study.prepare import Step, ToCompare, ToMake, ToRun
 from assay.study.record import Record, State, set_aside
 from assay.study.work import Outcome, Work
 
@@ -76,7 +75,7 @@ class Runner:
         """The steps that are done, with all that they need: told first, so that progress begins where it ended."""
         open_, found = {step.name for step in waiting.values()}, []
         for number, step in waiting.items():
-            if open_.isdisjoint(_needs(step)) and self.record.state(step) is State.DONE:
+            if open_.isdisjoint(step.needs) and self.record.state(step) is State.DONE:
                 open_.discard(step.name)
                 found.append(number)
         return found
@@ -84,12 +83,12 @@ class Runner:
     def _next(self, waiting: Mapping[int, Step]) -> int | None:
         """The first step that waits for no other one."""
         missing = {step.name for step in waiting.values()} | self._began.keys()
-        return next((number for number, step in waiting.items() if missing.isdisjoint(_needs(step))), None)
+        return next((number for number, step in waiting.items() if missing.isdisjoint(step.needs)), None)
 
     def _begin(self, step: Step, number: int, doing: Hands) -> None:
         state = self.record.state(step)
         self.told.begins(step, number, len(self.work.prepared.steps), state)
-        lost = next((name for name in _needs(step) if name in self._failures), None)
+        lost = next((name for name in step.needs if name in self._failures), None)
         if lost is not None:
             self._failed(step, Failure(step.name, None, because=lost))
         elif state is State.DONE:
@@ -110,7 +109,7 @@ class Runner:
             state = State.CHANGED  # answers of two devices do not go into one run
         if state is State.CHANGED:
             self.told.moved(step, set_aside(folder, self.record.out))
-        forgotten = dict.fromkeys(("digest", "finished", "models", "seconds", "findings", "scores"))
+        forgotten = dict.fromkeys(("digest", "finished", "models", "runs", "seconds", "findings", "scores"))
         self.record.note(
             step,
             **{**(forgotten if state is not State.BEGUN else {}), "recipe": step.recipe, "content": dict(step.content)},
@@ -148,13 +147,11 @@ class Runner:
             self.progress.advance(1, stored=stored)
 
 
-def _needs(step: Step) -> Sequence[str]:
-    return needs_of(step.entry if isinstance(step, ToMake) else step.cell)
-
-
 def _facts(step: Step) -> dict[str, Any]:
     """What the record says of a step besides its recipe."""
     if isinstance(step, ToMake):
         entry = step.entry
         return {"title": entry.title, "how": entry.how, "value": entry.value, "source": entry.source}
+    if isinstance(step, ToCompare):
+        return {"run": step.pair.run.name, "baseline": step.pair.baseline.name}
     return {"probe": step.cell.probe, "model": step.cell.model, "questions": step.questions}

@@ -1,4 +1,4 @@
-"""One step of a study: a model is made, or a run is asked. Nothing is noted here, so that any process may do it."""
+"""One step of a study: a model made, a run asked, two compared. Nothing is noted here, so any process may do it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from assay.errors import AssayError, ModelError
 from assay.models.base import Options
 from assay.models.hf_files import first_line
 from assay.study.makers import Makers
-from assay.study.prepare import Prepared, ToMake, ToRun, head_of
-from assay.study.record import identity_of, is_made, model_report
+from assay.study.prepare import Prepared, Step, ToCompare, ToMake, ToRun, head_of, run_folder
+from assay.study.record import COMPARISON, identity_of, is_made, model_report
 from assay.study.task import scores_of
 
 Outcome = Mapping[str, Any] | AssayError
@@ -36,10 +36,12 @@ class Work:
     device: str = "auto"
     dtype: str = "auto"
 
-    def attempt(self, step: ToMake | ToRun, folder: Path, progress: Progress) -> Outcome:
+    def attempt(self, step: Step, folder: Path, progress: Progress) -> Outcome:
         """Do a step; whatever a model, or a library, does about it is told, not raised."""
         try:
-            return self._make(step, folder, progress) if isinstance(step, ToMake) else self._ask(step, folder, progress)
+            if isinstance(step, ToMake):
+                return self._make(step, folder, progress)
+            return self._compare(step, folder) if isinstance(step, ToCompare) else self._ask(step, folder, progress)
         except AssayError as error:
             return error
         except Exception as error:  # the other steps are not lost by it
@@ -120,7 +122,18 @@ class Work:
             progress=progress,
             listener=Listener(),
         )
-        return {"findings": hashlib.sha256((folder / "findings.json").read_bytes()).hexdigest()}
+        return {"findings": _findings(folder)}
+
+    def _compare(self, step: ToCompare, folder: Path) -> dict[str, Any]:
+        places = {name: run_folder(self.prepared.out, name) for name in step.needs}
+        found = self.makers.compare(*places.values())
+        found.write_html(folder / "comparison.html")
+        write_atomically(folder / COMPARISON, found.to_json().encode())  # last: it says that all is there
+        return {"runs": {name: _findings(place) for name, place in places.items()}}
 
     def _options(self, spec: str) -> Options:
         return Options() if spec == "builtin" else Options(self.device, self.dtype)
+
+
+def _findings(run: Path) -> str:
+    return hashlib.sha256((run / "findings.json").read_bytes()).hexdigest()
