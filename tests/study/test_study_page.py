@@ -68,6 +68,16 @@ def test_what_changed_stands_with_whom_it_is_compared_with(bench: Any) -> None:
     assert "for two others, assay compare does it" in page.words
 
 
+def test_a_comparison_of_runs_that_are_no_longer_is_not_shown(bench: Any) -> None:
+    page_of(bench)
+    record = json.loads((bench.out / "study.json").read_text())
+    record["runs"]["unqover--base"]["findings"] = "0" * 64
+    (bench.out / "study.json").write_text(json.dumps(record))
+    page = page_of(bench, only=["sodapop--siqa"])
+    assert "compare/unqover--cda-gender/comparison.html" not in page.files
+    assert "compare/sodapop--inlp-gender/comparison.html" in page.files
+
+
 def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -> None:
     words = [{"q": 0.01}, {"q": 0.2}, {"q": None}]
     change = {"metric": "kmeans_accuracy", "group": NAMES, "value": -0.2, "n": 50, "p": 0.01, "q": 0.04}

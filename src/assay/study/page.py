@@ -113,12 +113,14 @@ def write_page(out: Path, file: StudyFile, cells: Sequence[Cell], record: Record
 
 
 def _compared(out: Path, runs: Sequence[Asked], record: Record) -> dict[str, Compared]:
-    """The comparisons of these runs that are made, by the run that is compared."""
+    """The comparisons of these runs as they are now, by the run that is compared."""
     titles = {run.cell.name: run.content.model for run in runs}
     return {
         made["run"]: read_compared(out, made["run"], titles[made["run"]], titles[made["baseline"]])
         for made in record.comparisons.values()
-        if "finished" in made and {made["run"], made["baseline"]} <= titles.keys()
+        if "finished" in made
+        and made["runs"].keys() <= titles.keys()
+        and all(record.runs[name].get("findings") == digest for name, digest in made["runs"].items())
     }
 
 
