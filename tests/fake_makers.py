@@ -29,6 +29,7 @@ class Fakes:
     broken: dict[str, BaseException] = field(default_factory=dict)
     acts: dict[str, Callable[[Path], None]] = field(default_factory=dict)
     accuracy: float = 0.6
+    version: int = 0  # the same recipe gives other weights in another one
 
     def train(self, kind: str, base: str, data: Path, out: Path, **more: Any) -> None:
         self._note("train", out, {"kind": kind, "base": base, "data": data, **more})
@@ -82,7 +83,9 @@ class Fakes:
     def _model(self, out: Path, architecture: str, report: Mapping[str, Any]) -> None:
         out.mkdir(parents=True, exist_ok=True)
         (out / "config.json").write_text(json.dumps({"architectures": [architecture]}))
-        (out / "model.safetensors").write_bytes(f"weights of {out.name}, call {len(self.calls)}".encode())
+        (out / "model.safetensors").write_bytes(
+            f"weights of {out.name}, call {len(self.calls)}, version {self.version}".encode()
+        )
         (out / "assay.json").write_text(json.dumps(report))
 
 

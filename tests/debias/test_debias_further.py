@@ -291,10 +291,13 @@ def test_what_was_trained_is_not_lost_when_the_rest_fails(corpus: Path, tmp_path
         debias("cda", f"hf:{folder}", tmp_path / "out", evaluate=fails_at_the_end, **options)
     assert not (tmp_path / "out").exists()
     (work,) = tmp_path.glob(".out.*.training")
+    older, anothers = tmp_path / ".out.0123456789ab.training", tmp_path / ".out.big.0123456789ab.training"
+    for folder_of_a_training in (older, anothers):
+        folder_of_a_training.mkdir()
     stamp = (work / "model.safetensors").stat().st_mtime_ns
     made = debias("cda", f"hf:{folder}", tmp_path / "out", **options)
     assert (made.folder / "model.safetensors").stat().st_mtime_ns == stamp
-    assert not list(tmp_path.glob(".out.*"))
+    assert list(tmp_path.glob(".out.*")) == [anothers], "what belongs to a model named out.big is not ours"
 
 
 class _Stops:

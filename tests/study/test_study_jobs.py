@@ -51,7 +51,7 @@ def results(out: Path) -> dict[str, Any]:
     """What a study's folder holds, without times."""
     record = json.loads((out / "study.json").read_text())
     return {
-        name: {key: step.get(key) for key in ("recipe", "digest", "findings", "models", "scores", "error")}
+        name: {key: step.get(key) for key in ("recipe", "digest", "findings", "from", "scores", "error")}
         for name, step in {**record["models"], **record["runs"]}.items()
     }
 
@@ -69,7 +69,7 @@ def test_several_at_a_time_give_what_one_after_the_other_gives(bench: Any) -> No
         assert step["recipe"] == one[name]["recipe"]
         assert step["scores"] == one[name]["scores"]
         assert (step["digest"] is None) == (one[name]["digest"] is None)
-    assert several["sodapop--inlp-gender"]["models"] == {"inlp-gender": several["inlp-gender"]["digest"]}
+    assert several["sodapop--inlp-gender"]["from"] == {"inlp-gender": several["inlp-gender"]["digest"]}
     assert done.record["finished"]
     assert done.page is not None
     assert done.page.is_file()

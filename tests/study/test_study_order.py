@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from assay.study import plan
 from assay.study.file import read_study
 from assay.study.lineage import Lineage
@@ -87,6 +89,18 @@ def test_a_baseline_that_the_file_names_comes_first(bench: Any) -> None:
     bench.text = bench.text.replace('title = "CDA"\n', 'title = "CDA"\nbaseline = "inlp-gender"\n')
     steps = {step.name: step for step, _ in plan(bench.file, bench.out, makers=bench.fakes.makers).steps}
     assert steps["compare--sodapop--cda-gender-siqa"].needs == ("sodapop--inlp-gender", "sodapop--cda-gender-siqa")
+
+
+@pytest.mark.parametrize(("seed", "baseline"), [(None, "siqa"), (1, "again"), (2, "again")])
+def test_of_several_models_with_the_same_training_that_with_the_same_seed_is_the_baseline(
+    bench: Any, seed: int | None, baseline: str
+) -> None:
+    start, end = bench.text.index("[models.siqa]"), bench.text.index("[models.inlp-gender]")
+    again = bench.text[start:end].replace("[models.siqa]", "[models.again]\nseed = 1")
+    bench.text = bench.text[:start] + again + bench.text[start:]
+    if seed is not None:
+        bench.text = bench.text.replace('title = "CDA"', f'title = "CDA"\nseed = {seed}')
+    assert Lineage(read_study(bench.file).models).baseline("cda-gender-siqa") == baseline
 
 
 def test_settings_that_vary_give_a_run_each(bench: Any) -> None:

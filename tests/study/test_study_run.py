@@ -143,6 +143,27 @@ def test_a_comparison_that_was_interrupted_is_made_when_the_study_goes_on(bench:
     assert [(what, name) for what, name, _ in bench.fakes.calls] == [("compare", "unqover--cda-gender")]
 
 
+def test_what_was_made_from_a_model_is_made_again_when_that_one_is_another_now(bench: Any) -> None:
+    bench.run()
+    shutil.rmtree(bench.out / "models" / "siqa")
+    bench.fakes.version = 1
+    bench.run()
+    assert made(bench) == ["siqa", "inlp-gender"], "its weights differ, though its recipe is the same"
+    assert bench.fakes.of("audit") == ["sodapop--siqa", "sodapop--inlp-gender"]
+    bench.run()
+    assert not bench.fakes.calls
+
+
+def test_a_record_without_digests_of_runs_is_not_compared_again_and_again(bench: Any) -> None:
+    bench.run()
+    record = json.loads((bench.out / "study.json").read_text())
+    for run in record["runs"].values():
+        del run["findings"]
+    (bench.out / "study.json").write_text(json.dumps(record))
+    bench.run()
+    assert not bench.fakes.calls
+
+
 def test_a_failure_loses_only_what_needs_it(bench: Any) -> None:
     bench.fakes.broken["siqa"] = UsageError("no space left.", "Free some.")
     bench.fakes.broken["unqover--base"] = ModelError("its scores are no numbers.", "Choose another.")
@@ -206,7 +227,9 @@ def test_study_json_says_what_was_done(bench: Any) -> None:
     assert {*record["runs"]} == {*RUNS}
     compared = record["comparisons"]["compare--sodapop--inlp-gender"]
     assert (compared["run"], compared["baseline"]) == ("sodapop--inlp-gender", "sodapop--siqa")
-    assert compared["runs"] == {name: record["runs"][name]["findings"] for name in compared["runs"]}
+    assert compared["from"] == {
+        name: record["runs"][name]["findings"] for name in ("sodapop--siqa", "sodapop--inlp-gender")
+    }
     assert record["versions" if "versions" in record else "last"]["versions"]["assay"]
     assert record["ready"]["base"]["spec"] == "builtin"
     assert len(record["ready"]["base"]["digest"]) == 64

@@ -9,8 +9,8 @@ interruption; the result appears whole, under its name, when everything is done.
 
 from __future__ import annotations
 
-import glob
 import json
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -381,8 +381,10 @@ def _moved(job: Job, work: Path, report: Mapping[str, Any]) -> Debiased:
     if job.out.exists():
         job.out.rmdir()
     work.rename(job.out)
-    for other in work.parent.glob(f"{glob.escape(f'.{job.out.name}.')}*.training"):
-        shutil.rmtree(other, ignore_errors=True)
+    own = re.compile(rf"\.{re.escape(job.out.name)}\.[0-9a-f]{{12}}\.training")
+    for other in work.parent.iterdir():
+        if own.fullmatch(other.name):
+            shutil.rmtree(other, ignore_errors=True)
     return Debiased(job.out, report)
 
 

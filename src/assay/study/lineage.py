@@ -31,7 +31,7 @@ class Lineage:
         """What a debiased model is compared with.
 
         The model that the file names; else what a post-hoc method changed; else the model with the same training whose
-        base was not debiased.
+        base was not debiased, that with the same seed first.
         """
         entry = self.models[name]
         if entry.baseline is not None:
@@ -41,12 +41,12 @@ class Lineage:
         if entry.how == "debias":
             return entry.source
         plain = self._before(entry.source or "")
-        twins = (
-            other.name
+        twins = [
+            other
             for other in self.models.values()
             if other.source == plain and other.how == "train" and _recipe(other) == _recipe(entry)
-        )
-        return next(twins, None)
+        ]
+        return min(twins, key=lambda twin: twin.seed != entry.seed).name if twins else None
 
     def _before(self, name: str) -> str:
         """A model's nearest ancestor, or itself, without any debiasing."""

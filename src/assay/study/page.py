@@ -119,8 +119,8 @@ def _compared(out: Path, runs: Sequence[Asked], record: Record) -> dict[str, Com
         made["run"]: read_compared(out, made["run"], titles[made["run"]], titles[made["baseline"]])
         for made in record.comparisons.values()
         if "finished" in made
-        and made["runs"].keys() <= titles.keys()
-        and all(record.runs[name].get("findings") == digest for name, digest in made["runs"].items())
+        and {made["run"], made["baseline"]} <= titles.keys()
+        and record.holds(made, (made["run"], made["baseline"]))
     }
 
 

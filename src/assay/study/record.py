@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
@@ -86,18 +86,23 @@ class Record:
             return State.NEW
         if known.get("recipe") != step.recipe:
             return State.CHANGED
+        if not self.holds(known, step.needs):
+            return State.CHANGED
         if isinstance(step, ToMake):
             return State.DONE if is_made(folder) and "digest" in known else State.BEGUN
-        if isinstance(step, ToCompare):
-            now = {name: self.runs.get(name, {}).get("findings") for name in step.needs}
-            if known.get("runs", now) != now:
-                return State.CHANGED
-            return State.DONE if (folder / COMPARISON).is_file() and "finished" in known else State.BEGUN
-        for name in step.cell.needs:  # a model that was made again, by the same recipe, may still be another one
-            digest = self.models.get(name, {}).get("digest")
-            if known.get("models", {}).get(name, digest) != digest:
-                return State.CHANGED
-        return State.DONE if _is_run(folder) and "finished" in known else State.BEGUN
+        whole = (folder / COMPARISON).is_file() if isinstance(step, ToCompare) else _is_run(folder)
+        return State.DONE if whole and "finished" in known else State.BEGUN
+
+    def digests(self, names: Iterable[str]) -> dict[str, str]:
+        """What tells models and runs of the study apart, of those that are there: of weights, or of findings."""
+        known = {name: self.models.get(name) or self.runs.get(name) or {} for name in names}
+        told = {name: found.get("digest") or found.get("findings") for name, found in known.items()}
+        return {name: digest for name, digest in told.items() if digest}
+
+    def holds(self, known: Mapping[str, Any], names: Iterable[str]) -> bool:
+        """Whether a step was done from what is there now: what was made again by the same recipe may be another one."""
+        before = known.get("from", {})
+        return all(before.get(name, digest) == digest for name, digest in self.digests(names).items())
 
     def write(self) -> None:
         text = json.dumps(self.content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -112,7 +117,7 @@ class Record:
             "title": file.title,
             "seed": file.seed,
             "started": self.content.get("started") or stamp()["started"],
-            "order": [step.name for step in prepared.steps],
+            "order": [entry.name for entry in prepared.whole.steps],
             "ready": {
                 name: {
                     "title": file.models[name].title,

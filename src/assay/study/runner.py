@@ -109,12 +109,13 @@ class Runner:
             state = State.CHANGED  # answers of two devices do not go into one run
         if state is State.CHANGED:
             self.told.moved(step, set_aside(folder, self.record.out))
-        forgotten = dict.fromkeys(("digest", "finished", "models", "runs", "seconds", "findings", "scores"))
+        forgotten = dict.fromkeys(("digest", "finished", "seconds", "findings", "scores"))
         self.record.note(
             step,
             **{**(forgotten if state is not State.BEGUN else {}), "recipe": step.recipe, "content": dict(step.content)},
             error=None,
             started=stamp()["started"],
+            **{"from": self.record.digests(step.needs)},
             **_facts(step),
         )
         return folder
@@ -124,12 +125,8 @@ class Runner:
         if isinstance(outcome, AssayError):
             self._failed(step, Failure(step.name, outcome))
             return
-        noted = dict(outcome)
-        if isinstance(step, ToRun):
-            known = {name: self.record.models.get(name) for name in step.cell.needs}
-            noted["models"] = {name: made["digest"] for name, made in known.items() if made}
         spent = self.record.of(step).get("seconds", 0.0) + seconds
-        self.record.note(step, **noted, seconds=round(spent, 1), finished=stamp()["started"])
+        self.record.note(step, **outcome, seconds=round(spent, 1), finished=stamp()["started"])
         self.told.done(step, seconds)
         self._count()
 

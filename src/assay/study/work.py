@@ -122,18 +122,13 @@ class Work:
             progress=progress,
             listener=Listener(),
         )
-        return {"findings": _findings(folder)}
+        return {"findings": hashlib.sha256((folder / "findings.json").read_bytes()).hexdigest()}
 
     def _compare(self, step: ToCompare, folder: Path) -> dict[str, Any]:
-        places = {name: run_folder(self.prepared.out, name) for name in step.needs}
-        found = self.makers.compare(*places.values())
+        found = self.makers.compare(*(run_folder(self.prepared.out, name) for name in step.needs))
         found.write_html(folder / "comparison.html")
         write_atomically(folder / COMPARISON, found.to_json().encode())  # last: it says that all is there
-        return {"runs": {name: _findings(place) for name, place in places.items()}}
+        return {}
 
     def _options(self, spec: str) -> Options:
         return Options() if spec == "builtin" else Options(self.device, self.dtype)
-
-
-def _findings(run: Path) -> str:
-    return hashlib.sha256((run / "findings.json").read_bytes()).hexdigest()
