@@ -75,15 +75,16 @@ def models(study: Path) -> None:
     known = json.loads((study / "study.json").read_text())["models"]
     table(
         *("model", "accuracy on Social IQa's dev part", "directions removed"),
-        *("linear probe: before, after (guessing)", "weights"),
+        *("linear probe of mean vectors: before, after (guessing)", "weights"),
     )
     for name, title in CHOICE.items():
         made = json.loads((study / "models" / name / "assay.json").read_text())
         removed = probe = ""
         if "removed" in made:
             removed = f"{made['removed']['directions']} of {made['removed']['of']}"
-            accuracy, guessing = made["probe"]["accuracy"], made["probe"]["majority"]
-            probe = f"{number(accuracy[0])}, {number(accuracy[-1])} ({number(guessing)})"
+            told = made["probe"]
+            new = told.get("held_out") or {"before": told["accuracy"][0], "after": told["accuracy"][-1], **told}
+            probe = f"{number(new['before'])}, {number(new['after'])} ({number(new['majority'])})"
         weights = f"`{known[name]['digest'][:12]}`"
         line(title, between(known[name]["scores"]["estimates"][0]), removed, probe, weights)
 
