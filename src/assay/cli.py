@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"       {error.remedy}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("assay: stopped; the same command goes on where it ended.", file=sys.stderr)
+        print("assay: stopped; the same command goes on from what is stored.", file=sys.stderr)
         return 130
     except BrokenPipeError:
         sys.stderr.close()

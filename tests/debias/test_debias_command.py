@@ -11,7 +11,7 @@ import pytest
 
 import tiny_models
 from assay.cli import main
-from assay.debias.command import evaluate_on, summary
+from assay.debias.command import EvaluateOn, summary
 from assay.errors import DataError
 from assay.training import evaluate
 
@@ -105,7 +105,7 @@ def test_sentence_runs_on_the_built_in_models_head(
 def test_the_score_of_a_model_that_fills_masks_is_minus_the_logarithm_of_its_perplexity(
     corpus: Path, mask_model: str
 ) -> None:
-    scores = evaluate_on(corpus, device="cpu", seed=0, progress=None)(Path(mask_model[3:]))
+    scores = EvaluateOn(corpus, "cpu")(Path(mask_model[3:]))
     perplexity = evaluate("mask", mask_model, corpus, device="cpu")["perplexity"].value
     assert perplexity is not None
     assert scores == {"log_likelihood": pytest.approx(-math.log(perplexity), rel=1e-6)}
@@ -115,7 +115,7 @@ def test_data_to_evaluate_on_that_are_not_there_are_refused_at_once(
     corpus: Path, mask_model: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(DataError):
-        evaluate_on(tmp_path / "nothing.txt", device="cpu", seed=0, progress=None)
+        EvaluateOn(tmp_path / "nothing.txt", "cpu")
     options = (
         "--attribute",
         "gender",

@@ -383,9 +383,12 @@ def test_a_corpus_without_any_attribute_word_is_refused(tmp_path: Path, monkeypa
 
 
 @pytest.mark.parametrize("content", ["", "\n\n  \n"])
-def test_an_empty_corpus_is_refused(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["cda", "dropout"])
+def test_an_empty_corpus_is_refused(content: str, method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "text.txt").write_text(content, encoding="utf-8")
-    assert "text.txt" in refused(tmp_path, monkeypatch, corpus=tmp_path / "text.txt")
+    about = {"cda": "gender", "dropout": None}[method]
+    told = refused(tmp_path, monkeypatch, corpus=tmp_path / "text.txt", method=method, attribute=about)
+    assert "text.txt" in told
 
 
 def test_cda_needs_an_attribute_that_there_is(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

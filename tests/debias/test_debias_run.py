@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
@@ -13,8 +14,10 @@ import numpy as np
 import pytest
 
 import assay
-from assay.debias import debias
+from assay.debias import Job, debias, post_hoc
+from assay.debias.command import EvaluateOn
 from assay.debias.features import sentence_vectors
+from assay.debias.job import whole_folder
 from assay.debias.words import read_attribute
 from assay.engine.executor import forward_all
 from assay.engine.progress import Silent
@@ -341,6 +344,66 @@ def test_a_head_is_chosen_for_the_built_in_model_alone(model_folder: ModelFolder
     name, settings = f"hf:{model_folder('span')}", {"head": "mask"}
     with pytest.raises(UsageError, match="has no head mask"):
         debias("inlp", name, tmp_path / "out", corpus=corpus, attribute="gender", settings=settings, device="cpu")
+
+
+@pytest.mark.parametrize("method", ["inlp", "dropout"])
+def test_the_folder_that_one_is_in_is_no_new_folder(
+    method: str, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for out in (".", tmp_path, "../" + tmp_path.name):
+        with pytest.raises(UsageError, match="the folder that you are in"):
+            debias(method, "builtin", out, corpus=corpus, attribute="gender")
+    assert not [*tmp_path.parent.glob(f".{tmp_path.name}*")]
+
+
+def test_data_that_cannot_be_evaluated_on_are_noticed_before_anything_is_learnt(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(post_hoc, "_learnt", lambda *_: pytest.fail("this takes long"))
+    (tmp_path / "dev.jsonl").write_text("{}\n")
+    with pytest.raises(DataError, match=r"dev\.jsonl"):
+        debias(
+            *("inlp", "builtin", tmp_path / "out"),
+            corpus=corpus,
+            attribute="gender",
+            settings=FEW,
+            device="cpu",
+            evaluate=EvaluateOn(tmp_path / "dev.jsonl", "cpu"),
+        )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_disk_that_fills_while_weights_are_saved_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no space is left there"), whole_folder(tmp_path / "out"):
+        raise RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)")
+    with pytest.raises(RuntimeError, match="something else"), whole_folder(tmp_path / "out"):
+        raise RuntimeError("something else")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_command_in_the_report_is_one_that_can_be_repeated(tmp_path: Path) -> None:
+    data = tmp_path / "dev set.jsonl"
+    data.touch()
+    job = Job(
+        *("inlp", "hf:./my model", tmp_path / "out ü", tmp_path / "text.txt", "gender"),
+        settings={"rounds": "4"},
+        device="cpu",
+        evaluate=EvaluateOn(data),
+    )
+    command = shlex.split(job.command())
+    assert command[:3] == ["assay", "debias", "inlp"]
+    given = dict(zip(command[3::2], command[4::2], strict=True))
+    assert given == {
+        "--model": "hf:./my model",
+        "--attribute": "gender",
+        "--corpus": str(tmp_path / "text.txt"),
+        "--eval": str(data),
+        "--device": "cpu",
+        "--set": "rounds=4",
+        "--out": str(tmp_path / "out ü"),
+        "--seed": "0",
+    }
 
 
 def test_a_failing_evaluation_leaves_no_half_made_folder(

@@ -84,6 +84,7 @@ def test_the_digest_tells_lists_apart(tmp_path: Path) -> None:
         ({"gender": [["young man", "she"]]}, "'young man' is not one word"),
         ({"gender": [["he!", "she"]]}, "'he!' is not one word"),
         ({"gender": {"classes": ["one"], "words": [["he", "she"]]}}, "expected 2 different names of classes"),
+        ({"gender": {"clases": ["a", "b"], "words": [["he", "she"]]}}, 'gender: unknown key "clases"'),
         ({"gender": {"classes": ["a", "a"], "words": [["he", "she"]]}}, "expected 2 different names of classes"),
     ],
 )

@@ -178,8 +178,9 @@ def test_what_is_done_already_is_told_first(bench: Any, jobs: int) -> None:
 
 
 def test_less_than_one_at_a_time_is_refused(bench: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["study", str(bench.file), "--out", str(bench.out), "--jobs", "0"]) == 2
-    assert "jobs is 0, expected at least 1" in capsys.readouterr().err
+    for more in ([], ["--dry-run"]):
+        assert main(["study", str(bench.file), "--out", str(bench.out), "--jobs", "0", *more]) == 2
+        assert "jobs is 0, expected at least 1" in capsys.readouterr().err
     assert not bench.out.exists()
 
 

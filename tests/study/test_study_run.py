@@ -61,6 +61,53 @@ def test_what_is_folded_is_computed_exactly_whatever_the_other_steps_compute_in(
     assert bench.fakes.arguments("cda-gender")["dtype"] == "bfloat16"
 
 
+def ready_model(bench: Any, name: str, architecture: str, more: str = "") -> None:
+    """A ready model in a folder beside the study file."""
+    bench.fakes._model(bench.folder / name, architecture, {})
+    bench.text = bench.text.replace("[[runs]]", f'[models.{name}]\nspec = "hf:./{name}"\n{more}\n[[runs]]', 1)
+
+
+INLP = """
+[models.inlp-ready]
+debias = "inlp"
+model = "ready"
+attribute = "gender"
+corpus = "text.txt"
+eval = "dev.jsonl"
+"""
+
+
+def test_what_it_cost_to_debias_a_ready_model_is_measured_too(bench: Any) -> None:
+    ready_model(bench, "ready", "BertForMultipleChoice", INLP)
+    done = bench.run(only=["inlp-ready"])
+    assert not done.failures
+    assert done.record["models"]["inlp-ready"]["scores"]["estimates"][0]["value"] == pytest.approx(0.5)
+
+
+def test_a_model_without_a_head_is_refused_with_its_line(bench: Any) -> None:
+    ready_model(bench, "ready", "BertModel", INLP)
+    error = bench.refused()
+    assert "models.inlp-ready: ready is no encoder with a head." in error.problem
+    assert f"line {bench.line('model', '[models.inlp-ready]')}:" in error.problem
+
+
+def test_bad_words_are_noticed_before_anything_runs(bench: Any) -> None:
+    (bench.folder / "words.json").write_text('{"gender": [["He", "she"]]}')
+    place = bench.text.index("[models.inlp-gender]")
+    bench.text = bench.text[:place] + bench.text[place:].replace('"gender"\n', '"gender"\nwords = "words.json"\n', 1)
+    assert "words.json: gender, tuple 1: 'He' has capitals" in bench.refused().problem
+
+
+def test_models_that_are_asked_in_different_forms_are_not_compared(bench: Any) -> None:
+    ready_model(bench, "lm", "BertForMaskedLM")
+    ready_model(bench, "qa", "BertForQuestionAnswering", 'baseline = "lm"\n')
+    bench.text += '\n[[runs]]\nprobe = "unqover"\nmodels = ["lm", "qa"]\nlimit = 50\n'
+    planned = plan(bench.file, bench.out, makers=bench.fakes.makers)
+    assert "compare--unqover--qa" not in [step.name for step, _ in planned.steps]
+    said = "unqover--qa is not compared with unqover--lm: the two are asked in different forms"
+    assert said in planned.prepared.whole.notes
+
+
 def test_a_made_model_may_fill_masks_for_others(bench: Any) -> None:
     bench.text = bench.text.replace('fill_model = "base"', 'fill_model = "cda-gender"')
     bench.run(only=["sodapop--siqa"])
@@ -114,6 +161,16 @@ def test_labels_beside_the_data_count(bench: Any) -> None:
     (bench.folder / "train-labels.lst").write_text("1\n")
     bench.run()
     (bench.folder / "train-labels.lst").write_text("2\n")
+    bench.run()
+    assert "siqa" in made(bench)
+
+
+def test_labels_beside_data_with_a_dot_in_their_name_count(bench: Any) -> None:
+    bench.text = bench.text.replace('"train.jsonl"', '"siqa.train.jsonl"')
+    (bench.folder / "siqa.train.jsonl").write_text("{}")
+    (bench.folder / "siqa.train-labels.lst").write_text("1\n")
+    bench.run()
+    (bench.folder / "siqa.train-labels.lst").write_text("2\n")
     bench.run()
     assert "siqa" in made(bench)
 

@@ -6,11 +6,11 @@ import argparse
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from assay.debias.job import Evaluate
     from assay.engine.progress import Progress
 
 _METHODS = ("inlp", "sentence", "cda", "dropout")
@@ -65,7 +65,7 @@ def _debias(options: argparse.Namespace) -> int:
     with shown_progress() as progress:
         evaluate = None
         if options.eval is not None:
-            evaluate = evaluate_on(Path(options.eval), device=options.device, seed=options.seed, progress=progress)
+            evaluate = EvaluateOn(Path(options.eval), options.device, options.seed, progress)
         made = debias(
             options.method,
             options.model,
@@ -89,27 +89,33 @@ def _debias(options: argparse.Namespace) -> int:
     return 0
 
 
-def evaluate_on(data: Path, *, device: str, seed: int, progress: Progress | None) -> Evaluate:
+@dataclass(frozen=True)
+class EvaluateOn:
     """Scores on data of the task that a model's head is for: accuracy, or EM and F1, or how likely hidden words are."""
-    from assay.training.files import existing
 
-    existing(data)
+    data: Path
+    device: str = "auto"
+    seed: int = 0
+    progress: Progress | None = None
 
-    def evaluate(folder: Path) -> Mapping[str, float]:
+    def __post_init__(self) -> None:
+        from assay.training.files import existing
+
+        existing(self.data)
+
+    def __call__(self, folder: Path) -> Mapping[str, float]:
         from assay.errors import UsageError
         from assay.models import find_model
         from assay.models.base import Options
-        from assay.training import evaluate as scored
+        from assay.training import evaluate
         from assay.training.settings import KINDS
 
         name = f"hf:{folder.absolute()}"
-        kind = next((each for each in KINDS if each in find_model(name, Options(device=device)).abilities), None)
+        kind = next((each for each in KINDS if each in find_model(name, Options(device=self.device)).abilities), None)
         if kind is None:
             raise UsageError(f"{folder} has no head that could be evaluated.", "Leave --eval out.")
-        scores = scored(kind, name, data, seed=seed, device=device, progress=progress)
+        scores = evaluate(kind, name, self.data, seed=self.seed, device=self.device, progress=self.progress)
         return dict(_higher_is_better(scores.estimates))
-
-    return evaluate
 
 
 def _higher_is_better(estimates: Any) -> Iterator[tuple[str, float]]:

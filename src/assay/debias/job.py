@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,6 +14,8 @@ from typing import Any
 
 from assay.engine.progress import Progress, Silent
 from assay.errors import UsageError
+
+NO_SPACE = os.strerror(errno.ENOSPC)
 
 Evaluate = Callable[[Path], Mapping[str, float]]
 """Scores of the model in a folder of transformers, by name; higher is better."""
@@ -37,9 +41,12 @@ class Job:
     def command(self) -> str:
         """The same job for the command line."""
         given = {"model": self.model, "attribute": self.attribute, "corpus": self.corpus, "words": self.words}
-        options = [f"--{name} {value}" for name, value in given.items() if value is not None]
-        options += [f"--set {key}={value}" for key, value in self.settings.items()]
-        return " ".join(["assay debias", self.method, *options, f"--out {self.out}", f"--seed {self.seed}"])
+        given |= {"eval": getattr(self.evaluate, "data", None)}  # the command line's own evaluation has its data
+        given |= {name: value for name in ("device", "dtype") if (value := getattr(self, name)) != "auto"}
+        options = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
+        options += [word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")]
+        ending = ["--out", str(self.out), "--seed", str(self.seed)]
+        return shlex.join(["assay", "debias", self.method, *options, *ending])
 
 
 @dataclass(frozen=True)
@@ -51,7 +58,9 @@ class Debiased:
 
 
 def require_new(folder: Path) -> None:
-    """Nobody's files are overwritten."""
+    """Nobody's files are overwritten; and the finished folder takes its place, so that nobody may stand in it."""
+    if folder.resolve() == Path.cwd().resolve():
+        raise UsageError("this is the folder that you are in.", "Choose a new one with --out, for example --out NAME.")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(f"{folder} is there already, and not empty.", "Choose a new folder with --out.")
 
@@ -78,5 +87,10 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         beside.rename(folder)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written ({error.strerror}).", "Choose another with --out.") from error
+    except Exception as error:  # safetensors has an error of its own for this
+        if NO_SPACE not in str(error):
+            raise
+        problem = f"{folder}: no space is left there."
+        raise UsageError(problem, "Free some, or choose another disk with --out.") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)

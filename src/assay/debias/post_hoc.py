@@ -65,6 +65,8 @@ def run(job: Job) -> Debiased:
             require_some_left(settings.rounds, len(names_of_kinds(attribute)), model.config.hidden_size)
         require_space(job.out, int(1.1 * 4 * sum(weight.numel() for weight in model.parameters())))
 
+        before = None if job.evaluate is None else job.evaluate(Path(spec.place))
+
         limit = max_length(tokenizer, model)
         length = min(settings.length or limit, limit)
         sentences, removed, held_out = _learnt(
@@ -102,8 +104,8 @@ def run(job: Job) -> Debiased:
             model.save_pretrained(folder)
             _copy_tokenizer(Path(spec.place), folder)
             _save_subspace(folder / "subspace.npz", removed)
-            if job.evaluate is not None:
-                report["scores"] = _scores(job.evaluate(Path(spec.place)), job.evaluate(folder))
+            if job.evaluate is not None and before is not None:
+                report["scores"] = _scores(before, job.evaluate(folder))
             text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
             (folder / "assay.json").write_text(text + "\n", encoding="utf-8")
             (folder / "README.md").write_text(card(report), encoding="utf-8")

@@ -145,6 +145,8 @@ def _content(path: Path) -> Any:
 def _attribute(name: str, given: Any, path: Path) -> Attribute:
     named = isinstance(given, dict)
     rows = given.get("words") if named else given
+    if unknown := [key for key in given if key not in ("words", "classes")] if named else []:
+        raise DataError(f'{name}: unknown key "{unknown[0]}".', "The keys are words and classes.", file=path)
     if not isinstance(rows, list) or not rows:
         raise DataError(f"{name}: there are no words.", _FORMAT, file=path)
     tuples = tuple(_tuple(row, f"{name}, tuple {number}", path) for number, row in enumerate(rows, 1))

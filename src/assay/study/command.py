@@ -77,9 +77,11 @@ def call(options: argparse.Namespace, watch: Watch) -> int:
     """`watch` shows progress."""
     if options.file is None:
         return _list()
+    from assay.study.conduct import require_jobs, study
+
+    require_jobs(options.jobs)
     if options.dry_run:
         return _dry_run(options)
-    from assay.study import study
 
     with watch() as progress:
         done = study(

@@ -62,8 +62,7 @@ def study(
     `if __name__ == "__main__":`). The same call again goes on where it ended; what has changed in the file is made
     again, with all that depends on it.
     """
-    if jobs < 1:
-        raise UsageError(f"jobs is {jobs}, expected at least 1.", "--jobs 1 does one step after the other.")
+    require_jobs(jobs)
     read = read_study(find_study(file))
     folder, makers = _folder(read.name, out), makers or Makers()
     if folder.exists():
@@ -82,6 +81,11 @@ def study(
             record.content["finished"] = stamp()["started"]
         record.write()
     return Studied(folder, record.content, failures, page)
+
+
+def require_jobs(jobs: int) -> None:
+    if jobs < 1:
+        raise UsageError(f"jobs is {jobs}, expected at least 1.", "--jobs 1 does one step after the other.")
 
 
 def plan(

@@ -49,10 +49,15 @@ def _check_train(kind: str, preset: str | None, settings: Mapping[str, str]) -> 
     read(kind, preset, settings)  # type: ignore[arg-type] # as above
 
 
-def _check_debias(method: str, settings: Mapping[str, str]) -> None:
+def _check_debias(
+    method: str, settings: Mapping[str, str], attribute: str | None = None, words: Path | None = None
+) -> None:
     from assay.debias import further_training
     from assay.debias.settings import SETTINGS, settings_of
+    from assay.debias.words import read_attribute
 
+    if attribute is not None:
+        read_attribute(attribute, words)
     if method in SETTINGS:
         settings_of(method, settings)
     else:
@@ -67,8 +72,9 @@ def _evaluate(kind: str, folder: Path, data: Path, device: str) -> Mapping[str, 
 
 @dataclass(frozen=True)
 class Makers:
-    """`check_train(kind, preset, settings)` and `check_debias(method, settings)` raise a UsageError where these do not
-    exist; `evaluate(kind, folder, data, device)` gives a model's scores on task data as assay.json has them.
+    """`check_train(kind, preset, settings)` and `check_debias(method, settings, attribute, words)` raise a UsageError
+    where these do not exist; `evaluate(kind, folder, data, device)` gives a model's scores on task data as assay.json
+    has them.
     """
 
     train: Callable[..., Any] = _train
@@ -77,5 +83,5 @@ class Makers:
     compare: Callable[[Path, Path], Comparison] = _compare
     find: Callable[[str, Options], ModelSpec] = _find
     check_train: Callable[[str, str | None, Mapping[str, str]], None] = _check_train
-    check_debias: Callable[[str, Mapping[str, str]], None] = _check_debias
+    check_debias: Callable[[str, Mapping[str, str], str | None, Path | None], None] = _check_debias
     evaluate: Callable[[str, Path, Path, str], Mapping[str, Any]] = _evaluate

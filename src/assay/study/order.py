@@ -123,7 +123,7 @@ def order_study(file: StudyFile, known: Callable[[Sequence[ModelEntry]], Known])
     for entry in models:
         _require_makeable(entry, abilities)
     cells, notes = _cells(file, abilities)
-    return Order([*_steps(models, cells), *_pairs(cells, Lineage(file.models))], cells, notes)
+    return Order([*_steps(models, cells), *_pairs(cells, Lineage(file.models), abilities, notes)], cells, notes)
 
 
 def with_abilities(models: Sequence[ModelEntry], ready: Callable[[ModelEntry], frozenset[str] | None]) -> Known:
@@ -184,8 +184,9 @@ def _require_makeable(entry: ModelEntry, abilities: Known) -> None:
         )
     text_only = before is not None and not before & {*_HEADS, "embed"}
     if entry.made and text_only:
+        does = f": it can only {', '.join(sorted(before))}" if before else " with a head"
         raise entry.place.error(
-            f"{entry.source} is no encoder: it can only {', '.join(sorted(before or ()))}.",
+            f"{entry.source} is no encoder{does}.",
             "Begin with an encoder, such as a BERT or a RoBERTa.",
             "model" if entry.how == "debias" else "base",
         )
@@ -289,14 +290,20 @@ def _require_able(cell: Cell, abilities: Known) -> None:
         )
 
 
-def _pairs(cells: Sequence[Cell], lineage: Lineage) -> list[Pair]:
+def _pairs(cells: Sequence[Cell], lineage: Lineage, abilities: Known, notes: list[str]) -> list[Pair]:
     """Every run with that of its model's baseline, where both are asked the same."""
     asked = {_asked(cell, cell.model): cell for cell in cells}
     found = []
     for cell in cells:
         before = lineage.baseline(cell.model)
-        if before is not None and (other := asked.get(_asked(cell, before))) is not None:
-            found.append(Pair(cell, other))
+        other = None if before is None else asked.get(_asked(cell, before))
+        if other is None:
+            continue
+        does = [able & PROBES[cell.probe].abilities for model in (cell, other) if (able := abilities[model.model])]
+        if len(does) == 2 and not does[0] & does[1]:
+            notes.append(f"{cell.name} is not compared with {other.name}: the two are asked in different forms")
+            continue
+        found.append(Pair(cell, other))
     return found
 
 

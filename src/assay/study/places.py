@@ -82,7 +82,9 @@ def size_of_place(path: Path) -> int:
 
 def _labels_of(path: Path) -> Sequence[Path]:
     """The labels of Social IQa lie beside its questions: train-labels.lst beside train.jsonl."""
-    return sorted(path.parent.glob(f"{path.name.partition('.')[0]}-labels.lst*"))
+    stem = path.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".jsonl")
+    beside = (path.with_name(f"{stem}-labels.lst{packed}") for packed in _PACKED)
+    return [file for file in beside if file.is_file()]
 
 
 def _files(folder: Path) -> Sequence[Path]:

@@ -14,12 +14,10 @@ from assay.errors import AssayError, DataError, UsageError
 from assay.plan import Plan, digest_of
 from assay.probes import PROBES, Probe, Request, Stage, make_probe
 from assay.queries import Answers
-from assay.study.file import ModelEntry, StudyFile
+from assay.study.file import TRAIN, ModelEntry, StudyFile
 from assay.study.makers import Makers
 from assay.study.order import (
-    HEAD,
     MODEL_SETTINGS,
-    POST_HOC,
     Cell,
     Entry,
     Known,
@@ -120,6 +118,10 @@ class Prepared:
     abilities: Known
     out: Path
 
+    def head_of(self, name: str) -> str | None:
+        """The kind of training behind a model's head: who evaluates it has to know."""
+        return next((kind for kind in TRAIN if kind in (self.abilities[name] or ())), None)
+
     def spec_of(self, name: str) -> str:
         """A model's name for assay: as it is written in the file, or the folder that it is made in."""
         return self.ready[name].spec if name in self.ready else f"hf:{model_folder(self.out, name)}"
@@ -216,7 +218,7 @@ class _Study:
             if entry.how == "train":
                 self.makers.check_train(entry.value, entry.preset, entry.settings)
             else:
-                self.makers.check_debias(entry.value, entry.settings)
+                self.makers.check_debias(entry.value, entry.settings, entry.attribute, files.get("words"))
         except UsageError as error:
             key = "preset" if "preset" in error.problem else "settings"
             raise entry.place.error(error.problem, error.remedy, key) from None
@@ -342,13 +344,3 @@ class _Expected:
         count = len(plan)
         arrays: Mapping[str, Any] = {"pieces": np.ones(count, np.int32), "key": np.arange(count, dtype=np.int64)}
         return Answers(np.zeros(count, np.uint8), dict(arrays))
-
-
-def head_of(entry: ModelEntry, models: Mapping[str, ModelEntry]) -> str | None:
-    """The kind of training behind a model's head: who evaluates it has to know."""
-    head = None
-    while entry.how == "debias" and entry.value in POST_HOC and entry.source is not None:
-        head, entry = entry.settings.get("head", HEAD), models[entry.source]
-    if entry.how == "train":
-        return entry.value
-    return "mask" if entry.how == "debias" else head if entry.value == "builtin" else None

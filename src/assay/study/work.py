@@ -19,7 +19,7 @@ from assay.errors import AssayError, ModelError
 from assay.models.base import Options
 from assay.models.hf_files import first_line
 from assay.study.makers import Makers
-from assay.study.prepare import Prepared, Step, ToCompare, ToMake, ToRun, head_of, run_folder
+from assay.study.prepare import Prepared, Step, ToCompare, ToMake, ToRun, run_folder
 from assay.study.record import COMPARISON, identity_of, is_made, model_report
 from assay.study.task import scores_of
 
@@ -84,7 +84,7 @@ class Work:
             )
             return None
         seen: list[Mapping[str, Any]] = []
-        head = head_of(entry, self.prepared.file.models)
+        head = self.prepared.head_of(entry.name)
         evaluate = partial(self._evaluated, head, files["eval"], seen) if head is not None and "eval" in files else None
         self.makers.debias(
             entry.value,
