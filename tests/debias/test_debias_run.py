@@ -121,6 +121,12 @@ def test_the_probe_tells_less_than_before(made: Any) -> None:
     assert len(probe["accuracy"]) == len(probe["directions"]) == 5
     assert probe["accuracy"][0] > 0.8 > 0.6 > probe["accuracy"][-1]
     assert probe["held_out"]["before"] > probe["held_out"]["after"] + 0.2
+    first = probe["first_token"]
+    assert first["before"] >= first["after"] > probe["held_out"]["after"], (
+        "one token still tells what the mean does not"
+    )
+    assert first["majority"] == probe["held_out"]["majority"]
+    assert f"{first['after']:.3f} after" in (made.folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_the_weights_changed_by_the_projection_and_nowhere_else(made: Any, tmp_path: Path) -> None:
@@ -225,12 +231,13 @@ def test_vectors_are_means_over_a_sentences_own_tokens(family: str, model_folder
     spec = find_model(f"hf:{model_folder('choice', family)}", Options(device="cpu"))
     model, tokenizer = load_weights(spec), load_tokenizer(spec)
     texts = ["she met him", "who was there by the old bridge? nobody can say it", "he", "she met him", "he " * 60]
-    found = sentence_vectors(model, tokenizer, texts, 24, Silent(), "vectors")
-    for text, vector in zip(texts, found, strict=True):
+    means, firsts = sentence_vectors(model, tokenizer, texts, 24, Silent(), "vectors")
+    for text, mean, first in zip(texts, means, firsts, strict=True):
         inputs = tokenizer(text, return_tensors="pt", truncation=True, max_length=24, return_token_type_ids=False)
         with torch.inference_mode():
-            alone = model.base_model(**inputs).last_hidden_state.mean(1)[0]
-        assert np.allclose(vector, alone, atol=1e-5)
+            alone = model.base_model(**inputs).last_hidden_state[0]
+        assert np.allclose(mean, alone.mean(0), atol=1e-5)
+        assert np.allclose(first, alone[0], atol=1e-5)
 
 
 def test_a_batch_that_does_not_fit_is_halved(model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,14 +249,14 @@ def test_a_batch_that_does_not_fit_is_halved(model_folder: ModelFolder, monkeypa
     model, tokenizer = load_weights(spec), load_tokenizer(spec)
     texts = [f"{'she ' * number}met him" for number in range(1, 9)]
     expected = sentence_vectors(model, tokenizer, texts, 64, Silent(), "vectors")
-    real, most = features._means, 2
+    real, most = features._means_and_firsts, 2
 
     def small(model: Any, inputs: Any) -> Any:
         if len(inputs["input_ids"]) > most:
             raise torch.OutOfMemoryError("no memory")
         return real(model, inputs)
 
-    monkeypatch.setattr(features, "_means", small)
+    monkeypatch.setattr(features, "_means_and_firsts", small)
     assert np.allclose(sentence_vectors(model, tokenizer, texts, 64, Silent(), "vectors"), expected, atol=1e-5)
     most = 0
     with pytest.raises(ModelError, match="not enough memory for one sentence"):

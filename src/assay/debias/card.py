@@ -25,7 +25,7 @@ _LIMITS = (
 def card(report: Mapping[str, Any]) -> str:
     """The card of a model that was made by projection, from its report (assay.json)."""
     model, removed, probe = report["model"], report["removed"], report["probe"]
-    held_out, settings = probe["held_out"], report["settings"]
+    held_out, first, settings = probe["held_out"], probe["first_token"], report["settings"]
     head = (
         f", head {model['head']}" if "head" in model else f", revision {model['revision']}" if model["revision"] else ""
     )
@@ -56,6 +56,9 @@ def card(report: Mapping[str, Any]) -> str:
         "A linear classifier of the attribute, trained on the encoder's mean vectors of sentences, is right about "
         f"{held_out['before']:.3f} of the test sentences before and about {held_out['after']:.3f} after; guessing "
         f"gives {held_out['majority']:.3f}.",
+        "",
+        f"Trained on the vector of a sentence's first token alone, which heads that choose read, it is right about "
+        f"{first['before']:.3f} before and {first['after']:.3f} after: what is gone from the mean may still be there.",
         *_rounds(report),
         "",
         "## What it cost",

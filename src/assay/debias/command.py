@@ -159,8 +159,6 @@ def _probe_lines(report: Mapping[str, Any]) -> Iterator[str]:
             f"a linear probe's accuracy: {accuracy[0]:.3f} before, {accuracy[min(1, rounds)]:.3f} after round 1, "
             f"{accuracy[-1]:.3f} after round {rounds}; guessing gives {probe['majority']:.3f}"
         )
-    held_out = probe["held_out"]
-    yield (
-        f"on held-out sentences: {held_out['before']:.3f} before, {held_out['after']:.3f} after; "
-        f"guessing gives {held_out['majority']:.3f}"
-    )
+    for name, said in (("held_out", "on held-out sentences"), ("first_token", "by their first token alone")):
+        told = probe[name]
+        yield (f"{said}: {told['before']:.3f} before, {told['after']:.3f} after; guessing gives {told['majority']:.3f}")

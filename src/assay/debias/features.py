@@ -1,7 +1,8 @@
 """Vectors of sentences: the mean of the encoder's last hidden states over all tokens of a sentence.
 
 bias-bench takes that mean over single sentences for INLP, and over the tokens that are no padding for SentenceDebias:
-both are what is computed here, in batches of sentences of like length. The special tokens at both ends count.
+both are what is computed here, in batches of sentences of like length. The special tokens at both ends count. The first
+token's vector comes beside it: heads that choose read that one, which may tell what the mean no longer does.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ _AT_ONCE = 8192  # texts that are tokenised together
 def sentence_vectors(
     model: Any, tokenizer: Any, texts: Sequence[str], length: int, progress: Progress, label: str
 ) -> NDArray[np.float32]:
-    """The mean vector (text, width) of every text's first `length` tokens. Equal texts are computed once."""
+    """The mean vector of every text's first `length` tokens, and that of its first one: (2, text, width).
+
+    Equal texts are computed once.
+    """
     _, torch = libraries()
     distinct = list(dict.fromkeys(texts))
     place = {text: index for index, text in enumerate(distinct)}
@@ -36,14 +40,16 @@ def sentence_vectors(
         for lo in range(0, len(distinct), _AT_ONCE)
         for each in _ids(tokenizer, distinct[lo : lo + _AT_ONCE], length)
     ]
-    vectors = np.zeros((len(distinct), model.config.hidden_size), np.float32)
+    vectors = np.zeros((2, len(distinct), model.config.hidden_size), np.float32)
     progress.start(label, len(distinct), "sentences")
     budget = _BUDGET.get(model.device.type, _CPU_BUDGET)
     waiting = batches(np.array([len(each) for each in ids], np.int64), budget)
     while waiting:
         rows = waiting.pop()  # the longest first: where memory is short, that shows at once
         try:
-            vectors[rows] = _means(model, padded_inputs([ids[row] for row in rows], tokenizer, model.device))
+            vectors[:, rows] = _means_and_firsts(
+                model, padded_inputs([ids[row] for row in rows], tokenizer, model.device)
+            )
         except torch.OutOfMemoryError:
             if len(rows) == 1:
                 problem = f"there is not enough memory for one sentence of {len(ids[rows[0]])} tokens."
@@ -54,7 +60,7 @@ def sentence_vectors(
         progress.advance(len(rows))
     if not np.isfinite(vectors).all():
         raise ModelError("the model gave vectors that are not numbers (NaN or infinite).", "Its weights are damaged.")
-    return vectors[[place[text] for text in texts]]
+    return vectors[:, [place[text] for text in texts]]
 
 
 def padded_inputs(ids: Sequence[Sequence[int]], tokenizer: Any, device: Any) -> dict[str, Tensor]:
@@ -82,10 +88,11 @@ def _ids(tokenizer: Any, texts: Sequence[str], length: int) -> list[list[int]]:
     return ids
 
 
-def _means(model: Any, inputs: Mapping[str, Tensor]) -> NDArray[np.float32]:
+def _means_and_firsts(model: Any, inputs: Mapping[str, Tensor]) -> NDArray[np.float32]:
     _, torch = libraries()
     with torch.inference_mode():
         states = model.base_model(**inputs).last_hidden_state.float()  # (text, token, width)
         there = inputs["attention_mask"][..., None].to(states)
-        means: NDArray[np.float32] = ((states * there).sum(1) / there.sum(1)).cpu().numpy()
-    return means
+        found = torch.stack([(states * there).sum(1) / there.sum(1), states[:, 0]])
+    vectors: NDArray[np.float32] = found.cpu().numpy()
+    return vectors

@@ -45,6 +45,8 @@ _NOT_THE_TOKENIZERS = ("config.json", "generation_config.json", "assay.json")
 _PACKAGES = ("torch", "transformers", "scikit-learn", "numpy")
 _TEST_SHARE = 0.3
 
+Told = dict[str, dict[str, float]]
+
 
 def run(job: Job) -> Debiased:
     """Make the model that a job asks for."""
@@ -69,9 +71,7 @@ def run(job: Job) -> Debiased:
 
         limit = max_length(tokenizer, model)
         length = min(settings.length or limit, limit)
-        sentences, removed, held_out = _learnt(
-            job, settings, attribute, corpus, _Vectors(model, tokenizer, length, job)
-        )
+        sentences, removed, told = _learnt(job, settings, attribute, corpus, _Vectors(model, tokenizer, length, job))
         changes = fold(model, removed.projection, places, inputs)
 
         report: dict[str, Any] = {
@@ -93,7 +93,7 @@ def run(job: Job) -> Debiased:
                 "directions": removed.ranks,
                 "majority": removed.majority,
                 "unfinished": removed.unfinished,
-                "held_out": held_out,
+                **told,
             },
             "folded_into": changes,
             "scores": None,
@@ -147,7 +147,7 @@ class _Vectors:
 
 def _learnt(
     job: Job, settings: Settings, attribute: Attribute, corpus: Corpus, vectors: _Vectors
-) -> tuple[dict[str, Any], Removed, dict[str, float]]:
+) -> tuple[dict[str, Any], Removed, Told]:
     """How many sentences there were, what is to be removed, and what a probe tells on sentences kept for the end."""
     how = Choosing(
         limit=settings.sentences,
@@ -164,9 +164,9 @@ def _learnt(
 
 def _inlp(
     job: Job, settings: InlpSettings, attribute: Attribute, corpus: Corpus, how: Choosing, vectors: _Vectors
-) -> tuple[dict[str, Any], Removed, dict[str, float]]:
+) -> tuple[dict[str, Any], Removed, Told]:
     kinds = kinds_of_sentences(corpus, attribute, how, job.progress)
-    features = vectors([text for texts in kinds.texts.values() for text in texts])
+    features, firsts = vectors([text for texts in kinds.texts.values() for text in texts])
     labels = np.repeat(np.arange(len(kinds.texts)), [len(texts) for texts in kinds.texts.values()])
     rest, test = _split(labels, job.seed)
     places = _split(labels[rest], job.seed)
@@ -187,15 +187,15 @@ def _inlp(
         "used": {name: len(texts) for name, texts in kinds.texts.items()},
         "split": {"train": len(train), "dev": len(dev), "test": len(test)},
     }
-    return counts, removed, _held_out(features, labels, train, test, removed.basis)
+    return counts, removed, _told(features, firsts, labels, train, test, removed.basis)
 
 
 def _sentence_debias(
     job: Job, settings: SentenceSettings, attribute: Attribute, corpus: Corpus, how: Choosing, vectors: _Vectors
-) -> tuple[dict[str, Any], Removed, dict[str, float]]:
+) -> tuple[dict[str, Any], Removed, Told]:
     found = counterfactual_sentences(corpus, attribute, how, job.progress)
     classes = len(attribute.classes)
-    flat = vectors([text for texts in found.texts for text in texts])
+    flat, firsts = vectors([text for texts in found.texts for text in texts])
     features = flat.reshape(len(found.texts), classes, -1)  # (tuple, class, width)
     basis, share = sentence_debias(features, settings.components)
     # The probe's test sentences are others than those that it learns from, not other versions of the same.
@@ -203,14 +203,28 @@ def _sentence_debias(
     rest, test = _split(np.zeros(numbers.max() + 1, np.int64), job.seed)
     labels = np.tile(np.arange(classes), len(numbers))
     train, tested = (np.flatnonzero(np.repeat(np.isin(numbers, part), classes)) for part in (rest, test))
-    held_out = _held_out(flat, labels, train, tested, basis)
+    told = _told(flat, firsts, labels, train, tested, basis)
+    held_out = told["held_out"]
     counts = {
         "there": {attribute.name: found.there},
         "used": {attribute.name: int(numbers.max()) + 1, "tuples": len(numbers)},
         "split": {"train": len(rest), "test": len(test)},
     }
     accuracy = (held_out["before"], held_out["after"])
-    return counts, Removed(basis, accuracy, (0, len(basis)), held_out["majority"], share), held_out
+    return counts, Removed(basis, accuracy, (0, len(basis)), held_out["majority"], share), told
+
+
+def _told(
+    means: NDArray[np.float32],
+    firsts: NDArray[np.float32],
+    labels: NDArray[np.int64],
+    train: NDArray[np.int64],
+    test: NDArray[np.int64],
+    basis: NDArray[np.floating],
+) -> Told:
+    """What a probe of mean vectors tells, and one of the first tokens' vectors, which heads that choose read."""
+    both = {"held_out": means, "first_token": firsts}
+    return {name: _held_out(vectors, labels, train, test, basis) for name, vectors in both.items()}
 
 
 def _held_out(
