@@ -63,6 +63,25 @@ def test_a_folder_of_social_iqa_has_a_part_for_training_and_one_for_evaluation(
     assert len(read_choice_data(tmp_path, "dev").queries) == 6
 
 
+def test_of_race_itself_one_part_is_read_and_noted(tmp_path: Path, race: Write) -> None:
+    parts = {part: race(tmp_path / part, seed) for seed, part in enumerate(("train", "dev", "test"))}
+    (tmp_path / "README.txt").write_text("about these files")
+    for part in ("train", "dev"):
+        data, alone = read_choice_data(tmp_path, part), read_choice_data(parts[part])
+        assert (data.queries, data.labels, data.digests) == (alone.queries, alone.labels, alone.digests)
+        assert not alone.notes
+    assert data.notes == ("of the folder's parts dev/ was read, not test/, train/",)
+    assert len(read_choice_data(parts["train"] / "middle").queries) == 4
+
+
+def test_a_part_that_race_lacks_is_not_taken_from_another(tmp_path: Path, race: Write) -> None:
+    for part in ("train", "test"):
+        race(tmp_path / part)
+    with pytest.raises(DataError, match=r"there is no dev/ with articles in this folder, only test/, train/") as caught:
+        read_choice_data(tmp_path, "dev")
+    assert str(tmp_path / "test") in caught.value.remedy
+
+
 def test_equal_contexts_are_one_unit(tmp_path: Path) -> None:
     row = {"question": "Who?", "answerA": "Anna", "answerB": "Ben", "correct": "A"}
     rows = [{**row, "context": context} for context in ("One.", "Two.", "One.")]

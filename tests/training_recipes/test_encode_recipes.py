@@ -219,6 +219,13 @@ def test_a_stream_is_read_no_further_than_the_blocks_need(small_base: Base) -> N
     blocks = encode_text(tokenizer_of(small_base()), endless(), length=16, apart=False, most=50)
     assert len(blocks.features) == 50
     assert read <= 2000
+    assert blocks.texts == 70  # of 10 tokens each, for 50 blocks with 14 between their special tokens
+
+
+def test_texts_that_were_only_read_ahead_are_not_counted(small_base: Base) -> None:
+    texts = ["Anna went to the garden.", "Ben", *["Clara sat down."] * 500]
+    blocks = encode_text(tokenizer_of(small_base()), texts, length=16, apart=True, most=4)
+    assert (len(blocks.features), blocks.texts) == (4, 5)  # one of them is too short for a block
 
 
 def test_a_text_of_nothing_is_refused(small_base: Base) -> None:

@@ -61,6 +61,20 @@ def test_a_choice_model_learns_is_scored_and_says_how_it_was_made(
     assert sorted(path.name for path in done.folder.iterdir()) == sorted([*info["files"], "README.md", "assay.json"])
 
 
+def test_of_race_itself_train_is_learnt_and_dev_evaluated(
+    tmp_path: Path, race: Callable[..., Path], small_base: Base
+) -> None:
+    for seed, part in enumerate(("train", "dev", "test")):
+        race(tmp_path / "RACE" / part, seed)
+    settings, more = {"max_steps": 1}, {"device": "cpu", "evaluation": tmp_path / "RACE"}
+    done = train("choice", small_base(), tmp_path / "RACE", tmp_path / "out", settings=settings, **more)
+    assert done.info["counts"]["questions"] == 8
+    assert done.scores is not None
+    assert done.scores["accuracy"].n == 8
+    assert done.info["notes"][-1] == "of the folder's parts train/ was read, not dev/, test/"
+    assert "of the folder's parts dev/ was read, not test/, train/" in (done.folder / "README.md").read_text()
+
+
 def test_accuracy_is_the_share_of_questions_that_an_audit_answers_rightly(
     tmp_path: Path, social_iqa: Write, small_base: Base
 ) -> None:

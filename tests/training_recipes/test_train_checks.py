@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from assay.errors import AssayError, DataError, ModelError, UsageError
-from assay.training import evaluate, train
+from assay.training import evaluate, train, train_mask_on
 from tiny_models import make_causal_model, make_text_model
 
 Write = Callable[..., Path]
@@ -124,10 +124,61 @@ def test_the_space_that_is_asked_for_is_what_the_checkpoints_take(
 
     need = 4 * 110_000_000 * (3 * 2 + 1)  # weights and two moments, for one checkpoint and the next, and the model
     free(need)
-    folder.require_space(tmp_path, 110_000_000, kept=0)
+    out = folder.Out(tmp_path, None)
+    folder.require_space(out, 110_000_000, kept=0)
+    with pytest.raises(UsageError, match=r"need 5\.72 GB") as caught:
+        folder.require_space(out, 110_000_000, kept=3)
+    assert "--set keep_checkpoints=1" in caught.value.remedy
     free(need - 1)
-    with pytest.raises(UsageError, match=r"110\.0 million parameters need 3\.08 GB, and 3\.08 GB are free"):
-        folder.require_space(tmp_path, 110_000_000, kept=0)
+    for kept in (0, 1, 3):  # keeping fewer would not be enough
+        with pytest.raises(
+            UsageError, match=r"110\.0 million parameters need .* GB, and 3\.08 GB are free\."
+        ) as caught:
+            folder.require_space(out, 110_000_000, kept)
+        assert caught.value.remedy == "Free some space or choose another disk with --out."
+
+
+@pytest.mark.parametrize("seed", [-1, 2**32])
+def test_a_seed_that_cannot_be_is_refused_before_anything_is_read(tmp_path: Path, small_base: Base, seed: int) -> None:
+    nowhere, message = tmp_path / "nowhere", f"the seed is {seed}, expected a whole number from 0 to 4294967295"
+    assert message in refused("choice", "hf:./nowhere", nowhere, tmp_path / "out", seed=seed).problem
+    with pytest.raises(UsageError, match=message):
+        train_mask_on(lambda: iter(["Anna"]), "hf:./nowhere", tmp_path / "out", device="cpu", seed=seed)
+    with pytest.raises(UsageError, match=message):
+        evaluate("choice", "hf:./nowhere", nowhere, device="cpu", seed=seed)
+
+
+def test_a_seed_that_cannot_be_is_refused_before_a_base_is_loaded(small_base: Base) -> None:
+    from assay.training.base import load_base, opened_base
+    from assay.training.settings import read
+
+    settings = read("mask", None, {})[0]
+    with opened_base(small_base(), "mask", "cpu") as base, pytest.raises(UsageError, match="the seed is -1"):
+        load_base(base, "mask", settings, -1)
+
+
+@pytest.mark.parametrize(
+    ("device", "message"),
+    [
+        ("foo", "training runs on cpu, cuda or mps, not on 'foo'"),
+        ("meta", "training runs on cpu, cuda or mps, not on 'meta'"),
+        ("mps", "the device 'mps' cannot be used: "),
+        ("cuda", "the device 'cuda' cannot be used: no such device."),
+    ],
+)
+def test_a_device_that_is_not_there_is_refused_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, device: str, message: str
+) -> None:
+    import torch
+
+    def nothing(*given: Any, **more: Any) -> None:
+        raise RuntimeError("no such device")
+
+    monkeypatch.setattr(torch, "empty", nothing)
+    with pytest.raises(UsageError, match=message) as caught:
+        train("choice", "hf:./nowhere", tmp_path / "nowhere", tmp_path / "out", device=device)
+    assert "--device" in caught.value.remedy
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_that_holds_something_else(tmp_path: Path, small_base: Base, social_iqa: Write) -> None:

@@ -32,7 +32,9 @@ def test_the_command_trains_and_prints_what_came_of_it(
     message = capsys.readouterr().err
     assert "training is finished" in message
     assert main([*command, "--resume", "never", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["steps"] == 3
+    printed = capsys.readouterr().out
+    assert json.loads(printed)["steps"] == 3
+    assert printed == (out / "assay.json").read_text()
 
 
 def test_a_preset_and_its_numbers_are_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,6 +42,15 @@ def test_a_preset_and_its_numbers_are_in_the_help(capsys: pytest.CaptureFixture[
         main(["train", "--help"])
     printed = capsys.readouterr().out
     assert all(name in printed for name in ("unqover", "bbq", "sodapop", "--resume", "windows=all|answer"))
+
+
+@pytest.mark.parametrize("seed", ["-1", "99999999999"])
+def test_a_seed_that_numpy_refuses_is_a_usage_error(
+    tmp_path: Path, social_iqa: Write, small_base: Base, capsys: pytest.CaptureFixture[str], seed: str
+) -> None:
+    command = ["train", "choice", "--base", small_base(), "--data", str(social_iqa(tmp_path))]
+    assert main([*command, "--out", str(tmp_path / "out"), "--device", "cpu", "--seed", seed]) == 2
+    assert f"the seed is {seed}, expected a whole number from 0 to 4294967295" in capsys.readouterr().err
 
 
 def test_a_wrong_setting_is_a_usage_error(

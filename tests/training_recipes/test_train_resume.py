@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -155,6 +157,36 @@ def test_a_finished_folder_is_left_alone_unless_it_is_to_be_replaced(
     assert json.loads((second.folder / "assay.json").read_text())["seed"] == 9
 
 
+def test_somebodys_own_file_outlives_a_training_that_begins_anew(tmp_path: Path, training: Callable[..., Any]) -> None:
+    first = training("choice", "out", settings={"max_steps": 2})
+    (first.folder / "notes.txt").write_text("precious")
+    for seed in (1, 2):
+        done = training("choice", "out", settings={"max_steps": 2}, seed=seed, resume=False)
+        assert sorted(done.info["files"]) == sorted(first.info["files"])
+        assert (done.folder / "notes.txt").read_text() == "precious"
+    assert {"config.json", "model.safetensors", "tokenizer.json"} <= set(done.info["files"])
+
+
+def test_what_a_stopped_training_saved_is_replaced(
+    tmp_path: Path, training: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed while it was evaluated: another base's files must not stay beside the new model."""
+    from assay.training import recipe
+
+    def saved(loaded: Any, base: Any, folder: Any) -> None:
+        with folder.saving() as place:
+            (place / "merges.txt").write_text("another tokenizer's")
+        raise StopError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(recipe, "_save", saved)
+        with pytest.raises(StopError):
+            training("choice", "out", settings={"max_steps": 2})
+    assert (tmp_path / "out" / "merges.txt").exists()
+    training("choice", "out", settings={"max_steps": 2}, resume=False)
+    assert not (tmp_path / "out" / "merges.txt").exists()
+
+
 def test_never_begins_anew_where_a_training_was_begun(training: Callable[..., Any]) -> None:
     with pytest.raises(StopError):
         training("choice", "out", Until(5))
@@ -170,3 +202,112 @@ def test_a_bad_base_for_a_replacement_leaves_the_finished_model(tmp_path: Path, 
         training("choice", "out", settings={"length": 9999}, resume=False)
     for file in (tmp_path / "copy").iterdir():
         assert (first.folder / file.name).read_bytes() == file.read_bytes()
+
+
+def _unexpected_pos() -> Exception:
+    return RuntimeError("[enforce fail at inline_container.cc:664] . unexpected pos 704 vs 598")
+
+
+def _safetensors() -> Exception:
+    from safetensors import SafetensorError
+
+    return SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+
+def _no_space() -> Exception:
+    return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("error", [_unexpected_pos, _safetensors, _no_space])
+@pytest.mark.parametrize("when", ["checkpoint", "model"])
+def test_a_disk_that_is_full_is_explained_and_the_same_command_goes_on(
+    tmp_path: Path,
+    training: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    error: Callable[[], Exception],
+    when: str,
+) -> None:
+    import torch
+    from transformers import PreTrainedModel
+
+    save, save_model = torch.save, PreTrainedModel.save_pretrained
+
+    def saved(content: Any, path: Any, *given: Any, **more: Any) -> None:
+        if "checkpoint-4" in str(path):
+            raise error()
+        save(content, path, *given, **more)
+
+    def model_saved(model: Any, path: Any, *given: Any, **more: Any) -> None:
+        save_model(model, path, *given, **more)
+        if "checkpoint-" not in str(path):
+            raise error()
+
+    with monkeypatch.context() as patched:
+        if when == "checkpoint":
+            patched.setattr(torch, "save", saved)
+        else:
+            patched.setattr(PreTrainedModel, "save_pretrained", model_saved)
+        for resume, command in ((False, "the same command without --resume never"), (True, "the same command then")):
+            with pytest.raises(UsageError, match="out: no space is left there") as caught:
+                training("choice", "out", settings={"max_steps": 4}, resume=resume)
+            assert command in caught.value.remedy
+    watched = Until(10**6)
+    done = training("choice", "out", watched, settings={"max_steps": 4})
+    assert watched.stored == (2 if when == "checkpoint" else 4) * 8
+    assert not (done.folder / "checkpoints").exists()
+
+
+def test_another_error_while_training_is_not_taken_for_a_full_disk(
+    training: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    def failed(*given: Any, **more: Any) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(torch, "save", failed)
+    with pytest.raises(OSError, match="Input/output error"):
+        training("choice", "out")
+
+
+@pytest.mark.parametrize("stop", [3, 5])
+def test_a_disk_that_was_large_enough_is_so_for_the_rest_of_the_training(
+    tmp_path: Path, training: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, stop: int
+) -> None:
+    from assay.training import folder
+
+    def used() -> int:
+        return sum(file.stat().st_size for file in (tmp_path / "out").rglob("*") if file.is_file())
+
+    sizes: list[int] = []
+    require = folder.require_space
+    monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(0, 0, sizes[0] - used()))
+    monkeypatch.setattr("assay.training.recipe.require_space", lambda *given: require(*_noted(given, sizes)))
+    with pytest.raises(StopError):
+        training("choice", "out", Until(stop))
+    half = tmp_path / "out" / "checkpoints" / "checkpoint-6"  # it was killed while this was written
+    half.mkdir()
+    (half / "model.safetensors").write_bytes(bytes(50_000))
+    assert sizes[0] - used() < sizes[0] * 6 // 7 - 50_000
+    training("choice", "out")
+
+
+def _noted(given: Any, sizes: list[int]) -> Any:
+    """Note how many bytes a disk must have for a training, of which there is not one more."""
+    if not sizes:
+        sizes.append(4 * given[1] * 7 + 1000)
+    return given
+
+
+def test_only_as_many_checkpoints_as_stay_count_as_room(tmp_path: Path, training: Callable[..., Any]) -> None:
+    from assay.training.folder import open_out
+
+    with pytest.raises(StopError):
+        training("choice", "out", Until(7), settings={"keep_checkpoints": 3})
+    places = sorted((tmp_path / "out" / "checkpoints").iterdir())
+    each = [sum(file.stat().st_size for file in place.iterdir()) for place in places]
+    assert len(each) == 3
+    with open_out(tmp_path / "out", resume=True) as out:  # the others go when the next one is there
+        assert [out.held(kept) for kept in (0, 1, 2, 3, 4)] == [each[2], each[2], sum(each[1:]), sum(each), sum(each)]
+    with open_out(tmp_path / "out", resume=False) as out:
+        assert out.held(0) == sum(each) + (tmp_path / "out" / "training.json").stat().st_size

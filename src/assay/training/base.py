@@ -19,6 +19,9 @@ from assay.models.hf_load import load_tokenizer, max_length
 from assay.training.settings import Kind, Settings
 
 DTYPES = ("auto", "float32", "bfloat16")
+LARGEST_SEED = 2**32 - 1  # that numpy takes
+
+_DEVICES = ("cpu", "cuda", "mps")
 
 _TASKS: dict[Kind, tuple[str, str]] = {  # the class of transformers, and the map of those that have it
     "span": ("AutoModelForQuestionAnswering", "MODEL_FOR_QUESTION_ANSWERING_MAPPING"),
@@ -76,13 +79,15 @@ class Loaded:
         return sum(each.numel() for each in self.model.parameters())
 
 
+def require_seed(seed: int) -> None:
+    if not 0 <= seed <= LARGEST_SEED:
+        raise UsageError(f"the seed is {seed}, expected a whole number from 0 to {LARGEST_SEED}.", "--seed 0")
+
+
 @contextmanager
 def opened_base(name: str, kind: Kind, device: str) -> Iterator[Base]:
     """Find a base model. The built-in one is written as a folder of transformers, with its head for this task."""
-    if device.startswith("cuda:"):
-        raise UsageError(
-            f"training runs on cuda, not on {device}.", f"CUDA_VISIBLE_DEVICES={device[5:]} chooses one; --device cuda"
-        )
+    _require_device(device)
     if name != "builtin":
         spec = find_model(name, Options(device=device))
         yield Base(name, spec.digest, spec.revision, spec)
@@ -95,6 +100,7 @@ def opened_base(name: str, kind: Kind, device: str) -> Iterator[Base]:
 
 def load_base(base: Base, kind: Kind, settings: Settings, seed: int) -> Loaded:
     """Load a base model with the head that the task needs, after a look at whether it can have one."""
+    require_seed(seed)
     transformers, torch = libraries()
     files: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     try:
@@ -128,6 +134,29 @@ def load_base(base: Base, kind: Kind, settings: Settings, seed: int) -> Loaded:
     if kind == "mask" and tokenizer.mask_token_id is None:
         raise ModelError(f"the tokenizer of {base.name} has no mask token.", "Choose a base that was made with masks.")
     return Loaded(model, tokenizer, max_length(tokenizer, model), tuple(missing), restore)
+
+
+def _require_device(device: str) -> None:
+    """Refuse a device that is not there; transformers' Trainer would take another one, or fail when all is loaded."""
+    if device == "auto":
+        return
+    if device.startswith("cuda:"):
+        raise UsageError(
+            f"training runs on cuda, not on {device}.", f"CUDA_VISIBLE_DEVICES={device[5:]} chooses one; --device cuda"
+        )
+    if device not in _DEVICES:
+        raise UsageError(
+            f"training runs on {', '.join(_DEVICES[:-1])} or {_DEVICES[-1]}, not on {device!r}.",
+            "Leave --device out to take the best there is.",
+        )
+    _, torch = libraries()
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
+        raise UsageError(
+            f"the device {device!r} cannot be used: {first_line(error)}.",
+            "--device cpu works everywhere; cuda or mps need such a device.",
+        ) from error
 
 
 def _require_task(transformers: Any, config: Any, kind: Kind, name: str) -> None:

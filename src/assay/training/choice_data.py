@@ -15,6 +15,7 @@ from assay.training.files import digests_of, existing, opened, plain_suffix, tex
 
 Part = Literal["train", "dev"]
 
+_PARTS = ("train", "dev", "test")  # RACE's, each a folder with middle/ and high/
 _LETTERS = "ABCDEFGH"
 _EXPECTED = (
     "A folder of RACE (middle/*.txt, high/*.txt) or a file of Social IQa (train.jsonl beside train-labels.lst, or rows "
@@ -31,6 +32,7 @@ class ChoiceData:
     labels: list[int] = field(default_factory=list)
     contexts: list[int] = field(default_factory=list)  # the number of the question's context among all
     digests: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     @property
     def options(self) -> int:
@@ -38,13 +40,13 @@ class ChoiceData:
 
 
 def read_choice_data(path: Path, part: Part = "train") -> ChoiceData:
-    """Read RACE's folder or Social IQa's file; of a folder of Social IQa the `part` that is wanted."""
+    """Read RACE's folder or Social IQa's file; of a folder with several parts the `part` that is wanted."""
     existing(path)
     if path.is_dir():
         articles = sorted(file for file in path.rglob("*.txt") if not file.name.startswith("."))
         rows = sorted(file for file in path.glob(f"*{part}.jsonl*") if plain_suffix(file) == ".jsonl")
         if articles:
-            return _collected(path, articles, _race(articles))
+            return _race_folder(path, articles, part)
         if len(rows) != 1:
             found = "several" if rows else "neither RACE's articles nor"
             raise DataError(f"there are {found} {part}.jsonl in this folder.", _EXPECTED, file=path)
@@ -74,6 +76,25 @@ def _collected(root: Path, files: list[Path], read: Iterator[Read]) -> ChoiceDat
     if not data.queries:
         raise DataError("there is no question in it.", _EXPECTED, file=files[0] if len(files) < 3 else root)
     data.digests = digests_of(root, files)
+    return data
+
+
+def _race_folder(path: Path, articles: list[Path], part: Part) -> ChoiceData:
+    """All articles of a folder; where they lie in several of RACE's parts, those of one."""
+    parts = sorted({article.relative_to(path).parts[0] for article in articles}.intersection(_PARTS))
+    if len(parts) < 2:
+        return _collected(path, articles, _race(articles))
+    others = ", ".join(f"{other}/" for other in parts if other != part)
+    if part not in parts:
+        raise DataError(
+            f"there is no {part}/ with articles in this folder, only {others}.",
+            f"Name the part that you mean, for example {path / parts[0]}.",
+            file=path,
+        )
+    root = path / part
+    wanted = [article for article in articles if article.is_relative_to(root)]
+    data = _collected(root, wanted, _race(wanted))
+    data.notes = (f"of the folder's parts {part}/ was read, not {others}",)
     return data
 
 

@@ -17,7 +17,8 @@ then:
 
 data:
   span      SQuAD v1 or v2 (JSON), MRQA (JSON lines): a file or a folder, plain or .gz
-  choice    RACE's folder of articles; Social IQa's .jsonl beside its -labels.lst, or with "correct" in every row
+  choice    RACE's folder of articles (of RACE itself train/, and dev/ for --eval);
+            Social IQa's .jsonl beside its -labels.lst, or with "correct" in every row
   mask      plain text: .txt, .txt.gz, .txt.xz or a folder of them
 
 presets: unqover (span), bbq and sodapop (choice): the papers' settings

@@ -20,7 +20,7 @@ _SHORTEST = 2  # tokens of a text that there is something to learn from
 
 @dataclass(frozen=True)
 class Blocks:
-    """Blocks, and how many texts of the stream were read for them."""
+    """Blocks, and how many texts of the stream it took to fill them."""
 
     features: Features
     texts: int
@@ -34,34 +34,31 @@ def encode_text(tokenizer: Any, texts: Iterable[str], *, length: int, apart: boo
     """
     layout = Tokeniser(tokenizer).single
     room = length - len(layout.before) - len(layout.after)
-    counted = _Counted(texts)
-    encoded = _encoded(tokenizer, iter(counted))
-    contents = _apart(encoded, room) if apart else _full(encoded, room)
+    encoded = _Encoded(tokenizer, texts)
+    contents = _apart(iter(encoded), room) if apart else _full(iter(encoded), room)
     before, after = np.array(layout.before, np.int32), np.array(layout.after, np.int32)
     rows = [np.concatenate([before, content, after]) for content in islice(contents, most)]
     if not rows:
         raise DataError("there is no text to learn from.", "Give a text of at least a few words.")
     lengths = np.array([len(row) for row in rows], np.int64)
     tokens = Tokens("mask", np.concatenate(rows), starts_of(lengths), lengths.astype(np.int32))
-    return Blocks(Features(tokens), counted.count)
+    return Blocks(Features(tokens), encoded.taken)
 
 
 @dataclass
-class _Counted:
+class _Encoded:
+    """The tokens of texts, which are read by the chunk; `taken` counts those that were asked for."""
+
+    tokenizer: Any
     texts: Iterable[str]
-    count: int = 0
+    taken: int = 0
 
-    def __iter__(self) -> Iterator[str]:
-        for text in self.texts:
-            self.count += 1
-            yield text
-
-
-def _encoded(tokenizer: Any, texts: Iterator[str]) -> Iterator[Ints]:
-    backend = tokenizer.backend_tokenizer
-    while chunk := list(islice(texts, _CHUNK)):
-        for encoding in backend.encode_batch(chunk, add_special_tokens=False):
-            yield np.array(encoding.ids, np.int32)
+    def __iter__(self) -> Iterator[Ints]:
+        backend, texts = self.tokenizer.backend_tokenizer, iter(self.texts)
+        while chunk := list(islice(texts, _CHUNK)):
+            for encoding in backend.encode_batch(chunk, add_special_tokens=False):
+                self.taken += 1
+                yield np.array(encoding.ids, np.int32)
 
 
 def _full(texts: Iterator[Ints], room: int) -> Iterator[Ints]:

@@ -239,7 +239,8 @@ def _choice_scores(test: ChoiceTest, ask: _Asker, seed: int) -> Scores:
     right = logits.argmax(1) == choices.features.labels["labels"]
     units = np.array(test.data.contexts, np.int64)[choices.rows]
     accuracy = mean_estimate("accuracy", {}, right, units, seed=seed, floor=1 / test.data.options)
-    notes = [f"{choices.left_out:,} questions were left out: they are too long"] if choices.left_out else []
+    notes = list(test.data.notes)
+    notes += [f"{choices.left_out:,} questions were left out: they are too long"] if choices.left_out else []
     notes += [f"{choices.cut:,} contexts were cut at their end"] if choices.cut else []
     return Scores(summary_of(test.data.digests), "context", len(np.unique(units)), (accuracy,), tuple(notes))
 

@@ -2,7 +2,7 @@
 
 OUT/
   training.json     while it is under way: what is trained, on what (`identity`)
-  checkpoints/      while it is under way: the last checkpoint
+  checkpoints/      while it is under way: the last checkpoint; the model while it is saved
   config.json, model.safetensors, tokenizer.json, …       the model, for `hf:OUT`
   README.md         its card
   assay.json        what was done; written last, so a folder that has it is finished
@@ -11,6 +11,7 @@ OUT/
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
@@ -23,6 +24,7 @@ from typing import Any
 
 from assay.engine.files import remove_leftovers, write_atomically
 from assay.errors import AssayError, DataError, UsageError
+from assay.models.hf_files import first_line
 
 DONE, BEGUN, CARD, CHECKPOINTS = "assay.json", "training.json", "README.md", "checkpoints"
 MADE_BY = "assay train"
@@ -30,19 +32,35 @@ MADE_BY = "assay train"
 _LOCK = ".lock"
 _OTHER = "Choose another folder with --out."
 _CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_state.pth")
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NO_SPACE_TEXTS = (  # torch and safetensors have errors of their own, and torch's do not give the reason
+    "No space left on device",
+    "Disk quota exceeded",
+    "File too large",
+    "PytorchStreamWriter failed",
+    "unexpected pos",
+)
 
 
 @dataclass
 class Out:
-    """An open folder. `begun` is the identity of a training that was begun there; `old` the files it replaces."""
+    """An open folder. `begun` is the identity of a training that was begun there; `old` the files it replaces.
+
+    made: the model's files that this training wrote. Others in the folder are somebody's own.
+    """
 
     path: Path
     begun: Mapping[str, Any] | None
-    old: tuple[str, ...]
+    old: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
 
     @property
     def checkpoints(self) -> Path:
         return self.path / CHECKPOINTS
+
+    @property
+    def _saved(self) -> Path:
+        return self.checkpoints / "model"
 
     def begin(self, identity: Mapping[str, Any]) -> Path | None:
         """Note what is trained; returns the checkpoint to go on from, if this very training was begun before."""
@@ -52,18 +70,42 @@ class Out:
             shutil.rmtree(self.checkpoints, ignore_errors=True)
         else:
             _require_same(self.path, self.begun, identity)
-        write_atomically(self.path / BEGUN, as_json({"made_by": MADE_BY, "identity": identity}))
+            shutil.rmtree(self._saved, ignore_errors=True)
+        self.begun = identity
+        self._note()
         return last_checkpoint(self.checkpoints)
 
-    def finish(self, info: Mapping[str, Any], card: str, *, keep_checkpoints: bool) -> None:
-        """Write the card and assay.json, and remove what was there for resuming."""
+    @contextmanager
+    def saving(self) -> Iterator[Path]:
+        """A folder to save the model in: what is there at the end becomes this folder's own, and is noted as such."""
+        self._saved.mkdir(parents=True)
+        yield self._saved
+        self.made = tuple(sorted(file.name for file in self._saved.iterdir()))
+        self._note()
+        for name in self.made:
+            (self._saved / name).replace(self.path / name)
+        self._saved.rmdir()
+
+    def finish(self, info: Mapping[str, Any], card: str, *, keep_checkpoints: bool) -> dict[str, Any]:
+        """Write the card and assay.json, and remove what was there for resuming; returns what assay.json says."""
         write_atomically(self.path / CARD, card.encode())
-        made = sorted(
-            file.name for file in self.path.iterdir() if file.is_file() and file.name not in (_LOCK, BEGUN, CARD)
-        )
-        files = {name: _sha256(self.path / name) for name in made}
-        write_atomically(self.path / DONE, as_json({**info, "files": files}))
+        content = {**info, "files": {name: _sha256(self.path / name) for name in self.made}}
+        write_atomically(self.path / DONE, as_json(content))
         self.clean(keep_checkpoints)
+        return content
+
+    def held(self, kept: int) -> int:
+        """Bytes in this folder that make room for the training: it removes them, or writes no more in their place."""
+        if self.begun is None:
+            return sum(_size(place) for place in (self.checkpoints, *(self.path / name for name in self.old)))
+        there = _checkpoints(self.checkpoints)
+        whole = [place for place in there if _is_whole(place)]
+        counted = [place for place in there if place not in whole] + whole[-max(kept, 1) :]
+        return sum(_size(place) for place in (*counted, self._saved, *(self.path / name for name in self.made)))
+
+    def _note(self) -> None:
+        content = {"made_by": MADE_BY, "identity": self.begun, "files": self.made}
+        write_atomically(self.path / BEGUN, as_json(content))
 
     def clean(self, keep_checkpoints: bool) -> None:
         (self.path / BEGUN).unlink(missing_ok=True)
@@ -108,39 +150,69 @@ def _looked_into(path: Path, resume: bool) -> Out:
             "Choose another folder with --out, or train it again with --resume never.",
         )
     if resume:
-        return Out(path, begun.get("identity"), ())
-    return Out(path, None, (*done.get("files", ()), DONE, BEGUN, CARD))
+        return Out(path, begun.get("identity"), made=tuple(begun.get("files", ())))
+    return Out(path, None, old=(*done.get("files", ()), *begun.get("files", ()), DONE, BEGUN, CARD))
 
 
 def last_checkpoint(folder: Path) -> Path | None:
     """The last checkpoint that was written whole; those that were not are removed."""
-    found = [place for place in folder.glob("checkpoint-*") if place.name.partition("-")[2].isdecimal()]
-    found.sort(key=lambda place: int(place.name.partition("-")[2]))
-    while found:
-        place = found.pop()
-        state = _read(place / _CHECKPOINT_FILES[0], broken={})
-        whole = all((place / name).is_file() for name in _CHECKPOINT_FILES) and any(place.glob("*.safetensors"))
-        if whole and f"checkpoint-{state.get('global_step')}" == place.name:
+    for place in reversed(_checkpoints(folder)):
+        if _is_whole(place):
             return place
         shutil.rmtree(place, ignore_errors=True)
     return None
 
 
-def require_space(path: Path, parameters: int, kept: int) -> None:
+def _checkpoints(folder: Path) -> list[Path]:
+    found = [place for place in folder.glob("checkpoint-*") if place.name.partition("-")[2].isdecimal()]
+    return sorted(found, key=lambda place: int(place.name.partition("-")[2]))
+
+
+def _is_whole(place: Path) -> bool:
+    state = _read(place / _CHECKPOINT_FILES[0], broken={})
+    whole = all((place / name).is_file() for name in _CHECKPOINT_FILES) and any(place.glob("*.safetensors"))
+    return whole and f"checkpoint-{state.get('global_step')}" == place.name
+
+
+def require_space(out: Out, parameters: int, kept: int) -> None:
     """Refuse to begin where the disk cannot hold the checkpoints.
 
     A checkpoint holds the weights and AdamW's two moments in float32: three numbers a parameter. One more than is kept
-    is there while the next is written, and the model itself at the end.
+    is there while the next is written, and the model itself at the end. What an earlier attempt left counts as free.
     """
-    existing = next(folder for folder in (path, *path.parents) if folder.exists())
-    need = 4 * parameters * (3 * (max(kept, 1) + 1) + 1)
-    free = shutil.disk_usage(existing).free
-    if free < need:
+    free = shutil.disk_usage(out.path).free
+
+    def needed(kept: int) -> int:
+        return 4 * parameters * (3 * (max(kept, 1) + 1) + 1)
+
+    held = out.held(kept)
+    if free + held >= needed(kept):
+        return
+    fewer = kept > 1 and free + out.held(1) >= needed(1)
+    raise UsageError(
+        f"{out.path}: checkpoints of {parameters / 1e6:,.1f} million parameters need {needed(kept) / 1e9:,.2f} GB, and "
+        f"{free / 1e9:,.2f} GB are free{f' beside {held / 1e9:,.2f} GB of what was begun there' if held else ''}.",
+        f"Free some space{',' if fewer else ' or'} choose another disk with --out"
+        f"{', or keep fewer with --set keep_checkpoints=1' if fewer else ''}.",
+    )
+
+
+@contextmanager
+def explained_full_disk(path: Path, *, resume: bool) -> Iterator[None]:
+    """A disk that is full is something to cure, whichever library finds it so."""
+    try:
+        yield
+    except AssayError:
+        raise
+    except Exception as error:
+        full = isinstance(error, OSError) and error.errno in _NO_SPACE
+        if not full and not any(text in str(error) for text in _NO_SPACE_TEXTS):
+            raise
+        again = "the same command" if resume else "the same command without --resume never"
         raise UsageError(
-            f"{path}: checkpoints of {parameters / 1e6:,.1f} million parameters need {need / 1e9:,.2f} GB, and "
-            f"{free / 1e9:,.2f} GB are free.",
-            "Free some space, choose another disk with --out, or keep fewer with --set keep_checkpoints=0.",
-        )
+            f"{path}: no space is left there ({first_line(error)}).",
+            f"Free some; {again} then goes on from the last checkpoint.",
+        ) from error
 
 
 def as_json(content: Any) -> bytes:
@@ -197,6 +269,12 @@ def _locked(path: Path) -> Iterator[None]:
             yield
         finally:
             (path / _LOCK).unlink(missing_ok=True)
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder; 0 where there is neither."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _sha256(path: Path) -> str:

@@ -81,7 +81,7 @@ def fit(
     order = Order(batches.features.lengths, size, seed, settings.order == "grouped")
     with _own_random_numbers(), _without_cudnn_attention():
         trainer = _trainer(model, batches, order, settings, steps, checkpoints, seed, device, dtype, progress)
-        with _explained_errors(device, settings):
+        with _explained_memory(device, settings):
             trainer.train(resume_from_checkpoint=None if resume_from is None else str(resume_from))
     model.eval()
     return _curve(trainer.state.log_history)
@@ -235,7 +235,7 @@ def _without_cudnn_attention() -> Iterator[None]:
 
 
 @contextmanager
-def _explained_errors(device: str, settings: Settings) -> Iterator[None]:
+def _explained_memory(device: str, settings: Settings) -> Iterator[None]:
     _, torch = libraries()
     try:
         yield
@@ -243,10 +243,4 @@ def _explained_errors(device: str, settings: Settings) -> Iterator[None]:
         raise ModelError(
             f"the memory of {device} is too small for batches of {settings.batch}.",
             f"--set batch={max(settings.batch // 2, 1)} --set accumulate={settings.accumulate * 2} does the same.",
-        ) from error
-    except Exception as error:  # safetensors and torch have errors of their own for a full disk
-        if "No space left" not in str(error):
-            raise
-        raise UsageError(
-            "no space is left for the checkpoints.", "Free some space; the same command then goes on where it ended."
         ) from error

@@ -20,7 +20,7 @@ from assay.models.base import Options, unable
 from assay.models.hf_files import libraries
 from assay.models.hf_load import has_types, load_tokenizer, load_weights, max_length
 from assay.models.tokenise import Tokeniser
-from assay.training.base import DTYPES, Base, Loaded, load_base, opened_base
+from assay.training.base import DTYPES, Base, Loaded, load_base, opened_base, require_seed
 from assay.training.card import card
 from assay.training.choice_data import read_choice_data
 from assay.training.encode_choice import encode_choice
@@ -29,7 +29,7 @@ from assay.training.encode_text import encode_text
 from assay.training.evaluation import Test, masking_of, read_test, score
 from assay.training.features import Batches, Features
 from assay.training.files import digests_of, summary_of
-from assay.training.folder import MADE_BY, Out, open_out, require_space
+from assay.training.folder import MADE_BY, Out, explained_full_disk, open_out, require_space
 from assay.training.loop import Steps, fit, uses_bfloat16
 from assay.training.scores import Scores
 from assay.training.settings import KINDS, Kind, Settings, read
@@ -77,6 +77,7 @@ class _Task:
     features: Features
     digests: Mapping[str, str]
     counts: Mapping[str, int]
+    notes: tuple[str, ...] = ()
 
 
 def run(request: Request, progress: Progress | None = None) -> Trained:
@@ -86,6 +87,7 @@ def run(request: Request, progress: Progress | None = None) -> Trained:
     if kind not in KINDS:
         raise UsageError(f"there is no {kind!r} training; there are {', '.join(KINDS)}.", "assay train span …")
     settings, given = read(kind, request.preset, request.settings)
+    require_seed(request.seed)
     if request.dtype not in DTYPES:
         raise UsageError(
             f"training computes in {' or '.join(DTYPES[1:])}, not in {request.dtype!r}.", "Leave --dtype out."
@@ -105,29 +107,30 @@ def run(request: Request, progress: Progress | None = None) -> Trained:
                 "It is another model's tokenizer: put the right one into the folder.",
             )
         test = _test(request, loaded, settings, base)
-        require_space(request.out, loaded.parameters, settings.keep_checkpoints)
+        require_space(folder, loaded.parameters, settings.keep_checkpoints)
         steps = Steps.of(len(task.features), settings)
-        info = _info(request, base, loaded, settings, task, steps, notes)
-        checkpoint = folder.begin(_identity(info, task))
-        curve = fit(
-            loaded.model,
-            _batches(loaded, task.features, settings, kind, request.seed),
-            settings,
-            steps,
-            checkpoints=folder.checkpoints,
-            resume_from=checkpoint,
-            seed=request.seed,
-            device=base.spec.device,
-            dtype=request.dtype,
-            progress=progress,
-        )
-        _save(loaded, base, folder)
+        info = _info(request, base, loaded, settings, task, steps, (*notes, *task.notes))
+        with explained_full_disk(request.out, resume=request.resume):
+            checkpoint = folder.begin(_identity(info, task))
+            curve = fit(
+                loaded.model,
+                _batches(loaded, task.features, settings, kind, request.seed),
+                settings,
+                steps,
+                checkpoints=folder.checkpoints,
+                resume_from=checkpoint,
+                seed=request.seed,
+                device=base.spec.device,
+                dtype=request.dtype,
+                progress=progress,
+            )
+            _save(loaded, base, folder)
         scores = None if test is None else _score(test, folder, base, request.seed, progress)
         info |= {"curve": curve, "scores": None if scores is None else scores.as_json()}
         made = datetime.now(UTC).isoformat(timespec="seconds")
         page = card(info, scores, command=_command(), made=made, seconds=time.perf_counter() - began)
-        folder.finish(info, page, keep_checkpoints=settings.keep_checkpoints > 0)
-    return Trained(request.out, info, scores)
+        written = folder.finish(info, page, keep_checkpoints=settings.keep_checkpoints > 0)
+    return Trained(request.out, written, scores)
 
 
 def evaluate(
@@ -147,6 +150,7 @@ def evaluate(
     windows, blocks and masking. Intervals resample passages, contexts or blocks.
     """
     chosen, given = read(kind, None, settings)
+    require_seed(seed)
     with opened_base(model, kind, device) as base:
         spec = replace(base.spec, name=model, dtype="float32" if dtype == "auto" else dtype)
         if kind not in spec.abilities or "text" in spec.abilities:
@@ -205,7 +209,7 @@ def _read(request: Request, loaded: Loaded, settings: Settings, base: Base) -> _
         "contexts_cut": choices.cut,
         "questions_left_out": choices.left_out,
     }
-    return _Task(choices.features, summary_of(questions.digests), counts)
+    return _Task(choices.features, summary_of(questions.digests), counts, questions.notes)
 
 
 def _read_text(request: Request, tokenizer: Any, settings: Settings) -> _Task:
@@ -250,8 +254,9 @@ def _save(loaded: Loaded, base: Base, folder: Out) -> None:
     """The model with its base's own rates of dropout: those of a training say nothing about the next one."""
     for name, value in loaded.restore.items():
         setattr(loaded.model.config, name, value)
-    loaded.model.save_pretrained(folder.path)
-    base.copy_tokenizer(folder.path)
+    with folder.saving() as place:
+        loaded.model.save_pretrained(place)
+        base.copy_tokenizer(place)
 
 
 def _score(test: Test, folder: Out, base: Base, seed: int, progress: Progress) -> Scores:
