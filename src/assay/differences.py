@@ -85,6 +85,13 @@ class Difference:
         }
 
 
+def tested_and_clear(found: Sequence[Difference]) -> tuple[int, list[Difference]]:
+    """How many differences could be tested, and those that are clear of chance, the largest first."""
+    tested = [each for each in found if each.change.p is not None]
+    clear = [each for each in tested if each.clear]
+    return len(tested), sorted(clear, key=lambda each: -abs(each.change.value or 0.0))
+
+
 @dataclass(frozen=True)
 class Change:
     """A difference before anybody says whose it is; changes of one family are corrected together."""

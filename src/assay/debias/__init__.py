@@ -35,7 +35,8 @@ METHODS = {
 }
 """Where each method is. Those that train further (CDA, Dropout) have a module of their own."""
 FOLDED = frozenset({"inlp", "sentence"})
-"""Methods that are folded into a layer, which must be exact: they compute in float32 only."""
+"""Methods that change a finished model and leave its head: they are folded into a layer, which must be exact, so they
+compute in float32 only. The others train a masked language model."""
 
 
 def debias(

@@ -208,7 +208,7 @@ def run(job: Job) -> Debiased:
     swapper = None if attribute is None else _swapper(chosen, attribute)
     if attribute is not None and not _has_word(corpus, attribute):
         raise _no_words(corpus, attribute)
-    if not any(line.strip() for line in corpus.lines()):
+    if attribute is None and not any(line.strip() for line in corpus.lines()):
         raise DataError("there is no text in it.", "Give a text of at least a few words.", file=corpus.path)
     with opened_base(job.model, "mask", job.device) as base:
         training = dict(chosen.training) if job.method == "cda" else _with_rates(chosen.training, base)

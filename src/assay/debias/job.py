@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shlex
 import shutil
@@ -12,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from assay.engine.files import is_full_disk
 from assay.engine.progress import Progress, Silent
 from assay.errors import UsageError
-
-NO_SPACE = os.strerror(errno.ENOSPC)
 
 Evaluate = Callable[[Path], Mapping[str, float]]
 """Scores of the model in a folder of transformers, by name; higher is better."""
@@ -85,12 +83,12 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         if folder.exists():
             folder.rmdir()
         beside.rename(folder)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be written ({error.strerror}).", "Choose another with --out.") from error
-    except Exception as error:  # safetensors has an error of its own for this
-        if NO_SPACE not in str(error):
+    except Exception as error:
+        if is_full_disk(error):
+            problem = f"{folder}: no space is left there."
+            raise UsageError(problem, "Free some, or choose another disk with --out.") from error
+        if not isinstance(error, OSError):
             raise
-        problem = f"{folder}: no space is left there."
-        raise UsageError(problem, "Free some, or choose another disk with --out.") from error
+        raise UsageError(f"{folder}: cannot be written ({error.strerror}).", "Choose another with --out.") from error
     finally:
         shutil.rmtree(beside, ignore_errors=True)

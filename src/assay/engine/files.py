@@ -14,6 +14,14 @@ from typing import BinaryIO
 
 from assay.errors import UsageError
 
+_FULL_DISK_TEXTS = (  # torch and safetensors have errors of their own, and torch's do not give the reason
+    "No space left on device",
+    "Disk quota exceeded",
+    "File too large",
+    "PytorchStreamWriter failed",
+    "unexpected pos",
+)
+
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file that a reader sees as it was or as it shall be, never in part."""
@@ -71,8 +79,15 @@ def _sync_folder(folder: Path) -> None:
             os.close(handle)
 
 
+def is_full_disk(error: BaseException) -> bool:
+    """Whether an error says that no space is left, whichever library found it so."""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return True
+    return any(text in str(error) for text in _FULL_DISK_TEXTS)
+
+
 def _explained(error: OSError, path: Path) -> UsageError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+    if is_full_disk(error):
         problem = f"{path}: no space left to write this file."
         remedy = "Free some space, or point --out and ASSAY_CACHE at a larger disk; the same command then goes on."
     else:

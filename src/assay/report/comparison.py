@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.differences import Difference
+from assay.differences import Difference, tested_and_clear
 from assay.engine.files import write_atomically
 from assay.findings import Table
 from assay.report.bars import Scale, signed_scale
@@ -88,8 +88,7 @@ def render_comparison(comparison: Comparison) -> str:
 
 def _part(uid: str, comparison: Comparison) -> Part:
     found = comparison.differences
-    tested = [each for each in found if each.change.p is not None]
-    clear = sorted((each for each in tested if each.clear), key=lambda each: -abs(each.change.value or 0.0))
+    tested, clear = tested_and_clear(found)
     sides = [
         Side(name, comparison.titles.get(name, name), table, max(0, len(table.rows) - MOST_ROWS))
         for name, table in comparison.tables.items()
@@ -100,7 +99,7 @@ def _part(uid: str, comparison: Comparison) -> Part:
         comparison,
         metrics_of(found),
         clear,
-        len(tested),
+        tested,
         comparison.tables.get("differences"),
         sides,
     )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from assay.compare import difference_table
-from assay.differences import CLEAR, Difference
+from assay.differences import CLEAR, Difference, tested_and_clear
 from assay.findings import Cell as TableCell
 from assay.findings import Estimate, Table
 from assay.report.comparison import Metric, metrics_of
@@ -33,7 +34,7 @@ class Compared:
     def link(self) -> str:
         return f"compare/{quote(self.run, safe='')}/comparison.html"
 
-    @property
+    @cached_property
     def differences(self) -> list[Difference]:
         found = (Difference.from_json(each) for each in self.told["differences"])
         return [replace(each, model=self.model, baseline=self.baseline) for each in found]
@@ -98,9 +99,8 @@ def against_of(compared: Sequence[Compared], headline: Sequence[Estimate]) -> Ag
 
 
 def _row(compared: Compared) -> Row:
-    tested = [each for each in compared.differences if each.change.p is not None]
-    clear = sorted((each for each in tested if each.clear), key=lambda each: -abs(each.change.value or 0.0))
-    return Row(compared, len(tested), clear, _words(compared.told["tables"].get("word_differences")))
+    tested, clear = tested_and_clear(compared.differences)
+    return Row(compared, tested, clear, _words(compared.told["tables"].get("word_differences")))
 
 
 def _words(rows: Collection[Mapping[str, Any]] | None) -> tuple[int, int] | None:

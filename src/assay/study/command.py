@@ -132,7 +132,9 @@ def _dry_run(options: argparse.Namespace) -> int:
 
 
 def _kind(step: Step) -> str:
-    return "run" if hasattr(step, "cell") else "comparison" if hasattr(step, "pair") else "model"
+    from assay.study.prepare import ToCompare, ToMake
+
+    return "model" if isinstance(step, ToMake) else "comparison" if isinstance(step, ToCompare) else "run"
 
 
 def _measure(step: Step) -> dict[str, int]:

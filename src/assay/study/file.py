@@ -22,11 +22,11 @@ from assay.probes import PRESETS, PROBES
 from assay.study.lines import Lines
 from assay.study.values import Place, known_keys, required, settings_of, table_of, text_of, texts_of, varied, whole_of
 from assay.toml_file import read_toml
+from assay.training.settings import KINDS
 
 PACKAGED = Path(__file__).parents[1] / "data" / "studies"
 METHODS = {"inlp": "INLP", "sentence": "SentenceDebias", "cda": "CDA", "dropout": "Dropout"}
 """Debiasing methods and what people call them."""
-TRAIN = ("span", "choice", "mask")
 ATTRIBUTES = ("gender", "race", "religion")
 GENERAL = ("dropout",)
 """Methods that are about no attribute in particular."""
@@ -167,7 +167,7 @@ _KEYS: Mapping[How, tuple[str, ...]] = {
     "debias": ("debias", "model", "attribute", "corpus", "words", "eval", "settings", "seed", *_COMMON),
 }
 _FILES = ("data", "eval", "corpus", "words")
-_CHOICES: Mapping[str, Sequence[str]] = {"train": TRAIN, "debias": tuple(METHODS)}
+_CHOICES: Mapping[str, Sequence[str]] = {"train": KINDS, "debias": tuple(METHODS)}
 
 
 def _model(name: str, entry: Any, path: Path, lines: Lines) -> ModelEntry:

@@ -76,14 +76,12 @@ class Several:
         ready = wait(self._running)[0]
         assert isinstance(ready, Connection)
         process, step = self._running.pop(ready)
-        try:
-            outcome: Outcome = ready.recv()
-        except EOFError:  # it ended without a word
-            process.join()
-            outcome = _lost(process.exitcode or 0)
+        outcome: Outcome | None = None
+        with suppress(EOFError):  # it may end without a word
+            outcome = ready.recv()
         process.join()
         ready.close()
-        return step, outcome
+        return step, _lost(process.exitcode or 0) if outcome is None else outcome
 
     def stop(self) -> None:
         """End what still runs; the same study goes on from what it stored."""

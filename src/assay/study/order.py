@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
+from assay.debias import FOLDED
 from assay.errors import UsageError
 from assay.gate.policy import near
 from assay.models import KINDS
@@ -22,9 +23,6 @@ from assay.study.values import Place
 
 MODEL_SETTINGS = ("fill_model",)
 """Settings of probes that name another model."""
-
-POST_HOC = ("inlp", "sentence")
-"""Methods that change a finished model and leave its head; the others train a masked language model."""
 
 HEAD = "choice"
 """The head of the built-in model that these methods take unless their setting `head` says otherwise."""
@@ -134,7 +132,7 @@ def with_abilities(models: Sequence[ModelEntry], ready: Callable[[ModelEntry], f
             found[entry.name] = ready(entry)
         elif entry.how == "train":
             found[entry.name] = _HEADS[entry.value]
-        elif entry.value in POST_HOC:
+        elif entry.value in FOLDED:
             before = found[entry.source or ""]
             several = before is not None and len(before & {*_HEADS}) > 1  # a folder has one of the built-in model's
             found[entry.name] = _HEADS.get(entry.settings.get("head", HEAD)) if several else before
@@ -176,7 +174,7 @@ def _sorted(file: StudyFile) -> list[ModelEntry]:
 
 def _require_makeable(entry: ModelEntry, abilities: Known) -> None:
     before = abilities[entry.source] if entry.made and entry.source else None
-    if entry.how == "debias" and entry.value not in POST_HOC and before is not None and "mask" not in before:
+    if entry.how == "debias" and entry.value not in FOLDED and before is not None and "mask" not in before:
         raise entry.place.error(
             f"{entry.value} trains a masked language model further, and {entry.source} cannot fill masks.",
             f"Apply {entry.value} to its base, and train that on the task then.",

@@ -11,6 +11,7 @@ from assay.data import data_folder
 from assay.errors import DataError
 from assay.study.file import PACKAGED, StudyFile
 from assay.study.values import Place
+from assay.training.choice_data import labels_file
 from assay.training.files import digest_of as digest_of_file
 
 _PACKED = ("", ".gz", ".xz")
@@ -65,11 +66,11 @@ class Places:
 
 def digest_of_place(path: Path) -> str:
     """The digest of a file's content, with that of its labels; or of all files in a folder by their names."""
-    labels = _labels_of(path) if path.is_file() else ()
-    if path.is_file() and not labels:
+    labels = labels_file(path) if path.is_file() else None
+    if path.is_file() and labels is None:
         return digest_of_file(path)
     hasher = hashlib.sha256()
-    for file in (path, *labels) if path.is_file() else _files(path):
+    for file in (path, labels) if labels is not None else _files(path):
         name = file.name if path.is_file() else file.relative_to(path).as_posix()
         hasher.update(f"{digest_of_file(file)}  {name}\n".encode())
     return hasher.hexdigest()
@@ -78,13 +79,6 @@ def digest_of_place(path: Path) -> str:
 def size_of_place(path: Path) -> int:
     """Bytes on disk."""
     return sum(file.stat().st_size for file in ([path] if path.is_file() else _files(path)))
-
-
-def _labels_of(path: Path) -> Sequence[Path]:
-    """The labels of Social IQa lie beside its questions: train-labels.lst beside train.jsonl."""
-    stem = path.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".jsonl")
-    beside = (path.with_name(f"{stem}-labels.lst{packed}") for packed in _PACKED)
-    return [file for file in beside if file.is_file()]
 
 
 def _files(folder: Path) -> Sequence[Path]:

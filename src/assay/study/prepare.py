@@ -14,7 +14,7 @@ from assay.errors import AssayError, DataError, UsageError
 from assay.plan import Plan, digest_of
 from assay.probes import PROBES, Probe, Request, Stage, make_probe
 from assay.queries import Answers
-from assay.study.file import TRAIN, ModelEntry, StudyFile
+from assay.study.file import ModelEntry, StudyFile
 from assay.study.makers import Makers
 from assay.study.order import (
     MODEL_SETTINGS,
@@ -29,6 +29,7 @@ from assay.study.order import (
 )
 from assay.study.places import Places, digest_of_place, size_of_place
 from assay.study.ready import Finder, Ready
+from assay.training.settings import KINDS
 
 RECIPE = 1
 """Raise it when the same recipe would give another model or run."""
@@ -120,7 +121,7 @@ class Prepared:
 
     def head_of(self, name: str) -> str | None:
         """The kind of training behind a model's head: who evaluates it has to know."""
-        return next((kind for kind in TRAIN if kind in (self.abilities[name] or ())), None)
+        return next((kind for kind in KINDS if kind in (self.abilities[name] or ())), None)
 
     def spec_of(self, name: str) -> str:
         """A model's name for assay: as it is written in the file, or the folder that it is made in."""

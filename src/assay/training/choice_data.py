@@ -53,7 +53,7 @@ def read_choice_data(path: Path, part: Part = "train") -> ChoiceData:
         path = rows[0]
     if plain_suffix(path) == ".txt":
         return _collected(path, [path], _race([path]))
-    labels = _labels_file(path)
+    labels = labels_file(path)
     return _collected(path.parent, [path, *([labels] if labels else [])], _social_iqa(path, labels))
 
 
@@ -146,9 +146,10 @@ def _correct(row: Row, path: Path, line: int) -> Any:
     return row["correct"]
 
 
-def _labels_file(path: Path) -> Path | None:
-    stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
-    beside = [path.with_name(f"{stem}-labels.lst{packed}") for packed in ("", ".gz")]
+def labels_file(path: Path) -> Path | None:
+    """The labels of Social IQa lie beside its questions: train-labels.lst beside train.jsonl."""
+    stem = path.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".jsonl")
+    beside = [path.with_name(f"{stem}-labels.lst{packed}") for packed in ("", ".gz", ".xz")]
     return next((file for file in beside if file.is_file()), None)
 
 

@@ -11,7 +11,6 @@ OUT/
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import hashlib
 import json
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.engine.files import remove_leftovers, write_atomically
+from assay.engine.files import is_full_disk, remove_leftovers, write_atomically
 from assay.errors import AssayError, DataError, UsageError
 from assay.models.hf_files import first_line
 
@@ -32,14 +31,6 @@ MADE_BY = "assay train"
 _LOCK = ".lock"
 _OTHER = "Choose another folder with --out."
 _CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_state.pth")
-_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NO_SPACE_TEXTS = (  # torch and safetensors have errors of their own, and torch's do not give the reason
-    "No space left on device",
-    "Disk quota exceeded",
-    "File too large",
-    "PytorchStreamWriter failed",
-    "unexpected pos",
-)
 
 
 @dataclass
@@ -205,8 +196,7 @@ def explained_full_disk(path: Path, *, resume: bool) -> Iterator[None]:
     except AssayError:
         raise
     except Exception as error:
-        full = isinstance(error, OSError) and error.errno in _NO_SPACE
-        if not full and not any(text in str(error) for text in _NO_SPACE_TEXTS):
+        if not is_full_disk(error):
             raise
         again = "the same command" if resume else "the same command without --resume never"
         raise UsageError(
