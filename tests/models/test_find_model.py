@@ -330,7 +330,8 @@ class Hub(http.server.ThreadingHTTPServer):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(("127.0.0.1", 0), HubRequest)
-        self.files = {path.name: path.read_bytes() for path in folder.iterdir()}
+        found = sorted(path for path in folder.rglob("*") if path.is_file())
+        self.files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
         self.requests: list[str] = []
 
 
@@ -349,7 +350,8 @@ class HubRequest(http.server.BaseHTTPRequestHandler):
             case ["api", "models", "org", "tiny", "tree", _]:
                 listed = [{"type": "file", "path": n, "size": len(files[n]), "oid": _sha1(files[n])} for n in files]
                 self.reply(json.dumps(listed).encode())
-            case ["org", "tiny", "resolve", revision, name] if revision == COMMIT and name in files:
+            case ["org", "tiny", "resolve", revision, *parts] if revision == COMMIT and "/".join(parts) in files:
+                name = "/".join(parts)
                 self.reply(files[name], {"ETag": f'"{_sha1(files[name])}"', "X-Repo-Commit": COMMIT})
             case _:
                 self.reply(b"{}", status=404)
@@ -377,6 +379,12 @@ def _sha1(content: bytes) -> str:
 def hub(span_folder: Path) -> Iterator[Hub]:
     (span_folder / "modeling_tiny.py").write_text("raise SystemExit('code of a stranger')")
     (span_folder / "pytorch_model.bin").write_bytes(b"pickle of a stranger")
+    (span_folder / "additional_chat_templates").mkdir()
+    (span_folder / "additional_chat_templates" / "tool_use.jinja").write_text("{{ messages }}")
+    (span_folder / "shards").mkdir()
+    (span_folder / "model.safetensors").rename(span_folder / "shards" / "model.safetensors")
+    named = {"metadata": {}, "weight_map": {"any": "shards/model.safetensors"}}
+    (span_folder / "model.safetensors.index.json").write_text(json.dumps(named))
     with Hub(span_folder) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -410,7 +418,7 @@ FIND = """
             spec = find_model(name, Options(device="cpu", **options))
         except UsageError as error:
             return error.problem
-        return {**spec.as_json(), "files": sorted(path.name for path in Path(spec.place).iterdir())}
+        return {**spec.as_json(), "files": sorted(path.name for path in Path(spec.place).rglob("*") if path.is_file())}
 """
 
 
@@ -434,7 +442,14 @@ def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(
     missing, tiny, scores, trusted = in_fresh_python(ask, tmp_path / "home", **endpoint)
     assert "org/tiny@v2 is neither a folder here nor to be had from the hub" in missing
     assert (tiny["name"], tiny["revision"]) == ("hf:org/tiny@v1", COMMIT)
-    assert tiny["files"] == ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    assert tiny["files"] == [
+        "config.json",
+        "model.safetensors",
+        "model.safetensors.index.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "tool_use.jinja",
+    ]
     assert tiny["digest"] == digest(span_folder), "the same files in a folder are the same model"
     assert np.array_equal(np.array(scores, np.float32), score(span_folder))
     assert "modeling_tiny.py" in trusted["files"]

@@ -1,11 +1,17 @@
-"""Finding `hf:` models: a folder, or a model of the hub; its files are digested, nothing is loaded."""
+"""Finding `hf:` models: a folder, or a model of the hub; its files are digested, nothing is loaded.
+
+The digest covers every file that transformers reads: those in the folder itself, and those below it that an index of
+weights or a configuration names. Names that lead out of the folder are refused. Symbolic links are followed, and what
+they lead to is digested: the hub's cache is made of them, and a published file cannot make one.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-from pathlib import Path
+from collections.abc import Iterator
+from pathlib import Path, PurePath
 from typing import Any
 
 from assay.errors import DataError, UsageError
@@ -28,8 +34,11 @@ DTYPES = ("auto", "float32", "bfloat16", "float16")
 _WEIGHTS = ("*.safetensors",)
 _PICKLED = ("*.bin",)
 _TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
+_TEMPLATES = "additional_chat_templates/*.jinja"
 _CODE = ("*.py",)
+_CONFIGS = ("config.json", "config.*.json", "tokenizer_config.json")  # those with a number are for some versions
 _INSTALL = 'Install what hf: models need: pip install "assay[hf]".'
+_CONVERT = "Convert them, or pass --allow-pickle if you trust whoever made them: loading such files can run their code."
 
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:
@@ -39,13 +48,15 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
         raise UsageError(
             f"{folder}: there is no config.json, so this is no model folder.", "Name the folder that holds it."
         )
-    config = _config(folder / "config.json")
-    weights = _files(folder, _WEIGHTS + (_PICKLED if options.allow_pickle else ()))
-    if not weights:
+    config = _json(folder / "config.json")
+    if (folder / "adapter_config.json").is_file():
         raise UsageError(
-            f"{folder}: there are no weights in safetensors files.",
-            "Convert them, or pass --allow-pickle if you trust whoever made them: loading *.bin can run their code.",
+            f"{folder}: there is an adapter beside the model, and it depends on peft whether transformers applies it.",
+            "Merge the two with peft's merge_and_unload, or remove adapter_config.json to measure the model alone.",
         )
+    weights, others = _files_read(folder, options)
+    if not weights:
+        raise UsageError(f"{folder}: there are no weights in safetensors files.", _CONVERT)
     if options.dtype not in DTYPES:
         raise UsageError(f"the number type {options.dtype!r} is unknown; expected {', '.join(DTYPES)}.", "--dtype auto")
     device = _device(options.device)
@@ -53,7 +64,7 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
         name=name,
         kind="hf",
         place=str(folder),
-        digest=_digest(weights + _files(folder, _TEXTS + (_CODE if options.trust_remote_code else ()))),
+        digest=_digest(folder, weights + others),
         abilities=_abilities(config),
         device=device,
         dtype="float32" if options.dtype == "auto" else options.dtype,
@@ -104,27 +115,83 @@ def first_line(error: Exception) -> str:
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
-def _config(path: Path) -> dict[str, Any]:
+def _json(path: Path) -> dict[str, Any]:
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DataError(f"cannot be read ({error}).", "Get the model's folder again.", file=path) from None
-    if not isinstance(config, dict):
-        raise DataError("this is no model's configuration.", "Get the model's folder again.", file=path)
-    return config
+    if not isinstance(content, dict):
+        raise DataError("this is no JSON object.", "Get the model's folder again.", file=path)
+    return content
 
 
-def _files(folder: Path, patterns: tuple[str, ...]) -> list[Path]:
-    """What decides a model's answers; not what assay notes about how it was made."""
+def _files_read(folder: Path, options: Options) -> tuple[list[Path], list[Path]]:
+    """The files that decide a model's answers: weights, and all others."""
+    kinds = _WEIGHTS + (_PICKLED if options.allow_pickle else ())
+    weights, indexes = _files(folder, *kinds), _files(folder, *(f"{kind}.index.json" for kind in kinds))
+    others = _files(folder, *_TEXTS, _TEMPLATES, *(("**/*.py",) if options.trust_remote_code else ()))
+    for file in _files(folder, *_CONFIGS):
+        try:
+            content = _json(file)
+        except DataError:  # find() has seen config.json; transformers says what is wrong with the others
+            continue
+        for name in _named(content, "transformers_weights"):
+            (indexes if name.endswith(".index.json") else weights).add(_inside(folder, name, file))
+        others |= {_inside(folder, name, file) for name in _named(content, "fast_tokenizer_files")}
+        for name in _named(content, "auto_map") if options.trust_remote_code else ():
+            if "--" in name:
+                raise DataError(
+                    f"the code {name} is another repository's, which the model's digest cannot cover.",
+                    "Leave out --trust-remote-code; or put that code into the folder, and remove the name up to --.",
+                    file=file,
+                )
+            _inside(folder, name, file)
+    for index in indexes:
+        weights |= {_inside(folder, name, index) for name in _named(_json(index), "weight_map")}
+    unsafe = [path for path in weights if path.suffix != ".safetensors"]
+    if unsafe and not options.allow_pickle:
+        raise UsageError(f"{min(unsafe)}: these weights are not in a safetensors file.", _CONVERT)
+    there = [sorted(path for path in files if path.is_file()) for files in (weights, others | indexes)]
+    return there[0], there[1]
+
+
+def _files(folder: Path, *patterns: str) -> set[Path]:
+    """Files of the folder, but for what assay notes about how a model was made."""
     found = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
-    return sorted(path for path in found if path.name != "assay.json")
+    return {path for path in found if path.name != "assay.json"}
 
 
-def _digest(files: list[Path]) -> str:
+def _named(content: Any, key: str, inside: bool = False) -> Iterator[str]:
+    """All texts under a key, wherever it is in some JSON.
+
+    >>> list(_named({"text_config": {"auto_map": {"A": ["x", None]}}, "b": "y"}, "auto_map"))
+    ['x']
+    """
+    if isinstance(content, str) and inside:
+        yield content
+    pairs = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    for name, value in pairs:
+        yield from _named(value, key, inside or name == key)
+
+
+def _inside(folder: Path, name: str, file: Path) -> Path:
+    """The file of a folder that another file of it names."""
+    path = PurePath(name)
+    if path.anchor or ".." in path.parts:
+        raise DataError(
+            f"{name!r} is outside the model's folder.",
+            "Put what it names into the folder, and change the name.",
+            file=file,
+        )
+    return folder / path
+
+
+def _digest(folder: Path, files: list[Path]) -> str:
     hasher = hashlib.sha256()
     for path in files:
         with path.open("rb") as file:
-            hasher.update(path.name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
+            name = path.relative_to(folder).as_posix().encode()
+            hasher.update(name + b"\0" + hashlib.file_digest(file, "sha256").digest())
     return hasher.hexdigest()
 
 

@@ -1,0 +1,285 @@
+"""Which files a model is made of: all that are read are digested, and none is read from elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from assay.errors import DataError, ModelError, UsageError
+from assay.models import find_model, load, load_model
+from assay.models.base import Options
+from assay.plan import SpanListPlan
+from reference_scores import span_query
+from tiny_models import ModelFolder
+
+QUESTION = SpanListPlan((span_query("Who was there?", "Gerald met Jennifer.", "Gerald", "Jennifer"),)).columns(0, 1)
+INDEX = "model.safetensors.index.json"
+
+
+@pytest.fixture
+def folder(model_folder: ModelFolder, tmp_path: Path) -> Path:
+    """A tiny span model that the test may change."""
+    return Path(shutil.copytree(model_folder("span", "bert"), tmp_path / "span"))
+
+
+def digest(folder: Path, **options: Any) -> str:
+    return find_model(f"hf:{folder}", Options(device="cpu", **options)).digest
+
+
+def score(folder: Path, **options: Any) -> NDArray[np.float32]:
+    model = load_model(f"hf:{folder}", device="cpu", **options)
+    return model.forward(model.encode(QUESTION))["score"]
+
+
+def edit(path: Path, **changes: Any) -> None:
+    content = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    path.write_text(json.dumps(content | changes), encoding="utf-8")
+
+
+def put_weights(folder: Path, name: str, *, index: str = INDEX) -> Path:
+    """Move the weights of a folder to where an index says; returns the file."""
+    from safetensors.torch import load_file
+
+    weights = load_file(folder / "model.safetensors")
+    target = folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(folder / "model.safetensors", target)
+    edit(folder / index, metadata={}, weight_map=dict.fromkeys(weights, name))
+    return target
+
+
+def change(weights: Path) -> None:
+    """Make the model say the opposite."""
+    from safetensors.torch import load_file, save_file
+
+    found = load_file(weights)
+    found["qa_outputs.weight"] *= -1
+    save_file(found, weights, {"format": "pt"})
+
+
+def pickle_weights(file: Path, target: Path) -> None:
+    import torch
+    from safetensors.torch import load_file
+
+    torch.save(load_file(file), target)
+    file.unlink()
+
+
+# --- weights
+
+
+def test_weights_below_the_folder_are_in_the_digest(folder: Path) -> None:
+    expected = score(folder)
+    weights = put_weights(folder, "shards/model-00001-of-00001.safetensors")
+    before = digest(folder), score(folder)
+    assert np.array_equal(before[1], expected)
+    change(weights)
+    after = digest(folder), score(folder)
+    assert not np.array_equal(after[1], before[1])
+    assert after[0] != before[0]
+
+
+@pytest.mark.parametrize("place", [(), ("text_config",)])
+def test_weights_that_the_configuration_names_are_in_the_digest(place: tuple[str, ...], folder: Path) -> None:
+    """A model of texts out of one of several media has the configuration of the texts alone."""
+    weights = put_weights(folder, "first/weights.safetensors", index="second.safetensors.index.json")
+    (folder / "second").mkdir()
+    shutil.move(folder / "second.safetensors.index.json", folder / "second" / "model.safetensors.index.json")
+    named: dict[str, Any] = {"transformers_weights": "second/model.safetensors.index.json"}
+    for key in place:
+        named = {key: named}
+    edit(folder / "config.json", **named)
+    before = digest(folder)
+    if not place:
+        assert np.isfinite(score(folder)).all(), "transformers reads it, too"
+    change(weights)
+    between = digest(folder)
+    edit(folder / "second" / "model.safetensors.index.json", metadata={"total_size": 1})
+    assert len({before, between, digest(folder)}) == 3
+
+
+@pytest.mark.parametrize("name", ["../outside.safetensors", "sub/../../outside.safetensors", "{}/outside.safetensors"])
+def test_weights_outside_the_folder_are_refused(name: str, folder: Path) -> None:
+    name = name.format(folder.parent)
+    (folder / "sub").mkdir()
+    put_weights(folder, name)
+    with pytest.raises(DataError, match="is outside the model's folder") as wrong:
+        find_model(f"hf:{folder}", Options(device="cpu"))
+    assert name in str(wrong.value)
+    assert INDEX in str(wrong.value)
+    (folder / INDEX).unlink()
+    edit(folder / "config.json", transformers_weights=name)
+    with pytest.raises(DataError, match=r"config\.json: .* is outside the model's folder"):
+        find_model(f"hf:{folder}", Options(device="cpu"))
+
+
+@pytest.mark.parametrize("name", ["weights.bin", "sub/weights.bin", "weights.pt", "weights"])
+def test_an_index_of_safetensors_names_no_pickle_unless_that_is_asked_for(name: str, folder: Path) -> None:
+    expected = score(folder)
+    weights = put_weights(folder, name)
+    pickle_weights(Path(shutil.move(weights, folder / "x.safetensors")), weights)
+    with pytest.raises(UsageError, match="not in a safetensors file") as wrong:
+        find_model(f"hf:{folder}", Options(device="cpu"))
+    assert str(weights) in wrong.value.problem
+    assert "--allow-pickle" in wrong.value.remedy
+    before = digest(folder, allow_pickle=True)
+    assert np.array_equal(score(folder, allow_pickle=True), expected)
+    weights.write_bytes(weights.read_bytes() + b" ")
+    assert digest(folder, allow_pickle=True) != before
+
+
+def test_an_index_of_pickles_counts_where_they_are_read(folder: Path) -> None:
+    """pytorch_model.bin.index.json is read with --allow-pickle only; its files may lie below the folder, too."""
+    expected = score(folder)
+    safe = digest(folder)
+    shutil.copy(folder / "model.safetensors", folder / "copy")
+    weights = put_weights(folder, "sub/weights.bin", index="pytorch_model.bin.index.json")
+    pickle_weights(Path(shutil.move(weights, folder / "x")), weights)
+    before = digest(folder, allow_pickle=True)
+    assert np.array_equal(score(folder, allow_pickle=True), expected)
+    weights.write_bytes(weights.read_bytes() + b" ")
+    assert digest(folder, allow_pickle=True) != before
+    with pytest.raises(UsageError, match="no weights in safetensors files"):
+        find_model(f"hf:{folder}", Options(device="cpu"))
+    (folder / "pytorch_model.bin.index.json").unlink()
+    shutil.move(folder / "copy", folder / "model.safetensors")
+    assert digest(folder) == safe
+
+
+@pytest.mark.parametrize("content", ["{", "[]"])
+def test_an_index_that_cannot_be_read_is_bad_data(content: str, folder: Path) -> None:
+    (folder / INDEX).write_text(content, encoding="utf-8")
+    with pytest.raises(DataError, match=r"model\.safetensors\.index\.json"):
+        find_model(f"hf:{folder}", Options(device="cpu"))
+
+
+def test_a_shard_that_is_missing_is_a_model_error(folder: Path) -> None:
+    before = digest(folder)
+    put_weights(folder, "sub/weights.safetensors").unlink()
+    shutil.copytree(folder, folder.parent / "other")
+    (folder / "decoy.safetensors").write_bytes(b"")
+    spec = find_model(f"hf:{folder}", Options(device="cpu"))
+    assert spec.digest != before
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        load(spec)
+    with pytest.raises(UsageError, match="there are no weights"):
+        find_model(f"hf:{folder.parent / 'other'}", Options(device="cpu"))
+
+
+def test_links_are_followed_as_the_hubs_cache_needs_it(folder: Path, tmp_path: Path) -> None:
+    """A snapshot is a folder of links to blobs beside it; what they lead to is digested."""
+    expected = score(folder)
+    put_weights(folder, "sub/weights.safetensors")
+    blobs, snapshot = tmp_path / "models--org--tiny" / "blobs", tmp_path / "models--org--tiny" / "snapshots" / "0123"
+    blobs.mkdir(parents=True)
+    for number, path in enumerate(sorted(path for path in folder.rglob("*") if path.is_file())):
+        link = snapshot / path.relative_to(folder)
+        link.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, blobs / str(number))
+        link.symlink_to(Path(*[".."] * len(link.relative_to(blobs.parent).parts[1:]), "blobs", str(number)))
+    assert (snapshot / "sub" / "weights.safetensors").resolve().parent == blobs
+    assert digest(snapshot) == digest(folder), "the same files without links are the same model"
+    assert np.array_equal(score(snapshot), expected)
+    change((snapshot / "sub" / "weights.safetensors").resolve())
+    assert digest(snapshot) != digest(folder)
+
+
+def test_an_adapter_beside_a_model_is_refused(folder: Path) -> None:
+    """transformers would add it if peft is installed, from a pickle if need be, and otherwise say nothing."""
+    (folder / "adapter_config.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(UsageError, match="there is an adapter") as wrong:
+        find_model(f"hf:{folder}", Options(device="cpu"))
+    assert "merge_and_unload" in wrong.value.remedy
+
+
+# --- tokenizers, templates and code
+
+
+def test_a_tokenizer_that_the_configuration_names_is_in_the_digest(folder: Path) -> None:
+    expected = score(folder)
+    (folder / "sub").mkdir()
+    named = Path(shutil.move(folder / "tokenizer.json", folder / "sub" / "tokenizer.4.0.0.json"))
+    edit(folder / "tokenizer_config.json", fast_tokenizer_files=["sub/tokenizer.4.0.0.json"])
+    before = digest(folder)
+    assert np.array_equal(score(folder), expected), "transformers reads it"
+    named.write_text(named.read_text(encoding="utf-8") + " ", encoding="utf-8")
+    assert digest(folder) != before
+
+
+def test_a_tokenizer_outside_the_folder_is_refused(folder: Path) -> None:
+    shutil.copy(folder / "tokenizer.json", folder.parent / "tokenizer.4.0.0.json")
+    edit(folder / "tokenizer_config.json", fast_tokenizer_files=["../tokenizer.4.0.0.json"])
+    with pytest.raises(DataError, match=r"tokenizer_config\.json: .* is outside the model's folder"):
+        find_model(f"hf:{folder}", Options(device="cpu"))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["chat_template.jinja", "additional_chat_templates/tool_use.jinja", "generation_config.json", "added_tokens.json"],
+)
+def test_templates_and_settings_are_in_the_digest(name: str, folder: Path) -> None:
+    digests = {digest(folder)}
+    (folder / name).parent.mkdir(exist_ok=True)
+    for content in ("{}", "{ }"):
+        (folder / name).write_text(content, encoding="utf-8")
+        digests.add(digest(folder))
+    assert len(digests) == 3
+
+
+def test_code_below_the_folder_counts_where_it_may_run(folder: Path) -> None:
+    before = digest(folder), digest(folder, trust_remote_code=True)
+    (folder / "custom_generate").mkdir()
+    (folder / "custom_generate" / "generate.py").write_text("def generate(): ...", encoding="utf-8")
+    assert digest(folder) == before[0]
+    assert digest(folder, trust_remote_code=True) != before[1]
+
+
+@pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ({"AutoConfig": "org/other--configuration.Config"}, "org/other--configuration.Config is another repository's"),
+        (["org/other--tokens.Slow", None], "org/other--tokens.Slow is another repository's"),
+        ({"AutoTokenizer": ["../tokens.Slow", None]}, "'../tokens.Slow' is outside the model's folder"),
+        ({"AutoModel": "/elsewhere/model.Model"}, "'/elsewhere/model.Model' is outside the model's folder"),
+    ],
+)
+def test_code_from_elsewhere_is_refused_where_it_would_run(file: str, code: Any, problem: str, folder: Path) -> None:
+    edit(folder / file, auto_map=code)
+    assert digest(folder), "code that does not run does no harm"
+    with pytest.raises(DataError, match=file) as wrong:
+        digest(folder, trust_remote_code=True)
+    assert problem in wrong.value.problem
+
+
+# --- what was stored before
+
+
+def test_the_digest_of_a_plain_folder_stays_what_it_was(tmp_path: Path) -> None:
+    """Answers are stored under it, and runs name it."""
+    for name, content in {
+        "config.json": '{"architectures": ["BertForMaskedLM"]}',
+        "model-00001-of-00002.safetensors": "one",
+        "model-00002-of-00002.safetensors": "two",
+        INDEX: '{"weight_map": {"a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors"}}',
+        "tokenizer.json": "{}",
+        "tokenizer_config.json": "{}",
+        "vocab.txt": "a",
+        "spiece.model": "b",
+        "chat_template.jinja": "c",
+        "pytorch_model.bin": "d",
+        "modeling.py": "e",
+        "README.md": "f",
+        "assay.json": "{}",
+    }.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    plain = "7e3b01402f3a7d1d0fd3f4eea7fa6fffe1244a7e267825f2dba9a8194344dca5"
+    with_pickle_and_code = "4fd05a5fd14cf36c8c8756e53fbdcf3c457baf7339538ffe19f84abfa912178e"
+    assert digest(tmp_path) == plain
+    assert digest(tmp_path, allow_pickle=True, trust_remote_code=True) == with_pickle_and_code
