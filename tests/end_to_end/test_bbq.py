@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 import small_bbq
 
-USAGE, DATA = 2, 3
+USAGE, DATA, MODEL = 2, 3, 4
 FEW = ("--set", "resamples=20")
 
 
@@ -63,6 +64,21 @@ def test_every_kind_of_model_answers(
     assert bool(values("r", "order_sensitivity")) == ("orders" in settings)
     assert bool(values("r", "accuracy", context="question_only")) == ("context" in settings)
     assert (Path("r") / "report.html").is_file()
+
+
+@pytest.mark.parametrize("form", ["options", "letters", "arc"])
+def test_a_chat_template_that_drops_the_question_stops_the_run(
+    assay: Any, data: Path, model_folder: Any, tmp_path: Path, form: str
+) -> None:
+    folder = shutil.copytree(model_folder("causal", max_length=256), tmp_path / "model")
+    (folder / "chat_template.jinja").write_text("User: hello\nAssistant:", encoding="utf-8")
+    command = ("run", "bbq", "--model", f"hf:{folder}", "--data", data, "--set", f"form={form}", *FEW)
+    done = assay(*command, "--out", "r")
+    assert done.code == MODEL
+    assert "leaves out a question" in done.err
+    assert "--set chat=off" in done.err
+    assert not (Path("r") / "findings.json").exists()
+    assert assay(*command, "--set", "chat=off", "--out", "r2").code == 0
 
 
 def test_the_starter_set_runs_on_the_built_in_model_and_resumes_with_the_same_bytes(assay: Any) -> None:

@@ -127,3 +127,85 @@ def test_a_tokenizer_that_does_something_of_its_own_is_refused(monkeypatch: pyte
     monkeypatch.setattr(encoder.tokeniser, "real", lambda text: [1, 5, 2])
     with pytest.raises(ModelError, match=r"does not do what its tokenizer\.json says"):
         encoder.encode(TextColumns(Texts.of(["She"]), scoring=Scoring()))
+
+
+# --- chat templates
+
+PARTS = (
+    "{% for m in messages %}User: {% for part in m.content %}{% if part['type'] == 'text' %}{{ part['text'] }}"
+    "{% endif %}{% endfor %}{% endfor %} Assistant:"
+)
+PLAIN = "{% for m in messages %}User: {{ m.content }}{% endfor %} Assistant:"
+TALK = ChoiceQuery("She met Anne by the old bridge.", "Who was there?", ("Anne", "Nobody"))
+
+
+def chatting(template: str) -> PromptEncoder:
+    made = wrapped(tiny_models._metaspace(("<unk>", "<s>", "</s>"), TEXT, unknown=0, letters="\n"))
+    made.chat_template = template
+    return PromptEncoder(made, 128, "a model", causal=True)
+
+
+def asked(encoder: PromptEncoder, *prompts: str) -> list[int]:
+    return encoder.encode(TextColumns(Texts.of(prompts))).ids.tolist()
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "User: hello\nAssistant:",
+        "{{ messages[0].content[:20] }}Assistant:",
+        "{{ messages[0].content.split('\n')[-1] }}Assistant:",
+        "{{ messages[0].content.split('\n')[0] }}Assistant:",
+        "{{ messages[0].content | upper }}Assistant:",
+        "{% for part in messages[0].content %}{{ part['image'] }}{% endfor %}Assistant:",
+        PARTS.replace("part['text']", "part['text'][:20]"),
+    ],
+    ids=["constant", "cut", "no context", "no question", "changed", "pictures", "cut parts"],
+)
+def test_a_template_that_leaves_out_some_of_a_question_is_refused(template: str) -> None:
+    """The model would be asked something else, and its answers would be reported as those to the question."""
+    encoder = chatting(template)
+    message = f"{TALK.context}\n{TALK.question}"
+    for columns in (ChoiceColumns.of([TALK]), TextColumns(Texts.of([message]))):
+        with pytest.raises(ModelError, match="the chat template of a model leaves out a question") as wrong:
+            encoder.encode(columns)
+        assert repr(message) in wrong.value.problem
+        assert wrong.value.exit_code == 4
+        assert "--set chat=off" in wrong.value.remedy
+        assert "chat_template.jinja" in wrong.value.remedy
+    assert len(encoder.encode(ChoiceColumns.of([TALK], Scoring(chat=False)))) == 1
+
+
+def test_every_question_is_looked_for() -> None:
+    encoder = chatting("{{ messages[0].content | replace('bridge', '') }}Assistant:")
+    assert asked(encoder, "Who was there?")
+    with pytest.raises(ModelError, match="leaves out a question, or some of it: 'She met Anne by the bridge"):
+        asked(encoder, *["Who was there?"] * 50, "She met Anne by the bridge.", "Nobody")
+
+
+@pytest.mark.parametrize(
+    "change", ["m.content | trim", "m.content.replace('\n', ' ')", "m.content.split() | join('\n')"]
+)
+def test_a_template_may_change_white_space(change: str) -> None:
+    encoder = chatting(PLAIN.replace("m.content", change))
+    assert asked(encoder, "  She met Anne.\nWho was there?\n")
+
+
+def test_a_template_that_reads_typed_parts_gets_them() -> None:
+    parts, plain = chatting(PARTS), chatting(PLAIN)
+    prompts = ["Who was there?", "She met Anne."]
+    assert asked(parts, *prompts) == asked(plain, *prompts)
+    assert asked(parts, *prompts) == asked(parts, prompts[0]) + asked(parts, prompts[1])
+    assert pieces(parts, TALK) == pieces(plain, TALK)
+
+
+def test_a_template_that_reads_both_gets_plain_text() -> None:
+    both = "{% if messages[0].content is string %}User: {{ messages[0].content }} Assistant:{% else %}No{% endif %}"
+    assert asked(chatting(both), "Who was there?") == asked(chatting(PLAIN), "Who was there?")
+
+
+@pytest.mark.parametrize("shown", ["messages[0].content[:9]", "messages[0].content[:9] | tojson"])
+def test_typed_parts_that_are_printed_as_a_list_are_not_read(shown: str) -> None:
+    """Such a template is for plain text, of which it shows too little."""
+    with pytest.raises(ModelError, match="leaves out a question"):
+        asked(chatting(f"{{{{ {shown} }}}}Assistant:"), "Who was there?")

@@ -5,7 +5,9 @@ always those that it has by itself. Two ways to ask:
 
 - with the tokenizer's chat template (`Scoring.chat`, where it has one): the prompt, or context + line break + question,
   is the user's message, and the template says what stands around it, special tokens and all. An option follows without
-  a blank: it is what the assistant says. A template that asks for the date gets the same one every day.
+  a blank: it is what the assistant says. A template that asks for the date gets the same one every day. Templates of
+  models for pictures and texts often read a message in typed parts only, and get it as one such part. A message that is
+  not whole in what the template makes of it, but for white space, is an error: the model would answer something else.
 - without: the prompt as it is. A question with options becomes three lines, context, "Question: " + question, and
   "Answer:" (no line for an empty context or question), and an option follows behind a blank.
 
@@ -18,6 +20,7 @@ the prompt; it is shorter where a tokenizer joins the prompt's end and an option
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -39,6 +42,9 @@ _CLOCK = (
     + " }}{%- endmacro -%}"
 )
 """Before a template, this stops its clock: the same questions on every day."""
+
+_SAMPLE = "Which of the two came first?"
+"""A message to see which form of messages a template reads; the same for all models, whatever they are asked then."""
 
 
 class PromptEncoder:
@@ -110,12 +116,34 @@ class PromptEncoder:
     def _rendered(self, messages: Sequence[str]) -> list[str]:
         """Each as a user's message with the template around it, up to where the assistant begins to speak."""
         self._require_no_special(messages)
+        texts = self._render([_parts(message) for message in messages] if self._reads_parts else messages)
+        lost = next((message for message, text in zip(messages, texts, strict=True) if not _holds(text, message)), None)
+        if lost is not None:
+            raise ModelError(
+                f"the chat template of {self.name} leaves out a question, or some of it: {lost!r}.",
+                "Correct chat_template.jinja in its folder (or chat_template in tokenizer_config.json), or ask without "
+                "it: --set chat=off.",
+            )
+        return texts
+
+    @cached_property
+    def _reads_parts(self) -> bool:
+        """Whether the template loses plain text and reads typed parts; printing them as a list is not reading them."""
+        if _holds(self._render([_SAMPLE])[0], _SAMPLE):
+            return False
+        try:
+            (text,) = self._render([_parts(_SAMPLE)])
+        except ModelError:  # it is for plain text, of which it leaves something out
+            return False
+        return _holds(text, _SAMPLE) and "text': " not in text and 'text": ' not in text
+
+    def _render(self, contents: Sequence[Any]) -> list[str]:
         render = self._tokenizer.apply_chat_template
         try:
             template = self._tokenizer.get_chat_template()
             how = {"chat_template": _CLOCK + template if "strftime_now" in template else template}
             how |= {"tokenize": False, "add_generation_prompt": True}
-            return [render([{"role": "user", "content": message}], **how) for message in messages]
+            return [render([{"role": "user", "content": content}], **how) for content in contents]
         except Exception as error:  # a template is a program of the model's author: it may raise anything
             raise ModelError(
                 f"the chat template of {self.name} cannot be used: {first_line(error)}",
@@ -158,6 +186,19 @@ def _message(context: str, question: str) -> str:
     'Ann met Bo.\\nWho slept?'
     """
     return "\n".join(text for text in (context, question) if text)
+
+
+def _parts(message: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": message}]
+
+
+def _holds(text: str, message: str) -> bool:
+    """Whether a message is in a text, white space aside: many templates trim, and some put it on one line.
+
+    >>> _holds("<user> Ann met Bo. Who slept? <assistant>", "Ann met Bo.\\nWho slept? ")
+    True
+    """
+    return message.strip() in text or " ".join(message.split()) in " ".join(text.split())
 
 
 def _shared(sequences: Sequence[Sequence[int]], most: int) -> int:
