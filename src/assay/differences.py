@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from assay.direction import Badness, badness
 from assay.errors import DataError
+from assay.files.opening import digest_of_file
 from assay.findings import Estimate, Table
-from assay.rows import digest_of_file
 from assay.stats import benjamini_hochberg, sign_flip_p
 
 Array = NDArray[np.float64]

@@ -1,19 +1,16 @@
-"""Rows of files: JSON lines or CSV, plain or gzip; and what to do about rows that cannot be used."""
+"""Rows of files: JSON lines or CSV, plain or packed; and what to do about rows that cannot be used."""
 
 from __future__ import annotations
 
 import csv
-import gzip
-import hashlib
-import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any
 
 from assay.errors import DataError
+from assay.files.opening import open_text
 
 Row = Mapping[str, Any]
 
@@ -40,40 +37,8 @@ class Bad:
 def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
     """The rows of a file of JSON lines or of a CSV file, with their line numbers."""
     with open_text(path) as file:
-        try:
-            if ".csv" in path.suffixes:
-                yield from _csv_rows(file, path, bad)
-            else:
-                yield from _json_rows(file, path, bad)
-        except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, OSError) as error:
-            raise DataError(f"cannot be read ({error}).", "Get the file again.", file=path) from None
-
-
-def open_text(path: Path) -> IO[str]:
-    """A text file, unpacked where it is gzip."""
-    try:
-        content = open_bytes(path)
-    except FileNotFoundError:
-        raise DataError("there is no such file.", "Check the name.", file=path) from None
-    except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror}).", "Check the file.", file=path) from None
-    return io.TextIOWrapper(content, encoding="utf-8-sig", newline="")
-
-
-def open_bytes(path: Path) -> gzip.GzipFile | BufferedReader:
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")
-
-
-def digest_of_file(path: Path) -> str:
-    """The digest of a file's content, the same whether it is packed or not."""
-    hasher = hashlib.sha256()
-    try:
-        with open_bytes(path) as file:
-            while piece := file.read(1 << 20):
-                hasher.update(piece)
-    except (OSError, EOFError) as error:
-        raise DataError(f"cannot be read ({error}).", "Get the file again.", file=path) from None
-    return hasher.hexdigest()
+        read = _csv_rows if ".csv" in path.suffixes else _json_rows
+        yield from read(file, path, bad)
 
 
 def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:

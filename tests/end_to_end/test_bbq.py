@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import shutil
 from pathlib import Path
@@ -171,6 +172,21 @@ def test_a_bad_row_is_named_and_can_be_skipped(assay: Any, data: Path) -> None:
     assert again.code == 0
     assert "1 rows left out" in again.err
     assert "line 49" in again.err
+
+
+@pytest.mark.parametrize(
+    "command", [("data", "check", "bbq", "--data"), ("run", "bbq", "--data"), ("score", "bbq")], ids=" ".join
+)
+def test_a_damaged_packed_file_is_named(assay: Any, tmp_path: Path, command: tuple[str, ...]) -> None:
+    folder = tmp_path / "bbq" / "data"
+    lines = small_bbq.write(folder / "Age.jsonl", small_bbq.examples()).read_bytes()
+    (folder / "Age.jsonl").unlink()
+    packed = gzip.compress(lines)
+    file = folder / "Age.jsonl.gz"
+    file.write_bytes(packed[:200] + bytes(200) + packed[400:])
+    done = assay(*command, file if command[0] == "score" else tmp_path)
+    assert done.code == DATA
+    assert f"{file}: cannot be read (no intact gzip file" in done.message
 
 
 @pytest.mark.parametrize(

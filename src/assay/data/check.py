@@ -47,12 +47,13 @@ def file_states(file: PinnedFile, folder: Path) -> list[FileState]:
 
 
 def _state(file: PinnedFile, path: Path, *, packed: bool) -> FileState:
+    from assay.files.opening import UNREADABLE, reason, unpacked  # here, with gzip: finding data needs neither
+
     try:
-        content = _unpacked(path) if packed else path.read_bytes()
-    except _DamagedError as error:
-        return FileState(path, "different", str(error))
-    except OSError as error:
-        return FileState(path, "different", f"cannot be read ({error.strerror})")
+        with path.open("rb") as stored, unpacked(stored, ".gz" if packed else "") as opened:
+            content = opened.read()
+    except UNREADABLE as error:
+        return FileState(path, "different", f"cannot be read ({reason(error)})")
     found = blob_id(content)
     if found == file.blob:
         return FileState(path, "ok", "compressed" if packed else "")
@@ -68,19 +69,3 @@ def blob_id(content: bytes) -> str:
     'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
     """
     return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-class _DamagedError(Exception):
-    """A compressed file that cannot be unpacked."""
-
-
-def _unpacked(path: Path) -> bytes:
-    import gzip  # here, with zlib: finding data needs neither
-    import zlib
-
-    try:
-        return gzip.decompress(path.read_bytes())
-    except EOFError:
-        raise _DamagedError("the compressed file ends early") from None
-    except (gzip.BadGzipFile, zlib.error):
-        raise _DamagedError("no intact gzip file") from None

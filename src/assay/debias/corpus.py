@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import lzma
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
 
 from assay.engine.progress import Progress, Silent
 from assay.errors import DataError
+from assay.files.opening import UNREADABLE, reason, unpacked
 
 _ENDS = re.compile(r"[.!?…]+[\"'”’»)\]]*\s+(?=[\"'“‘«(\[]*[^\W_a-zß-öø-ÿ])")
 _TITLES = {"mr", "mrs", "ms", "messrs", "mme", "mlle", "dr", "prof", "rev", "hon", "st", "sr", "jr"}
@@ -38,8 +36,7 @@ class Corpus:
         hasher, number, told = hashlib.sha256(), 0, 0
         try:
             with self.path.open("rb") as packed:
-                opened = _unpacked(packed, self.path.suffix)
-                for number, line in enumerate(opened, 1):
+                for number, line in enumerate(unpacked(packed, self.path.suffix), 1):
                     hasher.update(line)
                     yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                     if number % 1000 == 0:
@@ -50,22 +47,15 @@ class Corpus:
             raise DataError(
                 f"this is not UTF-8 text ({error.reason}).", "Convert it.", file=self.path, line=number
             ) from None
-        except (OSError, EOFError, lzma.LZMAError) as error:
-            raise DataError(
-                f"cannot be read behind line {number} ({error}).", "Get it again.", file=self.path
-            ) from None
+        except UNREADABLE as error:
+            problem = f"cannot be read behind line {number} ({reason(error)})."
+            raise DataError(problem, "Get it again.", file=self.path) from None
         self.digest = hasher.hexdigest()
 
     def sentences(self, progress: Progress | None = None) -> Iterator[str]:
         """The sentences of all lines."""
         for line in self.lines(progress):
             yield from sentences_of(line)
-
-
-def _unpacked(packed: IO[bytes], suffix: str) -> IO[bytes]:
-    if suffix == ".gz":
-        return cast(IO[bytes], gzip.open(packed))
-    return cast(IO[bytes], lzma.open(packed)) if suffix == ".xz" else packed
 
 
 def sentences_of(paragraph: str) -> Iterator[str]:

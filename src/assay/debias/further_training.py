@@ -25,13 +25,13 @@ from assay.debias.swap import ReleasedSwapper, Swapper, drawn
 from assay.debias.words import Attribute, read_attribute
 from assay.engine.files import write_atomically
 from assay.errors import DataError, ModelError, UsageError
+from assay.files.opening import digest_of_file
 from assay.models.hf_files import libraries
 from assay.models.tokenise import Tokeniser
 from assay.plan import digest_of as digest_of_values
 from assay.training import settings as training_settings
 from assay.training import train_mask_on
 from assay.training.base import Base, Loaded, load_base, opened_base
-from assay.training.files import digest_of
 from assay.training.folder import CARD, DONE
 
 STEPS, BATCH, ACCUMULATE = 2000, 32, 16
@@ -229,7 +229,7 @@ def run(job: Job) -> Debiased:
             "own_settings": dict(chosen.own),
             "attribute": None if attribute is None else attribute.name,
             "words": None if attribute is None else attribute.digest,
-            "corpus": digest_of(corpus.path),
+            "corpus": digest_of_file(corpus.path),
         }
         del loaded  # the training loads its own
         work = _work_folder(job, [about, training, base.digest, base.spec.device])

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.errors import DataError, UsageError
+from assay.files.opening import open_text
 from assay.plan import digest_of
-from assay.rows import open_text
 
 PACKAGED = Path(__file__).parents[1] / "data" / "debias" / "words.toml"
 
@@ -137,7 +137,7 @@ def _content(path: Path) -> Any:
         try:
             text = file.read()
             return tomllib.loads(text.replace("\r\n", "\n")) if path.suffix == ".toml" else json.loads(text)
-        except (ValueError, RecursionError, EOFError, OSError) as error:  # the decoders' errors are ValueErrors
+        except (ValueError, RecursionError) as error:  # the decoders' errors are ValueErrors
             kind = "TOML" if path.suffix == ".toml" else "JSON"
             raise DataError(f"this is not {kind} ({error}).", _FORMAT, file=path) from None
 

@@ -9,12 +9,10 @@ from pathlib import Path
 
 from assay.data import data_folder
 from assay.errors import DataError
+from assay.files.opening import PACKED, digest_of_file
 from assay.study.file import PACKAGED, StudyFile
 from assay.study.values import Place
 from assay.training.choice_data import labels_file
-from assay.training.files import digest_of as digest_of_file
-
-_PACKED = ("", ".gz", ".xz")
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ class Places:
         path = Path(written).expanduser()
         folders = [folder for folder in (self.data, self.beside) if folder is not None]
         for folder in folders:
-            for suffix in _PACKED:
+            for suffix in ("", *PACKED):
                 found = folder / f"{path}{suffix}"
                 if found.exists():
                     return found

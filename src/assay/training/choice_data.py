@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.errors import DataError
+from assay.files.opening import open_text
 from assay.queries import ChoiceQuery
 from assay.rows import Bad, Row, rows_of
-from assay.training.files import digests_of, existing, opened, plain_suffix, text_of
+from assay.training.files import digests_of, existing, plain_suffix, text_of
 
 Part = Literal["train", "dev"]
 
@@ -100,7 +101,7 @@ def _race_folder(path: Path, articles: list[Path], part: Part) -> ChoiceData:
 
 def _race(files: list[Path]) -> Iterator[Read]:
     for path in files:
-        with opened(path) as file:
+        with open_text(path) as file:
             try:
                 row = json.load(file)
             except (ValueError, RecursionError) as error:
@@ -141,7 +142,7 @@ def _social_iqa(path: Path, labels_file: Path | None) -> Iterator[Read]:
 
 def _correct(row: Row, path: Path, line: int) -> Any:
     if "correct" not in row:
-        stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
+        stem = path.name.removesuffix(".gz").removesuffix(".xz").removesuffix(".jsonl")
         raise DataError("this row has no label.", _NO_LABELS.format(name=f"{stem}-labels.lst"), file=path, line=line)
     return row["correct"]
 
@@ -154,7 +155,7 @@ def labels_file(path: Path) -> Path | None:
 
 
 def _labels(path: Path) -> list[str]:
-    with opened(path) as file:
+    with open_text(path) as file:
         return [line.strip() for line in file if line.strip()]
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
-from assay.training.files import digests_of, existing, opened, plain_suffix, text_of
+from assay.files.opening import open_text
+from assay.training.files import digests_of, existing, plain_suffix, text_of
 
 _EXPECTED = 'Files of SQuAD (JSON with "data") or of MRQA (JSON lines with "context" and "qas") are expected.'
 _SUFFIXES = (".json", ".jsonl")
@@ -74,7 +75,7 @@ def _files(path: Path) -> list[Path]:
 
 
 def _read(path: Path, data: SpanData) -> None:
-    with opened(path) as file:
+    with open_text(path) as file:
         first = next((line for line in file if line.strip()), "")
         if not first:
             raise DataError("this file is empty.", _EXPECTED, file=path)
@@ -82,7 +83,7 @@ def _read(path: Path, data: SpanData) -> None:
         if isinstance(row, dict) and ("header" in row or "qas" in row):
             _read_mrqa(path, data)
             return
-    with opened(path) as file:
+    with open_text(path) as file:
         try:
             content = json.load(file)
         except (ValueError, RecursionError) as error:
@@ -116,7 +117,7 @@ def _squad_span(answer: Any, where: str, path: Path) -> tuple[int, int, str]:
 
 
 def _read_mrqa(path: Path, data: SpanData) -> None:
-    with opened(path) as file:
+    with open_text(path) as file:
         for line, content in enumerate(file, 1):
             if not content.strip():
                 continue

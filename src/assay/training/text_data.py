@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from assay.errors import DataError
-from assay.training.files import existing, opened, plain_suffix
+from assay.files.opening import open_text
+from assay.training.files import existing, plain_suffix
 
 Texts = Callable[[], Iterator[str]]
 """Gives a stream of texts, the same one each time that it is called."""
@@ -31,7 +32,7 @@ def lines_of(path: Path) -> Texts:
 
     def texts() -> Iterator[str]:
         for file in files:
-            with opened(file) as content:
+            with open_text(file) as content:
                 for line in content:
                     if text := line.strip():
                         yield text

@@ -12,9 +12,10 @@ import pytest
 
 import small_bbq
 from assay.errors import DataError, UsageError
+from assay.files.opening import digest_of_file
 from assay.probes.bbq.examples import Example
 from assay.probes.bbq.reading import data_files, read_examples
-from assay.rows import Bad, digest_of_file
+from assay.rows import Bad
 
 EXAMPLES = small_bbq.examples(templates=2, quartets=2)
 

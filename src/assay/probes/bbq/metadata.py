@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError
+from assay.files.opening import open_text
 from assay.probes.bbq.examples import NON_NEGATIVE, OPTIONS, Example, no_target
 from assay.queries import NONE
-from assay.rows import open_text
 
 PERSON, BIASED = "person", "biased"
 MEANINGS = ("auto", PERSON, BIASED)

@@ -1,4 +1,4 @@
-"""Reading BBQ's official files, and rows of others that have their fields: JSON lines or CSV, plain or gzip."""
+"""Reading BBQ's official files, and rows of others that have their fields: JSON lines or CSV, plain or packed."""
 
 from __future__ import annotations
 

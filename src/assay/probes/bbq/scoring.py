@@ -32,7 +32,7 @@ _SHOWN = 3
 def score_files(files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, list[str]]:
     """The findings of files of answers, and what a reader must know about them.
 
-    A file is a table of BBQ's rows with a column of answers (JSON lines or CSV, plain or gzip; text, letters or the
+    A file is a table of BBQ's rows with a column of answers (JSON lines or CSV, plain or packed; text, letters or the
     option's number), or a log of lm-evaluation-harness or of inspect.
     """
     settings, bad = Settings.parse(request.settings or {}), Bad(request.skip_bad)

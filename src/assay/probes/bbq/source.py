@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import UsageError
+from assay.files.opening import digest_of_file
 from assay.probes.bbq.defects import DROP, dropped, find_defects
 from assay.probes.bbq.examples import CATEGORIES, QUARTET, Dataset, Example
 from assay.probes.bbq.metadata import Metadata, read_metadata, template_stereotypes
@@ -17,7 +18,7 @@ from assay.probes.bbq.reading import data_files, read_examples, stem
 from assay.probes.bbq.starter import read_starter
 from assay.probes.bbq.targets import find_named, find_targets
 from assay.queries import NONE
-from assay.rows import Bad, digest_of_file
+from assay.rows import Bad
 
 
 @dataclass(frozen=True)

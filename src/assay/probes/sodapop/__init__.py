@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from assay.data import data_folder
 from assay.engine.arrays import save_arrays
 from assay.errors import DataError, UsageError
+from assay.files.opening import digest_of_file
 from assay.findings import Findings
 from assay.plan import Ask, WordPlan
 from assay.probes import Request, Stage
@@ -28,7 +29,7 @@ from assay.probes.sodapop.settings import SHARED, Settings
 from assay.probes.sodapop.showcase import showcase
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.probes.sodapop.words import split
-from assay.rows import Bad, digest_of_file
+from assay.rows import Bad
 
 PAPER_FILE = Path("sodapop") / "socialIQa_v1.4_dev_Bethany_0_2191.jsonl"
 SHORT = 2

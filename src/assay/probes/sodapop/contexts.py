@@ -2,7 +2,7 @@
 
 Social IQa comes as JSON lines: context, question, answerA, answerB, answerC. The right one is in "correct" (A, B, C),
 as in SODAPOP's copy, or in a file of labels (1, 2, 3) beside it, as in the original: dev.jsonl and dev-labels.lst, each
-plain or gzip.
+plain or packed (.gz, .xz).
 
 The person is whom the question names. Their name is replaced where it stands as a whole word with its capital, with or
 without "'s": Ann is not in Anna or Ann-Marie, and "jordan" is nobody. A month (April) passes for a person of that name.
@@ -10,7 +10,6 @@ without "'s": Ann is not in Anna or Ann-Marie, and "jordan" is nobody. A month (
 
 from __future__ import annotations
 
-import gzip
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,8 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from assay.errors import DataError
+from assay.files.opening import PACKED, open_text
 from assay.probes.sodapop.pronouns import neutral_text
-from assay.rows import Bad, Row, open_text, rows_of
+from assay.rows import Bad, Row, rows_of
 
 NAME = "\ue000"
 """Stands for the person's name in the texts of a context: a character that no language uses."""
@@ -235,8 +235,8 @@ def _letter(path: Path, line: int, row: Row, labels: list[str]) -> str:
 
 def _labels(path: Path) -> list[str]:
     """The labels in the file beside a data file, one a line."""
-    base = re.sub(r"\.jsonl?(\.gz)?$", "", path.name)
-    names = [f"{base}-labels.lst", f"{base}-labels.lst.gz"]
+    base = re.sub(r"\.jsonl?(\.gz|\.xz)?$", "", path.name)
+    names = [f"{base}-labels.lst{packed}" for packed in ("", *PACKED)]
     beside = next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
     if beside is None:
         raise DataError(
@@ -257,10 +257,7 @@ def _labels(path: Path) -> list[str]:
 def _lines(path: Path) -> list[str]:
     """The lines of a file, without the empty ones at its end."""
     with open_text(path) as file:
-        try:
-            lines = [line.strip() for line in file]
-        except (UnicodeDecodeError, gzip.BadGzipFile, EOFError, OSError) as error:
-            raise DataError(f"cannot be read ({error}).", "Get the file again.", file=path) from None
+        lines = [line.strip() for line in file]
     while lines and not lines[-1]:
         lines.pop()
     return lines

@@ -24,8 +24,8 @@ import numpy as np
 import numpy.typing as npt
 
 from assay.errors import DataError, UsageError
+from assay.files.opening import open_text
 from assay.plan import digest_of
-from assay.rows import open_text
 
 PACKAGED = Path(__file__).parents[2] / "data" / "sodapop"
 
@@ -149,14 +149,12 @@ def read_table(path: Path, remedy: str) -> dict[str, Any]:
         return dict(pairs)
 
     kind = "TOML" if path.suffix == ".toml" else "JSON"
-    try:
-        with open_text(path) as file:
+    with open_text(path) as file:
+        try:
             text = file.read().replace("\r\n", "\n")
-        table = tomllib.loads(text) if kind == "TOML" else json.loads(text, object_pairs_hook=once)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"this is not {kind} ({error}).", remedy, file=path) from None
-    except (OSError, EOFError) as error:
-        raise DataError(f"cannot be read ({error}).", "Check the file.", file=path) from None
+            table = tomllib.loads(text) if kind == "TOML" else json.loads(text, object_pairs_hook=once)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"this is not {kind} ({error}).", remedy, file=path) from None
     if not isinstance(table, dict):
         raise DataError(f"expected an object in braces, got a {type(table).__name__}.", remedy, file=path)
     return table

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from assay.data import data_folder
 from assay.data.official import forms
 from assay.errors import DataError, UsageError
+from assay.files.opening import digest_of_file
 from assay.findings import Cell, Estimate, Findings, Table
 from assay.plan import Ask, WordPlan, digest_of
 from assay.probes import Request, Stage
@@ -30,7 +31,7 @@ from assay.probes.sodapop.pronouns import neutral_text
 from assay.probes.sodapop.settings import CHOICES, NUMBERS
 from assay.probes.sodapop_names.telling import Array, Told, tell
 from assay.queries import EmbedColumns, Texts
-from assay.rows import Bad, digest_of_file, rows_of
+from assay.rows import Bad, rows_of
 from assay.stats import tsne_projection
 
 PRESETS: Mapping[str, Mapping[str, str | int]] = {

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 from assay.errors import DataError
+from assay.files.opening import open_text
 from assay.probes.bbq.logs import inspect_ai, lm_eval
 from assay.probes.bbq.logs.rows import Given, Official
-from assay.rows import Bad, open_text
+from assay.rows import Bad
 
 __all__ = ["INSPECT", "LM_EVAL", "Given", "Official", "log_kind", "read_log"]
 
@@ -33,7 +33,7 @@ def log_kind(path: Path) -> str | None:
                 return INSPECT
             first, ended, _ = head.partition("\n")
             row = json.loads(first if ended else first + file.readline())
-        except (ValueError, RecursionError, OSError, EOFError, zlib.error):
+        except (ValueError, RecursionError):
             return None
     return LM_EVAL if isinstance(row, dict) and isinstance(row.get("doc"), dict) and "resps" in row else None
 

@@ -12,17 +12,17 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
 from assay.errors import DataError
+from assay.files.opening import UNREADABLE, open_text
 from assay.probes.bbq.answers import REFUSED, parse_answer
 from assay.probes.bbq.examples import OPTIONS, Example
 from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, complete_example, option_of, whole
-from assay.rows import Bad, Row, open_text
+from assay.rows import Bad, Row
 
 _MOST_BYTES = 64 << 20
 """A sample in an archive takes some kilobytes; what unpacks to more than this is no sample."""
@@ -191,7 +191,7 @@ def _listed(path: Path) -> list[Row]:
             if len(text) > _MOST_TEXT:
                 raise DataError("is too large to be read at once.", "Convert it to an .eval log.", file=path)
             content = json.loads(text)
-        except (ValueError, RecursionError, OSError, EOFError, zlib.error) as error:
+        except (ValueError, RecursionError) as error:
             raise DataError(f"this is not JSON ({error}).", "Get the log again.", file=path) from None
     samples = content.get("samples") if isinstance(content, dict) else None
     if not isinstance(samples, list) or not all(isinstance(sample, dict) for sample in samples):
@@ -210,7 +210,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Row:
         sample = json.loads(content)
     except NotImplementedError:
         raise  # every member is packed in the same way: this is not about one sample
-    except (ValueError, RecursionError, RuntimeError, EOFError, zlib.error, zipfile.BadZipFile) as error:
+    except (ValueError, RecursionError, RuntimeError, zipfile.BadZipFile, *UNREADABLE) as error:
         raise DataError(f"cannot be read ({error}).", "Get the log again.", file=where) from None
     if not isinstance(sample, dict):
         raise DataError("expected a JSON object.", "Get the log again.", file=where)

@@ -1,0 +1,1 @@
+"""Reading files that users name."""

@@ -1,0 +1,122 @@
+"""Files that may be packed: the same text whichever way, and one clear error wherever a damaged one is read."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.debias.corpus import Corpus
+from assay.debias.words import read_words
+from assay.errors import DataError
+from assay.files.opening import digest_of_file, open_bytes, open_text
+from assay.probes.bbq.logs import log_kind
+from assay.probes.bbq.metadata import read_metadata
+from assay.probes.bbq.reading import read_examples
+from assay.probes.sodapop.contexts import read_contexts
+from assay.probes.sodapop.names import read_groups
+from assay.rows import Bad, rows_of
+from assay.training.choice_data import read_choice_data
+from assay.training.span_data import read_span_data
+from assay.training.text_data import lines_of
+
+TEXT = "\ufeffZoë\r\nand “others”\n" + "".join(f"line {n} of {n * n % 977}\n" for n in range(2000))
+PACK: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
+
+
+def cut(packed: bytes) -> bytes:
+    return packed[:15]
+
+
+def garbled(packed: bytes) -> bytes:
+    return packed[:40] + b"\xff" * 40 + packed[80:]
+
+
+def not_packed(packed: bytes) -> bytes:
+    return TEXT.encode()
+
+
+DAMAGED = [
+    (suffix, damage, why)
+    for suffix, kind in ((".gz", "no intact gzip file"), (".xz", "no intact xz file"))
+    for damage, why in ((cut, "the compressed file ends early"), (garbled, kind), (not_packed, kind))
+]
+
+
+@pytest.fixture(params=DAMAGED, ids=lambda each: f"{each[1].__name__}{each[0]}")
+def damaged(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Callable[[str], Path], str]:
+    """Writes a damaged file of a name, and says what is wrong with it."""
+    suffix, damage, why = request.param
+
+    def write(name: str) -> Path:
+        path = tmp_path / f"{name}{suffix}"
+        path.write_bytes(damage(PACK[suffix](TEXT.encode())))
+        return path
+
+    return write, why
+
+
+@pytest.mark.parametrize("suffix", PACK)
+def test_a_file_has_the_same_text_and_digest_whether_it_is_packed_or_not(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a.txt{suffix}"
+    path.write_bytes(PACK[suffix](TEXT.encode()))
+    with open_text(path) as file:
+        assert file.read() == TEXT.removeprefix("\ufeff")
+    with open_bytes(path) as content:
+        assert content.read() == TEXT.encode()
+    assert digest_of_file(path) == hashlib.sha256(TEXT.encode()).hexdigest()
+
+
+READERS: dict[str, tuple[str, Callable[[Path], Any]]] = {
+    "a digest": ("a.txt", digest_of_file),
+    "rows": ("a.jsonl", lambda path: list(rows_of(path, Bad(skip=True)))),
+    "rows of CSV": ("a.csv", lambda path: list(rows_of(path, Bad(skip=True)))),
+    "BBQ's examples": ("Age.jsonl", lambda path: read_examples(path, Bad(skip=True))),
+    "BBQ's metadata": ("additional_metadata.csv", read_metadata),
+    "a log of answers": ("log.json", log_kind),
+    "SODAPOP's contexts": ("dev.jsonl", read_contexts),
+    "groups of names": ("groups.json", read_groups),
+    "words for debiasing": ("words.json", read_words),
+    "a corpus": ("corpus.txt", lambda path: list(Corpus(path).lines())),
+    "spans": ("train.json", read_span_data),
+    "choices": ("train.jsonl", read_choice_data),
+    "an article of RACE": ("1.txt", read_choice_data),
+    "text": ("text.txt", lambda path: list(lines_of(path)())),
+}
+
+
+@pytest.mark.parametrize("what", READERS)
+def test_a_damaged_packed_file_is_named_wherever_it_is_read(
+    damaged: tuple[Callable[[str], Path], str], what: str
+) -> None:
+    (write, why), (name, read) = damaged, READERS[what]
+    path = write(name)
+    with pytest.raises(DataError) as caught:
+        read(path)
+    assert caught.value.problem.startswith(f"{path}: cannot be read")
+    assert why in caught.value.problem
+    assert caught.value.remedy
+
+
+def test_labels_beside_a_file_are_named_where_they_are_damaged(damaged: tuple[Callable[[str], Path], str]) -> None:
+    labels = damaged[0]("dev-labels.lst")
+    rows = labels.with_name("dev.jsonl")
+    rows.write_text('{"context": "Ann sat.", "question": "Why?", "answerA": "a", "answerB": "b", "answerC": "c"}\n')
+    for read in (read_contexts, read_choice_data):
+        with pytest.raises(DataError, match=f"{labels.name}: cannot be read"):
+            read(rows)
+
+
+def test_what_is_missing_a_folder_or_no_text_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"none\.txt: there is no such file"), open_text(tmp_path / "none.txt"):
+        pass
+    with pytest.raises(DataError, match=r"cannot be read \(Is a directory\)"), open_text(tmp_path):
+        pass
+    (tmp_path / "latin.txt").write_bytes("Zoë\n".encode("latin-1"))
+    with pytest.raises(DataError, match=r"latin\.txt: cannot be read"), open_text(tmp_path / "latin.txt") as file:
+        file.read()
