@@ -174,6 +174,36 @@ def test_a_bad_row_is_named_and_can_be_skipped(assay: Any, data: Path) -> None:
     assert "line 49" in again.err
 
 
+@pytest.mark.parametrize(("place", "label"), [(0, -1), (0, 0), (1, 2)], ids=["-1", "a person", "UNKNOWN"])
+def test_a_gold_that_cannot_be_right_is_named_and_can_be_skipped(
+    assay: Any, data: Path, place: int, label: int
+) -> None:
+    rows = [json.loads(line) for line in (data / "Age.jsonl").read_text().splitlines()]
+    rows[place]["label"] = label
+    file = small_bbq.write(data / "Age.jsonl", rows)
+    options = ("--data", data, "--limit", 8, *FEW)
+    done = assay("run", "bbq", *options, "--out", "r")
+    assert done.code == DATA
+    assert f'{file}, line {place + 1}: "label" is {label}, expected' in done.message
+    assert "--skip-bad" in done.message
+    assert assay("run", "bbq", *options, "--skip-bad", "--out", "r").code == 0
+
+
+def test_files_that_are_not_the_published_ones_are_noted_everywhere(assay: Any, data: Path) -> None:
+    done = assay("run", "bbq", "--data", data, "--limit", 8, *FEW, "--out", "r")
+    note = "not the published files: Age.jsonl, Religion.jsonl; results on them are not BBQ's"
+    assert note in done.err
+    assert note in json.loads((Path("r") / "run.json").read_text())["notes"]
+    rows = [json.loads(line) | {"said": 0} for line in (data / "Age.jsonl").read_text().splitlines()]
+    file = small_bbq.write(Path("answers.jsonl"), rows)
+    assert assay("score", "bbq", file, "--answers", "said", *FEW, "--out", "s").code == 0
+    of_rows = "not the published rows, or not all of them: Age; results on them may not be BBQ's"
+    assert of_rows in json.loads((Path("s") / "run.json").read_text())["notes"]
+    for folder, told in (("r", note), ("s", of_rows)):
+        assert told.replace("'", "&#39;") in (Path(folder) / "report.html").read_text()
+        assert told in assay("report", folder, "--format", "md").out.replace("\\", "")
+
+
 @pytest.mark.parametrize(
     "command", [("data", "check", "bbq", "--data"), ("run", "bbq", "--data"), ("score", "bbq")], ids=" ".join
 )

@@ -62,6 +62,11 @@ def _state(file: PinnedFile, path: Path, *, packed: bool) -> FileState:
     return FileState(path, "different", f"blob id {found[:12]}…, expected {file.blob[:12]}…")
 
 
+def is_published(name: str, content: bytes) -> bool:
+    """Whether a content is that of one of a data set's pinned files, whatever its own file is called."""
+    return blob_id(content) in {file.blob for file in pinned_files(name)}
+
+
 def blob_id(content: bytes) -> str:
     """Git's name of a content.
 

@@ -6,6 +6,7 @@ import itertools
 import json
 import zipfile
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -255,6 +256,22 @@ def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, changed: dict[str, 
     bad = Bad(skip=True)
     assert len(read(file, bad)) == 1
     assert len(bad.problems) == 1
+
+
+@pytest.mark.parametrize("example", EXAMPLES[:2], ids=["ambiguous", "disambiguated"])
+def test_a_gold_that_cannot_be_right_is_named_unless_official_rows_are_given(tmp_path: Path, example: Example) -> None:
+    wrong = replace(example, label=(example.unknown + (example.label == example.unknown)) % 3)
+    files = [
+        (lm_eval(tmp_path, generated(wrong, "x")), "line 1"),
+        (write_json(tmp_path / "log.json", [inspected(wrong)]), "sample 1"),
+    ]
+    for file, where in files:
+        with pytest.raises(DataError, match=f'{where}.*"label" is {wrong.label}, expected') as caught:
+            read(file)
+        assert str(file) in caught.value.problem
+        assert "--data DIR" in caught.value.remedy
+        official = {(example.category, example.example_id): example}
+        assert [each.example for each in read(file, official=official)] == [example]
 
 
 def test_a_continuation_that_is_no_option_is_not_guessed(tmp_path: Path) -> None:

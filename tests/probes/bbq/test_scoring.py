@@ -53,12 +53,16 @@ def test_answers_in_every_form_give_the_same_scores(tmp_path: Path, form: str) -
     assert told == OPTIONS
 
 
-def test_csv_files_are_scored_too(tmp_path: Path) -> None:
-    file = tmp_path / "a.csv"
+def write_csv(file: Path, written: list[dict[str, Any]]) -> Path:
     with file.open("w", newline="") as out:
-        writer = csv.DictWriter(out, list(rows()[0]))
+        writer = csv.DictWriter(out, list(written[0]))
         writer.writeheader()
-        writer.writerows(rows())
+        writer.writerows(written)
+    return file
+
+
+def test_csv_files_are_scored_too(tmp_path: Path) -> None:
+    file = write_csv(tmp_path / "a.csv", rows())
     assert score(file).to_json() == score(small_bbq.write(tmp_path / "a.jsonl", rows())).to_json()
 
 
@@ -94,6 +98,20 @@ def test_bad_rows_are_skipped_when_asked_and_listed(tmp_path: Path) -> None:
     _, notes = score_files([file], Request(settings={"resamples": "20"}, skip_bad=True), "said")
     assert any("1 rows left out" in note for note in notes)
     assert any("line 97" in note for note in notes)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+@pytest.mark.parametrize(("place", "label"), [(0, -1), (0, 0), (1, 2)])
+def test_a_gold_that_cannot_be_right_is_named(tmp_path: Path, ending: str, place: int, label: int) -> None:
+    changed, file = rows(), tmp_path / f"a.{ending}"
+    changed[place]["label"] = label
+    if ending == "csv":
+        write_csv(file, changed)
+    else:
+        small_bbq.write(file, changed)
+    line = place + (2 if ending == "csv" else 1)
+    with pytest.raises(DataError, match=rf'{file}, line {line}: "label" is "?{label}"?, expected'):
+        score(file)
 
 
 def test_what_is_not_understood_is_quoted(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ class BBQ:
         return self._source.read().files
 
     def notes(self) -> Sequence[str]:
-        notes = list(self._source.read().notes)
+        notes = [*self._source.read().notes, *sources.note_on(self._source)]
         present = {example.category for example in self._source.read().examples}
         absent = [name for name in CATEGORIES if name not in present]
         if absent and not self._settings.categories:

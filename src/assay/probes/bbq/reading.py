@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from assay.errors import DataError, UsageError
-from assay.probes.bbq.examples import CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
+from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
 from assay.rows import Bad, Row, rows_of
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _REMEDY = "Every example has the fields of the official files; see `assay data check bbq`."
+_GOLD_REMEDY = (
+    "Correct the label, get the file again with `assay data fetch bbq`, or leave such rows out with --skip-bad."
+)
 
 
 def data_files(place: Path) -> list[Path]:
@@ -56,11 +59,14 @@ def read_examples(path: Path, bad: Bad) -> list[Example]:
 
 
 def example_of(row: Row, path: Path | str, line: int) -> Example:
-    """A row with the official files' fields as an example; DataError where one is missing or wrong."""
+    """A row with the official files' fields as an example; DataError where one is missing or wrong.
 
-    def wrong(name: str, expected: str) -> NoReturn:
+    The right answer is UNKNOWN where the context is ambiguous, and only there.
+    """
+
+    def wrong(name: str, expected: str, remedy: str = _REMEDY) -> NoReturn:
         said = "is missing" if name not in row else f"is {_short(row[name])}"
-        raise DataError(f'"{name}" {said}, expected {expected}.', _REMEDY, file=path, line=line)
+        raise DataError(f'"{name}" {said}, expected {expected}.', remedy, file=path, line=line)
 
     def text(name: str) -> str:
         value = row.get(name)
@@ -68,20 +74,26 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
 
     def whole(name: str) -> int:
         value = row.get(name)
-        if isinstance(value, bool) or not (isinstance(value, int) or (isinstance(value, str) and value.isdecimal())):
-            wrong(name, "a whole number")
-        return int(value)
+        if isinstance(value, str) and value.removeprefix("-").isdecimal():
+            return int(value)
+        return value if isinstance(value, int) and not isinstance(value, bool) else wrong(name, "a whole number")
 
     def one_of(name: str, known: tuple[str, ...]) -> str:
         value = row.get(name)
         return sys.intern(value) if isinstance(value, str) and value in known else wrong(name, " or ".join(known))
 
     label = whole("label")
-    if label >= OPTIONS:
-        wrong("label", "0, 1 or 2")
+    if not 0 <= label < OPTIONS:
+        wrong("label", "0, 1 or 2", _GOLD_REMEDY)
     info = tuple(_info(row, place) or wrong("answer_info", _INFO_EXPECTED) for place in range(OPTIONS))
     if [group for _, group in info].count(UNKNOWN_LABEL) != 1:
         wrong("answer_info", f'exactly one option with the label "{UNKNOWN_LABEL}"')
+    condition = one_of("context_condition", CONDITIONS)
+    fits = [(group == UNKNOWN_LABEL) == (condition == AMBIGUOUS) for _, group in info]
+    if not fits[label]:
+        places = " or ".join(str(place) for place in range(OPTIONS) if fits[place])
+        who = "UNKNOWN" if condition == AMBIGUOUS else "a person"
+        wrong("label", f'{places} ({who}), as context_condition is "{condition}"', _GOLD_REMEDY)
     about = _object(row.get("additional_metadata"))
     groups = about.get("stereotyped_groups") if about is not None else None
     if about is None or not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
@@ -91,7 +103,7 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
         example_id=whole("example_id"),
         question_index=index if isinstance(index, str) and index else str(whole("question_index")),
         polarity=one_of("question_polarity", POLARITIES),
-        condition=one_of("context_condition", CONDITIONS),
+        condition=condition,
         category=sys.intern(text("category")),
         info=info,
         subcategory=sys.intern(str(about.get("subcategory", "None"))),

@@ -18,6 +18,7 @@ from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.examples import AMBIGUOUS
 from assay.probes.bbq.logs import Given, Official, log_kind, read_log
 from assay.probes.bbq.metadata import read_metadata, template_stereotypes
+from assay.probes.bbq.published import note_on_files, note_on_rows
 from assay.probes.bbq.reading import data_files, example_of, read_examples
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.showcase import Said, showcase
@@ -44,14 +45,16 @@ def score_files(files: Sequence[Path], request: Request, answers: str | None) ->
     given = [each for file in files for each in _once(file, _given(file, answers, official, bad, notes), seen, bad)]
     if settings.context == "both":
         raise UsageError("a file holds answers with contexts or without.", "--set context=given or context=none")
-    if settings.context == "none":
-        given = [each for each in given if each.example.condition == AMBIGUOUS]
     if settings.categories:
         given = [each for each in given if each.example.category in settings.categories]
+    notes += note_on_rows(each.example for each in given)
+    if settings.context == "none":
+        given = [each for each in given if each.example.condition == AMBIGUOUS]
     if not given:
         raise UsageError("there is no answer to score.", "Check the files, --set category=… and --set context=….")
     metadata_file = Path(settings.metadata) if settings.metadata else told
     metadata = read_metadata(metadata_file) if metadata_file else None
+    notes += note_on_files([metadata_file] if metadata_file else [])
     categories = {each.example.category for each in given}
     stereotypes = template_stereotypes(templates, categories) if templates else {}
     chosen = np.array([_option(each, settings) for each in given], np.int64)

@@ -14,6 +14,7 @@ from assay.files.opening import digest_of_file
 from assay.probes.bbq.defects import DROP, dropped, find_defects
 from assay.probes.bbq.examples import CATEGORIES, QUARTET, Dataset, Example
 from assay.probes.bbq.metadata import Metadata, read_metadata, template_stereotypes
+from assay.probes.bbq.published import note_on_files
 from assay.probes.bbq.reading import data_files, read_examples, stem
 from assay.probes.bbq.starter import read_starter
 from assay.probes.bbq.targets import find_named, find_targets
@@ -100,6 +101,13 @@ def _read(source: Source) -> Dataset:
         return dataset
     rows, left_out = sound_rows(dataset)
     return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
+
+
+@lru_cache(maxsize=4)
+def note_on(source: Source) -> tuple[str, ...]:
+    """A note on files of a source that are not the published ones, if there are any."""
+    read = [*source.files, *([source.metadata] if source.metadata else [])]
+    return tuple(note_on_files(Path(path) for path, _ in read))
 
 
 def dataset_of(
