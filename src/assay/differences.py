@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from assay.direction import Badness, badness
 from assay.errors import DataError
-from assay.files.opening import digest_of_file
+from assay.files.opening import digest_as_stored
 from assay.findings import Estimate, Table
 from assay.stats import benjamini_hochberg, sign_flip_p
 
@@ -137,7 +137,7 @@ def unchanged_files(info: Mapping[str, Any]) -> list[Path]:
         file = Path(name)
         if not file.is_file():
             raise DataError("these predictions are no longer there.", "Put them back, or score them again.", file=file)
-        if digest_of_file(file) != digest:
+        if digest_as_stored(file) != digest:
             raise DataError("these predictions have changed since they were scored.", "Score them again.", file=file)
     return [Path(name) for name in info["data"]]
 

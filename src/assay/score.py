@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from assay.audit import rescore, stamp
 from assay.engine.ask import Resume
 from assay.engine.run_folder import open_for_writing, read_info
 from assay.errors import UsageError
+from assay.files.opening import digest_as_stored
 from assay.findings import Findings
 from assay.probes import Request, probe_part
 
@@ -91,13 +91,7 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
     name = given.get("model") or files[0].stem
     changed = {key: value for key, value in given.items() if key != "model"}
     findings, notes = probe_part(probe, "scoring").score_files(files, replace(request, settings=changed), answers)
-    data = {str(file): _digest(file) for file in files}
+    data = {str(file): digest_as_stored(file) for file in files}
     model = {"spec": name, "kind": "predictions"}
     info = {"model": model, "settings": given, "seed": request.seed, "data": data, "notes": notes}
     return replace(findings, model=name, probe=probe), info, sorted(data.values())
-
-
-def _digest(file: Path) -> str:
-    with file.open("rb") as content:
-        digest: Any = hashlib.file_digest(content, "sha256")
-    return str(digest.hexdigest())

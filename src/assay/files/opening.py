@@ -71,3 +71,9 @@ def digest_of_file(path: Path) -> str:
         while piece := content.read(1 << 20):
             hasher.update(piece)
     return hasher.hexdigest()
+
+
+def digest_as_stored(path: Path) -> str:
+    """The digest of a file's bytes as they are on disk: of a packed file, of what is packed."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.audit import open_run
+from assay.differences import unchanged_files
 from assay.errors import DataError, UsageError
 from assay.findings import Cell, Findings
 from assay.probes import Request
@@ -51,6 +53,18 @@ def words(findings: Findings) -> dict[str, dict[str, Cell]]:
 def rates(findings: Findings, word: str) -> list[Cell]:
     row = words(findings)[word]
     return [row["sr_a"], row["sr_b"]]
+
+
+@pytest.mark.parametrize("name", ["results.jsonl", "results.jsonl.gz"])
+def test_results_are_known_again_packed_or_not(tmp_path: Path, name: str) -> None:
+    file = write(tmp_path / name, worked_example())
+    (tmp_path / "groups.json").write_text(json.dumps(GROUPS), encoding="utf-8")
+    settings = {"groups": str(tmp_path / "groups.json"), "min_count": "1", "resamples": "20", "permutations": "50"}
+    info = open_run(score_to_folder("sodapop", [file], settings=settings, out=tmp_path / "scored")).info
+    assert unchanged_files(info) == [file]
+    write(file, worked_example()[1:])
+    with pytest.raises(DataError, match="have changed since"):
+        unchanged_files(info)
 
 
 # --- what counts
