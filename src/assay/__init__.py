@@ -4,10 +4,13 @@ The public names: `audit` runs a probe on a model, `tour` runs all of them, `loa
 finished run folder, `compare` sets several runs side by side, `gate` judges runs by a policy, and `write_builtin`
 writes the built-in model as a folder of transformers.
 They are loaded when first used, so that importing assay costs nothing.
+
+Importing assay switches off the telemetry of the libraries that it uses, for this process and those that it starts.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +25,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = ["audit", "compare", "gate", "load_model", "open_run", "tour", "write_builtin"]
+
+# Without these, onnxruntime writes a device id and a queue of events when it is imported and sends them seconds later,
+# and huggingface_hub tells the hub more than a download needs. Set here, since these libraries read them when they are
+# imported, and whatever the user's own settings are: assay promises to work without the network.
+os.environ.update(ORT_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
 
 _HOMES = {
     "audit": "audit",

@@ -333,6 +333,7 @@ class Hub(http.server.ThreadingHTTPServer):
         found = sorted(path for path in folder.rglob("*") if path.is_file())
         self.files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
         self.requests: list[str] = []
+        self.agents: list[str] = []
 
 
 class HubRequest(http.server.BaseHTTPRequestHandler):
@@ -341,6 +342,7 @@ class HubRequest(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.requests.append(self.path)
+        self.server.agents.append(self.headers["User-Agent"])
         path = self.path.partition("?")[0].strip("/").split("/")
         files = self.server.files
         match path:
@@ -457,6 +459,8 @@ def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(
     assert trusted["revision"] == COMMIT
     fetched = [path.rpartition("/")[2] for path in hub.requests if "/resolve/" in path]
     assert "pytorch_model.bin" not in fetched
+    assert [path for path in hub.requests if "org/tiny" not in path] == [], "nothing is asked but for the model"
+    assert not [agent for agent in hub.agents if "torch/" in agent], "nor is the hub told what else is installed"
 
     found = in_fresh_python(
         f"{FIND}\n    print(json.dumps(find('hf:org/tiny@v1')))", tmp_path / "home", HF_HUB_OFFLINE="1"
