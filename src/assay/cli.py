@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay import __version__, cli_help
-from assay.cli_tools import settings_of, shown_progress
+from assay.cli_tools import output_for_any_reader, settings_of, shown_progress
 from assay.errors import AssayError, UsageError
 
 if TYPE_CHECKING:
@@ -21,26 +21,24 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The program. Returns its exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if not hasattr(options, "call"):
-        parser.print_help()
-        return 0
-    try:
-        with _plain_warnings():
-            call: Callable[[argparse.Namespace], int] = options.call
-            return call(options)
-    except AssayError as error:
-        print(f"assay: {error.problem}", file=sys.stderr)
-        if error.remedy:
-            print(f"       {error.remedy}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("assay: stopped; the same command goes on from what is stored.", file=sys.stderr)
-        return 130
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 0
+    with output_for_any_reader():
+        parser = _parser()
+        options = parser.parse_args(arguments)
+        if not hasattr(options, "call"):
+            parser.print_help()
+            return 0
+        try:
+            with _plain_warnings():
+                call: Callable[[argparse.Namespace], int] = options.call
+                return call(options)
+        except AssayError as error:
+            print(f"assay: {error.problem}", file=sys.stderr)
+            if error.remedy:
+                print(f"       {error.remedy}", file=sys.stderr)
+            return error.exit_code
+        except KeyboardInterrupt:
+            print("assay: stopped; the same command goes on from what is stored.", file=sys.stderr)
+            return 130
 
 
 def _run(options: argparse.Namespace) -> int:
