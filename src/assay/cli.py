@@ -268,7 +268,7 @@ def _write(text: str, out: str | None) -> None:
     """Write a text for other programs to a file or to standard output, as UTF-8 whatever the terminal speaks."""
     content = text.encode("utf-8", "backslashreplace")
     if out is not None:
-        from assay.engine.files import write_atomically
+        from assay.files.atomic import write_atomically
 
         write_atomically(Path(out), content)
     elif hasattr(sys.stdout, "buffer"):

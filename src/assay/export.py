@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from assay.engine.files import open_atomically, write_atomically
 from assay.engine.run_folder import read_info
 from assay.engine.store import EXPORTED, OWN_BLOCKS, BadBlockError, BlockStore, digest_of_list
 from assay.errors import DataError, UsageError
 from assay.examples import FILE as EXAMPLES
+from assay.files.atomic import open_atomically, write_atomically
 
 _AGAIN = "Repeat the run's `assay run` command, which computes what is missing, and export it then."
 

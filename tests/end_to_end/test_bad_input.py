@@ -246,7 +246,7 @@ def test_a_disk_that_gets_full_at_the_very_end(run: Any, monkeypatch: pytest.Mon
 
 
 def _fail(path: Path) -> None:
-    from assay.engine.files import open_atomically
+    from assay.files.atomic import open_atomically
 
     with open_atomically(path / "findings.json"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from assay.engine.ask import Asked, Resume
-from assay.engine.files import open_atomically, write_atomically
 from assay.engine.run_folder import RunFolder, open_for_writing, read_info
 from assay.engine.store import Block, BlockStore
 from assay.errors import DataError, ModelError, UsageError
+from assay.files.atomic import open_atomically, write_atomically
 from assay.findings import Estimate, Findings, Table, read_findings
 from assay.queries import Answers
 

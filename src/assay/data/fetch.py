@@ -22,9 +22,9 @@ from assay import __version__
 from assay.data.check import blob_id, file_states
 from assay.data.official import PinnedFile, pinned_files
 from assay.data.part_file import PartFile, writing
-from assay.engine.files import write_atomically
 from assay.engine.progress import Progress, Silent
 from assay.errors import AssayError, DataError, UsageError
+from assay.files.atomic import write_atomically
 
 GITHUB = "https://raw.githubusercontent.com"
 

@@ -18,8 +18,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
-from assay.engine.files import remove_leftovers
 from assay.errors import UsageError
+from assay.files.atomic import remove_leftovers
 
 _ELSEWHERE = (
     "Make room or allow writing there, or choose another folder with --data or ASSAY_DATA; what has come so far stays."

@@ -23,8 +23,8 @@ from assay.debias.corpus import Corpus
 from assay.debias.job import Debiased, Job, require_new
 from assay.debias.swap import ReleasedSwapper, Swapper, drawn
 from assay.debias.words import Attribute, read_attribute
-from assay.engine.files import write_atomically
 from assay.errors import DataError, ModelError, UsageError
+from assay.files.atomic import write_atomically
 from assay.files.opening import digest_of_file
 from assay.models.hf_files import libraries
 from assay.models.tokenise import Tokeniser

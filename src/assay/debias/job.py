@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assay.engine.files import is_full_disk
 from assay.engine.progress import Progress, Silent
 from assay.errors import UsageError
+from assay.files.atomic import is_full_disk
 
 Evaluate = Callable[[Path], Mapping[str, float]]
 """Scores of the model in a folder of transformers, by name; higher is better."""

@@ -17,9 +17,9 @@ from zipfile import BadZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.engine.files import write_atomically
 from assay.engine.store import BlockStore
 from assay.errors import UsageError
+from assay.files.atomic import write_atomically
 
 Arrays = Mapping[str, NDArray[Any]]
 

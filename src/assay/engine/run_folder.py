@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from assay.engine.ask import Asked, Resume
-from assay.engine.files import remove_leftovers, write_atomically
 from assay.errors import AssayError, DataError, UsageError
 from assay.examples import FILE, to_lines
+from assay.files.atomic import remove_leftovers, write_atomically
 from assay.findings import NEAR_TIE, Findings
 
 _OTHER_FOLDER = "Choose another folder with --out, or replace what is there with --resume never."

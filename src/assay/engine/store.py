@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.engine.files import remove_leftovers, write_atomically
+from assay.files.atomic import remove_leftovers, write_atomically
 from assay.queries import Answers
 
 _MAGIC = b"assay-block-1\n"

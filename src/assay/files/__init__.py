@@ -1,1 +1,1 @@
-"""Reading files that users name."""
+"""Reading and writing files: atomic writes, locks, rows, digests, downloads."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.differences import Difference, tested_and_clear
-from assay.engine.files import write_atomically
+from assay.files.atomic import write_atomically
 from assay.findings import Table
 from assay.report.bars import Scale, signed_scale
 from assay.report.headline import Line, line_of

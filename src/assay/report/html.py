@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from assay.engine.files import write_atomically
 from assay.examples import Example, Wanted, read_examples
+from assay.files.atomic import write_atomically
 from assay.report import words
 from assay.report.across import side_by_side
 from assay.report.content import Content, flat, read_content

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from assay.engine.files import write_atomically
+from assay.files.atomic import write_atomically
 from assay.findings import Cell as TableCell
 from assay.findings import Estimate, Table
 from assay.probes import PROBES

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from assay.audit import stamp
-from assay.engine.files import write_atomically
 from assay.errors import DataError, UsageError
+from assay.files.atomic import write_atomically
 from assay.study.file import StudyFile
 from assay.study.prepare import Prepared, Step, ToCompare, ToMake, comparison_folder, model_folder, run_folder
 

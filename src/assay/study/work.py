@@ -13,9 +13,9 @@ from typing import Any
 from assay.audit import Listener
 from assay.debias import FOLDED
 from assay.engine.ask import Resume
-from assay.engine.files import write_atomically
 from assay.engine.progress import Progress
 from assay.errors import AssayError, ModelError
+from assay.files.atomic import write_atomically
 from assay.models.base import Options
 from assay.models.hf_files import first_line
 from assay.study.makers import Makers

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from assay.engine.files import is_full_disk, remove_leftovers, write_atomically
 from assay.errors import AssayError, DataError, UsageError
+from assay.files.atomic import is_full_disk, remove_leftovers, write_atomically
 from assay.models.hf_files import first_line
 
 DONE, BEGUN, CARD, CHECKPOINTS = "assay.json", "training.json", "README.md", "checkpoints"

@@ -16,9 +16,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from assay.engine.files import open_atomically, write_atomically
 from assay.engine.progress import Progress
 from assay.errors import UsageError
+from assay.files.atomic import open_atomically, write_atomically
 from assay.plan import Ask
 from assay.probes import PRESETS, Request
 from assay.probes.sodapop import Sodapop

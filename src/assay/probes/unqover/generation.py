@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
-from assay.engine.files import open_atomically
 from assay.engine.progress import Progress
 from assay.errors import UsageError
+from assay.files.atomic import open_atomically
 from assay.plan import Ask
 from assay.probes import Request
 from assay.probes.unqover import Part, UnQover

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from assay.data import data_folder
-from assay.engine.files import open_atomically
 from assay.engine.progress import Progress
 from assay.errors import UsageError
+from assay.files.atomic import open_atomically
 from assay.plan import Ask
 from assay.probes import Request
 from assay.probes.bbq.examples import (

@@ -7,12 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from assay.engine.files import open_atomically, remove_leftovers, write_atomically
+from assay.files.atomic import open_atomically, remove_leftovers, write_atomically
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from assay.engine.files import open_atomically
+from assay.files.atomic import open_atomically
 with open_atomically(Path(sys.argv[1])) as file:
     file.write(b"half")
     os._exit(9)
