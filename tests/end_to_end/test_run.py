@@ -33,7 +33,7 @@ def run(assay: Any, lists: Path, span_model_folder: Path) -> Callable[..., Any]:
 
 def files(folder: str) -> dict[str, tuple[bytes, int]]:
     """Every file of a folder, with the time of its last change."""
-    found = [path for path in Path(folder).rglob("*") if path.is_file() and path.name != ".lock"]
+    found = [path for path in Path(folder).rglob("*") if path.is_file()]
     return {str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns) for path in found}
 
 

@@ -118,7 +118,7 @@ def test_every_probe_has_a_run_folder_below_the_tours_page(toured: Toured) -> No
         "sodapop": ("words", "names", "projection"),
     }
     tables = {f"{NAME}/{probe}/tables/{name}.csv" for probe in PROBES for name in names[probe]}
-    own = ("run.json", "findings.json", "examples.jsonl", "blocks.json", "report.html", ".lock")
+    own = ("run.json", "findings.json", "examples.jsonl", "blocks.json", "report.html")
     assert files == {f"{NAME}/report.html", *tables, *(f"{NAME}/{probe}/{name}" for probe in PROBES for name in own)}
 
 

@@ -199,7 +199,7 @@ def test_a_folder_with_other_things_is_refused_and_left_alone(tmp_path: Path) ->
 def test_a_failed_run_that_found_something_stays(tmp_path: Path) -> None:
     with pytest.raises(ModelError):
         fail(tmp_path / "run", lambda folder: folder.write_findings(FINDINGS))
-    assert names(tmp_path / "run") == {".lock", "run.json", "findings.json", "tables/t.csv"}
+    assert names(tmp_path / "run") == {"run.json", "findings.json", "tables/t.csv"}
 
 
 def test_a_failed_run_that_noted_its_batches_stays(tmp_path: Path) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,8 +13,10 @@ from assay.engine.ask import Asked, Resume
 from assay.errors import AssayError, DataError, UsageError
 from assay.examples import FILE, to_lines
 from assay.files.atomic import remove_leftovers, write_atomically
+from assay.files.lock import LOCK, held, is_new
 from assay.findings import NEAR_TIE, Findings
 
+_INFO = "run.json"
 _OTHER_FOLDER = "Choose another folder with --out, or replace what is there with --resume never."
 
 
@@ -39,7 +39,7 @@ class RunFolder:
         self.write_info()
 
     def write_info(self) -> None:
-        write_atomically(self.path / "run.json", _json(self.info))
+        write_atomically(self.path / _INFO, _json(self.info))
 
     def write_blocks(self, asked: list[Asked]) -> None:
         content = [
@@ -65,12 +65,8 @@ def open_for_writing(path: Path, info: Mapping[str, Any], resume: Resume) -> Ite
 
     When a new run fails before anything was found, or noted for a resumed run, nothing of it is left behind.
     """
-    made = [folder for folder in (path, *path.parents) if not folder.exists()]
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be made ({error.strerror}).", "Choose another folder with --out.") from None
-    with _locked(path):
+    _info_before(path, resume)  # nothing is touched where it complains
+    with held(path, "writing this run"):
         folder = RunFolder(path, dict(info))
         before = _info_before(path, resume)
         try:
@@ -78,16 +74,14 @@ def open_for_writing(path: Path, info: Mapping[str, Any], resume: Resume) -> Ite
                 _require_same(path, before["identity"], info["identity"])
                 folder.info |= {key: before[key] for key in ("started", "backed_off") if key in before}
                 folder.finished_before = "finished" in before and (path / "findings.json").exists()
-            elif before is None and any(entry.name != ".lock" for entry in path.iterdir()):
-                raise UsageError(f"{path}: this folder holds something else than a run.", "Choose another with --out.")
             remove_leftovers(path)
             replaced_at_the_end = before is not None and resume is Resume.NEVER
             if not replaced_at_the_end and not (folder.finished_before and resume is Resume.ONLY_MISSING):
                 folder.write_info()
             yield folder
         except AssayError:
-            if before is None and not folder.backed_off:
-                _clean(path, made)
+            if before is None and not folder.backed_off and {entry.name for entry in path.iterdir()} <= {LOCK, _INFO}:
+                (path / _INFO).unlink(missing_ok=True)
             raise
 
 
@@ -102,23 +96,27 @@ def read_info(path: Path) -> dict[str, Any]:
 
 
 def _info_before(path: Path, resume: Resume) -> dict[str, Any] | None:
+    """run.json of a run that is there already; None where the folder is new, and anything else is refused."""
     try:
-        return _read_info(path)
+        info = _read_info(path)
     except DataError:
         if resume is Resume.NEVER:
             return {}  # it will be replaced, whatever it is
         raise
+    if info is None and not is_new(path):
+        raise UsageError(f"{path}: this folder holds something else than a run.", "Choose another with --out.")
+    return info
 
 
 def _read_info(path: Path) -> dict[str, Any] | None:
     try:
-        info: Any = json.loads((path / "run.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        info: Any = json.loads((path / _INFO).read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
-        raise DataError(f"cannot be read ({error}).", _OTHER_FOLDER, file=path / "run.json") from None
+        raise DataError(f"cannot be read ({error}).", _OTHER_FOLDER, file=path / _INFO) from None
     if not isinstance(info, dict) or not isinstance(info.get("identity"), dict):
-        raise DataError("this is no run.json of assay.", _OTHER_FOLDER, file=path / "run.json")
+        raise DataError("this is no run.json of assay.", _OTHER_FOLDER, file=path / _INFO)
     return info
 
 
@@ -136,35 +134,6 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
     if different:
         what = "; ".join(f"{key}: {before.get(key)} there, {now.get(key)} now" for key in sorted(different))
         raise UsageError(f"{path}: this folder holds another run ({what}).", _OTHER_FOLDER)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    try:
-        file = (path / ".lock").open("w")
-    except OSError as error:
-        raise UsageError(
-            f"{path}: cannot be written ({error.strerror}).", "Choose a folder that you may write to with --out."
-        ) from None
-    with file as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                f"{path}: another program is writing this run.", "Wait until it is done, or choose another --out."
-            ) from None
-        yield
-
-
-def _clean(path: Path, made: list[Path]) -> None:
-    """Remove what a run left that came to nothing, and the folders that were made for it."""
-    if all(entry.name in (".lock", "run.json") for entry in path.iterdir()):
-        (path / "run.json").unlink(missing_ok=True)
-    if not (path / "run.json").exists():
-        (path / ".lock").unlink(missing_ok=True)
-    for folder in made:
-        with contextlib.suppress(OSError):
-            folder.rmdir()
 
 
 def _json(content: Any, indent: int | None = 1) -> bytes:

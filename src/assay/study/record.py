@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,6 +14,7 @@ from typing import Any
 from assay.audit import stamp
 from assay.errors import DataError, UsageError
 from assay.files.atomic import write_atomically
+from assay.files.lock import held, is_new
 from assay.study.file import StudyFile
 from assay.study.prepare import Prepared, Step, ToCompare, ToMake, comparison_folder, model_folder, run_folder
 
@@ -150,7 +150,7 @@ def read_record(out: Path) -> Record:
     path = out / FILE
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return Record(out)
     except (OSError, ValueError) as error:
         raise DataError(f"cannot be read ({error}).", "Choose another folder with --out.", file=path) from None
@@ -162,18 +162,8 @@ def read_record(out: Path) -> Record:
 @contextmanager
 def open_record(out: Path, file: StudyFile) -> Iterator[Record]:
     """The record of a study's folder, which nobody else may write meanwhile."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = (out / ".lock").open("w")
-    except OSError as error:
-        raise UsageError(f"{out}: cannot be written ({error.strerror}).", "Choose another folder with --out.") from None
-    with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                f"{out}: another program is working on this study.", "Wait until it is done, or choose another --out."
-            ) from None
+    require_study(out, file)  # nothing is touched where it complains
+    with held(out, "working on this study"):
         require_study(out, file)
         yield read_record(out)
 
@@ -184,7 +174,7 @@ def require_study(out: Path, file: StudyFile) -> None:
     other = record.content.get("name")
     if other is not None and other != file.name:
         raise UsageError(f"{out}: this folder holds another study, {other}.", "Choose another folder with --out.")
-    if other is None and out.is_dir() and any(entry.name != ".lock" for entry in out.iterdir()):
+    if other is None and not is_new(out):
         raise UsageError(f"{out}: this folder holds something else than a study.", "Choose another one with --out.")
 
 

@@ -10,8 +10,6 @@ OUT/
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import shutil
@@ -23,12 +21,12 @@ from typing import Any
 
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import is_full_disk, remove_leftovers, write_atomically
+from assay.files.lock import held, is_new
 from assay.models.hf_files import first_line
 
 DONE, BEGUN, CARD, CHECKPOINTS = "assay.json", "training.json", "README.md", "checkpoints"
 MADE_BY = "assay train"
 
-_LOCK = ".lock"
 _OTHER = "Choose another folder with --out."
 _CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_state.pth")
 
@@ -111,30 +109,18 @@ def open_out(path: Path, *, resume: bool) -> Iterator[Out]:
     A folder that holds anything but a training of assay is never touched. When nothing came of a training in a new
     folder, nothing is left of it.
     """
-    made = [folder for folder in (path, *path.parents) if not folder.exists()]
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be made ({error.strerror}).", _OTHER) from None
-    with _locked(path):
-        try:
-            yield _looked_into(path, resume)
-        except AssayError:
-            if not any(entry.name != _LOCK for entry in path.iterdir()):
-                (path / _LOCK).unlink(missing_ok=True)
-                for folder in made:
-                    with contextlib.suppress(OSError):
-                        folder.rmdir()
-            raise
+    _looked_into(path, resume)  # nothing is touched where it complains
+    with held(path, "training in this folder"):
+        out = _looked_into(path, resume)
+        remove_leftovers(path)
+        yield out
 
 
 def _looked_into(path: Path, resume: bool) -> Out:
-    there = {entry.name for entry in path.iterdir()} - {_LOCK}
     done, begun = _read(path / DONE), _read(path / BEGUN)
     ours = MADE_BY in (done.get("made_by"), begun.get("made_by"))
-    if there and not ours:
+    if not ours and not is_new(path):
         raise UsageError(f"{path}: this folder is not empty, and holds no training of assay.", _OTHER)
-    remove_leftovers(path)
     if done and resume:
         raise UsageError(
             f"{path}: this folder holds a model whose training is finished.",
@@ -232,33 +218,13 @@ def _read(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:
     """A JSON object; empty where there is no such file. `broken` stands for one that cannot be read, if given."""
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
         if broken is not None:
             return broken
         raise DataError(f"cannot be read ({error}).", _OTHER, file=path) from None
     return content if isinstance(content, dict) else {}
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    try:
-        file = (path / _LOCK).open("w")
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written ({error.strerror}).", _OTHER) from None
-    with file as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise UsageError(
-                f"{path}: another program is training in this folder.",
-                "Wait until it is done, or choose another --out.",
-            ) from None
-        try:
-            yield
-        finally:
-            (path / _LOCK).unlink(missing_ok=True)
 
 
 def _size(path: Path) -> int:

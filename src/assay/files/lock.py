@@ -1,0 +1,111 @@
+"""One program at a time in a folder.
+
+The lock is an empty file `.lock` in it. Its holder removes it at the end; that of a killed program stays, and is free.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from assay.errors import UsageError
+
+LOCK = ".lock"
+
+_OTHER = "Choose another folder with --out."
+
+
+def is_new(folder: Path) -> bool:
+    """Whether a folder is not there, or holds nothing but a lock."""
+    try:
+        return all(entry.name == LOCK for entry in folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):  # what is no folder cannot be made one, as `held` says
+        return True
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be read ({error.strerror}).", _OTHER) from None
+
+
+@contextmanager
+def held(folder: Path, doing: str) -> Iterator[None]:
+    """Make a folder if need be, and hold its lock. `doing` completes "another program is …", for whoever comes second.
+
+    Look first whether the folder is new or one's own: nothing may be put into somebody else's. Folders that were made
+    and are still empty at the end are removed.
+    """
+    try:
+        made = [each for each in (folder, *folder.parents) if not each.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder}: cannot be made ({error.strerror}).", _OTHER) from None
+    try:
+        path = folder / LOCK
+        handle = _acquired(path, doing)
+        try:
+            yield
+        finally:
+            _release(handle, path)
+    finally:
+        for each in made:
+            with contextlib.suppress(OSError):  # there is something in it
+                each.rmdir()
+
+
+def _acquired(path: Path, doing: str) -> int:
+    """The open lock, held."""
+    while True:
+        handle = _opened(path)
+        try:
+            if _take(handle, path):
+                return handle
+        except BlockingIOError:
+            problem = f"{path.parent}: another program is {doing}."
+            raise _closed(handle, UsageError(problem, "Wait until it is done, or choose another --out.")) from None
+        except OSError as error:
+            raise _closed(handle, UsageError(f"{path}: cannot be locked ({error.strerror}).", _OTHER)) from None
+        os.close(handle)
+
+
+def _opened(path: Path) -> int:
+    """The lock's file, open: neither through a link nor anybody's file of that name."""
+    problem = f"{path}: this is not a lock of assay, which is an empty file."
+    if path.is_symlink():
+        raise UsageError(problem, _OTHER)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
+    except OSError as error:
+        problem = f"{path}: cannot be written ({error.strerror})."
+        raise UsageError(problem, "Choose a folder that you may write to with --out.") from None
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode) or status.st_size:
+        raise _closed(handle, UsageError(problem, _OTHER))
+    return handle
+
+
+def _closed(handle: int, error: UsageError) -> UsageError:
+    os.close(handle)
+    return error
+
+
+def _take(handle: int, path: Path) -> bool:
+    """Lock an open file; False where its last holder removed it meanwhile, so that another one may be there."""
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    return _is_at(handle, path)
+
+
+def _release(handle: int, path: Path) -> None:
+    with contextlib.suppress(OSError):
+        if _is_at(handle, path):
+            path.unlink()  # while it is held: afterwards it may be another program's
+    os.close(handle)
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.lstat())
+    except FileNotFoundError:
+        return False

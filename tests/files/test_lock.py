@@ -1,0 +1,151 @@
+"""A folder that a command writes into has one writer, and was looked at before anything was put there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.engine.ask import Resume
+from assay.engine.run_folder import open_for_writing
+from assay.errors import UsageError
+from assay.files.lock import held
+from assay.study.file import packaged_studies, read_study
+from assay.study.record import open_record
+from assay.training.folder import open_out
+
+OPENERS: dict[str, Callable[[Path], AbstractContextManager[Any]]] = {
+    "run": lambda path: open_for_writing(path, {"identity": {}}, Resume.ALWAYS),
+    "score": lambda path: open_for_writing(path, {"identity": {}}, Resume.NEVER),
+    "train": lambda path: open_out(path, resume=True),
+    "train again": lambda path: open_out(path, resume=False),
+    "study": lambda path: open_record(path, read_study(packaged_studies()[0])),
+}
+every_command = pytest.mark.parametrize("opened", OPENERS.values(), ids=OPENERS)
+
+Opened = Callable[[Path], AbstractContextManager[Any]]
+
+
+def refused(opened: Opened, path: Path, match: str) -> None:
+    with pytest.raises(UsageError, match=match) as wrong, opened(path):
+        pytest.fail("opened")
+    assert "--out" in wrong.value.remedy
+
+
+# --- nobody else's files
+
+
+@every_command
+def test_a_folder_of_somebody_elses_is_not_touched(opened: Opened, tmp_path: Path) -> None:
+    folder, precious = tmp_path / "folder", tmp_path / "precious"
+    folder.mkdir()
+    (folder / "thesis.tex").write_text("mine")
+    refused(opened, folder, "holds")
+    assert [entry.name for entry in folder.iterdir()] == ["thesis.tex"]
+    precious.write_text("years of work")
+    (folder / ".lock").symlink_to(precious)
+    refused(opened, folder, "holds")
+    assert precious.read_text() == "years of work"
+
+
+@every_command
+def test_a_lock_that_is_a_link_is_not_followed(opened: Opened, tmp_path: Path) -> None:
+    precious, absent = tmp_path / "precious", tmp_path / "absent"
+    precious.write_text("years of work")
+    for target in (precious, absent):
+        folder = tmp_path / f"to {target.name}"
+        folder.mkdir()
+        (folder / ".lock").symlink_to(target)
+        refused(opened, folder, "not a lock of assay")
+        assert (folder / ".lock").is_symlink()
+    assert precious.read_text() == "years of work"
+    assert not absent.exists()
+
+
+@every_command
+@pytest.mark.parametrize("put", [lambda path: path.write_text("mine"), os.mkfifo], ids=["file", "pipe"])
+def test_a_lock_that_is_something_else_stays_as_it_is(
+    opened: Opened, put: Callable[[Path], object], tmp_path: Path
+) -> None:
+    put(tmp_path / ".lock")
+    before = (tmp_path / ".lock").lstat()
+    refused(opened, tmp_path, "not a lock of assay")
+    after = (tmp_path / ".lock").lstat()
+    assert (after.st_ino, after.st_mode, after.st_size) == (before.st_ino, before.st_mode, before.st_size)
+
+
+# --- one writer
+
+SEVERAL = """
+import sys
+from pathlib import Path
+from assay.errors import UsageError
+from assay.training.folder import open_out
+
+folder, inside = Path(sys.argv[1]), Path(sys.argv[2])
+held = 0
+while held < 150:
+    try:
+        with open_out(folder, resume=True):
+            inside.touch(exist_ok=False)
+            inside.unlink()
+            held += 1
+    except UsageError as error:
+        assert "another program" in error.problem, error
+"""
+
+
+def test_one_of_six_programs_holds_the_lock_at_a_time(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    command = [sys.executable, "-c", SEVERAL, str(tmp_path / "folder"), str(tmp_path / "inside")]
+    programs = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    said = [program.communicate(timeout=120)[1] for program in programs]
+    assert [program.returncode for program in programs] == [0] * 6, said
+
+
+@every_command
+def test_a_second_writer_is_refused_until_the_first_is_done(opened: Opened, tmp_path: Path) -> None:
+    with opened(tmp_path / "folder"):
+        refused(opened, tmp_path / "folder", "another program is")
+    with opened(tmp_path / "folder"):
+        pass
+
+
+@every_command
+def test_the_lock_of_a_killed_program_is_free(opened: Opened, tmp_path: Path) -> None:
+    (tmp_path / ".lock").touch()
+    with opened(tmp_path):
+        pass
+
+
+def test_the_lock_goes_with_its_holder_and_so_do_folders_that_nothing_came_into(tmp_path: Path) -> None:
+    with held(tmp_path / "a" / "b", "busy"):
+        (tmp_path / "a" / "file").touch()
+    with pytest.raises(ZeroDivisionError), held(tmp_path / "a" / "c" / "d", "busy"):
+        raise ZeroDivisionError
+    assert [entry.name for entry in tmp_path.rglob("*")] == ["a", "file"]
+
+
+def test_a_holder_leaves_the_lock_alone_that_another_one_put_in_place_of_its_own(tmp_path: Path) -> None:
+    with held(tmp_path, "busy"):
+        (tmp_path / ".lock").rename(tmp_path / "moved")
+        (tmp_path / ".lock").touch()
+    assert (tmp_path / ".lock").exists()
+
+
+def test_a_file_system_without_locks_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import errno
+    import fcntl
+
+    def unable(handle: int, how: int) -> None:
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", unable)
+    with pytest.raises(UsageError, match="cannot be locked"), held(tmp_path / "folder", "busy"):
+        pytest.fail("held")
