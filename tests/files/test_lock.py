@@ -20,7 +20,9 @@ from assay.study.file import packaged_studies, read_study
 from assay.study.record import open_record
 from assay.training.folder import open_out
 
-OPENERS: dict[str, Callable[[Path], AbstractContextManager[Any]]] = {
+Opened = Callable[[Path], AbstractContextManager[Any]]
+
+OPENERS: dict[str, Opened] = {
     "run": lambda path: open_for_writing(path, {"identity": {}}, Resume.ALWAYS),
     "score": lambda path: open_for_writing(path, {"identity": {}}, Resume.NEVER),
     "train": lambda path: open_out(path, resume=True),
@@ -28,8 +30,6 @@ OPENERS: dict[str, Callable[[Path], AbstractContextManager[Any]]] = {
     "study": lambda path: open_record(path, read_study(packaged_studies()[0])),
 }
 every_command = pytest.mark.parametrize("opened", OPENERS.values(), ids=OPENERS)
-
-Opened = Callable[[Path], AbstractContextManager[Any]]
 
 
 def refused(opened: Opened, path: Path, match: str) -> None:
@@ -78,6 +78,56 @@ def test_a_lock_that_is_something_else_stays_as_it_is(
     refused(opened, tmp_path, "not a lock of assay")
     after = (tmp_path / ".lock").lstat()
     assert (after.st_ino, after.st_mode, after.st_size) == (before.st_ino, before.st_mode, before.st_size)
+
+
+# --- killed programs
+
+FIRST_WRITES: dict[str, Callable[[Any], object]] = {
+    "run": lambda folder: None,  # opening it writes
+    "score": lambda folder: None,
+    "train": lambda out: out.begin({}),
+    "train again": lambda out: out.begin({}),
+    "study": lambda record: record.write(),
+}
+KILLED = """
+import os, runpy, sys
+from pathlib import Path
+
+file, command, out = sys.argv[1:]
+tests = runpy.run_path(file)
+os.fsync = lambda handle: os._exit(9)  # before the file has its name
+with tests["OPENERS"][command](Path(out)) as folder:
+    tests["FIRST_WRITES"][command](folder)
+"""
+
+
+@pytest.fixture(params=FIRST_WRITES)
+def killed(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
+    """A command that was killed at its first write into the folder `out`: what opens that folder."""
+    done = subprocess.run([sys.executable, "-c", KILLED, __file__, request.param, str(tmp_path / "out")])
+    assert done.returncode == 9
+    assert len([*(tmp_path / "out").iterdir()]) == 2
+    return OPENERS[request.param]
+
+
+def test_a_command_that_was_killed_at_its_first_write_can_be_repeated(killed: Opened, tmp_path: Path) -> None:
+    with killed(tmp_path / "out"):
+        left = {entry.name for entry in (tmp_path / "out").iterdir()}
+    assert not [name for name in left if name.endswith(".tmp")]
+
+
+def test_a_command_that_was_killed_on_one_machine_can_be_repeated_on_another(
+    killed: Opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("platform.node", lambda: "another")
+    with killed(tmp_path / "out"):
+        pass
+
+
+@every_command
+def test_what_looks_like_a_part_of_somebody_elses_file_is_not_ones_own(opened: Opened, tmp_path: Path) -> None:
+    (tmp_path / ".thesis.tex.machine-1.tmp").touch()
+    refused(opened, tmp_path, "holds")
 
 
 # --- one writer

@@ -311,3 +311,28 @@ def test_only_as_many_checkpoints_as_stay_count_as_room(tmp_path: Path, training
         assert [out.held(kept) for kept in (0, 1, 2, 3, 4)] == [each[2], each[2], sum(each[1:]), sum(each), sum(each)]
     with open_out(tmp_path / "out", resume=False) as out:
         assert out.held(0) == sum(each) + (tmp_path / "out" / "training.json").stat().st_size
+
+
+@pytest.mark.parametrize("at", ["shutil.rmtree", "assay.training.folder.write_atomically"])
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_training_killed_while_it_replaces_another_one_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str, finished: bool
+) -> None:
+    from assay.training.folder import open_out
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise StopError
+
+    with open_out(tmp_path, resume=True) as out:
+        out.begin({"data": "old"})
+        (out.checkpoints / "checkpoint-2").mkdir(parents=True)
+        if finished:
+            out.finish({"made_by": "assay train"}, "card", keep_checkpoints=True)
+    (tmp_path / "notes.txt").write_text("mine")
+    with monkeypatch.context() as patched, open_out(tmp_path, resume=False) as out:
+        patched.setattr(at, killed)
+        with pytest.raises(StopError):
+            out.begin({"data": "new"})
+    with open_out(tmp_path, resume=False) as out:
+        assert out.begin({"data": "new"}) is None
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["notes.txt", "training.json"]

@@ -103,7 +103,7 @@ def _info_before(path: Path, resume: Resume) -> dict[str, Any] | None:
         if resume is Resume.NEVER:
             return {}  # it will be replaced, whatever it is
         raise
-    if info is None and not is_new(path):
+    if info is None and not is_new(path, _INFO):
         raise UsageError(f"{path}: this folder holds something else than a run.", "Choose another with --out.")
     return info
 

@@ -55,6 +55,11 @@ def remove_leftovers(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def is_leftover(path: Path, name: str) -> bool:
+    """Whether this is what a program left, on whatever machine, that was killed while writing a file of this name."""
+    return path.is_file() and re.fullmatch(rf"\.{re.escape(name)}\.[A-Za-z0-9]*-[0-9]+\.tmp", path.name) is not None
+
+
 def _writer(pid: int | str) -> str:
     """Who writes: machine and process, since machines may share a folder."""
     return f"{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-{pid}"

@@ -14,16 +14,20 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from assay.errors import UsageError
+from assay.files.atomic import is_leftover
 
 LOCK = ".lock"
 
 _OTHER = "Choose another folder with --out."
 
 
-def is_new(folder: Path) -> bool:
-    """Whether a folder is not there, or holds nothing but a lock."""
+def is_new(folder: Path, first: str) -> bool:
+    """Whether a folder is not there, or holds nothing but what is left when a program is killed as it begins.
+
+    That is its lock, and a part of the `first` file that it writes, which says whose folder it is.
+    """
     try:
-        return all(entry.name == LOCK for entry in folder.iterdir())
+        return all(entry.name == LOCK or is_leftover(entry, first) for entry in folder.iterdir())
     except (FileNotFoundError, NotADirectoryError):  # what is no folder cannot be made one, as `held` says
         return True
     except OSError as error:

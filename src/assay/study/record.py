@@ -13,7 +13,7 @@ from typing import Any
 
 from assay.audit import stamp
 from assay.errors import DataError, UsageError
-from assay.files.atomic import write_atomically
+from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.lock import held, is_new
 from assay.study.file import StudyFile
 from assay.study.prepare import Prepared, Step, ToCompare, ToMake, comparison_folder, model_folder, run_folder
@@ -165,6 +165,7 @@ def open_record(out: Path, file: StudyFile) -> Iterator[Record]:
     require_study(out, file)  # nothing is touched where it complains
     with held(out, "working on this study"):
         require_study(out, file)
+        remove_leftovers(out)
         yield read_record(out)
 
 
@@ -174,7 +175,7 @@ def require_study(out: Path, file: StudyFile) -> None:
     other = record.content.get("name")
     if other is not None and other != file.name:
         raise UsageError(f"{out}: this folder holds another study, {other}.", "Choose another folder with --out.")
-    if other is None and not is_new(out):
+    if other is None and not is_new(out, FILE):
         raise UsageError(f"{out}: this folder holds something else than a study.", "Choose another one with --out.")
 
 

@@ -54,14 +54,17 @@ class Out:
     def begin(self, identity: Mapping[str, Any]) -> Path | None:
         """Note what is trained; returns the checkpoint to go on from, if this very training was begun before."""
         if self.begun is None:
-            for name in self.old:
-                (self.path / name).unlink(missing_ok=True)
             shutil.rmtree(self.checkpoints, ignore_errors=True)
+            for name in {*self.old} - {DONE, BEGUN}:
+                (self.path / name).unlink(missing_ok=True)
         else:
             _require_same(self.path, self.begun, identity)
             shutil.rmtree(self._saved, ignore_errors=True)
         self.begun = identity
         self._note()
+        (self.path / DONE).unlink(
+            missing_ok=True
+        )  # at no moment is there neither: nobody could know whose folder it is
         return last_checkpoint(self.checkpoints)
 
     @contextmanager
@@ -119,7 +122,7 @@ def open_out(path: Path, *, resume: bool) -> Iterator[Out]:
 def _looked_into(path: Path, resume: bool) -> Out:
     done, begun = _read(path / DONE), _read(path / BEGUN)
     ours = MADE_BY in (done.get("made_by"), begun.get("made_by"))
-    if not ours and not is_new(path):
+    if not ours and not is_new(path, BEGUN):
         raise UsageError(f"{path}: this folder is not empty, and holds no training of assay.", _OTHER)
     if done and resume:
         raise UsageError(
