@@ -7,7 +7,6 @@ them. An exported folder holds them as well, in `blocks/`, where scoring again a
 from __future__ import annotations
 
 import json
-import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from assay.engine.run_folder import read_info
 from assay.engine.store import EXPORTED, OWN_BLOCKS, BadBlockError, BlockStore, digest_of_list
 from assay.errors import DataError, UsageError
 from assay.examples import FILE as EXAMPLES
-from assay.files.atomic import open_atomically, write_atomically
+from assay.files.atomic import folder_beside, open_atomically, rename_folder, write_atomically
 
 _AGAIN = "Repeat the run's `assay run` command, which computes what is missing, and export it then."
 
@@ -158,19 +157,12 @@ def _visible(folder: Path) -> list[Path]:
 @contextmanager
 def _made(out: Path) -> Iterator[Path]:
     """A folder to fill; at the end it becomes `out`, or a .zip of it: there whole or not at all."""
-    beside = out.with_name(f".{out.name}.partial")
-    shutil.rmtree(beside, ignore_errors=True)
-    try:
-        beside.mkdir(parents=True)
-        yield beside
+    with folder_beside(out) as folder:
+        yield folder
         if out.suffix.lower() == ".zip":
-            _zip(out, beside)
+            _zip(out, folder)
         else:
-            beside.replace(out)
-    except OSError as error:
-        raise UsageError(f"{out}: cannot be written ({error.strerror}).", _ELSEWHERE) from None
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+            rename_folder(folder, out)
 
 
 def _write(path: Path, content: bytes) -> None:

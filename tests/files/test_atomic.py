@@ -7,7 +7,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-from assay.files.atomic import open_atomically, remove_leftovers, write_atomically
+import pytest
+
+from assay.errors import UsageError
+from assay.files.atomic import (
+    beside,
+    folder_beside,
+    open_atomically,
+    remove_leftovers,
+    rename_folder,
+    write_atomically,
+)
 
 KILLED = """
 import os, sys
@@ -42,3 +52,57 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: 
         pass
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+# --- folders
+
+
+def make(path: Path) -> None:
+    with folder_beside(path) as folder:
+        (folder / "file").write_text("new")
+        assert not (path / "file").exists()
+        rename_folder(folder, path)
+
+
+def test_a_folder_gets_its_name_when_it_is_whole_and_an_empty_one_makes_way(tmp_path: Path) -> None:
+    make(tmp_path / "a" / "new")
+    (tmp_path / "a" / "empty").mkdir()
+    make(tmp_path / "a" / "empty")
+    assert {str(path.relative_to(tmp_path / "a")) for path in tmp_path.glob("a/*/*")} == {"new/file", "empty/file"}
+    assert len([*(tmp_path / "a").iterdir()]) == 2
+
+
+@pytest.mark.parametrize("there", ["a folder", "a file"])
+def test_a_folder_takes_nobodys_place(there: str, tmp_path: Path) -> None:
+    mine = tmp_path / "out" if there == "a file" else tmp_path / "out" / "mine"
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    with pytest.raises(UsageError, match="out: cannot be written"):
+        make(tmp_path / "out")
+    assert mine.read_text() == "mine"
+    assert [*tmp_path.iterdir()] == [tmp_path / "out"]
+
+
+def test_a_disk_that_fills_while_a_folder_is_filled_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no space left to write this folder"), folder_beside(tmp_path / "out"):
+        raise RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)")
+    with pytest.raises(RuntimeError, match="something else"), folder_beside(tmp_path / "out"):
+        raise RuntimeError("something else")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_what_killed_programs_left_of_a_folder_is_in_nobodys_way(tmp_path: Path) -> None:
+    """Within a container, the next program often has the number of the one that was killed."""
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    same = beside(tmp_path / "out", "dir")
+    places = {pid: tmp_path / same.name.replace(f"-{os.getpid()}.", f"-{pid}.") for pid in (gone.pid, os.getppid())}
+    file = places[gone.pid].with_suffix(".tmp")
+    other = tmp_path / f".other{places[gone.pid].name[4:]}"
+    for place in (same, *places.values(), other):
+        place.mkdir()
+        (place / "half").touch()
+    file.touch()
+    make(tmp_path / "out")
+    assert [entry.name for entry in (tmp_path / "out").iterdir()] == ["file"]
+    assert {*tmp_path.iterdir()} == {tmp_path / "out", places[os.getppid()], other}

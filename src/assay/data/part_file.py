@@ -9,9 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import os
-import platform
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,7 +16,7 @@ from types import TracebackType
 from typing import IO, Self
 
 from assay.errors import UsageError
-from assay.files.atomic import remove_leftovers
+from assay.files.atomic import beside, remove_leftovers
 
 _ELSEWHERE = (
     "Make room or allow writing there, or choose another folder with --data or ASSAY_DATA; what has come so far stays."
@@ -31,8 +28,7 @@ class PartFile:
 
     def __init__(self, path: Path) -> None:
         """Begin with the longest part that other downloads left. One still at work keeps its own, without a name."""
-        machine = re.sub(r"[^A-Za-z0-9]", "", platform.node())
-        self._path = path.with_name(f".{path.name}.{machine}-{os.getpid()}.part")
+        self._path = beside(path, "part")
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             remove_leftovers(path.parent)

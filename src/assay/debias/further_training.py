@@ -24,7 +24,7 @@ from assay.debias.job import Debiased, Job, require_new
 from assay.debias.swap import ReleasedSwapper, Swapper, drawn
 from assay.debias.words import Attribute, read_attribute
 from assay.errors import DataError, ModelError, UsageError
-from assay.files.atomic import write_atomically
+from assay.files.atomic import rename_folder, write_atomically
 from assay.files.opening import digest_of_file
 from assay.models.hf_files import libraries
 from assay.models.tokenise import Tokeniser
@@ -380,9 +380,7 @@ def _read(file: Path) -> dict[str, Any]:
 def _moved(job: Job, work: Path, report: Mapping[str, Any]) -> Debiased:
     """Give the finished folder its name; nothing is left of other attempts."""
     require_new(job.out)
-    if job.out.exists():
-        job.out.rmdir()
-    work.rename(job.out)
+    rename_folder(work, job.out)
     own = re.compile(rf"\.{re.escape(job.out.name)}\.[0-9a-f]{{12}}\.training")
     for other in work.parent.iterdir():
         if own.fullmatch(other.name):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from assay.engine.progress import Progress, Silent
 from assay.errors import UsageError
-from assay.files.atomic import is_full_disk
 
 Evaluate = Callable[[Path], Mapping[str, float]]
 """Scores of the model in a folder of transformers, by name; higher is better."""
@@ -70,25 +67,3 @@ def require_space(folder: Path, size: int) -> None:
     if free < size:
         problem = f"{folder}: {size / 1e6:,.0f} MB are needed, and {free / 1e6:,.0f} MB are free."
         raise UsageError(problem, "Free some space, or choose another disk with --out.")
-
-
-@contextmanager
-def whole_folder(folder: Path) -> Iterator[Path]:
-    """A folder to write beside `folder`; when the block ends it takes its name, when it fails it is removed."""
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}.part")
-    try:
-        beside.mkdir(parents=True)
-        yield beside
-        require_new(folder)
-        if folder.exists():
-            folder.rmdir()
-        beside.rename(folder)
-    except Exception as error:
-        if is_full_disk(error):
-            problem = f"{folder}: no space is left there."
-            raise UsageError(problem, "Free some, or choose another disk with --out.") from error
-        if not isinstance(error, OSError):
-            raise
-        raise UsageError(f"{folder}: cannot be written ({error.strerror}).", "Choose another with --out.") from error
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)

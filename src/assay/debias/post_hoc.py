@@ -20,7 +20,7 @@ from assay.debias.card import card
 from assay.debias.corpus import Corpus
 from assay.debias.features import head_inputs, sentence_vectors
 from assay.debias.fold import find_places, fold
-from assay.debias.job import Debiased, Job, require_space, whole_folder
+from assay.debias.job import Debiased, Job, require_space
 from assay.debias.linear import (
     Removed,
     inlp,
@@ -34,6 +34,7 @@ from assay.debias.sentences import Choosing, counterfactual_sentences, kinds_of_
 from assay.debias.settings import InlpSettings, SentenceSettings, Settings, settings_of
 from assay.debias.words import Attribute, read_attribute
 from assay.errors import UsageError
+from assay.files.atomic import folder_beside, rename_folder
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin_folder import Head, write_builtin
@@ -100,7 +101,7 @@ def run(job: Job) -> Debiased:
             "versions": {"assay": __version__, **{name: version(name) for name in _PACKAGES}},
             "command": job.command(),
         }
-        with whole_folder(job.out) as folder:
+        with folder_beside(job.out) as folder:
             model.save_pretrained(folder)
             _copy_tokenizer(Path(spec.place), folder)
             _save_subspace(folder / "subspace.npz", removed)
@@ -109,6 +110,7 @@ def run(job: Job) -> Debiased:
             text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
             (folder / "assay.json").write_text(text + "\n", encoding="utf-8")
             (folder / "README.md").write_text(card(report), encoding="utf-8")
+            rename_folder(folder, job.out)
     return Debiased(job.out, json.loads(text))
 
 

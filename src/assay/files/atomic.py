@@ -1,18 +1,20 @@
-"""Writing files so that they are there whole or not at all."""
+"""Writing files and folders so that they are there whole or not at all."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import glob
 import os
 import platform
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from assay.errors import UsageError
+from assay.errors import AssayError, UsageError
 
 _FULL_DISK_TEXTS = (  # torch and safetensors have errors of their own, and torch's do not give the reason
     "No space left on device",
@@ -32,27 +34,69 @@ def write_atomically(path: Path, content: bytes) -> None:
 @contextmanager
 def open_atomically(path: Path) -> Iterator[BinaryIO]:
     """A file to write beside `path`; when the block ends it is synced and renamed, when it fails it is removed."""
-    beside = path.with_name(f".{path.name}.{_writer(os.getpid())}.tmp")
+    part = beside(path, "tmp")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with beside.open("wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        raise _explained(error, path) from error
+        with _explained(path, "file"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(path)
+            _sync_folder(path.parent)
     finally:
         with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what programs of this machine that were killed while writing into this folder left beside their files."""
-    for path in folder.glob(f".*.{_writer('*')}.tmp"):
-        if not _alive(int(path.stem.rpartition("-")[2])):
-            path.unlink(missing_ok=True)
+@contextmanager
+def folder_beside(path: Path) -> Iterator[Path]:
+    """A new folder to work in beside `path`, removed at the end unless `rename_folder` made it `path` itself."""
+    part = beside(path, "dir")
+    try:
+        with _explained(path, "folder"):
+            remove_leftovers(path.parent, path.name)
+            shutil.rmtree(part, ignore_errors=True)  # of a killed program whose number this one has got
+            part.mkdir(parents=True)
+            yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def rename_folder(folder: Path, path: Path) -> None:
+    """Give a folder that is whole its name. An empty folder of that name makes way; anything else there is an error."""
+    with _explained(path, "folder"):
+        if path.is_dir():
+            path.rmdir()
+        folder.rename(path)
+        _sync_folder(path.parent)
+
+
+def beside(path: Path, ending: str) -> Path:
+    """Where this process writes what shall become `path`: hidden, and named after who writes it.
+
+    Machines may share a folder, so that the number of a process is not enough.
+    """
+    return path.with_name(f".{path.name}.{_writer(os.getpid())}.{ending}")
+
+
+def remove_leftovers(folder: Path, name: str | None = None) -> None:
+    """Remove what programs of this machine left that were killed while writing into this folder.
+
+    name: only what they left of the file or folder of this name.
+    """
+    written = "*" if name is None else glob.escape(name)
+    for ending in ("tmp", "dir"):
+        for path in folder.glob(f".{written}.{_writer('*')}.{ending}"):
+            if not _alive(int(path.stem.rpartition("-")[2])):
+                _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def is_leftover(path: Path, name: str) -> bool:
@@ -61,7 +105,6 @@ def is_leftover(path: Path, name: str) -> bool:
 
 
 def _writer(pid: int | str) -> str:
-    """Who writes: machine and process, since machines may share a folder."""
     return f"{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-{pid}"
 
 
@@ -91,11 +134,20 @@ def is_full_disk(error: BaseException) -> bool:
     return any(text in str(error) for text in _FULL_DISK_TEXTS)
 
 
-def _explained(error: OSError, path: Path) -> UsageError:
-    if is_full_disk(error):
-        problem = f"{path}: no space left to write this file."
-        remedy = "Free some space, or point --out and ASSAY_CACHE at a larger disk; the same command then goes on."
-    else:
-        problem = f"{path}: cannot be written ({error.strerror})."
-        remedy = "Choose a folder that you may write to with --out, and for the answers with ASSAY_CACHE."
-    return UsageError(problem, remedy)
+@contextmanager
+def _explained(path: Path, what: str) -> Iterator[None]:
+    """What keeps a file or folder from being written is something to cure, whichever library finds it so."""
+    try:
+        yield
+    except AssayError:
+        raise
+    except Exception as error:
+        if is_full_disk(error):
+            problem = f"{path}: no space left to write this {what}."
+            remedy = "Free some space, or point --out and ASSAY_CACHE at a larger disk; the same command then goes on."
+        elif isinstance(error, OSError):
+            problem = f"{path}: cannot be written ({error.strerror or error})."
+            remedy = "Choose a folder that you may write to with --out, and for the answers with ASSAY_CACHE."
+        else:
+            raise
+        raise UsageError(problem, remedy) from error
