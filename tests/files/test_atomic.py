@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from assay.engine.ask import Resume
+from assay.engine.run_folder import open_for_writing
 from assay.errors import UsageError
 from assay.files.atomic import (
     beside,
@@ -18,6 +20,7 @@ from assay.files.atomic import (
     rename_folder,
     write_atomically,
 )
+from assay.probes.bbq.generation import write_files
 
 KILLED = """
 import os, sys
@@ -52,6 +55,20 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path: 
         pass
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("what", ["a run's table", "a file of generated questions"])
+def test_what_a_killed_program_left_goes_with_the_next_attempt(what: str, tmp_path: Path) -> None:
+    folder = tmp_path / "tables" if what == "a run's table" else tmp_path
+    subprocess.run([sys.executable, "-c", KILLED, folder / "a.csv"], check=False)
+    assert len([*folder.glob(".a.csv.*")]) == 1
+    if what == "a run's table":
+        (tmp_path / "run.json").write_text('{"identity": {}}')
+        with open_for_writing(tmp_path, {"identity": {}}, Resume.ALWAYS):
+            pass
+    else:
+        write_files(tmp_path, {}, lambda count: None)
+    assert not [*folder.glob(".*")]
 
 
 # --- folders

@@ -74,7 +74,8 @@ def open_for_writing(path: Path, info: Mapping[str, Any], resume: Resume) -> Ite
                 _require_same(path, before["identity"], info["identity"])
                 folder.info |= {key: before[key] for key in ("started", "backed_off") if key in before}
                 folder.finished_before = "finished" in before and (path / "findings.json").exists()
-            remove_leftovers(path)
+            for place in (path, path / "tables"):
+                remove_leftovers(place)
             replaced_at_the_end = before is not None and resume is Resume.NEVER
             if not replaced_at_the_end and not (folder.finished_before and resume is Resume.ONLY_MISSING):
                 folder.write_info()

@@ -23,7 +23,7 @@ from typing import ClassVar
 from assay.data import data_folder
 from assay.engine.progress import Progress
 from assay.errors import UsageError
-from assay.files.atomic import open_atomically
+from assay.files.atomic import open_atomically, remove_leftovers
 from assay.plan import Ask
 from assay.probes import Request
 from assay.probes.bbq.examples import (
@@ -175,6 +175,7 @@ def generation(name: str, request: Request) -> Generation | StarterGeneration:
 
 def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: Callable[[int], None]) -> int:
     """CATEGORY.jsonl for each category, in the folder `out`, each whole or not at all; returns how many examples."""
+    remove_leftovers(out)
     written = 0
     for category, own in examples.items():
         with open_atomically(out / f"{category}.jsonl") as file:
