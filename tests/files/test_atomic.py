@@ -38,6 +38,7 @@ def test_what_a_killed_program_left_is_removed_and_what_others_write_is_kept(tmp
     living = tmp_path / left.name.replace(left.stem.rpartition("-")[2], str(os.getpid()))
     elsewhere = tmp_path / f".a.block.othermachine-{left.stem.rpartition('-')[2]}.tmp"
     kept = [living, elsewhere, tmp_path / ".other.tmp", tmp_path / "a.block"]
+    kept += [tmp_path / left.name.replace(left.stem.rpartition("-")[2], other) for other in ("tour", "9" * 20)]
     for path in kept:
         path.write_bytes(b"x")
     remove_leftovers(tmp_path)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import glob
 import os
 import platform
 import re
@@ -77,7 +76,7 @@ def beside(path: Path, ending: str) -> Path:
 
     Machines may share a folder, so that the number of a process is not enough.
     """
-    return path.with_name(f".{path.name}.{_writer(os.getpid())}.{ending}")
+    return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}.{ending}")
 
 
 def remove_leftovers(folder: Path, name: str | None = None) -> None:
@@ -85,27 +84,26 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
 
     name: only what they left of the file or folder of this name.
     """
-    written = "*" if name is None else glob.escape(name)
-    for ending in ("tmp", "dir"):
-        for path in folder.glob(f".{written}.{_writer('*')}.{ending}"):
-            if not _alive(int(path.stem.rpartition("-")[2])):
-                _remove(path)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+    for path in folder.glob(".*"):
+        left = _LEFT.fullmatch(path.name)
+        if left and left["machine"] == _machine() and name in (None, left["name"]) and not _alive(int(left["process"])):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
 
 
 def is_leftover(path: Path, name: str) -> bool:
     """Whether this is what a program left, on whatever machine, that was killed while writing a file of this name."""
-    return path.is_file() and re.fullmatch(rf"\.{re.escape(name)}\.[A-Za-z0-9]*-[0-9]+\.tmp", path.name) is not None
+    left = _LEFT.fullmatch(path.name)
+    return left is not None and left["name"] == name and path.is_file()
 
 
-def _writer(pid: int | str) -> str:
-    return f"{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-{pid}"
+_LEFT = re.compile(r"\.(?P<name>.+)\.(?P<machine>[A-Za-z0-9]*)-(?P<process>[0-9]{1,9})\.(tmp|dir)")
+
+
+def _machine() -> str:
+    return re.sub(r"[^A-Za-z0-9]", "", platform.node())
 
 
 def _alive(pid: int) -> bool:
