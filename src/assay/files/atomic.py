@@ -8,6 +8,7 @@ import os
 import platform
 import re
 import shutil
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,18 +107,37 @@ def _machine() -> str:
     return re.sub(r"[^A-Za-z0-9]", "", platform.node())
 
 
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # somebody else's program
+if sys.platform == "win32":
+    import ctypes
+
+    _SYNCHRONIZE, _INVALID_PARAMETER, _TIMEOUT = 0x100000, 87, 0x102
+
+    def _alive(pid: int) -> bool:
+        """Whether a process runs. Not by os.kill, which interrupts it here."""
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        process = kernel.OpenProcess(_SYNCHRONIZE, False, pid)
+        if not process:
+            return ctypes.get_last_error() != _INVALID_PARAMETER  # it is somebody else's program
+        try:
+            return bool(kernel.WaitForSingleObject(process, 0) == _TIMEOUT)
+        finally:
+            kernel.CloseHandle(process)
+
+else:
+
+    def _alive(pid: int) -> bool:
+        """Whether a process runs."""
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return False
+        except OSError:  # somebody else's program
+            return True
         return True
-    return True
 
 
 def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # some file systems cannot sync a folder; the file itself is synced
+    with contextlib.suppress(OSError):  # some systems cannot sync a folder; the file itself is synced
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

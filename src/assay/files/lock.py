@@ -6,9 +6,9 @@ The lock is an empty file `.lock` in it. Its holder removes it at the end; that 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -95,21 +95,39 @@ def _closed(handle: int, error: UsageError) -> UsageError:
     return error
 
 
-def _take(handle: int, path: Path) -> bool:
-    """Lock an open file; False where its last holder removed it meanwhile, so that another one may be there."""
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    return _is_at(handle, path)
+if sys.platform == "win32":
+    import msvcrt
 
+    def _take(handle: int, path: Path) -> bool:
+        """Lock an open file. It is the one in the folder: what is open cannot be removed."""
+        try:
+            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            raise BlockingIOError from None
+        return True
 
-def _release(handle: int, path: Path) -> None:
-    with contextlib.suppress(OSError):
-        if _is_at(handle, path):
-            path.unlink()  # while it is held: afterwards it may be another program's
-    os.close(handle)
+    def _release(handle: int, path: Path) -> None:
+        msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
+        os.close(handle)
+        with contextlib.suppress(OSError):  # another program has opened it
+            path.unlink()
 
+else:
+    import fcntl
 
-def _is_at(handle: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(handle), path.lstat())
-    except FileNotFoundError:
-        return False
+    def _take(handle: int, path: Path) -> bool:
+        """Lock an open file; False where its last holder removed it meanwhile, so that another one may be there."""
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return _is_at(handle, path)
+
+    def _release(handle: int, path: Path) -> None:
+        with contextlib.suppress(OSError):
+            if _is_at(handle, path):
+                path.unlink()  # while it is held: afterwards it may be another program's
+        os.close(handle)
+
+    def _is_at(handle: int, path: Path) -> bool:
+        try:
+            return os.path.samestat(os.fstat(handle), path.lstat())
+        except FileNotFoundError:
+            return False

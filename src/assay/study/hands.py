@@ -73,8 +73,8 @@ class Several:
         self._running[here] = (process, step)
 
     def done(self) -> tuple[Step, Outcome]:
-        ready = wait(self._running)[0]
-        assert isinstance(ready, Connection)
+        told = wait(self._running)
+        ready = next(connection for connection in self._running if connection in told)
         process, step = self._running.pop(ready)
         outcome: Outcome | None = None
         with suppress(EOFError):  # it may end without a word

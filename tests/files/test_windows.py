@@ -1,0 +1,204 @@
+"""What is different on Windows, with the system's own modules imitated: locks, and which processes still run."""
+
+from __future__ import annotations
+
+import ast
+import ctypes
+import errno
+import importlib.util
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+import assay
+from assay.errors import UsageError
+from assay.files import atomic, lock
+from assay.study import hands
+
+NOT_THERE = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "termios"}
+
+
+def on_windows(module: ModuleType, **imitated: ModuleType) -> Any:
+    """A module as Windows would load it."""
+    spec = importlib.util.spec_from_file_location(f"{module.__name__} on Windows", str(module.__file__))
+    assert spec is not None
+    assert spec.loader is not None
+    loaded = importlib.util.module_from_spec(spec)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "platform", "win32")
+        for name in NOT_THERE:
+            patched.setitem(sys.modules, name, None)
+        for name, other in imitated.items():
+            patched.setitem(sys.modules, name, other)
+        spec.loader.exec_module(loaded)
+    return loaded
+
+
+# --- locks
+
+
+class Msvcrt(ModuleType):
+    """Locks of regions of open files, as Windows has them: of the first byte alone."""
+
+    LK_UNLCK, LK_NBLCK = 0, 2
+
+    def __init__(self) -> None:
+        super().__init__("msvcrt")
+        self.locked: dict[tuple[int, int], int] = {}  # by file, the handle that locked it
+
+    def locking(self, handle: int, mode: int, size: int) -> None:
+        assert size == 1
+        status = os.fstat(handle)
+        file = (status.st_dev, status.st_ino)
+        if mode == self.LK_UNLCK:
+            assert self.locked.pop(file) == handle
+        elif mode == self.LK_NBLCK:
+            if file in self.locked:
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            self.locked[file] = handle
+        else:
+            pytest.fail("this waits")
+
+
+@pytest.fixture
+def msvcrt() -> Msvcrt:
+    return Msvcrt()
+
+
+@pytest.fixture
+def held(msvcrt: Msvcrt) -> Callable[..., Any]:
+    found: Callable[..., Any] = on_windows(lock, msvcrt=msvcrt).held
+    return found
+
+
+def test_on_windows_a_second_writer_is_refused_until_the_first_is_done(
+    held: Callable[..., Any], msvcrt: Msvcrt, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        with held(tmp_path, "busy"):
+            with pytest.raises(UsageError, match="another program is busy"), held(tmp_path, "busy"):
+                pytest.fail("held")
+            assert len(msvcrt.locked) == 1
+        assert not msvcrt.locked
+        assert not [*tmp_path.iterdir()]
+
+
+def test_on_windows_the_lock_is_closed_before_it_is_removed(
+    held: Callable[..., Any], msvcrt: Msvcrt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink, handles = Path.unlink, []
+
+    def unless_open(path: Path, missing_ok: bool = False) -> None:
+        for handle in handles:
+            with pytest.raises(OSError, match="Bad file descriptor"):
+                os.fstat(handle)
+        unlink(path, missing_ok)
+
+    with held(tmp_path, "busy"):
+        handles += msvcrt.locked.values()
+        monkeypatch.setattr(Path, "unlink", unless_open)
+    assert handles
+    assert not [*tmp_path.iterdir()]
+
+
+def test_on_windows_a_lock_that_another_program_has_opened_stays(
+    held: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    with held(tmp_path, "busy"):
+        monkeypatch.setattr(Path, "unlink", refuse)
+    monkeypatch.undo()
+    assert [entry.name for entry in tmp_path.iterdir()] == [".lock"]
+
+
+def test_on_windows_a_lock_that_is_a_link_is_not_followed(
+    held: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "O_NOFOLLOW")
+    (tmp_path / ".lock").symlink_to(tmp_path / "absent")
+    with pytest.raises(UsageError, match="not a lock of assay"), held(tmp_path, "busy"):
+        pytest.fail("held")
+    assert not (tmp_path / "absent").exists()
+
+
+# --- processes
+
+RUNNING, ENDED, NONE, ANOTHERS = 4, 8, 12, 16
+
+
+class Kernel:
+    """Processes as kernel32 tells of them."""
+
+    def __init__(self) -> None:
+        self.error = 0
+        self.open: list[int] = []
+
+    def OpenProcess(self, access: int, inherited: bool, pid: int) -> int:
+        self.error = {NONE: 87, ANOTHERS: 5}.get(pid, 0)
+        if not self.error:
+            self.open.append(pid)
+        return 0 if self.error else pid
+
+    def WaitForSingleObject(self, process: int, milliseconds: int) -> int:
+        assert milliseconds == 0
+        return 0x102 if process == RUNNING else 0
+
+    def CloseHandle(self, process: int) -> None:
+        self.open.remove(process)
+
+
+def test_on_windows_parts_of_processes_that_ended_are_removed_and_no_process_is_hurt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = Kernel()
+    monkeypatch.setattr(ctypes, "WinDLL", lambda name, use_last_error: kernel, raising=False)
+    monkeypatch.setattr(ctypes, "get_last_error", lambda: kernel.error, raising=False)
+    monkeypatch.setattr(os, "kill", lambda pid, how: pytest.fail("this would interrupt it"))
+    parts = {pid: tmp_path / f".a.{atomic._machine()}-{pid}.tmp" for pid in (RUNNING, ENDED, NONE, ANOTHERS)}
+    for part in parts.values():
+        part.touch()
+    on_windows(atomic).remove_leftovers(tmp_path)
+    assert {*tmp_path.iterdir()} == {parts[RUNNING], parts[ANOTHERS]}
+    assert not kernel.open
+
+
+def test_a_study_hears_from_its_processes_whatever_the_system_calls_their_pipes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class PipeConnection:
+        def recv(self) -> dict[str, int]:
+            return {"answer": 42}
+
+        def close(self) -> None:
+            pass
+
+    silent, speaking = PipeConnection(), PipeConnection()
+    process = SimpleNamespace(join=lambda: None, exitcode=0)
+    running: Any = {silent: (process, "one"), speaking: (process, "two")}
+    work: Any = None
+    several = hands.Several(work, 2, running)
+    monkeypatch.setattr(hands, "wait", lambda connections: [speaking])
+    assert several.done() == ("two", {"answer": 42})
+    assert [*several._running] == [silent]
+
+
+# --- everywhere
+
+
+def test_nothing_but_the_lock_imports_what_windows_does_not_have() -> None:
+    root = Path(str(assay.__file__)).parent
+    found = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if _imports(path) & NOT_THERE}
+    assert found == {"files/lock.py"}
+
+
+def _imports(path: Path) -> set[str]:
+    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+    plain = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
+    return plain | {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}
