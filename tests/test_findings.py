@@ -50,6 +50,32 @@ def test_an_undefined_estimate_says_why() -> None:
     assert Estimate("mu", GROUP, None, note="nothing was asked").as_json()["value"] is None
 
 
+# --- numbers
+
+
+def test_numbers_are_written_without_the_rounding_errors_of_their_last_bits(tmp_path: Path) -> None:
+    difference, tiny, share = 0.31 - 0.32, 0.1 + 0.2 - 0.3, 2 / 3
+    assert (repr(difference), repr(tiny)) == ("-0.010000000000000009", "5.551115123125783e-17")
+    estimate = Estimate("accuracy_cost", {}, difference, -tiny, share, p=3e-14 / 7, q=1 / 3, floor=tiny)
+    table = Table(["rd", "p", "n", "word"], [[difference, 3e-14 / 7, 3, "a"], [-tiny, None, 10**15, "0.31000000001"]])
+    write(tmp_path, Findings("bbq", "builtin", [estimate], {"words": table}))
+    told = json.loads((tmp_path / "findings.json").read_text())["estimates"][0]
+    assert [told[name] for name in ("value", "high", "q", "floor")] == [-0.01, 0.666666666667, 0.333333333333, 0.0]
+    assert math.copysign(1.0, told["low"]) == 1.0
+    assert told["p"] == 4.28571428571e-15, "a small p is not 0"
+    lines = (tmp_path / "tables" / "words.csv").read_text().splitlines()
+    assert lines[1:] == ["-0.01,4.28571428571e-15,3,a", "0.0,,1000000000000000,0.31000000001"]
+
+
+@given(st.floats(-1.0, 1.0), st.floats(0.0, 1.0))
+def test_tidy_findings_differ_from_what_was_found_by_less_than_anybody_measures(value: float, p: float) -> None:
+    found = Findings("bbq", "m", [Estimate("x", {}, value, p=p)]).estimates[0]
+    assert found.value is not None
+    assert abs(found.value - value) <= 5.01e-13
+    assert found.p == pytest.approx(p, rel=1e-11, abs=1e-300)
+    assert found.tidied() == found
+
+
 # --- the file
 
 

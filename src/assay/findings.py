@@ -8,7 +8,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
@@ -27,6 +27,19 @@ NEAR_TIE = 1e-5
 """Two machines, or two numbers of threads, may compute scores that differ by about this much."""
 
 Cell = str | int | float | None
+
+_CHANCES = ("p", "q")
+
+
+def tidy(name: str, number: Cell) -> Cell:
+    """A number without the rounding errors of its last bits: to 12 decimals; a p or q, which may be tiny, to 12 digits.
+
+    >>> 0.31 - 0.32, tidy("value", 0.31 - 0.32), tidy("p", 0.1 * 3e-15)
+    (-0.010000000000000009, -0.01, 3e-16)
+    """
+    if not isinstance(number, float):
+        return number
+    return float(f"{number:.12g}") if name in _CHANCES else round(float(number), 12) + 0.0  # never -0.0
 
 
 @dataclass(frozen=True)
@@ -59,6 +72,10 @@ class Estimate:
         if self.value is None and not self.note:
             raise ValueError(f"{self.metric} {dict(self.group)}: undefined without a note")
 
+    def tidied(self) -> Estimate:
+        numbers: dict[str, Any] = {name: tidy(name, getattr(self, name)) for name in _NUMBERS}
+        return replace(self, **numbers)
+
     def as_json(self) -> dict[str, Any]:
         return {
             "metric": self.metric,
@@ -81,6 +98,9 @@ class Table:
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+
+    def tidied(self) -> Table:
+        return Table(self.columns, [[*map(tidy, self.columns, row)] for row in self.rows])
 
     def to_csv(self) -> str:
         text = io.StringIO()
@@ -111,7 +131,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a probe found about a model.
+    """All that a probe found about a model; every number of it is `tidy`.
 
     `near_ties` says, by part of the probe, how many items were decided by less than NEAR_TIE: metrics that count wins
     may differ by these between machines. It is for run.json, not for findings.json; nor are `examples`, which have a
@@ -124,6 +144,10 @@ class Findings:
     tables: Mapping[str, Table] = field(default_factory=dict)
     near_ties: Mapping[str, int] = field(default_factory=dict)
     examples: Sequence[Example] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "estimates", [estimate.tidied() for estimate in self.estimates])
+        object.__setattr__(self, "tables", {name: table.tidied() for name, table in self.tables.items()})
 
     def to_json(self) -> str:
         """The text of findings.json: the same findings give the same bytes."""
