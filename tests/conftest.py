@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import tiny_models
+from golden_numbers import Golden
 from tiny_models import ModelFolder
 
 settings.register_profile("assay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -18,6 +19,16 @@ settings.load_profile("assay")  # no test is about time: a busy machine is no fa
 os.environ["HF_HUB_OFFLINE"] = "1"  # no test may reach for the network; huggingface_hub reads this when it is imported
 
 Kind = Literal["span", "mask", "choice", "text", "causal"]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write tests/golden anew (its README.md says when)")
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """The numbers of tests/golden."""
+    return Golden(request.config.getoption("--update-golden"))
 
 
 @pytest.fixture(autouse=True)

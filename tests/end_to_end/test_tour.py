@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from golden_numbers import Golden, on_any_machine
 from html_pages import OF_A_RUN, OF_A_TOUR, Page, assert_harmless
 
 LIMIT = 32  # one cell for each class and form
@@ -77,8 +78,11 @@ def page_of(path: Path) -> Page:
 # --- a first run
 
 
-def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_path: Path) -> None:
-    """As a newcomer types it. The number of questions is that of the help and the documentation."""
+def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_path: Path, golden: Golden) -> None:
+    """As a newcomer types it. The number of questions is that of the help and the documentation.
+
+    What it finds are the numbers that are kept, which README.md repeats.
+    """
     done = program(tmp_path, tmp_path / "cache")
     folder = tmp_path / "runs" / "tour-builtin-quick"
     info = json.loads((folder / "unqover" / "run.json").read_text(encoding="utf-8"))
@@ -98,6 +102,8 @@ def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_pa
         assert value["mu", "gender", form, "pooled"]["floor"] > 0
     assert "Bias intensity μ" in page_of(folder / "report.html").words
     assert (folder / "report.html").stat().st_size < 2_000_000
+    for probe in PROBES:
+        golden.run(f"builtin/{probe}", folder / probe, on_any_machine(folder / probe))
     starter = json.loads((folder / "bbq-starter" / "run.json").read_text(encoding="utf-8"))
     assert starter["questions"] == 11 * 8 * 3 * 4
     scores = json.loads((folder / "bbq-starter" / "findings.json").read_text(encoding="utf-8"))["estimates"]

@@ -1,0 +1,145 @@
+"""Numbers that are published do not change unless somebody means it: those of tests/golden (its README.md)."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+import assay
+import small_lists
+import stand_in
+from assay.generate import generate
+from assay.probes import PROBES, TOUR
+from assay.report import terminal_summary
+from golden_numbers import FOLDER, Golden, on_any_machine, read_packed, read_records, unpacked
+
+FEW = {"resamples": "200"}
+SEVEN = "Age,Disability_status,Gender_identity,Nationality,Physical_appearance,Religion,Sexual_orientation"
+RUNS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "unqover": ("unqover", {"limit": 480, "settings": FEW | {"draws": "200", "form": "both"}}),
+    "unqover_lists": ("unqover", {"preset": "paper", "settings": FEW | {"draws": "200", "form": "both"}}),
+    "unqover_released": ("unqover", {"limit": 240, "settings": FEW | {"draws": "200", "compat": "released"}}),
+    "bbq": ("bbq", {"limit": 240, "settings": FEW | {"category": "Age,Religion,Race_x_gender"}}),
+    "bbq_official": ("bbq", {"limit": 400, "settings": FEW | {"category": SEVEN}}),
+    "bbq-starter": ("bbq-starter", {"limit": 440, "settings": FEW}),
+    "bbq_written": (
+        "bbq-starter",
+        {
+            "limit": 80,
+            "settings": FEW | {"form": "race", "orders": "all", "context": "both", "category": "Age,Race_x_gender"},
+        },
+    ),
+    "sodapop": ("sodapop", {"settings": FEW | {"permutations": "2000"}}),
+    "sodapop_per_name": (
+        "sodapop",
+        {"limit": 480, "settings": FEW | {"permutations": "2000", "distractors": "per_name", "pairing": "sampled"}},
+    ),
+    "sodapop-names": ("sodapop-names", {"limit": 200, "settings": {"splits": "20"}}),
+}
+"""By the name of its file: a small run of a probe on a stand-in model."""
+OFFICIAL = "bbq_official"
+VERDICT = ("limit", "metric", "group", "outcome", "value", "low", "high", "margin")
+
+
+@pytest.fixture(autouse=True)
+def _stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in.install(monkeypatch)
+
+
+def asked(name: str, folder: Path, request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The arguments of a run, with the data that it needs."""
+    _, arguments = RUNS[name]
+    if name == "unqover_lists":
+        settings = arguments["settings"] | {"word_lists": str(small_lists.write(folder / "lists"))}
+        return arguments | {"settings": settings}
+    if name == "bbq":  # the official format, our own texts
+        generate("bbq-starter", folder / "data")
+        return arguments | {"data": folder / "data"}
+    if name == OFFICIAL:
+        return arguments | {"data": request.getfixturevalue("official_data")}
+    return arguments
+
+
+def test_every_probe_has_a_run_here() -> None:
+    assert {probe for probe, _ in RUNS.values()} == {*PROBES}
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_the_numbers_of_a_stand_in_model(
+    name: str, golden: Golden, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Of one run its estimates and tables, then how another model differs from it, then what a policy says of both."""
+    probe, arguments = RUNS[name][0], asked(name, tmp_path, request)
+    one, other = (
+        assay.audit(f"stand-in:{seed}", probe, out=tmp_path / seed / probe, **arguments) for seed in ("one", "two")
+    )
+    golden.run(f"stand_in/{name}", one.folder, hide_texts=name == OFFICIAL)
+    compared = json.loads(assay.compare([one.folder, other.folder]).to_json())
+    golden.records(f"compare_{name}.json", compared["differences"], about={"items": compared["items"]})
+    (tmp_path / "policy.toml").write_bytes((FOLDER / "policy.toml").read_bytes())
+    judged = json.loads(assay.gate(tmp_path / "two", tmp_path / "policy.toml").to_json())
+    verdicts = [{key: each[key] for key in VERDICT} for each in judged["verdicts"]]
+    golden.records(f"gate_{name}.json", verdicts, about={"passed": judged["passed"]})
+
+
+@pytest.mark.parametrize("probe", ["sodapop-names", "bbq"])
+def test_the_numbers_of_the_built_in_model(
+    probe: str, golden: Golden, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """At the quick preset. Those of the tour are compared where it runs, in tests/end_to_end/test_tour.py."""
+    own = {"data": request.getfixturevalue("official_data"), "settings": {"category": SEVEN}} if probe == "bbq" else {}
+    run = assay.audit("builtin", probe, out=tmp_path / "run", **own)
+    golden.run(f"builtin/{probe}", run.folder, on_any_machine(run.folder), hide_texts=probe == "bbq")
+
+
+# --- README.md
+
+README = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
+NUMERALS = ("no", "one", "two", "three", "four", "five")
+
+
+def test_the_readme_prints_what_the_tour_finds(tmp_path: Path) -> None:
+    """Line by line, in the tour's order, but for how long it took and where the page is."""
+    screen = io.StringIO()
+    for probe in TOUR:
+        terminal_summary(unpacked(f"builtin/{probe}", tmp_path / probe), Console(file=screen, width=80))
+    printed = iter([line.rstrip() for line in screen.getvalue().splitlines()])
+    block = next(block for block in README.split("```") if block.strip().startswith(TOUR[0]))
+    said = [line.rstrip() for line in block.strip().splitlines()]
+    shown = [line for line in said if line not in ("", "…") and not re.match("Where the time went|The tour's", line)]
+    assert len([line for line in shown if re.search(r"\d\.\d", line)]) > 10
+    for line in shown:
+        assert line in printed, f"README.md says what the tour does not print, or not there: {line}"
+
+
+def test_the_readme_counts_what_the_tour_finds() -> None:
+    about, _ = read_records(FOLDER / "builtin" / "unqover.json")
+    spans = sum(count for stage, count in about["stages"].items() if "span" in stage)
+    assert f"about {round(spans, -2):,} questions" in README
+    about, _ = read_records(FOLDER / "builtin" / "bbq-starter.json")
+    assert about["questions"] % (int(found(r"(\d+) templates of our own")) * 4) == 0
+    words = {row["word"] for row in clear("sodapop") if "word" in row}
+    assert found(r"in SODAPOP (\w+) words fool") == NUMERALS[len(words)]
+    assert found("(UnQover's and BBQ's find nothing clear of chance)".replace(" ", r"\s+"))
+    assert clear("unqover") == clear("bbq-starter") == []
+
+
+def found(pattern: str) -> str:
+    match = re.search(pattern, README)
+    assert match, f"README.md no longer says {pattern}"
+    return match[1]
+
+
+def clear(probe: str) -> list[Any]:
+    """What the built-in model's run has clear of chance: estimates and rows of tables."""
+    tables = [read_packed(path) for path in (FOLDER / "builtin" / probe).glob("*.csv.gz")]
+    rows = [dict(zip(table[0], row, strict=True)) for table in tables for row in table[1:]]
+    _, estimates = read_records(FOLDER / "builtin" / f"{probe}.json")
+    return [each for each in [*estimates, *rows] if float(each.get("q") or each.get("p") or 1.0) <= 0.05]
