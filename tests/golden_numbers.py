@@ -23,6 +23,8 @@ UNSTABLE = {"projection": ("x", "y")}
 """t-SNE gives the same places on the same machine only; the rest of its table is kept."""
 WORDING = frozenset({"note", "reason", "rule", "outcome"})
 """Texts that do not tell one record from another."""
+VERDICT = ("limit", "metric", "group", "outcome", "value", "low", "high", "margin")
+"""What is kept of a verdict."""
 MOST = 20  # differences that a failure lists
 
 Record = Mapping[str, Any]
@@ -77,6 +79,12 @@ class Golden:
                 [dict(zip(columns, map(_cell, row), strict=True)) for row in some] for some in (kept[title][1:], rows)
             )
             require_alike(f"{name}/{title}.csv.gz", *records, close)
+
+    def verdicts(self, file: str, told: str) -> None:
+        """What a gate said, as JSON."""
+        judged = json.loads(told)
+        verdicts = [{part: each[part] for part in VERDICT} for each in judged["verdicts"]]
+        self.records(file, verdicts, about={"passed": judged["passed"]})
 
     def records(
         self, file: str, found: Sequence[Record], close: Closeness = EXACT, about: Record | None = None
