@@ -19,9 +19,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from assay.probes import Request
-from assay.probes.bbq.scoring import score_files
-from assay.probes.bbq.starter import read_starter
+from assay.probes import method_of
+from assay.probes.base import Request
+from assay.probes.bbq_starter.templates import read_starter
 
 EXAMPLES = 58_492
 RESAMPLES = 1000
@@ -49,8 +49,8 @@ def main() -> int:
     with TemporaryDirectory(prefix="assay-bench-") as folder:
         file = Path(folder) / "answers.jsonl"
         write_answers(file)
-        began = time.perf_counter()
-        findings, _ = score_files([file], Request(settings={"resamples": str(RESAMPLES)}), "said")
+        method, began = method_of("bbq"), time.perf_counter()
+        findings = method.findings(*method.read_files([file], Request(settings={"resamples": str(RESAMPLES)}), "said"))
         seconds = time.perf_counter() - began
     unparsed = sum(e.value or 0 for e in findings.estimates if e.metric == "unparsed_rate" and len(e.group) == 2)
     templates = len({(row[0], row[1]) for row in findings.tables["by_template"].rows})

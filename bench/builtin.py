@@ -32,8 +32,9 @@ from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin import usable_cpus
 from assay.models.builtin_folder import Head, write_builtin
-from assay.probes import Request
-from assay.probes.unqover import Part, UnQover
+from assay.probes import method_of
+from assay.probes.base import Request
+from assay.probes.unqover.method import Part, UnqoverPrepared
 from assay.queries import ChoiceColumns, QueryColumns, Texts
 
 HEADS: tuple[Head, ...] = ("span", "mask", "choice")
@@ -112,8 +113,9 @@ def measure(head: Head, specs: dict[str, ModelSpec], questions: int, rounds: int
 def unqover(form: str, spec: ModelSpec) -> QueryColumns:
     """What UnQover's quick preset asks about gender."""
     with tempfile.TemporaryDirectory() as place:
-        plans = UnQover(Request("quick")).plans(Asker(spec, BlockStore(Path(place)), LocalExecutor(load)))
-    plan = plans[Part("gender", form)]
+        ask = Asker(spec, BlockStore(Path(place)), LocalExecutor(load))
+        prepared: UnqoverPrepared = method_of("unqover").prepare(Request("quick"), ask)
+    plan = prepared.plans[Part("gender", form)]
     return plan.columns(0, len(plan))
 
 

@@ -24,8 +24,8 @@ from assay.engine.ask import Asker
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore
 from assay.models.base import ModelSpec
-from assay.probes import Request
-from assay.probes.unqover import UnQover
+from assay.probes import method_of
+from assay.probes.base import Request
 from assay.queries import QueryColumns, Tokens, WordColumns
 
 SPEC = ModelSpec("stand-in", "none", "", "0", frozenset({"span", "word"}), "cpu", "float32")
@@ -60,9 +60,10 @@ def main() -> None:
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as place:
         ask = Asker(SPEC, BlockStore(Path(place)), LocalExecutor(lambda spec: StandIn()))
-        probe = UnQover(request)
-        questions = sum(stage.questions for stage in probe.stages(ask))
-        findings = probe.run(ask, "stand-in")
+        method = method_of("unqover")
+        prepared = method.prepare(request, ask)
+        questions = sum(stage.questions for stage in prepared.stages)
+        findings = method.findings(prepared, method.gather(prepared, ask))
         stored = sum(path.stat().st_size for path in Path(place).rglob("*.block"))
     seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

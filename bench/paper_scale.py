@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from assay.audit import audit
-from assay.engine.progress import Lines
 from assay.models.base import Options
+from assay.progress import Lines
+from assay.runs.audit import audit
 from sized import SIZES, sized
 
 
@@ -47,8 +47,8 @@ def main() -> None:
         )
         seconds = time.perf_counter() - began
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-    questions, model = run.info["questions"], run.info["model"]
-    print(f"{cls} ({options.form}), {model['device']} {model['dtype']}: {questions:,} questions in {seconds:,.0f} s")
+    questions, model = run.info.questions or 0, run.info.model
+    print(f"{cls} ({options.form}), {model.device} {model.dtype}: {questions:,} questions in {seconds:,.0f} s")
     print(f"  {questions / seconds:,.0f} questions/s from start to report, peak host memory {peak / 1e6:,.0f} MB")
 
 

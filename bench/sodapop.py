@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import multiprocessing
-import os
 import resource
 import sys
 import tempfile
@@ -31,13 +30,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.engine.arrays import columns_of
 from assay.engine.ask import Asker, Resume
 from assay.engine.executor import LocalExecutor
 from assay.engine.store import BlockStore
 from assay.models import find_model, load
 from assay.models.base import Options
 from assay.models.builtin_folder import write_builtin
-from assay.plan import Ask, Plan
+from assay.plan import AnyPlan, Arrays, Ask
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import starter_contexts
 from assay.probes.sodapop.controls import control_columns
@@ -48,7 +48,7 @@ from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.traits import packaged_lexicon
 from assay.probes.sodapop.words import split
-from assay.queries import MASK, Answers
+from assay.queries import MASK, Answers, FillColumns
 
 TIMES_AS_FAST, SECONDS = 6.0, 60.0
 WORDS, CONTEXTS = 443, 50
@@ -90,7 +90,10 @@ class Recorded:
     def of(self, model: str) -> Ask:
         return self.ask.of(model)
 
-    def __call__(self, plan: Plan, label: str) -> Answers:
+    def keep(self, arrays: Arrays) -> str:
+        return self.ask.keep(arrays)
+
+    def __call__(self, plan: AnyPlan, label: str) -> Answers:
         answers = self.ask(plan, label)
         if isinstance(plan, FillPlan):
             self.filled.append((plan, answers["token"]))
@@ -102,7 +105,6 @@ def distractors(names: int, rounds: int) -> float:
     context = next(each for each in starter_contexts() if len(split(each.answer).words) == 3)
     people = tuple(group.names[0] for group in packaged_groups().groups)[:names]
     with tempfile.TemporaryDirectory() as place:
-        os.environ["ASSAY_CACHE"] = place
         spec = find_model(f"hf:{write_builtin(Path(place) / 'model', 'mask')}", Options("cpu"))
         executor = LocalExecutor(load)
         model: Any = executor.model(spec)
@@ -142,7 +144,8 @@ def _masks(recorded: Recorded) -> tuple[list[str], NDArray[np.int32]]:
     """Every masked text that was asked, and the tokens that the engine filled it with."""
     texts = []
     for plan, _ in recorded.filled:
-        columns = plan.columns(0, len(plan))
+        columns = columns_of(plan, recorded.ask.store.arrays, 0, len(plan))
+        assert isinstance(columns, FillColumns)
         texts += [columns.row(row).text for row in range(len(plan))]
     return texts, np.concatenate([tokens for _, tokens in recorded.filled])
 
@@ -173,7 +176,7 @@ def analysis(quick: bool) -> None:
     controls = control_columns(rates.names, chance.integers(1, 4, len(rates.names)).astype(np.int32), frequencies())
     study = Study(packaged_groups(), settings, packaged_lexicon(), (), controls)
     before, began, cpu = peak(), time.perf_counter(), time.process_time()
-    findings = findings_of("made up", rates, study)
+    findings = findings_of(rates, study)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
     rows = list(findings.tables["words"].records())
     contrasts = len({(row["group_a"], row["group_b"]) for row in rows})

@@ -18,13 +18,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import assay
-from assay.audit import audit
-from assay.data import data_folder
 from assay.files.opening import open_text
+from assay.files.published import data_folder
 from assay.models.base import Options
-from assay.probes.sodapop import paper_file
 from assay.probes.sodapop.contexts import PAPER_CONTEXTS, paper_contexts
+from assay.probes.sodapop.method import paper_file
 from assay.probes.sodapop.words import split
+from assay.runs.audit import audit
 
 
 @dataclass

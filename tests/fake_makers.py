@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import made_runs
-from assay.compare import Comparison
-from assay.differences import Difference
+from assay.compare.differences import Difference
+from assay.compare.runs import Comparison
 from assay.findings import Estimate, read_findings
+from assay.lab.studies import Makers
 from assay.models import find_model
-from assay.study import Makers
 
 HEADS = {"span": "BertForQuestionAnswering", "choice": "BertForMultipleChoice", "mask": "BertForMaskedLM"}
 FINDINGS = {"unqover": made_runs.unqover, "sodapop": made_runs.sodapop, "bbq-starter": made_runs.bbq}
@@ -48,7 +48,12 @@ class Fakes:
     def audit(self, model: str, probe: str, **more: Any) -> None:
         self._note("audit", more["out"], {"model": model, "probe": probe, **more})
         findings = replace(FINDINGS[probe](), probe=probe, model=model)
-        info = {**made_runs.RUN, "probe": probe, "model": {"name": model, "digest": find_model(model).digest}}
+        info = {
+            **made_runs.RUN,
+            "identity": {},
+            "probe": probe,
+            "model": {"name": model, "digest": find_model(model).digest},
+        }
         made_runs.write_run(more["out"], findings, info)
 
     def compare(self, baseline: Path, run: Path) -> Comparison:

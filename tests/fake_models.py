@@ -13,13 +13,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.engine.arrays import digest_of_arrays
 from assay.models.base import BatchTooLargeError, ModelSpec
+from assay.plan import Arrays
 from assay.queries import QueryColumns, Scoring, Texts, Tokens, WordColumns, starts_of
 
 
 def fake_spec(name: str = "fake:one", *, device: str = "cpu", abilities: tuple[str, ...] = ("word",)) -> ModelSpec:
     digest = hashlib.sha256(name.encode()).hexdigest()
     return ModelSpec(name, "fake", "memory", digest, frozenset(abilities), device, "float32")
+
+
+@dataclass
+class MemoryArrays:
+    """Plans' arrays in memory, for whoever has no store."""
+
+    kept: dict[str, Arrays] = field(default_factory=dict)
+
+    def keep(self, arrays: Arrays) -> str:
+        digest = digest_of_arrays(arrays)
+        self.kept[digest] = arrays
+        return digest
+
+    def load(self, digest: str) -> Arrays:
+        return self.kept[digest]
 
 
 @dataclass(frozen=True)

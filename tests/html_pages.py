@@ -7,6 +7,10 @@ import hashlib
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
+
+from assay.report import write_html
+from assay.runs.read import open_runs
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -43,6 +47,11 @@ _ACTING = {
 }
 _LOADING = {"src", "srcset", "srcdoc", "style", "action", "formaction", "ping", "xlink:href", "background", "data"}
 _CSV = "data:text/csv;charset=utf-8,"
+
+
+def write_page(folder: Path) -> Path:
+    """Writes the page of a run folder, or of a folder of them, as `assay report` does."""
+    return write_html(folder, open_runs(folder))
 
 
 class Page(HTMLParser):

@@ -27,8 +27,22 @@ FEW_TEMPLATES = "no interval: 4 templates, and it takes 5 to resample them"
 TOO_FEW = "fewer than 5 cells for each subject and attribute"
 
 RUN: Mapping[str, Any] = {
+    "schema": 2,
+    "kind": "asked",
     "probe": "unqover",
-    "model": {"spec": "hf:org/model", "kind": "hf", "digest": "d1", "abilities": ["span", "mask"], "place": "/home/me"},
+    "model": {
+        "name": "hf:org/model",
+        "kind": "hf",
+        "place": "/home/me",
+        "digest": "d1",
+        "abilities": ["mask", "span"],
+        "device": "cpu",
+        "dtype": "float32",
+        "revision": "r1",
+        "trust_remote_code": False,
+        "allow_pickle": False,
+        "threads": 2,
+    },
     "settings": {"class": "all", "engine": {"block": 4096}},
     "preset": "quick",
     "seed": 7,

@@ -11,30 +11,42 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
-from assay.engine.executor import BlockDone, LocalExecutor, Settings
-from assay.engine.store import BlockStore
+from assay.engine.arrays import ArraySource
+from assay.engine.executor import ComputedBlock, LocalExecutor, Settings
 from assay.models.base import ModelSpec
-from assay.plan import Plan
+from assay.plan import AnyPlan, ArrayPlan
+from fake_models import MemoryArrays
+
+ARRAYS = MemoryArrays()
+"""Those that were brought to this process."""
 
 
-def compute(parcel: bytes) -> list[BlockDone]:
-    """Unpack model, plan, range, store and settings, and compute the block here."""
+def bring(parcel: bytes) -> None:
+    ARRAYS.keep(pickle.loads(parcel))
+
+
+def compute(parcel: bytes) -> list[ComputedBlock]:
+    """Unpack model, plan, range and settings, and compute the block here."""
     from assay.models import load
 
-    model, plan, block, store, settings = pickle.loads(parcel)
-    return list(LocalExecutor(load).run(model, plan, [block], store, settings))
+    model, plan, block, settings = pickle.loads(parcel)
+    return list(LocalExecutor(load).run(model, plan, [block], settings, ARRAYS))
 
 
 @dataclass
 class RemoteExecutor:
-    """Every block in a fresh process; `parcels` are the bytes that were sent there."""
+    """Every plan in a fresh process; `parcels` are the bytes that were sent there, `brought` those of arrays."""
 
     parcels: list[bytes] = field(default_factory=list)
+    brought: list[bytes] = field(default_factory=list)
 
     def run(
-        self, model: ModelSpec, plan: Plan, blocks: Iterable[range], store: BlockStore, settings: Settings
-    ) -> Iterator[BlockDone]:
+        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
+    ) -> Iterator[ComputedBlock]:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            if isinstance(plan, ArrayPlan):
+                self.brought.append(pickle.dumps(arrays.load(plan.arrays)))
+                pool.submit(bring, self.brought[-1]).result()
             for block in blocks:
-                self.parcels.append(pickle.dumps((model, plan, block, store, settings)))
+                self.parcels.append(pickle.dumps((model, plan, block, settings)))
                 yield from pool.submit(compute, self.parcels[-1]).result()

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from assay.engine.arrays import columns_of
 from assay.errors import UsageError
-from assay.plan import Plan
+from assay.plan import AnyPlan, Arrays
 from assay.probes.sodapop.contexts import NAME, Context
 from assay.queries import MASK, Answers, ChoiceColumns, ChoiceQuery, FillColumns, TokenColumns, WordColumns
+from fake_models import MemoryArrays
 
 BLANK = "?"
 """Stands for the masked word in the tests' own tables."""
@@ -57,15 +59,20 @@ class FakeAsk:
     filled: list[str] = field(default_factory=list)
     scored: list[ChoiceQuery] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
+    arrays: MemoryArrays = field(default_factory=MemoryArrays)
     _tokens: dict[Token, int] = field(default_factory=dict)
 
     def of(self, model: str) -> FakeAsk:
         raise UsageError(f"there is no {model}.", "There is one model here.")
 
-    def __call__(self, plan: Plan, label: str) -> Answers:
+    def keep(self, arrays: Arrays) -> str:
+        self.arrays = MemoryArrays()  # plans are asked before the next one's arrays are kept
+        return self.arrays.keep(arrays)
+
+    def __call__(self, plan: AnyPlan, label: str) -> Answers:
         assert plan.ability in self.abilities
         self.labels.append(label)
-        columns: Any = plan.columns(0, len(plan))
+        columns: Any = columns_of(plan, self.arrays, 0, len(plan))
         assert len(columns) == len(plan)
         return Answers(np.zeros(len(plan), np.uint8), self._answers(columns))
 

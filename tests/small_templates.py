@@ -6,8 +6,10 @@ import csv
 from pathlib import Path
 from typing import Any
 
+from assay.probes.base import Request
 from assay.probes.bbq.examples import QUARTET, UNKNOWN_STRINGS, Example
 from assay.probes.bbq.generation import Generation
+from assay.probes.bbq.settings import GenerateSettings
 
 PLAIN = {
     "Q_id": "1",
@@ -82,10 +84,15 @@ def write_names(folder: Path) -> None:
     write_sheet(folder / "vocabulary_proper_names.csv", [dict(zip(columns, row, strict=True)) for row in rows])
 
 
+def generation(folder: Path, category: str | None = None, seed: int = 0) -> Generation:
+    """What a user wants who names this folder of templates."""
+    return Generation.of(GenerateSettings(str(folder), category), Request(seed=seed))
+
+
 def generated(folder: Path, category: str, *rows: dict[str, str], seed: int = 0) -> list[Example]:
     """What comes of these templates of a category, checked as quartets."""
     write_sheet(folder / f"{category}.csv", list(rows))
-    wanted = Generation.parse({"templates": str(folder), "category": category}, seed)
+    wanted = generation(folder, category, seed)
     examples = list(wanted.examples())
     assert wanted.count() == len(examples)
     check_quartets(examples)

@@ -6,13 +6,14 @@ It can do everything that a model can. Who the people are matters a little to it
 from __future__ import annotations
 
 import hashlib
+import sys
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.models import KINDS
+from assay.models import kinds
 from assay.models.base import ModelSpec, Options
 from assay.queries import (
     ChoiceQuery,
@@ -28,6 +29,7 @@ from assay.queries import (
 )
 
 KIND = "stand-in"
+HELP = "stand-in:SEED: for tests"
 ABILITIES = frozenset({"span", "mask", "fill", "choice", "text", "embed", "word", "token"})
 WORDS = (
     *("kind", "calm", "proud", "angry", "happy", "rude", "shy", "brave", "tired", "lazy", "clever", "honest", "mean"),
@@ -39,7 +41,7 @@ WIDTH = 12
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the kind known for one test."""
-    monkeypatch.setitem(KINDS, KIND, (__name__, "stand-in:SEED: for tests"))
+    monkeypatch.setitem(kinds(), KIND, sys.modules[__name__])
 
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from pathlib import Path
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from assay.errors import DataError
 from assay.findings import Cell, Estimate, Findings, Table, read_findings, read_table
+from raising import raises
 
 GROUP = {"class": "gender", "form": "span"}
 FOUND = Findings(
@@ -102,7 +104,8 @@ def test_the_file_has_what_the_contract_says() -> None:
 
 
 def test_the_same_findings_are_the_same_bytes_and_text_stays_readable() -> None:
-    assert FOUND.to_json() == FOUND.to_json()
+    digest = "db74e225586dbfe71475254f1dd24b3608d11a48f8a1201c7755ef1377a73ad6"
+    assert hashlib.sha256(FOUND.to_json().encode()).hexdigest() == digest, "another program may have stored this file"
     assert "größe" in FOUND.to_json()
     assert FOUND.to_json().endswith("}\n")
 
@@ -117,12 +120,11 @@ def test_findings_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 def test_findings_that_are_not_there_are_a_data_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"findings\.json: there are no findings here") as missing:
+    with raises("unfinished-run", DataError, file=tmp_path / "findings.json", exit_code=3):
         read_findings(tmp_path)
-    assert missing.value.exit_code == 3
     write(tmp_path)
     (tmp_path / "tables" / "gamma.csv").unlink()
-    with pytest.raises(DataError, match=r"gamma\.csv"):
+    with raises("unfinished-run", DataError, file=tmp_path / "tables" / "gamma.csv"):
         read_findings(tmp_path)
 
 
@@ -142,14 +144,14 @@ def test_a_file_that_breaks_the_contract_is_a_data_error(change: dict[str, Any],
     write(tmp_path)
     content = json.loads(FOUND.to_json()) | change
     (tmp_path / "findings.json").write_text(json.dumps(content))
-    with pytest.raises(DataError, match=r"findings\.json: not a findings\.json of schema 1"):
+    with raises("bad-findings", DataError, file=tmp_path / "findings.json"):
         read_findings(tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", "\x00", "7"])
 def test_a_file_that_is_something_else_is_a_data_error(text: str, tmp_path: Path) -> None:
     (tmp_path / "findings.json").write_text(text)
-    with pytest.raises(DataError, match="not a findings"):
+    with raises("bad-findings", DataError, file=tmp_path / "findings.json"):
         read_findings(tmp_path)
 
 
@@ -189,11 +191,11 @@ def test_records_name_their_cells() -> None:
 
 def test_a_line_with_too_few_cells_is_named(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,2\n3\n")
-    with pytest.raises(DataError, match=r"t\.csv, line 3: expected 2 cells"):
+    with raises("bad-findings", DataError, file=tmp_path / "t.csv", line=3):
         read_table(tmp_path / "t.csv")
 
 
 def test_an_empty_table_file_is_a_data_error(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("")
-    with pytest.raises(DataError, match="not even column names"):
+    with raises("bad-findings", DataError, file=tmp_path / "t.csv", line=None):
         read_table(tmp_path / "t.csv")

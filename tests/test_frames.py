@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from assay.errors import UsageError
 from assay.findings import Estimate, Findings, Table
+from raising import raises
 
 FOUND = Findings(
     "unqover",
@@ -90,7 +91,7 @@ def test_columns_of_a_table_are_whole_numbers_numbers_or_texts() -> None:
 
 @pytest.mark.parametrize("rows", [[], [[None, None]], [[7, None]]])
 def test_what_is_known_to_be_text_is_text_whatever_it_holds(rows: list[list[int | None]]) -> None:
-    frame = Table(["question_index", "human"], rows).to_polars()
+    frame = Table(["question_index", "human"], rows, ["question_index", "human"]).to_polars()
     assert frame.dtypes == [polars.String, polars.String]
     assert frame["question_index"].to_list() == ["7" if cell == 7 else None for cell, _ in rows]
 
@@ -123,6 +124,6 @@ def test_without_the_library_the_message_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, library: str, shown: Findings | Table
 ) -> None:
     monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(UsageError, match=f"{library} is not installed") as refused:
+    with raises("not-installed", UsageError, key=library) as refused:
         getattr(shown, f"to_{library}")()
     assert refused.value.remedy == f"pip install {library}"

@@ -15,9 +15,10 @@ from rich.console import Console
 import assay
 import small_lists
 import stand_in
-from assay.generate import generate
-from assay.probes import PROBES, TOUR
+from assay.probes import probes, tour_probes
 from assay.report import terminal_summary
+from assay.runs.generate import generate
+from assay.runs.read import open_bare
 from golden_numbers import FOLDER, Golden, on_any_machine, read_packed, read_records, unpacked
 
 FEW = {"resamples": "200"}
@@ -67,7 +68,7 @@ def asked(name: str, folder: Path, request: pytest.FixtureRequest) -> dict[str, 
 
 
 def test_every_probe_has_a_run_here() -> None:
-    assert {probe for probe, _ in RUNS.values()} == {*PROBES}
+    assert {probe for probe, _ in RUNS.values()} == {*probes()}
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -105,10 +106,11 @@ NUMERALS = ("no", "one", "two", "three", "four", "five")
 def test_the_readme_prints_what_the_tour_finds(tmp_path: Path) -> None:
     """Line by line, in the tour's order, but for how long it took and where the page is."""
     screen = io.StringIO()
-    for probe in TOUR:
-        terminal_summary(unpacked(f"builtin/{probe}", tmp_path / probe), Console(file=screen, width=80))
+    tour = [probe.name for probe in tour_probes()]
+    for probe in tour:
+        terminal_summary(open_bare(unpacked(f"builtin/{probe}", tmp_path / probe)), Console(file=screen, width=80))
     printed = iter([line.rstrip() for line in screen.getvalue().splitlines()])
-    block = next(block for block in README.split("```") if block.strip().startswith(TOUR[0]))
+    block = next(block for block in README.split("```") if block.strip().startswith(tour[0]))
     said = [line.rstrip() for line in block.strip().splitlines()]
     shown = [line for line in said if line not in ("", "…") and not re.match("Where the time went|The tour's", line)]
     assert len([line for line in shown if re.search(r"\d\.\d", line)]) > 10

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from assay.audit import Run
-from assay.compare import Comparison
-from assay.differences import Difference
+from assay.compare.differences import Difference
+from assay.compare.runs import Comparison
 from assay.findings import Estimate, Findings, Table
 from assay.report.notebook import LINES, ROWS, table_html
+from assay.run import Run, RunInfo
 from html_pages import Page
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">\'"&amp;</bdi></table>\u202e\x1b[31m'
@@ -27,7 +27,7 @@ FOUND = Findings(
     ],
     {"gamma": Table(["subject", "gamma", "n"], [["Ann", -0.125, 1200], ["Bo", None, 4]])},
 )
-RUN = Run(Path("runs/one"), {"questions": 6328}, FOUND)
+RUN = Run(Path("runs/one"), RunInfo(questions=6328), FOUND)
 
 
 def shown(thing: Any) -> Page:
@@ -71,7 +71,7 @@ def test_marks_have_the_colour_of_the_page_and_say_in_words_what_they_show() -> 
 def test_a_table_shows_its_first_rows_and_says_how_many_there_are() -> None:
     rows = [[f"name {number}", -number / 8, number * 1000] for number in range(ROWS + 5)]
     page = shown(Table(["subject", "gamma", "n"], rows))
-    assert len(page.all("tr")) == 1 + ROWS
+    assert len(page.all("tr")) == 1 + ROWS + 1  # the heads, the rows, and how many more there are
     assert f"{ROWS + 5} rows, 3 columns" in page.words
     assert "and 5 more rows" in page.words
     assert "−0.125" in page.words
@@ -107,7 +107,7 @@ def test_findings_of_any_size_stay_small(amount: int) -> None:
     many = Findings("p", "m", estimates, {"t": Table(["n"], [[number] for number in range(amount)])})
     page = shown(many)
     assert len(page.all("svg")) == min(amount, LINES)
-    assert ("more: " in page.words) == (amount > LINES)
+    assert ("more rows: findings.to_polars() has all" in page.words) == (amount > LINES)
     assert len(many._repr_html_()) < 100_000
     assert len(repr(many)) < 200
     assert f"{amount:,} estimates" in repr(many)
@@ -128,7 +128,7 @@ def test_hostile_texts_are_shown_as_texts() -> None:
     found = Findings(HOSTILE, HOSTILE, estimates, {HOSTILE: table})
     for thing in (
         found,
-        Run(Path("x") / HOSTILE.replace("/", ""), {}, found),
+        Run(Path("x") / HOSTILE.replace("/", ""), RunInfo(), found),
         table,
         comparison(table, HOSTILE, HOSTILE),
     ):

@@ -13,8 +13,9 @@ import pytest
 
 import assay
 from assay.cli import main
-from assay.probes import PROBES, TOUR
-from assay.score import score
+from assay.probes import probes as known
+from assay.probes import tour_probes
+from assay.runs.score import score
 from golden_numbers import FOLDER, Golden, require_alike
 
 OLD = FOLDER / "runs_0_1_0"
@@ -38,15 +39,15 @@ def kept(run: Path) -> list[Any]:
 
 def test_there_is_a_run_of_every_probe_a_tour_and_scores_of_every_kind_of_predictions() -> None:
     probes = {json.loads((OLD / "one" / name / "run.json").read_text(encoding="utf-8"))["probe"] for name in ASKED}
-    assert probes == {*PROBES}
-    assert {name for name in RUNS if name.startswith("tour/")} == {f"tour/{probe}" for probe in TOUR}
+    assert probes == {*known()}
+    assert {name for name in RUNS if name.startswith("tour/")} == {f"tour/{probe.name}" for probe in tour_probes()}
     assert {*RUNS} - {*ASKED} == {"scored-bbq", "scored-sodapop", "scored-unqover"}
 
 
 @pytest.mark.parametrize("name", RUNS)
 def test_they_are_opened(name: str, old: Path) -> None:
     run = assay.open_run(old / "one" / name)
-    assert run.info["versions"]["assay"] == "0.1.0"
+    assert run.info.versions["assay"] == "0.1.0"
     require_alike(name, kept(run.folder), [estimate.as_json() for estimate in run.findings.estimates])
     for title, table in run.findings.tables.items():
         with (run.folder / "tables" / f"{title}.csv").open(encoding="utf-8", newline="") as file:
@@ -91,4 +92,4 @@ def test_they_are_judged(old: Path, golden: Golden) -> None:
 def test_their_answers_are_scored_again(name: str, old: Path) -> None:
     """Not those of bbq: whoever sends a run does not send its data."""
     again = score(Path(name).name, [old / "one" / name], out=old / "again")
-    require_alike(name, kept(old / "one" / name), kept(again))
+    require_alike(name, kept(old / "one" / name), kept(again.folder))

@@ -106,7 +106,7 @@ def test_a_row_is_the_question_as_a_reader_would_see_it() -> None:
     assert fill().row(1) == FillQuery(f"{MASK} slept.")
     assert choice().row(0) == ChoiceQuery("Anne met John.", "Who sang?", ("Anne", "John", "nobody"))
     assert choice().row(1) == ChoiceQuery("", "Who slept?", ("nobody", "John", "Anne"))
-    assert text().row(1) == TextQuery("Who slept?")
+    assert text().row(1) == TextQuery("Who slept?", 32)
     assert embed().row(1) == EmbedQuery("Then Anne sang.", (5, 9))
     assert word().row(1) == WordQuery("John")
     assert token().row(1) == TokenQuery(103)

@@ -121,7 +121,7 @@ def write_all(folder: Path, models: Sequence[str] = (MODEL,)) -> Path:
             Findings("another", model, [Estimate("bias_score", {"category": "Age"}, -0.3, -0.4, -0.2, n=18)]),
         )
         for each in found:
-            run = {**RUN, "probe": each.probe, "model": {"spec": model, "digest": "d1"}}
+            run = {**RUN, "probe": each.probe, "model": {"name": model, "digest": "d1"}}
             write_run(folder / f"model-{number}" / each.probe, each, run)
     return folder
 
@@ -276,9 +276,9 @@ def rewrite(folder: Path, change: Callable[[str], str], kept: frozenset[str] = S
         _write_json(path, {**changed(content), "tables": tables})
     for path in folder.rglob("run.json"):
         content = json.loads(path.read_text(encoding="utf-8"))
-        _write_json(
-            path, {key: changed(value, keys=key not in ("model", "versions")) for key, value in content.items()}
-        )
+        kind = content.pop("kind")
+        told = {key: changed(value, keys=key not in ("model", "versions")) for key, value in content.items()}
+        _write_json(path, {**told, "kind": kind})
     for path in folder.rglob(FILE):
         lines = path.read_text(encoding="utf-8").split("\n")
         new = [json.dumps(changed(json.loads(line)), ensure_ascii=False) for line in lines if line]

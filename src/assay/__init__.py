@@ -1,8 +1,8 @@
 """assay measures social bias in question-answering models, with its uncertainty.
 
-The public names: `audit` runs a probe on a model, `tour` runs all of them, `load_model` loads one, `open_run` reads a
-finished run folder, `compare` sets several runs side by side, `gate` judges runs by a policy, and `write_builtin`
-writes the built-in model as a folder of transformers.
+The public names: `audit` runs a probe on a model, `tour` runs all of them, `score` scores answers that are there,
+`load_model` loads a model, `open_run` reads a finished run folder, `compare` sets several runs side by side, `gate`
+judges runs by a policy, and `write_builtin` writes the built-in model as a folder of transformers.
 They are loaded when first used, so that importing assay costs nothing.
 
 Importing assay switches off the telemetry of the libraries that it uses, for this process and those that it starts.
@@ -11,33 +11,36 @@ Importing assay switches off the telemetry of the libraries that it uses, for th
 from __future__ import annotations
 
 import os
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from assay import notebooks
+from assay.compare import compare  # functions with the names of their rooms: bound here, so that they stay functions
+from assay.gate import gate
+
 if TYPE_CHECKING:
-    from assay.audit import audit, open_run
-    from assay.compare import compare
-    from assay.gate import gate
     from assay.models import load_model
     from assay.models.builtin_folder import write_builtin
-    from assay.tour import tour
+    from assay.runs.audit import audit
+    from assay.runs.read import open_run
+    from assay.runs.score import score
+    from assay.runs.tour import tour
 
 __version__ = "0.1.0"
-__all__ = ["audit", "compare", "gate", "load_model", "open_run", "tour", "write_builtin"]
+__all__ = ["audit", "compare", "gate", "load_model", "open_run", "score", "tour", "write_builtin"]
 
 # Without these, onnxruntime writes a device id and a queue of events when it is imported and sends them seconds later,
 # and huggingface_hub tells the hub more than a download needs. Set here, since these libraries read them when they are
 # imported, and whatever the user's own settings are: assay promises to work without the network.
 os.environ.update(ORT_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
 
+notebooks.load_views = lambda: [_home(module) for module in ("report.notebook", "compare.present")]
+
 _HOMES = {
-    "audit": "audit",
-    "open_run": "audit",
-    "compare": "compare",
-    "gate": "gate",
+    "audit": "runs.audit",
     "load_model": "models",
-    "tour": "tour",
+    "open_run": "runs.read",
+    "score": "runs.score",
+    "tour": "runs.tour",
     "write_builtin": "models.builtin_folder",
 }
 
@@ -45,17 +48,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'assay' has no attribute {name!r}")
+    return getattr(_home(_HOMES[name]), name)
+
+
+def _home(module: str) -> Any:
     from importlib import import_module
 
-    return getattr(import_module(f"assay.{_HOMES[name]}"), name)
-
-
-class _Package(ModuleType):
-    """Python notes every imported module in its package; `assay.audit`, `compare`, `gate` and `tour` stay functions."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+    return import_module(f"assay.{module}")

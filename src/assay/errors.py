@@ -5,27 +5,101 @@
     ├── DataError         (3)     a file or a text that cannot be used as it is
     └── ModelError        (4)     the model answered nonsense or could not answer
 
-A message says what is wrong, what was expected and, on its last line, what to do about it.
+A message says what is wrong, what was expected and, on its last line, what to do about it. Programs go by `code`, one
+of CODES, and by `file`, `line` and `key`: the wording may change, these do not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+CODES: Mapping[str, str] = {
+    # what was asked for
+    "unknown-probe": "no probe has this name",
+    "unknown-model": "no model has this name, or none is there",
+    "unknown-setting": "there is no setting of this name",
+    "bad-setting": "a setting has a value that it cannot have",
+    "missing-setting": "something has to be named and is not",
+    "bad-option": "an option of a command or function has a value that it cannot have",
+    "unknown-data-set": "no data set has this name",
+    "unsupported": "this cannot be done with that",
+    "missing-ability": "the model cannot answer questions of this kind",
+    "nothing-to-ask": "no question is left",
+    "not-installed": "a library is missing",
+    "no-device": "the device, or the number type on it, cannot be used",
+    # folders
+    "not-a-run": "the folder holds no run, or something else",
+    "unfinished-run": "the run was not finished, or answers of it are not stored",
+    "other-run": "the folder holds another run, training or study",
+    "not-new": "something is there already",
+    "in-use": "another program is writing there",
+    "cannot-write": "nothing can be written there",
+    "no-space": "no space is left there",
+    # files
+    "missing-file": "a file or folder is not there",
+    "unreadable-file": "a file cannot be read, unpacked or decoded",
+    "changed-file": "a file is not what it was, or not what it has to be",
+    "bad-json": "not JSON, or not the kind of JSON value that is expected",
+    "bad-csv": "not CSV, or a row with another number of cells",
+    "bad-toml": "not TOML",
+    "unknown-key": "a file has a key that means nothing there",
+    "bad-value": "a key of a file has a value that it cannot have",
+    "missing-key": "a file lacks a key or a column",
+    "empty-file": "a file or folder has nothing that could be used",
+    "duplicate": "something is there twice",
+    "bad-label": "the right answer is not one that a question can have",
+    "bad-row": "a row, or an entry, is not one of the format",
+    "bad-text": "a text that cannot be asked about",
+    "bad-list": "a list of words or names that cannot be used",
+    "bad-findings": "a run's findings or tables are not as assay writes them",
+    "missing-data": "official data are not where they are looked for",
+    # several runs
+    "not-comparable": "these runs cannot be compared",
+    "bad-policy": "a policy, or a limit of it, makes no sense",
+    # models
+    "bad-folder": "a model's folder lacks something or has something that must not be there",
+    "unsafe-weights": "weights that could run code, or code itself, without being asked for",
+    "damaged-model": "files of a model are damaged or were changed",
+    "cannot-load": "a model or its tokenizer cannot be loaded",
+    "bad-tokenizer": "a tokenizer that does not do what is needed",
+    "bad-template": "a chat template that does not pass on what is asked",
+    "too-long": "a text is longer than the model reads",
+    "bad-scores": "a model gave scores that are no numbers, or not what was asked for",
+    "out-of-memory": "a device's memory is too small",
+    "bad-model": "a model that does not do what its kind has to",
+    # networks, training, processes
+    "download-failed": "a file could not be fetched",
+    "wrong-download": "what was fetched is not what was pinned",
+    "training-failed": "a training came to nothing",
+    "step-failed": "a step of a study failed",
+}
+"""What a code means. Other packages may have codes of their own."""
 
 
 class AssayError(Exception):
-    """Base of all errors that a user can cause or cure."""
+    """Base of all errors that a user can cause or cure; names the file, line and key where there are such."""
 
     exit_code = 1
 
-    def __init__(self, problem: str, remedy: str = "") -> None:
-        super().__init__(f"{problem}\n{remedy}" if remedy else problem)
-        self.problem = problem
-        self.remedy = remedy
+    def __init__(
+        self,
+        problem: str,
+        remedy: str = "",
+        *,
+        code: str = "",
+        file: Path | str | None = None,
+        line: int | None = None,
+        key: str | None = None,
+    ) -> None:
+        where = "" if file is None else f"{file}: " if line is None else f"{file}, line {line}: "
+        super().__init__(f"{where}{problem}\n{remedy}" if remedy else where + problem)
+        self.problem, self.remedy, self.code = where + problem, remedy, code
+        self.file = None if file is None else Path(file)
+        self.line, self.key = line, key
 
-    def __reduce__(self) -> tuple[Callable[..., AssayError], tuple[type[AssayError], str, str]]:
-        return _again, (type(self), self.problem, self.remedy)
+    def __reduce__(self) -> tuple[Callable[..., AssayError], tuple[object, ...]]:
+        return _again, (type(self), self.args, self.__dict__)
 
 
 class UsageError(AssayError):
@@ -35,15 +109,9 @@ class UsageError(AssayError):
 
 
 class DataError(AssayError):
-    """Some data cannot be used; names the file and line where there is one."""
+    """Some data cannot be used."""
 
     exit_code = 3
-
-    def __init__(
-        self, problem: str, remedy: str = "", *, file: Path | str | None = None, line: int | None = None
-    ) -> None:
-        where = "" if file is None else f"{file}: " if line is None else f"{file}, line {line}: "
-        super().__init__(where + problem, remedy)
 
 
 class ModelError(AssayError):
@@ -52,8 +120,18 @@ class ModelError(AssayError):
     exit_code = 4
 
 
-def _again(kind: type[AssayError], problem: str, remedy: str) -> AssayError:
+def _again(kind: type[AssayError], args: tuple[object, ...], content: Mapping[str, object]) -> AssayError:
     """An error that came from another process, whatever else its kind is made from."""
-    error = kind.__new__(kind)
-    AssayError.__init__(error, problem, remedy)
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(content)
     return error
+
+
+def how_to_install(extra: str) -> str:
+    """The remedy where a library of an extra is missing.
+
+    >>> how_to_install("hf")
+    'Install it from a checkout of assay: pip install ".[hf]"'
+    """
+    return f'Install it from a checkout of assay: pip install ".[{extra}]"'

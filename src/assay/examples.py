@@ -92,7 +92,7 @@ def read_examples(folder: Path) -> list[Example]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeError) as error:
-        raise DataError(f"cannot be read ({error}).", _AGAIN, file=path) from None
+        raise DataError(f"cannot be read ({error}).", _AGAIN, code="unreadable-file", file=path) from None
     return [_example(line, path, number) for number, line in enumerate(lines, 1) if line]
 
 
@@ -120,7 +120,8 @@ def _example(line: str, path: Path, number: int) -> Example:
         }
         return Example(about, asked, str(content["scores"]), str(content["note"]))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DataError(f"this is no example of assay ({error}).", _AGAIN, file=path, line=number) from None
+        problem = f"this is no example of assay ({error})."
+        raise DataError(problem, _AGAIN, code="bad-findings", file=path, line=number) from None
 
 
 def _score(score: object) -> float | None:

@@ -12,10 +12,12 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path
+from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import DataError, UsageError
 from assay.examples import Example
+from assay.notebooks import Displayed
 
 if TYPE_CHECKING:
     import pandas
@@ -93,14 +95,21 @@ class Estimate:
 
 
 @dataclass(frozen=True)
-class Table:
-    """A long table: column names and rows; None is an empty cell in the CSV."""
+class Table(Displayed):
+    """A long table: column names and rows; None is an empty cell in the CSV.
+
+    `texts` are columns that are texts even where they look like numbers or hold nothing; frames go by it.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
+    texts: Sequence[str] = ()
+    is_tidy: bool = field(default=False, repr=False, compare=False)
 
     def tidied(self) -> Table:
-        return Table(self.columns, [[*map(tidy, self.columns, row)] for row in self.rows])
+        if self.is_tidy:
+            return self
+        return replace(self, rows=[[*map(tidy, self.columns, row)] for row in self.rows], is_tidy=True)
 
     def to_csv(self) -> str:
         text = io.StringIO()
@@ -123,19 +132,15 @@ class Table:
     def __repr__(self) -> str:
         return f"Table({len(self.rows):,} rows: {', '.join(self.columns)})"
 
-    def _repr_html_(self) -> str:
-        from assay.report.notebook import table_html
-
-        return table_html(self)
-
 
 @dataclass(frozen=True)
-class Findings:
+class Findings(Displayed):
     """All that a probe found about a model; every number of it is `tidy`.
 
     `near_ties` says, by part of the probe, how many items were decided by less than NEAR_TIE: metrics that count wins
-    may differ by these between machines. It is for run.json, not for findings.json; nor are `examples`, which have a
-    file of their own.
+    may differ by these between machines. It is for run.json, not for findings.json, and so are `notes`, what a reader
+    must know that was learnt by asking; `examples` have a file of their own. A probe leaves it to its caller to say
+    which model was asked.
     """
 
     probe: str
@@ -144,10 +149,17 @@ class Findings:
     tables: Mapping[str, Table] = field(default_factory=dict)
     near_ties: Mapping[str, int] = field(default_factory=dict)
     examples: Sequence[Example] = ()
+    notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "estimates", [estimate.tidied() for estimate in self.estimates])
         object.__setattr__(self, "tables", {name: table.tidied() for name, table in self.tables.items()})
+
+    @property
+    def level(self) -> str:
+        """ "95% interval", or only "interval" where the estimates do not agree on one level."""
+        levels = {estimate.level for estimate in self.estimates}
+        return f"{levels.pop() * 100:.6g}% interval" if len(levels) == 1 else "interval"
 
     def to_json(self) -> str:
         """The text of findings.json: the same findings give the same bytes."""
@@ -195,10 +207,8 @@ class Findings:
         tables = "".join(f", {name}: {len(table.rows):,} rows" for name, table in self.tables.items())
         return f"Findings({self.probe!r} of {self.model!r}: {len(self.estimates):,} estimates{tables})"
 
-    def _repr_html_(self) -> str:
-        from assay.report.notebook import findings_html
 
-        return findings_html(self)
+_REPEAT = "Repeat the run to write it again."
 
 
 def read_findings(folder: Path) -> Findings:
@@ -208,17 +218,41 @@ def read_findings(folder: Path) -> Findings:
         content = json.loads(path.read_text(encoding="utf-8"))
         if content["schema"] != SCHEMA:
             raise ValueError(f"it has schema {content['schema']}")
-        estimates = [Estimate(**estimate) for estimate in content["estimates"]]
+        estimates = [_checked(Estimate(**estimate), path) for estimate in content["estimates"]]
+        if not isinstance(content["probe"], str) or not isinstance(content["model"], str):
+            raise DataError('"probe" and "model" have to be text.', _REPEAT, code="bad-findings", file=path)
         tables = {name: read_table(folder / where) for name, where in content["tables"].items()}
         return Findings(content["probe"], content["model"], estimates, tables)
     except FileNotFoundError as error:
         raise DataError(
-            "there are no findings here.", "Finish the run first: repeat its `assay run` command.", file=error.filename
+            "there are no findings here.",
+            "Finish the run first: repeat its `assay run` command.",
+            code="unfinished-run",
+            file=error.filename,
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise DataError(
-            f"not a findings.json of schema {SCHEMA} ({error}).", "Repeat the run to write it again.", file=path
+            f"not a findings.json of schema {SCHEMA} ({error}).", _REPEAT, code="bad-findings", file=path
         ) from None
+
+
+def _checked(estimate: Estimate, path: Path) -> Estimate:
+    """An estimate that is what the types promise, which a file need not keep."""
+    kept: list[tuple[object, type | UnionType]] = [
+        (estimate.metric, str),
+        (estimate.group, Mapping),
+        (estimate.n, int),
+        (estimate.level, int | float),
+        (estimate.note, str | None),
+    ]
+    if all(isinstance(*pair) for pair in kept) and all(type(value) is str for value in estimate.group.values()):
+        return estimate
+    raise DataError(
+        f"an estimate of {str(estimate.metric)[:40]!r} does not keep to the format.",
+        "Its metric, note and group values are text, its n a whole number, its level a number.",
+        code="bad-findings",
+        file=path,
+    )
 
 
 def read_table(path: Path) -> Table:
@@ -226,12 +260,16 @@ def read_table(path: Path) -> Table:
     with path.open(encoding="utf-8", newline="") as file:
         lines = list(csv.reader(file))
     if not lines:
-        raise DataError("this table is empty: not even column names.", "Repeat the run to write it again.", file=path)
+        raise DataError("this table is empty: not even column names.", _REPEAT, code="bad-findings", file=path)
     columns, rows = lines[0], lines[1:]
     wrong = next((number for number, row in enumerate(rows, 2) if len(row) != len(columns)), None)
     if wrong is not None:
         raise DataError(
-            f"expected {len(columns)} cells.", "Repeat the run to write the table again.", file=path, line=wrong
+            f"expected {len(columns)} cells.",
+            "Repeat the run to write the table again.",
+            code="bad-findings",
+            file=path,
+            line=wrong,
         )
     kinds = [_kind(cells) for cells in zip(*rows, strict=True)] if rows else []
     return Table(
@@ -258,14 +296,6 @@ _NUMBERS: Mapping[str, Kind] = dict.fromkeys(("value", "low", "high", "level"), 
     "n": int,
     **dict.fromkeys(("p", "q", "floor"), float),
 }
-# fmt: off
-_TEXTS = frozenset({
-    "class", "form", "subject", "attribute", "attribute_class", "region", "group", "group_a", "group_b", "word", "name",
-    "trait", "human", "category", "question_index", "context", "polarity", "stereotype", "label", "comparison",
-    "string", "answer", "metric", "model", "note",
-})
-# fmt: on
-"""Columns of tables that are texts even where they look like numbers or hold nothing."""
 
 
 def _to_polars(table: Table, kinds: Mapping[str, Kind]) -> polars.DataFrame:
@@ -287,7 +317,7 @@ def _cells(table: Table, place: int, kinds: Mapping[str, Kind]) -> tuple[list[Ce
     cells: list[Any] = [row[place] for row in table.rows]
     known = [cell for cell in cells if cell is not None]
     column, kind = table.columns[place], kinds.get(table.columns[place])
-    if kind is None and (column in _TEXTS or not all(isinstance(cell, Real) for cell in known)):
+    if kind is None and (column in table.texts or not all(isinstance(cell, Real) for cell in known)):
         kind = str
     elif kind is None:
         whole = known and all(isinstance(cell, Integral) and abs(int(cell)) < 2**63 for cell in known)
@@ -301,4 +331,5 @@ def _library(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        raise UsageError(f"{name} is not installed, and a frame of it needs it.", f"pip install {name}") from None
+        problem = f"{name} is not installed, and a frame of it needs it."
+        raise UsageError(problem, f"pip install {name}", code="not-installed", key=name) from None

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.queries import Answers, QueryColumns, SpanColumns, SpanQuery, Texts, TokenColumns, WordColumns
 
+Arrays = Mapping[str, NDArray[Any]]
 
-class Plan(Protocol):
-    """What the engine needs of any plan. It must survive pickling and be small: it travels to workers."""
+
+class Recipe(Protocol):
+    """What any plan has. It must survive pickling and be small: it travels to workers."""
 
     @property
     def ability(self) -> str:
@@ -26,8 +29,27 @@ class Plan(Protocol):
 
     def __len__(self) -> int: ...
 
+
+class Plan(Recipe, Protocol):
+    """A plan that makes its queries from what it carries and from files that it names."""
+
     def columns(self, lo: int, hi: int) -> QueryColumns:
         """Queries lo to hi; the same for ever."""
+
+
+@runtime_checkable
+class ArrayPlan(Recipe, Protocol):
+    """A plan that makes its queries from arrays, too large to carry: whoever computes is brought them."""
+
+    @property
+    def arrays(self) -> str:
+        """The digest that `Ask.keep` gave them; part of the plan's own."""
+
+    def columns_from(self, arrays: Arrays, lo: int, hi: int) -> QueryColumns:
+        """Queries lo to hi; the same for ever."""
+
+
+AnyPlan = Plan | ArrayPlan
 
 
 class Ask(Protocol):
@@ -37,7 +59,10 @@ class Ask(Protocol):
     def abilities(self) -> frozenset[str]:
         """What the model can do."""
 
-    def __call__(self, plan: Plan, label: str) -> Answers: ...
+    def __call__(self, plan: AnyPlan, label: str) -> Answers: ...
+
+    def keep(self, arrays: Arrays) -> str:
+        """Keep arrays for plans that are asked here; returns the digest by which a plan names them."""
 
     def of(self, model: str) -> Ask:
         """The same for another model, by its name."""

@@ -38,11 +38,13 @@ NONE = -1
 
 
 class Status(IntEnum):
-    """What became of a query."""
+    """What became of a query. Blocks store these numbers."""
 
     OK = 0
-    REFUSED = 1
-    FAILED = 2
+    REFUSED = 1  # the model declined to answer
+    FAILED = 2  # there is no answer: an error, or time ran out
+    FILTERED = 3  # what the model answered, or was asked, was withheld by whoever runs it
+    TRUNCATED = 4  # the answer ended too early; the row has what there is of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,10 @@ class ChoiceQuery:
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """What does the model write behind the prompt?"""
+    """What does the model write behind the prompt, in at most so many tokens?"""
 
     prompt: str
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +278,7 @@ class TextColumns:
         return len(self.prompt.index)
 
     def row(self, row: int) -> TextQuery:
-        return TextQuery(self.prompt[row])
+        return TextQuery(self.prompt[row], self.tokens)
 
     def digest(self) -> str:
         return _digest(f"{self.ability} {self.tokens}", self.scoring, self.prompt)
@@ -342,9 +345,21 @@ QueryColumns = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of one query, and what it was answered: the options' scores (choice), or a text (text).
+
+    Only an answer that is OK must have them: an answer is never a guess.
+    """
+
+    status: Status
+    scores: tuple[float, ...] | None = None
+    text: str | None = None
+
+
 @dataclass(frozen=True)
 class Answers:
-    """Arrays aligned with the rows asked.
+    """Arrays aligned with the rows asked. A row whose status is not OK may have no scores (NaN) or an empty text.
 
     span, mask: `score` float32 (row, subject). fill: `token` int32 and `probability` float32 (row, top).
     choice: `score` float32 (row, option), the model's logits: softmax over a row gives the options' probabilities. A

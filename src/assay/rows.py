@@ -14,6 +14,8 @@ from assay.files.opening import open_text
 
 Row = Mapping[str, Any]
 
+_OBJECTS = "One object a line is expected."
+
 
 @dataclass
 class Bad:
@@ -48,12 +50,12 @@ def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]
         try:
             row = json.loads(content)
         except (ValueError, RecursionError) as error:
-            bad.found(DataError(f"this is not JSON ({error}).", "One object a line is expected.", file=path, line=line))
+            bad.found(DataError(f"this is not JSON ({error}).", _OBJECTS, code="bad-json", file=path, line=line))
             continue
         if isinstance(row, dict):
             yield line, row
         else:
-            bad.found(DataError("expected a JSON object.", "One object a line is expected.", file=path, line=line))
+            bad.found(DataError("expected a JSON object.", _OBJECTS, code="bad-json", file=path, line=line))
 
 
 def _csv_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
@@ -62,12 +64,13 @@ def _csv_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
         try:
             row = next(reader, None)
         except csv.Error as error:
-            bad.found(DataError(f"this is not CSV ({error}).", "Mend it.", file=path, line=reader.line_num))
+            problem = f"this is not CSV ({error})."
+            bad.found(DataError(problem, "Mend it.", code="bad-csv", file=path, line=reader.line_num))
             continue
         if row is None:
             return
         if None in row or None in row.values():
             problem = f"expected {len(reader.fieldnames or ())} cells, as in the first line."
-            bad.found(DataError(problem, "Mend the line.", file=path, line=reader.line_num))
+            bad.found(DataError(problem, "Mend the line.", code="bad-csv", file=path, line=reader.line_num))
             continue
         yield reader.line_num, row

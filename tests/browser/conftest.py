@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, Request, sync_playwright
 
 import made_runs
 import wide_runs
-from assay.report import write_html
+from html_pages import write_page
 
 Visit = Callable[..., Page]
 PROBES = ("unqover", "bbq", "sodapop")
@@ -82,7 +82,7 @@ def page_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
 
     def path(name: str) -> Path:
         if name not in made:
-            made[name] = write_html(folders[name](tmp_path_factory.mktemp(name) / "run"))
+            made[name] = write_page(folders[name](tmp_path_factory.mktemp(name) / "run"))
         return made[name]
 
     return path

@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
-from assay.compare import Comparison
-from assay.differences import Common, Difference
+from assay.compare.differences import Difference
+from assay.compare.present import present_comparison, title_of
+from assay.compare.runs import Comparison
 from assay.findings import Estimate, Table
-from assay.report.comparison import write_comparison
+from assay.probes.contrast import Common
+from assay.report import write_page
 from html_pages import HOSTILE
 
 Visit = Callable[..., Page]
@@ -28,7 +30,7 @@ def compared(folder: Path, names: list[str], model: str = "new") -> Path:
     tables = {"differences": table, "scores": table}
     counts = {model: [Common("items", 50, 48, 40)]}
     made = Comparison(["a", "b"], ["old", model], tables, {"scores": names[0]}, found, counts, names[:1], "bbq")
-    return write_comparison(made, folder / "comparison.html")
+    return write_page(folder / "comparison.html", title_of(made), present_comparison(made), "comparison")
 
 
 def test_differences_are_sorted_and_filtered(visit: Visit, tmp_path: Path) -> None:

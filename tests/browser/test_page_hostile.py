@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page
 
 import wide_runs
 from assay.examples import FILE
-from assay.report import write_html
+from html_pages import write_page
 
 Visit = Callable[..., Page]
 
@@ -115,7 +115,7 @@ def hostile_page(folder: Path, shift: int, kept: frozenset[str] = wide_runs.STRU
         path.write_text(f"{lines}{json.dumps(named)}\n", encoding="utf-8")
     wide_runs.rewrite(folder, lambda own: before(own) + own, kept)
     (folder / "model-0").rename(folder / before("folder").replace("/", "\\"))
-    return write_html(folder)
+    return write_page(folder)
 
 
 @pytest.mark.parametrize("shift", range(0, len(HOSTILE), 3))

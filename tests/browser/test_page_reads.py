@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 import made_runs
 import wide_runs
 from assay.findings import Findings
-from assay.report import write_html
+from html_pages import write_page
 
 Visit = Callable[..., Page]
 PageOf = Callable[[str], Path]
@@ -177,7 +177,7 @@ def test_several_models_and_probes_share_one_page(visit: Visit, page_of: PageOf)
 
 def test_a_page_without_estimates_tables_or_examples_says_so(visit: Visit, tmp_path: Path) -> None:
     for probe in (*PROBES, "bbq-starter", "sodapop-names", "another"):
-        page = visit(write_html(made_runs.write_run(tmp_path / probe, Findings(probe, "m", []))))
+        page = visit(write_page(made_runs.write_run(tmp_path / probe, Findings(probe, "m", []))))
         words = page.evaluate(VISIBLE)
         assert "This run has no estimates" in words
         assert "No examples are stored with this run" in words
@@ -185,7 +185,7 @@ def test_a_page_without_estimates_tables_or_examples_says_so(visit: Visit, tmp_p
 
 @pytest.mark.parametrize("name", PROBES)
 def test_undefined_numbers_and_empty_categories_give_a_page(visit: Visit, tmp_path: Path, name: str) -> None:
-    page = visit(write_html(made_runs.write_run(tmp_path / name, wide_runs.emptied(name), {"notes": None})))
+    page = visit(write_page(made_runs.write_run(tmp_path / name, wide_runs.emptied(name), {"notes": None})))
     words = page.evaluate(VISIBLE)
     for wrong in ("None", "NaN", "undefined,", "Infinity", "[object"):
         assert wrong not in words
@@ -194,7 +194,7 @@ def test_undefined_numbers_and_empty_categories_give_a_page(visit: Visit, tmp_pa
 
 @pytest.mark.parametrize("name", PROBES)
 def test_thousands_of_subjects_give_a_page_that_is_small_and_quick(visit: Visit, tmp_path: Path, name: str) -> None:
-    path = write_html(made_runs.write_run(tmp_path / name, wide_runs.crowded(name), made_runs.RUN))
+    path = write_page(made_runs.write_run(tmp_path / name, wide_runs.crowded(name), made_runs.RUN))
     assert path.stat().st_size < BIGGEST
     page = visit(path)
     spent = page.evaluate("performance.getEntriesByType('navigation')[0].loadEventEnd")
@@ -219,7 +219,7 @@ def test_a_page_fits_a_phone(visit: Visit, page_of: PageOf, name: str, script: b
 def test_long_names_do_not_widen_a_page(visit: Visit, tmp_path: Path) -> None:
     folder = wide_runs.write_all(tmp_path / "long")
     wide_runs.rewrite(folder, lambda text: text + "x" * 400)
-    page = visit(write_html(folder), width=400)
+    page = visit(write_page(folder), width=400)
     page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
     page.locator("[data-see]:visible").first.click()
     assert page.locator(".chip:visible").count() > 0

@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from assay.cli import main
-from assay.probes.unqover.generation import MASKS, Generation, entries
+from assay.probes.unqover.generate import Generation, entries
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
+from assay.probes.unqover.settings import MASKS, GenerateSettings
+from assay.settings import read_settings
 
 # (templates, subjects, attributes, unordered pairs, cells): Table 1 in full
 TABLE_1 = {
@@ -41,7 +43,8 @@ def word_lists(official_data: Path) -> str:
 
 
 def plan_of(word_lists: str, cls: str, form: str, **more: str) -> UnqoverPlan:
-    return Generation.parse({"class": cls, "form": form, "word_lists": word_lists, **more}).plan(None)
+    given = {"class": cls, "form": form, "word_lists": word_lists, **more}
+    return Generation(read_settings(GenerateSettings, given, "unqover")).plan(None)
 
 
 @pytest.mark.parametrize("form", ["qa", "newsqa"])

@@ -209,9 +209,10 @@ def _stored_block(folder: str) -> tuple[str, int, int, Path]:
 
 def test_two_programs_in_one_run_folder(run: Any, refused: Any) -> None:
     from assay.engine.ask import Resume
-    from assay.engine.run_folder import open_for_writing
+    from assay.run import RunInfo
+    from assay.runs.folder import open_for_writing
 
-    with open_for_writing(Path("r"), {"identity": {}}, Resume.ALWAYS):
+    with open_for_writing(Path("r"), RunInfo(), Resume.ALWAYS):
         refused(lambda: run("--out", "r"), USAGE, "r: ", "another program")
 
 
@@ -236,7 +237,7 @@ def test_a_disk_that_gets_full_at_the_very_end(run: Any, monkeypatch: pytest.Mon
     assert run("--out", "undisturbed").code == 0
 
     with monkeypatch.context() as patched:
-        patched.setattr("assay.engine.run_folder.RunFolder.write_findings", lambda folder, findings: _fail(folder.path))
+        patched.setattr("assay.runs.folder.RunFolder.write_findings", lambda folder, findings: _fail(folder.path))
         failed = run("--out", "r")
     assert failed.code == USAGE
     assert "no space left" in failed.message

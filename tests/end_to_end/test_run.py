@@ -246,7 +246,7 @@ def test_a_dry_run_says_how_much_and_leaves_nothing(run: Any, snapshot: Any) -> 
 
 
 def test_the_time_that_a_dry_run_expects_is_about_right(lists: Path, span_model_folder: Path) -> None:
-    from assay.audit import audit, expect
+    from assay.runs.audit import audit, expect
 
     model = f"hf:{span_model_folder}"
     size = expect(model, limit=2000, settings={"draws": "50", "resamples": "50"})

@@ -498,6 +498,27 @@ def test_scores_of_predictions_hold_no_answers_to_score_again(assay: Any, questi
     assert "s: these are scores of predictions" in done.message
 
 
+def test_a_run_is_scored_as_what_it_is_of(assay: Any, snapshot: Any, finished: Path) -> None:
+    before = snapshot()
+    done = assay("score", "bbq", finished)
+    assert done.code == USAGE
+    assert "first: this is a run of unqover" in done.message
+    assert snapshot() == before
+
+
+def test_scoring_from_python_gives_the_run_and_takes_names_of_files(assay: Any, questions: Any) -> None:
+    from assay import open_run, score
+
+    dump(Path("x.json"), scored(questions("religion")))
+    run = score("unqover", ["x.json"], settings={"draws": "20", "resamples": "20", "model": "ours"}, out="s")
+    assert (run.probe, run.model, run.info.kind) == ("unqover", "ours", "predictions")
+    assert list(run.info.data) == ["x.json"]
+    read = open_run("s")
+    assert read.info == run.info
+    assert read.findings.to_json() == run.findings.to_json()
+    assert (run.folder / "report.html").is_file()
+
+
 def test_a_run_and_a_file_are_not_scored_together(assay: Any, finished: Path) -> None:
     done = assay("score", "unqover", finished, "x.json")
     assert done.code == USAGE

@@ -43,6 +43,19 @@ def words(folder: str | Path) -> list[dict[str, str]]:
 # --- what runs
 
 
+def test_the_names_are_the_same_data_however_many_are_asked_about() -> None:
+    """Otherwise runs of different sizes could not be compared, nor those of earlier versions resumed."""
+    from assay.probes import method_of
+    from assay.probes.base import Request
+    from assay.probes.sodapop.names import packaged_groups
+
+    sodapop: Any = method_of("sodapop")
+    small, large = sodapop.prepared(Request(limit=400)), sodapop.prepared(Request(limit=100_000))
+    assert set(small.names) < set(large.names)
+    assert small.data == large.data
+    assert small.data["sodapop/names"] == packaged_groups().digest
+
+
 def test_the_built_in_model_fills_and_chooses(assay: Any, groups: tuple[str, str]) -> None:
     command = ("run", "sodapop", *groups, *FEW, "--out", "r")
     first = assay(*command)

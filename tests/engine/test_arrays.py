@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +12,20 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as of_numpy
 from numpy.typing import NDArray
 
-from assay.engine import arrays as engine_arrays
-from assay.engine.arrays import kept_in, load_arrays, save_arrays
+from assay.engine.arrays import ArrayStore, digest_of_arrays
 from assay.errors import UsageError
+from raising import raises
 
 ARRAYS: dict[str, NDArray[Any]] = {"strings": np.array([[1, -1], [2, 3]], np.int32), "name": np.array([0, 4], np.int64)}
 
 
-def files() -> list[Path]:
-    return sorted(path for path in Path(os.environ["ASSAY_CACHE"]).rglob("*") if path.is_file())
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "arrays"
 
 
-@pytest.fixture(autouse=True)
-def _nothing_remembered() -> None:
-    """Arrays are kept in memory when they were read; here they are to be read from disk."""
-    engine_arrays._load.cache_clear()
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
 
 
 @given(
@@ -36,8 +34,9 @@ def _nothing_remembered() -> None:
     )
 )
 @settings(max_examples=30, deadline=None)
-def test_what_was_stored_comes_back(array: NDArray[Any]) -> None:
-    found = load_arrays(save_arrays({"one": array, "turned": array.T}))
+def test_what_was_stored_comes_back(tmp_path_factory: pytest.TempPathFactory, array: NDArray[Any]) -> None:
+    folder = tmp_path_factory.getbasetemp() / "any arrays"
+    found = ArrayStore(folder).load(ArrayStore(folder).keep({"one": array, "turned": array.T}))
     assert set(found) == {"one", "turned"}
     assert found["one"].dtype == array.dtype
     assert found["one"].shape == array.shape
@@ -48,7 +47,7 @@ def test_what_was_stored_comes_back(array: NDArray[Any]) -> None:
 def test_the_digest_is_of_the_content_alone() -> None:
     turned = dict(reversed(ARRAYS.items()))
     copied = {name: np.asfortranarray(array.copy()) for name, array in ARRAYS.items()}
-    assert save_arrays(ARRAYS) == save_arrays(turned) == save_arrays(copied)
+    assert digest_of_arrays(ARRAYS) == digest_of_arrays(turned) == digest_of_arrays(copied)
 
 
 def test_whatever_differs_has_another_digest() -> None:
@@ -65,64 +64,61 @@ def test_whatever_differs_has_another_digest() -> None:
         {"strings": strings[:0], "name": name},
         {"strings": strings[:0].reshape(0, 5), "name": name},
     ]
-    digests = [save_arrays(arrays) for arrays in different]
+    digests = [digest_of_arrays(arrays) for arrays in different]
     assert len(set(digests)) == len(digests)
 
 
-def test_what_is_there_is_not_written_again() -> None:
-    digest = save_arrays(ARRAYS)
-    (path,) = files()
+def test_what_is_there_is_not_written_again(folder: Path) -> None:
+    digest = ArrayStore(folder).keep(ARRAYS)
+    assert digest == digest_of_arrays(ARRAYS)
+    (path,) = files(folder)
     assert path.name == f"{digest}.npz"
     before = path.stat()
-    assert save_arrays(ARRAYS) == digest
-    (path,) = files()
+    assert ArrayStore(folder).keep(ARRAYS) == digest
+    (path,) = files(folder)
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_arrays_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    digest = save_arrays(ARRAYS)
-    first = load_arrays(digest)
+def test_arrays_are_read_once_and_those_just_kept_not_at_all(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, other = ArrayStore(folder), ArrayStore(folder)
+    digest = kept.keep(ARRAYS)
+    first = other.load(digest)
     monkeypatch.setattr(np, "load", None)
-    assert load_arrays(digest) is first
+    assert other.load(digest) is first
+    assert kept.load(digest) is ARRAYS
 
 
-def test_another_cache_has_arrays_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    digest = save_arrays(ARRAYS)
-    load_arrays(digest)
-    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path))
-    with pytest.raises(UsageError, match="cannot be read") as refused:
-        load_arrays(digest)
-    assert "again" in refused.value.remedy
+def test_only_the_few_sets_used_last_stay_in_memory(folder: Path) -> None:
+    store = ArrayStore(folder)
+    sets: list[dict[str, NDArray[Any]]] = [{"name": np.array([number])} for number in range(6)]
+    digests = [store.keep(arrays) for arrays in sets[:4]]
+    store.load(digests[0])
+    digests += [store.keep(arrays) for arrays in sets[4:]]
+    in_memory = [store.load(digest) is arrays for digest, arrays in zip(digests, sets, strict=True)]
+    assert in_memory == [True, False, False, False, False, False]  # each that is read puts another one out
+    assert [store.load(digest)["name"].tolist() for digest in digests] == [[number] for number in range(6)]
 
 
-def test_content_that_has_changed_is_not_taken_for_the_old() -> None:
-    digest = save_arrays(ARRAYS)
-    (path,) = files()
+def test_another_store_has_arrays_of_its_own(folder: Path, tmp_path: Path) -> None:
+    digest = ArrayStore(folder).keep(ARRAYS)
+    with raises("unreadable-file", UsageError, file=tmp_path / "elsewhere" / files(folder)[0].name):
+        ArrayStore(tmp_path / "elsewhere").load(digest)
+
+
+def test_content_that_has_changed_is_not_taken_for_the_old(folder: Path) -> None:
+    digest = ArrayStore(folder).keep(ARRAYS)
+    (path,) = files(folder)
     np.savez(path, **{**ARRAYS, "name": ARRAYS["name"] + 1})
-    with pytest.raises(UsageError, match="its content has changed") as refused:
-        load_arrays(digest)
-    assert str(path) in refused.value.problem
-    assert "Delete it" in refused.value.remedy
-
-
-def test_a_trial_leaves_no_arrays_behind(tmp_path: Path) -> None:
-    with kept_in(tmp_path):
-        digest = save_arrays(ARRAYS)
-        assert load_arrays(digest)["name"].tolist() == [0, 4]
-    assert not files()
-    assert [path.stem for path in tmp_path.rglob("*.npz")] == [digest]
-    save_arrays(ARRAYS)
-    assert len(files()) == 1, "afterwards they lie where they always do"
+    with raises("changed-file", UsageError, file=path):
+        ArrayStore(folder).load(digest)
 
 
 @pytest.mark.parametrize("damage", [b"", b"no archive at all"])
-def test_a_damaged_file_is_named_and_written_anew(damage: bytes) -> None:
-    digest = save_arrays(ARRAYS)
-    (file,) = files()
+def test_a_damaged_file_is_named_and_written_anew(folder: Path, damage: bytes) -> None:
+    digest = ArrayStore(folder).keep(ARRAYS)
+    (file,) = files(folder)
     file.write_bytes(damage)
-    engine_arrays._load.cache_clear()
-    with pytest.raises(UsageError, match=r"cannot be read") as damaged:
-        load_arrays(digest)
-    assert "Delete it" in damaged.value.remedy
-    assert save_arrays(ARRAYS) == digest
-    assert np.array_equal(load_arrays(digest)["strings"], ARRAYS["strings"])
+    with raises("unreadable-file", UsageError, file=file):
+        ArrayStore(folder).load(digest)
+    assert ArrayStore(folder).keep(ARRAYS) == digest
+    assert np.array_equal(ArrayStore(folder).load(digest)["strings"], ARRAYS["strings"])

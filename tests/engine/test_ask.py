@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from assay.engine.ask import Asker, Resume, StoredAsk
-from assay.engine.executor import BlockDone, LocalExecutor, Settings, block_key, forward_all
+from assay.engine.executor import ComputedBlock, LocalExecutor, Settings, block_key, forward_all
 from assay.engine.store import BlockStore
 from assay.errors import ModelError, UsageError
 from fake_models import FakeModel, FakePlan, expected_values, fake_spec
+from raising import raises
 
 SETTINGS = Settings(block_size=16, token_budget=64)
 PLAN = FakePlan(40)  # three blocks, the last one shorter
@@ -60,7 +61,7 @@ def test_answers_stand_in_the_plans_order(model: FakeModel, store: BlockStore) -
 
 def test_blocks_may_come_in_any_order(model: FakeModel, store: BlockStore) -> None:
     class Backwards(LocalExecutor):
-        def run(self, model: Any, plan: Any, blocks: Iterable[range], *rest: Any) -> Iterator[BlockDone]:
+        def run(self, model: Any, plan: Any, blocks: Iterable[range], *rest: Any) -> Iterator[ComputedBlock]:
             return super().run(model, plan, list(blocks)[::-1], *rest)
 
     ask = Asker(model.spec, store, Backwards(lambda spec: model), SETTINGS)
@@ -155,11 +156,8 @@ def test_another_model_does_not_get_these_answers(model: FakeModel, store: Block
 
 def test_a_model_without_the_ability_is_not_asked(store: BlockStore) -> None:
     model = FakeModel(fake_spec(abilities=("span", "word")))
-    with pytest.raises(
-        UsageError, match=r"fake:one has not the ability 'fill' that words needs; it has: span\."
-    ) as wrong:
+    with raises("missing-ability", UsageError, key="fill", exit_code=2):
         asker(model, store)(replace(PLAN, ability="fill"), "words")
-    assert wrong.value.exit_code == 2
     assert model.encoded == []
 
 
@@ -178,17 +176,35 @@ def test_what_was_asked_is_written_down(model: FakeModel, store: BlockStore) -> 
     assert [(lo, hi) for lo, hi, _ in more.blocks] == [(0, 5)]
 
 
-def test_a_block_that_vanishes_is_one_clear_error(model: FakeModel, store: BlockStore) -> None:
-    class Forgetful(LocalExecutor):
-        def run(self, *what: Any) -> Iterator[BlockDone]:
-            for done in super().run(*what):
-                for path in store.root.rglob("*.block"):
-                    path.unlink()
-                yield done
+def test_what_was_computed_is_not_read_again(
+    model: FakeModel, store: BlockStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reading: list[int] = []
+    monkeypatch.setattr(BlockStore, "content", lambda self, key, lo, hi: reading.append(lo))
+    assert np.array_equal(asker(model, store)(PLAN, "words")["value"], expected_values(PLAN))
+    assert reading == [0, 16, 32], "each block is looked for once, before it is computed"
 
-    ask = Asker(model.spec, store, Forgetful(lambda spec: model), SETTINGS)
-    with pytest.raises(UsageError, match="just stored is gone"):
-        ask(PLAN, "words")
+
+@dataclass
+class Turned(FakeModel):
+    """Answers of every kind of number, some lying in memory column by column, and texts of many widths."""
+
+    def forward(self, tokens: Any) -> Any:
+        value, batch = super().forward(tokens).values()
+        texts = np.array([b"x" * (int(number) % 40) for number in value.tolist()], np.bytes_)
+        turned = np.stack([np.stack([value, value / 3, -value], axis=1)] * 2, axis=1).swapaxes(1, 2)  # (row, 3, 2)
+        return {"value": turned, "batch": batch, "text": texts, "key": value > 9}
+
+
+def test_answers_are_the_same_arrays_whether_computed_or_stored(store: BlockStore) -> None:
+    model = Turned(fake_spec())
+    fresh, stored = (asker(model, store)(PLAN, "words") for _ in range(2))
+    assert len(model.encoded) == 3
+    assert {*fresh.arrays} == {*stored.arrays} == {"value", "batch", "text", "key"}
+    for one, other in [(fresh.status, stored.status), *((fresh[name], stored[name]) for name in fresh.arrays)]:
+        assert (one.dtype, one.shape, one.strides) == (other.dtype, other.shape, other.strides)
+        assert one.tobytes() == other.tobytes()
+    assert fresh["text"].dtype == np.dtype("S39")
 
 
 # --- memory
@@ -224,7 +240,7 @@ def test_a_resumed_run_computes_the_batches_of_an_undisturbed_one(store: BlockSt
     """Memory runs out in the second block; the run is stopped behind it, and resumed when there is memory enough."""
 
     class Stopped(LocalExecutor):
-        def run(self, model: Any, plan: Any, blocks: Iterable[range], *rest: Any) -> Iterator[BlockDone]:
+        def run(self, model: Any, plan: Any, blocks: Iterable[range], *rest: Any) -> Iterator[ComputedBlock]:
             return super().run(model, plan, list(blocks)[:2], *rest)
 
     undisturbed = BlockStore(tmp_path / "undisturbed")
@@ -254,9 +270,8 @@ def test_one_plans_budget_is_not_anothers(store: BlockStore) -> None:
 
 def test_a_model_that_never_fits_ends_with_one_clear_error(store: BlockStore) -> None:
     ask = asker(FakeModel(fake_spec(), most_tokens=1), store)
-    with pytest.raises(ModelError, match="memory of cpu is too small") as failed:
+    with raises("out-of-memory", ModelError, key="device", exit_code=4):
         ask(PLAN, "words")
-    assert failed.value.exit_code == 4
     assert files(store) == {}
 
 
@@ -275,10 +290,11 @@ def test_reading_says_what_is_not_there(harm: str, model: FakeModel, store: Bloc
     asker(model, store)(PLAN, "words")
     path = store.path(block_key(model.spec, PLAN, SETTINGS), 16, 32)
     path.unlink() if harm == "missing" else path.write_bytes(b"")
-    with pytest.raises(UsageError, match="questions 16 to 32 are missing"):
+    with raises("unfinished-run", UsageError) as missing:
         StoredAsk(model.spec, store, SETTINGS)(PLAN, "words")
+    assert "16 to 32" in str(missing.value)
 
 
 def test_a_plan_without_questions_is_refused(model: FakeModel, store: BlockStore) -> None:
-    with pytest.raises(UsageError, match="nothing to ask"):
+    with raises("nothing-to-ask", UsageError):
         Asker(model.spec, store, LocalExecutor(lambda spec: model))(FakePlan(0), "words")

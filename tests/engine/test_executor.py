@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +14,22 @@ import numpy as np
 import pytest
 
 from assay.engine.ask import Asker
-from assay.engine.executor import LocalExecutor, Settings, block_key, forward_all
+from assay.engine.executor import LocalExecutor, Settings, block_key, executor_named, forward_all
 from assay.engine.store import BlockStore
-from assay.errors import DataError, ModelError
+from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load
 from assay.models.base import BatchTooLargeError, ModelSpec, Options
+from assay.probes.sodapop.plans import FillPlan
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
-from fake_models import FakeModel, FakePlan, expected_values, fake_spec
+from assay.runs.audit import audit, expect
+from assay.runs.tour import tour
+from fake_models import FakeModel, FakePlan, MemoryArrays, expected_values, fake_spec
+from raising import raises
 from remote_blocks import RemoteExecutor
 
 SMALL = Settings(block_size=16, token_budget=64)
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> BlockStore:
-    return BlockStore(tmp_path / "blocks")
+NO_ARRAYS = MemoryArrays()
 
 
 # --- batches and memory
@@ -68,18 +70,15 @@ def test_batches_shrink_to_single_rows_if_need_be() -> None:
 
 def test_a_question_that_never_fits_is_one_clear_error() -> None:
     plan, model = FakePlan(100), FakeModel(fake_spec(device="cuda:1"), most_tokens=20)
-    with pytest.raises(
-        ModelError, match=r"memory of cuda:1 is too small for fake:one: one question .* 21 tokens"
-    ) as failed:
+    with raises("out-of-memory", ModelError, key="device", exit_code=4) as failed:
         forward_all(model, model.encode(plan.columns(0, 100)), 1000)
-    assert failed.value.exit_code == 4
-    assert "--device" in failed.value.remedy
+    assert all(said in failed.value.problem for said in ("cuda:1", "fake:one", " 21 "))
     assert isinstance(failed.value.__cause__, BatchTooLargeError)
 
 
 def test_fixed_batches_that_do_not_fit_are_one_clear_error_since_they_must_not_shrink() -> None:
     plan, model = FakePlan(100, batch=40), FakeModel(fake_spec(), most_rows=39)
-    with pytest.raises(ModelError, match="40 questions at once"):
+    with raises("out-of-memory", ModelError, key="batch"):
         forward_all(model, model.encode(plan.columns(0, 100)), 1000)
     fits = FakeModel(fake_spec(), most_rows=40)
     answers, _ = forward_all(fits, fits.encode(plan.columns(0, 100)), 1)
@@ -90,33 +89,28 @@ def test_fixed_batches_that_do_not_fit_are_one_clear_error_since_they_must_not_s
 # --- this process
 
 
-def test_blocks_are_stored_and_reported_one_by_one(store: BlockStore) -> None:
+def test_blocks_are_handed_over_one_by_one() -> None:
     plan, model = FakePlan(40), FakeModel(fake_spec())
     running = LocalExecutor(lambda spec: model).run(
-        model.spec, plan, [range(0, 16), range(16, 32), range(32, 40)], store, SMALL
+        model.spec, plan, [range(0, 16), range(16, 32), range(32, 40)], SMALL, NO_ARRAYS
     )
-    key = block_key(model.spec, plan, SMALL)
     for lo, hi in ((0, 16), (16, 32), (32, 40)):
-        assert store.read(key, lo, hi) is None
-        done = next(running)
-        assert (done.lo, done.hi, done.budget) == (lo, hi, 64)
-        found = store.read(key, lo, hi)
-        assert found is not None
-        assert found[1] == done.checksum
-        assert found[0].queries == plan.columns(lo, hi).digest()
-        assert np.array_equal(found[0].answers["value"], expected_values(plan)[lo:hi])
+        block = next(running)
+        assert (block.lo, block.hi, block.budget) == (lo, hi, 64)
+        assert block.queries == plan.columns(lo, hi).digest()
+        assert np.array_equal(block.answers["value"], expected_values(plan)[lo:hi])
     assert next(running, None) is None
 
 
-def test_a_block_begins_with_the_budget_that_an_earlier_one_ended_with(store: BlockStore) -> None:
+def test_a_block_begins_with_the_budget_that_an_earlier_one_ended_with() -> None:
     model = FakeModel(fake_spec(), most_tokens=40)
     run = LocalExecutor(lambda spec: model).run(
-        model.spec, FakePlan(40), [range(0, 16), range(16, 32)], store, Settings(16, 100)
+        model.spec, FakePlan(40), [range(0, 16), range(16, 32)], Settings(16, 100), NO_ARRAYS
     )
     assert [done.budget for done in run] == [25, 25]
 
 
-def test_the_next_block_is_tokenised_while_the_model_works(store: BlockStore) -> None:
+def test_the_next_block_is_tokenised_while_the_model_works() -> None:
     ahead = threading.Event()
 
     class Slow(FakeModel):
@@ -132,35 +126,35 @@ def test_the_next_block_is_tokenised_while_the_model_works(store: BlockStore) ->
 
     model = Slow(fake_spec())
     blocks = [range(0, 16), range(16, 32)]
-    assert len(list(LocalExecutor(lambda spec: model).run(model.spec, FakePlan(32), blocks, store, SMALL))) == 2
+    assert len(list(LocalExecutor(lambda spec: model).run(model.spec, FakePlan(32), blocks, SMALL, NO_ARRAYS))) == 2
 
 
-def test_no_more_than_one_block_is_tokenised_ahead(store: BlockStore) -> None:
+def test_no_more_than_one_block_is_tokenised_ahead() -> None:
     model = FakeModel(fake_spec())
     blocks = [range(lo, lo + 16) for lo in range(0, 160, 16)]
-    running = LocalExecutor(lambda spec: model).run(model.spec, FakePlan(160), blocks, store, SMALL)
+    running = LocalExecutor(lambda spec: model).run(model.spec, FakePlan(160), blocks, SMALL, NO_ARRAYS)
     next(running)
     running.close()  # type: ignore[attr-defined]  # a generator
     assert len(model.encoded) <= 2
 
 
-def test_an_error_in_tokenising_reaches_the_caller(store: BlockStore) -> None:
+def test_an_error_in_tokenising_reaches_the_caller() -> None:
     class Picky(FakeModel):
         def encode(self, columns: Any) -> Any:
             if self.encoded:
-                raise DataError("this text cannot be tokenised.")
+                raise DataError("this text cannot be tokenised.", code="bad-text")
             return super().encode(columns)
 
     model = Picky(fake_spec())
     running = LocalExecutor(lambda spec: model).run(
-        model.spec, FakePlan(32), [range(0, 16), range(16, 32)], store, SMALL
+        model.spec, FakePlan(32), [range(0, 16), range(16, 32)], SMALL, NO_ARRAYS
     )
     assert next(running).hi == 16
-    with pytest.raises(DataError, match="cannot be tokenised"):
+    with raises("bad-text", DataError):
         next(running)
 
 
-def test_a_model_is_loaded_once_and_only_one_is_kept(store: BlockStore) -> None:
+def test_a_model_is_loaded_once_and_only_one_is_kept() -> None:
     loaded: list[str] = []
 
     def loading(spec: ModelSpec) -> FakeModel:
@@ -169,7 +163,7 @@ def test_a_model_is_loaded_once_and_only_one_is_kept(store: BlockStore) -> None:
 
     executor = LocalExecutor(loading)
     for name in ("fake:one", "fake:one", "fake:two", "fake:one"):
-        list(executor.run(fake_spec(name), FakePlan(16), [range(16)], store, SMALL))
+        list(executor.run(fake_spec(name), FakePlan(16), [range(16)], SMALL, NO_ARRAYS))
     assert loaded == ["fake:one", "fake:two", "fake:one"]
     assert len(executor._loaded) == 1
 
@@ -190,7 +184,7 @@ def test_a_key_tells_apart_whatever_changes_the_numbers() -> None:
     assert len(set(keys)) == len(keys)
 
 
-def test_a_key_does_not_depend_on_which_card_or_folder_it_was(store: BlockStore) -> None:
+def test_a_key_does_not_depend_on_which_card_or_folder_it_was() -> None:
     plan = FakePlan(16)
     assert block_key(fake_spec(device="cuda:0"), plan, SMALL) == block_key(fake_spec(device="cuda:1"), plan, SMALL)
     assert block_key(fake_spec(), plan, SMALL) == block_key(fake_spec(), plan, Settings(16, 64, backed_off=32))
@@ -235,3 +229,70 @@ def test_a_plan_of_millions_of_questions_travels_as_less_than_a_kilobyte(cls: st
     again = pickle.loads(parcel)
     assert again.digest == plan.digest
     assert again.columns(70_000, 70_008).digest() == plan.columns(70_000, 70_008).digest()
+
+
+def test_a_plans_arrays_are_brought_to_the_other_process_once(mask_model_folder: Path, tmp_path: Path) -> None:
+    strings = np.repeat(np.array([[-1, 1], [0, -1]], np.int32), 300, axis=0)
+    spec = find_model(f"hf:{mask_model_folder}", Options(device="cpu"))
+    here, there, remote = BlockStore(tmp_path / "here"), BlockStore(tmp_path / "there"), RemoteExecutor()
+    local = Asker(spec, here, LocalExecutor(load), Settings(block_size=250))
+    shipped = Asker(spec, there, remote, Settings(block_size=250))
+    found = []
+    for ask in (local, shipped):
+        arrays = ask.keep({"strings": strings, "name": np.zeros(600, np.int32)})
+        plan = FillPlan(("Ann",), (("Ann came.", "Ann is"),), ("very", "kind"), ("", " ", "."), arrays, 600, 3)
+        found.append(ask(plan, "fills")["token"])
+    assert np.array_equal(*found)
+    assert len(remote.parcels) == 3
+    assert max(map(len, remote.parcels)) < 2000
+    assert len(remote.brought) == 1
+    assert len(remote.brought[0]) > strings.nbytes
+
+
+# --- who computes, by name
+
+
+def test_an_executor_has_a_name() -> None:
+    assert executor_named("local", load) == LocalExecutor(load)
+    with raises("bad-option", UsageError, key="executor"):
+        executor_named("elsewhere", load)
+
+
+@dataclass
+class Watched(LocalExecutor):
+    """Notes what it is asked to compute."""
+
+    asked: list[str] = field(default_factory=list)
+
+    def run(self, model: ModelSpec, plan: Any, *rest: Any) -> Any:
+        self.asked.append(plan.ability)
+        return super().run(model, plan, *rest)
+
+
+FEW: dict[str, Any] = {"limit": 8, "options": Options(threads=1)}
+
+
+def test_an_audit_computes_with_the_executor_that_it_is_given(tmp_path: Path) -> None:
+    executor = Watched(load)
+    audit("builtin", "bbq-starter", out=tmp_path / "run", executor=executor, **FEW)
+    assert executor.asked == ["choice"]
+
+
+def test_a_tour_computes_with_the_executor_that_it_is_given(tmp_path: Path) -> None:
+    loaded: list[str] = []
+
+    def loading(spec: ModelSpec) -> Any:
+        loaded.append(spec.name)
+        return load(spec)
+
+    executor = Watched(loading)
+    tour("builtin", out=tmp_path / "tour", executor=executor, **FEW)
+    assert {*executor.asked} >= {"span", "mask", "choice", "fill"}
+    assert loaded == ["builtin"]
+
+
+def test_a_trial_computes_with_the_executor_that_it_is_given_and_leaves_nothing() -> None:
+    executor = Watched(load)
+    expect("builtin", "sodapop", executor=executor, **FEW)
+    assert {*executor.asked} >= {"fill", "choice"}
+    assert not list(Path(os.environ["ASSAY_CACHE"]).iterdir())

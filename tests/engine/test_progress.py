@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from assay.engine.progress import Bar, Lines, Silent
+from assay.progress import Bar, Lines, Silent
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """`clock[0]` is the time."""
     now = [100.0]
-    monkeypatch.setattr("assay.engine.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("assay.progress.time.monotonic", lambda: now[0])
     return now
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from assay.engine.ask import Resume
-from assay.engine.run_folder import open_for_writing
 from assay.errors import UsageError
 from assay.files.atomic import (
     beside,
@@ -21,6 +20,9 @@ from assay.files.atomic import (
     write_atomically,
 )
 from assay.probes.bbq.generation import write_files
+from assay.run import RunInfo
+from assay.runs.folder import open_for_writing
+from raising import raises
 
 KILLED = """
 import os, sys
@@ -65,7 +67,7 @@ def test_what_a_killed_program_left_goes_with_the_next_attempt(what: str, tmp_pa
     assert len([*folder.glob(".a.csv.*")]) == 1
     if what == "a run's table":
         (tmp_path / "run.json").write_text('{"identity": {}}')
-        with open_for_writing(tmp_path, {"identity": {}}, Resume.ALWAYS):
+        with open_for_writing(tmp_path, RunInfo(), Resume.ALWAYS):
             pass
     else:
         write_files(tmp_path, {}, lambda count: None)
@@ -95,14 +97,14 @@ def test_a_folder_takes_nobodys_place(there: str, tmp_path: Path) -> None:
     mine = tmp_path / "out" if there == "a file" else tmp_path / "out" / "mine"
     mine.parent.mkdir(exist_ok=True)
     mine.write_text("mine")
-    with pytest.raises(UsageError, match="out: cannot be written"):
+    with raises("cannot-write", UsageError, file=tmp_path / "out"):
         make(tmp_path / "out")
     assert mine.read_text() == "mine"
     assert [*tmp_path.iterdir()] == [tmp_path / "out"]
 
 
 def test_a_disk_that_fills_while_a_folder_is_filled_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no space left to write this folder"), folder_beside(tmp_path / "out"):
+    with raises("no-space", UsageError, file=tmp_path / "out"), folder_beside(tmp_path / "out"):
         raise RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)")
     with pytest.raises(RuntimeError, match="something else"), folder_beside(tmp_path / "out"):
         raise RuntimeError("something else")

@@ -13,18 +13,20 @@ from typing import Any
 import pytest
 
 from assay.engine.ask import Resume
-from assay.engine.run_folder import open_for_writing
 from assay.errors import UsageError
 from assay.files.lock import held
-from assay.study.file import packaged_studies, read_study
-from assay.study.record import open_record
-from assay.training.folder import open_out
+from assay.lab.studies.file import packaged_studies, read_study
+from assay.lab.studies.record import open_record
+from assay.lab.training.out_folder import open_out
+from assay.run import RunInfo
+from assay.runs.folder import open_for_writing
+from raising import raises
 
 Opened = Callable[[Path], AbstractContextManager[Any]]
 
 OPENERS: dict[str, Opened] = {
-    "run": lambda path: open_for_writing(path, {"identity": {}}, Resume.ALWAYS),
-    "score": lambda path: open_for_writing(path, {"identity": {}}, Resume.NEVER),
+    "run": lambda path: open_for_writing(path, RunInfo(), Resume.ALWAYS),
+    "score": lambda path: open_for_writing(path, RunInfo(), Resume.NEVER),
     "train": lambda path: open_out(path, resume=True),
     "train again": lambda path: open_out(path, resume=False),
     "study": lambda path: open_record(path, read_study(packaged_studies()[0])),
@@ -32,8 +34,14 @@ OPENERS: dict[str, Opened] = {
 every_command = pytest.mark.parametrize("opened", OPENERS.values(), ids=OPENERS)
 
 
-def refused(opened: Opened, path: Path, match: str) -> None:
-    with pytest.raises(UsageError, match=match) as wrong, opened(path):
+def refused(opened: Opened, path: Path, code: str, file: Path) -> None:
+    with raises(code, UsageError, file=file) as wrong, opened(path):
+        pytest.fail("opened")
+    assert "--out" in wrong.value.remedy
+
+
+def refused_as_anothers(opened: Opened, path: Path) -> None:
+    with pytest.raises(UsageError, match="holds") as wrong, opened(path):
         pytest.fail("opened")
     assert "--out" in wrong.value.remedy
 
@@ -46,11 +54,11 @@ def test_a_folder_of_somebody_elses_is_not_touched(opened: Opened, tmp_path: Pat
     folder, precious = tmp_path / "folder", tmp_path / "precious"
     folder.mkdir()
     (folder / "thesis.tex").write_text("mine")
-    refused(opened, folder, "holds")
+    refused_as_anothers(opened, folder)
     assert [entry.name for entry in folder.iterdir()] == ["thesis.tex"]
     precious.write_text("years of work")
     (folder / ".lock").symlink_to(precious)
-    refused(opened, folder, "holds")
+    refused_as_anothers(opened, folder)
     assert precious.read_text() == "years of work"
 
 
@@ -62,7 +70,7 @@ def test_a_lock_that_is_a_link_is_not_followed(opened: Opened, tmp_path: Path) -
         folder = tmp_path / f"to {target.name}"
         folder.mkdir()
         (folder / ".lock").symlink_to(target)
-        refused(opened, folder, "not a lock of assay")
+        refused(opened, folder, "not-new", folder / ".lock")
         assert (folder / ".lock").is_symlink()
     assert precious.read_text() == "years of work"
     assert not absent.exists()
@@ -75,7 +83,7 @@ def test_a_lock_that_is_something_else_stays_as_it_is(
 ) -> None:
     put(tmp_path / ".lock")
     before = (tmp_path / ".lock").lstat()
-    refused(opened, tmp_path, "not a lock of assay")
+    refused(opened, tmp_path, "not-new", tmp_path / ".lock")
     after = (tmp_path / ".lock").lstat()
     assert (after.st_ino, after.st_mode, after.st_size) == (before.st_ino, before.st_mode, before.st_size)
 
@@ -94,6 +102,7 @@ import os, runpy, sys
 from pathlib import Path
 
 file, command, out = sys.argv[1:]
+sys.path.insert(0, str(Path(file).parents[1]))
 tests = runpy.run_path(file)
 os.fsync = lambda handle: os._exit(9)  # before the file has its name
 with tests["OPENERS"][command](Path(out)) as folder:
@@ -127,7 +136,7 @@ def test_a_command_that_was_killed_on_one_machine_can_be_repeated_on_another(
 @every_command
 def test_what_looks_like_a_part_of_somebody_elses_file_is_not_ones_own(opened: Opened, tmp_path: Path) -> None:
     (tmp_path / ".thesis.tex.machine-1.tmp").touch()
-    refused(opened, tmp_path, "holds")
+    refused_as_anothers(opened, tmp_path)
 
 
 # --- one writer
@@ -136,7 +145,7 @@ SEVERAL = """
 import sys
 from pathlib import Path
 from assay.errors import UsageError
-from assay.training.folder import open_out
+from assay.lab.training.out_folder import open_out
 
 folder, inside = Path(sys.argv[1]), Path(sys.argv[2])
 held = 0
@@ -147,7 +156,7 @@ while held < 150:
             inside.unlink()
             held += 1
     except UsageError as error:
-        assert "another program" in error.problem, error
+        assert error.code == "in-use", error
 """
 
 
@@ -162,7 +171,7 @@ def test_one_of_six_programs_holds_the_lock_at_a_time(tmp_path: Path) -> None:
 @every_command
 def test_a_second_writer_is_refused_until_the_first_is_done(opened: Opened, tmp_path: Path) -> None:
     with opened(tmp_path / "folder"):
-        refused(opened, tmp_path / "folder", "another program is")
+        refused(opened, tmp_path / "folder", "in-use", tmp_path / "folder")
     with opened(tmp_path / "folder"):
         pass
 
@@ -197,5 +206,5 @@ def test_a_file_system_without_locks_is_one_clear_error(tmp_path: Path, monkeypa
         raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
     monkeypatch.setattr(fcntl, "flock", unable)
-    with pytest.raises(UsageError, match="cannot be locked"), held(tmp_path / "folder", "busy"):
+    with raises("cannot-write", UsageError, file=tmp_path / "folder" / ".lock"), held(tmp_path / "folder", "busy"):
         pytest.fail("held")

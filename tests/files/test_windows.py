@@ -18,7 +18,8 @@ import pytest
 import assay
 from assay.errors import UsageError
 from assay.files import atomic, lock
-from assay.study import hands
+from assay.lab.studies import processes
+from raising import raises
 
 NOT_THERE = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "termios"}
 
@@ -81,7 +82,7 @@ def test_on_windows_a_second_writer_is_refused_until_the_first_is_done(
 ) -> None:
     for _ in range(2):
         with held(tmp_path, "busy"):
-            with pytest.raises(UsageError, match="another program is busy"), held(tmp_path, "busy"):
+            with raises("in-use", UsageError, file=tmp_path), held(tmp_path, "busy"):
                 pytest.fail("held")
             assert len(msvcrt.locked) == 1
         assert not msvcrt.locked
@@ -123,7 +124,7 @@ def test_on_windows_a_lock_that_is_a_link_is_not_followed(
 ) -> None:
     monkeypatch.delattr(os, "O_NOFOLLOW")
     (tmp_path / ".lock").symlink_to(tmp_path / "absent")
-    with pytest.raises(UsageError, match="not a lock of assay"), held(tmp_path, "busy"):
+    with raises("not-new", UsageError, file=tmp_path / ".lock"), held(tmp_path, "busy"):
         pytest.fail("held")
     assert not (tmp_path / "absent").exists()
 
@@ -183,8 +184,8 @@ def test_a_study_hears_from_its_processes_whatever_the_system_calls_their_pipes(
     process = SimpleNamespace(join=lambda: None, exitcode=0)
     running: Any = {silent: (process, "one"), speaking: (process, "two")}
     work: Any = None
-    several = hands.Several(work, 2, running)
-    monkeypatch.setattr(hands, "wait", lambda connections: [speaking])
+    several = processes.Several(work, 2, running)
+    monkeypatch.setattr(processes, "wait", lambda connections: [speaking])
     assert several.done() == ("two", {"answer": 42})
     assert [*several._running] == [silent]
 

@@ -26,6 +26,7 @@ from assay.models.base import Options
 from assay.models.builtin import find_in, usable_cpus
 from assay.models.builtin_folder import FILES, FOLDER
 from assay.queries import MASK, EmbedColumns, FillColumns, Texts
+from raising import raises
 
 ALL = (*FILES, "SHA256SUMS")
 
@@ -84,8 +85,9 @@ def test_it_is_found_by_its_bare_name() -> None:
 
 @pytest.mark.parametrize("name", ["builtin:", "builtin:small", "Builtin"])
 def test_nothing_stands_behind_its_name(name: str) -> None:
-    with pytest.raises(UsageError, match=r"unknown model name .*; expected builtin, hf:…"):
+    with raises("unknown-model", UsageError) as wrong:
         find_model(name)
+    assert "builtin, hf:…" in str(wrong.value)
 
 
 def test_it_is_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -98,24 +100,17 @@ def test_what_it_does_anyway_may_be_asked_for(options: Options) -> None:
     assert find_model("builtin", options) == find_model("builtin")
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (Options(device="cuda"), "--device cpu only, not 'cuda'"),
-        (Options(dtype="bfloat16"), "--dtype float32 only, not 'bfloat16'"),
-    ],
-)
-def test_what_it_cannot_do_is_wrong_use(options: Options, expected: str) -> None:
-    with pytest.raises(UsageError, match=expected) as wrong:
+@pytest.mark.parametrize(("options", "key"), [(Options(device="cuda"), "device"), (Options(dtype="bfloat16"), "dtype")])
+def test_what_it_cannot_do_is_wrong_use(options: Options, key: str) -> None:
+    with raises("no-device", UsageError, key=key) as wrong:
         find_model("builtin", options)
-    assert wrong.value.remedy
+    assert repr(getattr(options, key)) in str(wrong.value)
 
 
 @pytest.mark.parametrize("threads", [0, -1])
 def test_there_is_at_least_one_thread(threads: int) -> None:
-    with pytest.raises(UsageError, match=f"threads is {threads}, expected at least 1") as wrong:
+    with raises("bad-option", UsageError, key="threads"):
         Options(threads=threads)
-    assert wrong.value.remedy == "--threads 1"
 
 
 def test_threads_do_not_make_another_model() -> None:
@@ -174,15 +169,14 @@ def test_a_damaged_file_is_refused_before_anything_is_loaded(
     change(copy / name, damage)
     forbid_loading(monkeypatch)
     for refused in (lambda: find_in(copy, "builtin", Options()), lambda: load(spec)):
-        with pytest.raises(ModelError, match=f"{name}: this file of the built-in model is damaged") as wrong:
+        with raises("damaged-model", ModelError, file=copy / name):
             refused()
-        assert "Install assay again" in wrong.value.remedy
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_a_missing_file_is_refused(name: str, copy: Path) -> None:
     (copy / name).unlink()
-    with pytest.raises(ModelError, match=f"{name}: this file of the built-in model is damaged"):
+    with raises("damaged-model", ModelError, file=copy / name):
         find_in(copy, "builtin", Options())
 
 
@@ -193,7 +187,7 @@ def test_a_missing_file_is_refused(name: str, copy: Path) -> None:
 )
 def test_damaged_checksums_are_refused(damage: Callable[[bytes], bytes], copy: Path) -> None:
     change(copy / "SHA256SUMS", damage)
-    with pytest.raises(ModelError, match="is damaged"):
+    with raises("damaged-model", ModelError):
         find_in(copy, "builtin", Options())
 
 
@@ -204,7 +198,7 @@ def test_another_version_of_it_is_not_taken_for_the_one_that_was_found(
     change(copy / "config.json", lambda content: content + b" ")
     reseal(copy)
     forbid_loading(monkeypatch)
-    with pytest.raises(ModelError, match="not the model here that it was"):
+    with raises("damaged-model", ModelError, file=None):
         load(spec)
 
 
@@ -218,7 +212,7 @@ def test_scores_that_are_no_numbers_are_an_error(copy: Path) -> None:
     change(copy / "weights.safetensors", broken)
     reseal(copy)
     model = load(find_in(copy, "builtin", Options(threads=1)))
-    with pytest.raises(ModelError, match="not numbers"):
+    with raises("bad-scores", ModelError):
         model.forward(model.encode(FillColumns(Texts.of(["Anne sang."]), Texts.of([f"{MASK} slept."]))))
 
 
@@ -304,13 +298,15 @@ def test_a_folder_is_written_anew(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     (tmp_path / "there" / "notes.txt").write_text("mine")
     for taken in (tmp_path / "there", tmp_path / "there" / "notes.txt"):
-        with pytest.raises(UsageError, match="is there already"):
+        with raises("not-new", UsageError, key="folder") as wrong:
             assay.write_builtin(taken, "span")
+        assert str(taken) in str(wrong.value)
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["notes.txt"]
 
 
 def test_an_unknown_head_is_wrong_use(tmp_path: Path) -> None:
     unknown: Any = "tail"
-    with pytest.raises(UsageError, match="no head 'tail'; expected span, mask, choice"):
+    with raises("bad-option", UsageError, key="head") as wrong:
         assay.write_builtin(tmp_path / "new", unknown)
+    assert "span, mask, choice" in str(wrong.value)
     assert not (tmp_path / "new").exists()

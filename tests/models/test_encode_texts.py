@@ -32,6 +32,7 @@ from assay.queries import (
     WordColumns,
     option_rows,
 )
+from raising import raises
 from reference_scores import span_query
 from tiny_models import FAMILIES
 from unusual_tokenizers import (
@@ -116,7 +117,7 @@ def test_options_are_tokenised_as_the_real_tokenizer_does(
 def test_a_question_and_an_option_without_any_text_are_refused(context: str, tokenisers: Tokenisers) -> None:
     asked = choice(ChoiceQuery("Anne.", "Who?", ("", "Anne")), ChoiceQuery(context, "", ("Anne", "")))
     for whole in (False, True):
-        with pytest.raises(DataError, match="both empty") as refused:
+        with raises("bad-text", DataError, key="options") as refused:
             joined_tokens(tokenisers["bert"], asked, whole=whole)
         assert repr(asked.row(1)) in str(refused.value)
 
@@ -227,7 +228,7 @@ def test_a_pair_that_is_not_tokenised_text_by_text_is_refused() -> None:
 
     encoder = Encoder(wrapped(tiny_models._word_piece("bert", VOCABULARY)), 128, "a model")
     encoder.tokeniser.tokenizer.backend_tokenizer.post_processor = TemplateProcessing(single="$A", pair="$B $A")
-    with pytest.raises(ModelError, match="the texts of a question one by one"):
+    with raises("bad-tokenizer", ModelError, key=None):
         encoder.encode(choice(ChoiceQuery("Anne met John.", "Who?", ("Anne", "John"))))
 
 
@@ -266,7 +267,7 @@ def test_a_words_tokens_are_those_that_touch_it(name: str, text: str, word: str,
 def test_a_word_that_is_not_in_its_text_is_refused(place: tuple[int, int], tokenisers: Tokenisers) -> None:
     start, end = (np.array([at], np.int32) for at in place)
     encoder = Encoder(tokenisers["bert"].tokenizer, 128, "a model")
-    with pytest.raises(DataError, match="missing from its passage") as refused:
+    with raises("bad-text", DataError, key="subjects") as refused:
         encoder.encode(EmbedColumns(Texts.of(["Anne met John."]), start, end))
     assert "Anne met John." in str(refused.value)
 
@@ -274,8 +275,9 @@ def test_a_word_that_is_not_in_its_text_is_refused(place: tuple[int, int], token
 def test_a_text_beyond_the_models_window_is_refused(tokenisers: Tokenisers) -> None:
     encoder = Encoder(tokenisers["bert"].tokenizer, 8, "a model")
     assert len(encoder.encode(embed(("a b c d e f", "f"))).ids) == 8
-    with pytest.raises(DataError, match="8 tokens at most; this question has 9"):
+    with raises("too-long", DataError) as refused:
         encoder.encode(embed(("a b c d e f g", "f")))
+    assert " 9" in str(refused.value)
 
 
 # --- characters that a tokenizer drops or composes
@@ -328,7 +330,7 @@ def test_a_tokenizer_without_accents_sees_the_same_however_they_are_written(text
 @pytest.mark.parametrize("subject", [(1, 2), (5, 6)], ids=["between letters", "alone"])
 def test_a_subject_of_dropped_characters_alone_is_refused(subject: tuple[int, int], tokenisers: Tokenisers) -> None:
     query = replace(span_query("Who?", "a\u200bx, \u200b he", "a", "he"), subjects=(subject, (7, 9)))
-    with pytest.raises(DataError, match="missing from its passage"):
+    with raises("bad-text", DataError, key="subjects"):
         joined_tokens(tokenisers["bert"], SpanListPlan((query,)).columns(0, 1), whole=False)
 
 

@@ -19,6 +19,7 @@ from assay.errors import DataError, ModelError, UsageError
 from assay.models import load_model
 from assay.models.base import BatchTooLargeError
 from assay.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, Texts, WordColumns
+from raising import raises
 from tiny_models import CAUSAL_FAMILIES
 
 Models = Callable[..., Any]
@@ -308,9 +309,8 @@ def test_a_model_that_sees_what_it_is_to_predict_is_refused(name: str, tmp_path:
         return transformers.BertLMHeadModel(transformers.BertConfig(vocab_size=tokens, **sizes))
 
     folder = saved(model_folder("causal", "gpt2"), tmp_path, network)
-    with pytest.raises(ModelError, match="is no causal language model") as refused:
+    with raises("bad-model", ModelError, key=None, exit_code=4):
         load_model(f"hf:{folder}", device="cpu")
-    assert refused.value.exit_code == 4
 
 
 def test_a_model_of_texts_and_pictures_is_asked_in_texts(tmp_path: Path, model_folder: Models, answer: Models) -> None:
@@ -332,8 +332,9 @@ def test_a_model_of_texts_and_pictures_is_asked_in_texts(tmp_path: Path, model_f
     reference = Reference.__new__(Reference)
     reference.tokenizer, reference.model = transformers.AutoTokenizer.from_pretrained(folder), language
     assert_close(answer(loaded, columns(QUERIES["usual"]))["score"][0], reference.scores(QUERIES["usual"]))
-    with pytest.raises(DataError, match="reads 64 tokens at most"):
+    with raises("too-long", DataError) as refused:
         loaded.encode(columns(QUERIES["long"]))
+    assert " 64 " in str(refused.value)
 
 
 # --- what cannot be asked
@@ -346,7 +347,7 @@ def test_a_special_token_that_somebody_wrote_is_text_or_refused(family: str, mod
     special = "</s>" if family in ("opt", "llama", "mistral") else "<|endoftext|>"
     asked = columns(ChoiceQuery(f"{special} met {special}.", WHO, ("Gerald", special)))
     if family in ("llama", "mistral"):
-        with pytest.raises(DataError, match="cannot tell from its special token"):
+        with raises("bad-text", DataError, key=None):
             loaded.encode(asked)
         return
     tokens = loaded.encode(asked)
@@ -358,7 +359,7 @@ def test_a_special_token_that_somebody_wrote_is_text_or_refused(family: str, mod
 def test_a_special_token_inside_a_chat_template_is_refused(place: str, model: Models) -> None:
     text = "Gerald<|im_end|>"
     query = replace(QUERIES["usual"], **{place: ("Anne", text, "Mary") if place == "options" else text})
-    with pytest.raises(DataError, match="special tokens that the chat template") as refused:
+    with raises("bad-text", DataError, key="chat") as refused:
         model("causal", "qwen2").encode(columns(query, scoring=Scoring()))
     assert "Gerald<|im_end|>" in str(refused.value)
 
@@ -367,13 +368,14 @@ def test_the_models_window_is_for_each_option_not_for_all_of_them(model_folder: 
     short = load_model(f"hf:{model_folder('causal', 'gpt2', max_length=24)}", device="cpu")
     fits = ChoiceQuery("Gerald met" + " the" * 6 + " old bridge.", WHO, ("Gerald", "Jennifer"))
     assert short.encode(columns(fits)).marks["parts"].tolist() == [[0, 23, 24, 25]]
-    with pytest.raises(DataError, match="24 tokens at most; this question has 25") as refused:
+    with raises("too-long", DataError) as refused:
         short.encode(columns(fits, replace(fits, options=("Gerald", "Jennifer met"))))
+    assert " 25" in str(refused.value)
     assert "Jennifer met" in str(refused.value)
 
 
 def test_a_causal_model_cannot_fill_masks(model: Models) -> None:
-    with pytest.raises(UsageError, match="cannot answer fill questions"):
+    with raises("missing-ability", UsageError, key="fill"):
         model("causal", "gpt2").encode(FillColumns(Texts.of([""]), Texts.of(["a"])))
 
 
@@ -397,14 +399,13 @@ def test_scores_that_are_no_numbers_are_an_error(tmp_path: Path, model_folder: M
     folder = damaged(
         model_folder("causal", "gpt2"), tmp_path, lambda weights: weights["transformer.ln_f.bias"].fill_(float("nan"))
     )
-    with pytest.raises(ModelError, match="not numbers") as refused:
+    with raises("bad-scores", ModelError, exit_code=4):
         load_model(f"hf:{folder}", device="cpu")
-    assert refused.value.exit_code == 4
 
 
 def test_a_head_that_is_missing_is_an_error(tmp_path: Path, model_folder: Models) -> None:
     folder = damaged(model_folder("causal", "llama"), tmp_path, lambda weights: weights.pop("lm_head.weight"))
-    with pytest.raises(ModelError, match=r"lacks weights for lm_head\.weight"):
+    with raises("bad-folder", ModelError, key="lm_head.weight"):
         load_model(f"hf:{folder}", device="cpu")
 
 

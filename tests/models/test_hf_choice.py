@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import BatchTooLargeError, Options
 from assay.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, Texts, WordColumns
+from raising import raises
 from tiny_models import FAMILIES
 
 Models = Callable[..., Any]
@@ -159,7 +159,7 @@ def test_special_tokens_in_a_text_are_text(family: str, model: Models, plain: Mo
 
 
 def test_special_tokens_that_cannot_be_told_from_text_are_refused(model: Models) -> None:
-    with pytest.raises(DataError, match=re.escape("which this tokenizer cannot tell from its special token")):
+    with raises("bad-text", DataError, key=None):
         model("choice", "deberta-v3").encode(columns(SPECIAL))
 
 
@@ -180,18 +180,19 @@ def test_the_models_window_is_for_each_option_not_for_all_of_them(model_folder: 
     assert tokens.marks["parts"].tolist() == [[0, 24, 48]]
     assert np.isfinite(answer(short, columns(fits))["score"]).all()
     usual = replace(fits, context=CONTEXT)
-    with pytest.raises(DataError, match="24 tokens at most; this question has 26") as refused:
+    with raises("too-long", DataError) as refused:
         short.encode(columns(usual, usual, replace(fits, options=("Anne", "John by bridge"))))
+    assert " 26" in str(refused.value)
     assert "John by bridge" in str(refused.value)
 
 
 def test_a_choice_model_cannot_fill_masks(model: Models) -> None:
-    with pytest.raises(UsageError, match="cannot answer fill questions"):
+    with raises("missing-ability", UsageError, key="fill"):
         model("choice", "bert").encode(FillColumns(Texts.of([""]), Texts.of(["a"])))
 
 
 def test_a_span_model_cannot_choose(model: Models) -> None:
-    with pytest.raises(UsageError, match="cannot answer choice questions"):
+    with raises("missing-ability", UsageError, key="choice"):
         model("span", "bert").encode(columns(QUERIES["usual"]))
 
 
@@ -202,9 +203,8 @@ def test_scores_that_are_no_numbers_are_an_error(tmp_path: Path, model_folder: M
     weights = load_file(folder / "model.safetensors")
     weights["classifier.bias"][:] = float("nan")
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(ModelError, match="not numbers") as refused:
+    with raises("bad-scores", ModelError, exit_code=4):
         load_model(f"hf:{folder}", device="cpu")
-    assert refused.value.exit_code == 4
 
 
 def test_a_batch_that_does_not_fit_is_told_to_the_engine(model_folder: Models, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,5 +230,5 @@ def test_a_model_whose_scores_depend_on_padding_is_refused(tmp_path: Path, model
     sizes = {"d_model": 32, "n_layer": 2, "n_head": 2, "d_inner": 64, "initializer_range": 0.3, "pad_token_id": 0}
     config = transformers.XLNetConfig(vocab_size=tokens, **sizes)
     transformers.XLNetForMultipleChoice(config).save_pretrained(folder)
-    with pytest.raises(ModelError, match="differently when padding follows"):
+    with raises("bad-model", ModelError, key="choice"):
         load_model(f"hf:{folder}", device="cpu")

@@ -15,6 +15,7 @@ from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import Options
 from assay.plan import SpanListPlan
+from raising import raises
 from reference_scores import span_query
 from tiny_models import ModelFolder
 
@@ -109,13 +110,12 @@ def test_weights_outside_the_folder_are_refused(name: str, folder: Path) -> None
     name = name.format(folder.parent)
     (folder / "sub").mkdir()
     put_weights(folder, name)
-    with pytest.raises(DataError, match="is outside the model's folder") as wrong:
+    with raises("bad-value", DataError, file=folder / INDEX, key="weight_map") as wrong:
         find_model(f"hf:{folder}", Options(device="cpu"))
     assert name in str(wrong.value)
-    assert INDEX in str(wrong.value)
     (folder / INDEX).unlink()
     edit(folder / "config.json", transformers_weights=name)
-    with pytest.raises(DataError, match=r"config\.json: .* is outside the model's folder"):
+    with raises("bad-value", DataError, file=folder / "config.json", key="transformers_weights"):
         find_model(f"hf:{folder}", Options(device="cpu"))
 
 
@@ -124,9 +124,8 @@ def test_an_index_of_safetensors_names_no_pickle_unless_that_is_asked_for(name: 
     expected = score(folder)
     weights = put_weights(folder, name)
     pickle_weights(Path(shutil.move(weights, folder / "x.safetensors")), weights)
-    with pytest.raises(UsageError, match="not in a safetensors file") as wrong:
+    with raises("unsafe-weights", UsageError, file=weights) as wrong:
         find_model(f"hf:{folder}", Options(device="cpu"))
-    assert str(weights) in wrong.value.problem
     assert "--allow-pickle" in wrong.value.remedy
     before = digest(folder, allow_pickle=True)
     assert np.array_equal(score(folder, allow_pickle=True), expected)
@@ -145,7 +144,7 @@ def test_an_index_of_pickles_counts_where_they_are_read(folder: Path) -> None:
     assert np.array_equal(score(folder, allow_pickle=True), expected)
     weights.write_bytes(weights.read_bytes() + b" ")
     assert digest(folder, allow_pickle=True) != before
-    with pytest.raises(UsageError, match="no weights in safetensors files"):
+    with raises("bad-folder", UsageError, file=folder, key="*.safetensors"):
         find_model(f"hf:{folder}", Options(device="cpu"))
     (folder / "pytorch_model.bin.index.json").unlink()
     shutil.move(folder / "copy", folder / "model.safetensors")
@@ -155,7 +154,7 @@ def test_an_index_of_pickles_counts_where_they_are_read(folder: Path) -> None:
 @pytest.mark.parametrize("content", ["{", "[]"])
 def test_an_index_that_cannot_be_read_is_bad_data(content: str, folder: Path) -> None:
     (folder / INDEX).write_text(content, encoding="utf-8")
-    with pytest.raises(DataError, match=r"model\.safetensors\.index\.json"):
+    with raises("bad-json", DataError, file=folder / INDEX):
         find_model(f"hf:{folder}", Options(device="cpu"))
 
 
@@ -166,9 +165,9 @@ def test_a_shard_that_is_missing_is_a_model_error(folder: Path) -> None:
     (folder / "decoy.safetensors").write_bytes(b"")
     spec = find_model(f"hf:{folder}", Options(device="cpu"))
     assert spec.digest != before
-    with pytest.raises(ModelError, match="cannot be loaded"):
+    with raises("cannot-load", ModelError, key=None):
         load(spec)
-    with pytest.raises(UsageError, match="there are no weights"):
+    with raises("bad-folder", UsageError, file=folder.parent / "other", key="*.safetensors"):
         find_model(f"hf:{folder.parent / 'other'}", Options(device="cpu"))
 
 
@@ -193,9 +192,8 @@ def test_links_are_followed_as_the_hubs_cache_needs_it(folder: Path, tmp_path: P
 def test_an_adapter_beside_a_model_is_refused(folder: Path) -> None:
     """transformers would add it if peft is installed, from a pickle if need be, and otherwise say nothing."""
     (folder / "adapter_config.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(UsageError, match="there is an adapter") as wrong:
+    with raises("bad-folder", UsageError, file=folder, key="adapter_config.json"):
         find_model(f"hf:{folder}", Options(device="cpu"))
-    assert "merge_and_unload" in wrong.value.remedy
 
 
 # --- tokenizers, templates and code
@@ -215,7 +213,7 @@ def test_a_tokenizer_that_the_configuration_names_is_in_the_digest(folder: Path)
 def test_a_tokenizer_outside_the_folder_is_refused(folder: Path) -> None:
     shutil.copy(folder / "tokenizer.json", folder.parent / "tokenizer.4.0.0.json")
     edit(folder / "tokenizer_config.json", fast_tokenizer_files=["../tokenizer.4.0.0.json"])
-    with pytest.raises(DataError, match=r"tokenizer_config\.json: .* is outside the model's folder"):
+    with raises("bad-value", DataError, file=folder / "tokenizer_config.json", key="fast_tokenizer_files"):
         find_model(f"hf:{folder}", Options(device="cpu"))
 
 
@@ -242,20 +240,22 @@ def test_code_below_the_folder_counts_where_it_may_run(folder: Path) -> None:
 
 @pytest.mark.parametrize("file", ["config.json", "tokenizer_config.json"])
 @pytest.mark.parametrize(
-    ("code", "problem"),
+    ("code", "name", "problem"),
     [
-        ({"AutoConfig": "org/other--configuration.Config"}, "org/other--configuration.Config is another repository's"),
-        (["org/other--tokens.Slow", None], "org/other--tokens.Slow is another repository's"),
-        ({"AutoTokenizer": ["../tokens.Slow", None]}, "'../tokens.Slow' is outside the model's folder"),
-        ({"AutoModel": "/elsewhere/model.Model"}, "'/elsewhere/model.Model' is outside the model's folder"),
+        ({"AutoConfig": "org/other--configuration.Config"}, "org/other--configuration.Config", "unsupported"),
+        (["org/other--tokens.Slow", None], "org/other--tokens.Slow", "unsupported"),
+        ({"AutoTokenizer": ["../tokens.Slow", None]}, "'../tokens.Slow'", "bad-value"),
+        ({"AutoModel": "/elsewhere/model.Model"}, "'/elsewhere/model.Model'", "bad-value"),
     ],
 )
-def test_code_from_elsewhere_is_refused_where_it_would_run(file: str, code: Any, problem: str, folder: Path) -> None:
+def test_code_from_elsewhere_is_refused_where_it_would_run(
+    file: str, code: Any, name: str, problem: str, folder: Path
+) -> None:
     edit(folder / file, auto_map=code)
     assert digest(folder), "code that does not run does no harm"
-    with pytest.raises(DataError, match=file) as wrong:
+    with raises(problem, DataError, file=folder / file, key="auto_map") as wrong:
         digest(folder, trust_remote_code=True)
-    assert problem in wrong.value.problem
+    assert name in wrong.value.problem
 
 
 # --- what was stored before

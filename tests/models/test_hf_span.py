@@ -7,7 +7,6 @@ input: question, context and special tokens alike. The two subjects' scores are 
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -21,6 +20,7 @@ from assay.errors import DataError, ModelError, UsageError
 from assay.models import load_model
 from assay.plan import SpanListPlan
 from assay.queries import NONE, FillColumns, Scoring, SpanColumns, SpanQuery, Texts
+from raising import raises
 from reference_scores import assert_close, span_query, stacked, tokens_of
 from tiny_models import FAMILIES
 
@@ -115,8 +115,9 @@ def test_special_tokens_in_a_text_are_text(family: str, model: Models, reference
 
 def test_special_tokens_that_cannot_be_told_from_text_are_refused(model: Models) -> None:
     """SentencePiece vocabularies with capitals hold "[SEP]" as a piece like any other."""
-    with pytest.raises(DataError, match=re.escape("holds '[SEP]', which this tokenizer cannot tell")):
+    with raises("bad-text", DataError, key=None) as refused:
         model("span", "deberta-v3").encode(columns(QUERIES["special tokens as text"]))
+    assert "'[SEP]'" in str(refused.value)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -209,9 +210,9 @@ def test_a_passage_beyond_the_models_window_is_refused(model_folder: Callable[..
     short = load_model(f"hf:{model_folder('span', 'bert', max_length=24)}", device="cpu")
     fits = span_query(WHO, "Anne met " + "the " * 13 + "John.", "Anne", "John")
     assert len(short.encode(columns(fits)).ids) == 24
-    with pytest.raises(DataError, match="24 tokens at most; this question has 25") as refused:
+    with raises("too-long", DataError, exit_code=3) as refused:
         short.encode(columns(span_query(WHO, "Anne met " + "the " * 14 + "John.", "Anne", "John")))
-    assert refused.value.exit_code == 3
+    assert " 25" in str(refused.value)
 
 
 def test_the_window_of_roberta_begins_behind_its_padding(
@@ -226,7 +227,7 @@ def test_the_window_of_roberta_begins_behind_its_padding(
     fits = span_query(WHO, "Anne met" + " the" * 12 + " John.", "Anne", "John")
     assert len(short.encode(columns(fits)).ids) == 24
     assert np.isfinite(answer(short, columns(fits))["score"]).all()
-    with pytest.raises(DataError, match="24 tokens at most"):
+    with raises("too-long", DataError):
         short.encode(columns(span_query(WHO, "Anne met" + " the" * 13 + " John.", "Anne", "John")))
 
 
@@ -249,13 +250,13 @@ def test_a_tokenizer_saved_with_cutting_and_padding_does_neither(
 @pytest.mark.parametrize("span", [(0, 99), (30, 34), (4, 5)], ids=["too long", "behind the end", "a blank"])
 def test_a_subject_that_is_not_in_its_passage_is_refused(span: tuple[int, int], model: Models) -> None:
     query = SpanQuery(WHO, "Anne met John.", (span, (9, 13)))
-    with pytest.raises(DataError, match="missing from its passage") as refused:
+    with raises("bad-text", DataError, key="subjects") as refused:
         model("span", "bert").encode(columns(QUERIES["single tokens"], query))
     assert "Anne met John." in str(refused.value)
 
 
 def test_a_span_model_cannot_fill_masks(model: Models) -> None:
-    with pytest.raises(UsageError, match="cannot answer fill questions"):
+    with raises("missing-ability", UsageError, key="fill"):
         model("span", "bert").encode(FillColumns(Texts.of([""]), Texts.of(["a"])))
 
 
@@ -267,9 +268,8 @@ def test_scores_that_are_no_numbers_are_an_error(tmp_path: Path, model_folder: C
     weights["qa_outputs.bias"][:] = float("nan")
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
     damaged = load_model(f"hf:{folder}", device="cpu")
-    with pytest.raises(ModelError, match="not numbers") as refused:
+    with raises("bad-scores", ModelError, exit_code=4):
         damaged.forward(damaged.encode(columns(QUERIES["hyphenated"])))
-    assert refused.value.exit_code == 4
 
 
 def copied(folder: Path, target: Path) -> Path:

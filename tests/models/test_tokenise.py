@@ -23,9 +23,11 @@ from assay.models import load_model
 from assay.models.encode import Encoder
 from assay.models.tokenise import Ragged, Tokeniser, chosen, constant, join
 from assay.plan import SpanListPlan
-from assay.probes.unqover.lists import CLASSES, read_lists
+from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
+from assay.probes.unqover.settings import CLASSES
 from assay.queries import MASK, MaskColumns, Texts, ragged_take, starts_of
+from raising import raises
 from reference_scores import MaskReference, SpanReference, assert_close, span_query, stacked
 from tiny_models import FAMILIES
 from unusual_tokenizers import (
@@ -225,9 +227,9 @@ def test_a_tokenizer_that_does_not_split_at_blanks_gets_whole_texts_for_masks(
     asked = MaskColumns(Texts.of(["", "Anne met Gerald."]), Texts.of(sentences), ["Anne", "Gerald"], subjects)
     scores = answer(loaded, asked)["score"]
     assert_close(scores, stacked(MaskReference(folder), [asked.row(0), asked.row(1)]))
-    with pytest.raises(DataError, match="special tokens"):
+    with raises("bad-text", DataError, key=None):
         loaded.encode(MaskColumns(Texts.of(["[MASK]"]), Texts.of([f"{MASK} a"]), ["Anne"], subjects[:1, :1]))
-    with pytest.raises(DataError, match="exactly one masked word"):
+    with raises("bad-text", DataError, key="sentence"):
         loaded.encode(MaskColumns(Texts.of(["a"]), Texts.of([f"{MASK} {MASK}"]), ["Anne"], subjects[:1, :1]))
 
 
@@ -310,7 +312,7 @@ def test_a_pair_that_is_not_tokenised_text_by_text_is_refused() -> None:
     encoder = Encoder(wrapped(tiny_models._word_piece("bert", VOCABULARY)), 128, "a model")
     backend = encoder.tokeniser.tokenizer.backend_tokenizer
     backend.post_processor = TemplateProcessing(single="$A", pair="$B $A")
-    with pytest.raises(ModelError, match="the texts of a question one by one"):
+    with raises("bad-tokenizer", ModelError, key=None):
         encoder.encode(SpanListPlan(QUERIES).columns(0, 2))
 
 

@@ -13,6 +13,7 @@ from assay.errors import UsageError
 from assay.models import find_model, load_model
 from assay.models.builtin_folder import FOLDER
 from assay.queries import MASK, FillColumns, Texts, TokenColumns
+from raising import raises
 from tiny_models import FAMILIES
 
 Models = Callable[..., Any]
@@ -87,5 +88,5 @@ def test_the_built_in_model_tells_its_tokens(answer: Models) -> None:
 def test_models_that_fill_nothing_need_not_tell_tokens(model_folder: Callable[..., Path], model: Models) -> None:
     assert "token" in find_model(f"hf:{model_folder('mask', 'bert')}").abilities
     assert "token" not in find_model(f"hf:{model_folder('causal', 'gpt2')}").abilities
-    with pytest.raises(UsageError, match="cannot answer token questions"):
+    with raises("missing-ability", UsageError, key="token"):
         model("causal", "gpt2").encode(asked(5))

@@ -14,14 +14,14 @@ import pytest
 from assay.errors import DataError
 from assay.examples import Asked, Example, Option
 from assay.findings import Estimate, Findings, Table
-from assay.report import write_html
-from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless
+from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, write_page
+from raising import raises
 
 WriteRun = Callable[..., Path]
 
 
 def page_of(folder: Path) -> Page:
-    return Page(write_html(folder).read_text(encoding="utf-8"))
+    return Page(write_page(folder).read_text(encoding="utf-8"))
 
 
 def section(page: Page, start: str, end: str) -> str:
@@ -198,9 +198,9 @@ def test_a_run_of_questions_alone_says_so_at_the_top(write_run: WriteRun) -> Non
 
 
 def test_several_models_stand_side_by_side(write_run: WriteRun, bbq: Findings, tmp_path: Path) -> None:
-    write_run(bbq, {"model": {"spec": "one"}}, name="many/a")
+    write_run(bbq, {"model": {"name": "one"}}, name="many/a")
     other = replace(changed(bbq, "bias_score", "ambig", value=-0.5), model="two")
-    write_run(other, {"model": {"spec": "two"}}, name="many/b")
+    write_run(other, {"model": {"name": "two"}}, name="many/b")
     page = page_of(tmp_path / "many")
     assert_harmless(page, OF_A_TOUR)
     maps = [json.loads(text) for attributes, text in page.scripts if attributes][:3]  # before those of single runs
@@ -358,10 +358,11 @@ def test_a_word_where_a_number_belongs_names_the_file(
 ) -> None:
     columns = bbq.tables[table].columns
     row = ["lots" if name == column else cell for name, cell in zip(columns, bbq.tables[table].rows[0], strict=True)]
-    with pytest.raises(DataError, match=rf'{table}\.csv: column "{column}" holds \'lots\''):
-        write_html(write_run(replace(bbq, tables={table: Table(columns, [row])})))
+    folder = write_run(replace(bbq, tables={table: Table(columns, [row])}))
+    with raises("bad-findings", DataError, file=folder / "tables" / f"{table}.csv", key=column):
+        write_page(folder)
 
 
 def test_the_page_is_the_same_bytes_each_time(write_run: WriteRun, bbq: Findings) -> None:
     folder = write_run(bbq)
-    assert write_html(folder).read_bytes() == write_html(folder).read_bytes()
+    assert write_page(folder).read_bytes() == write_page(folder).read_bytes()

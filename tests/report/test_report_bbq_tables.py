@@ -14,14 +14,13 @@ from urllib.parse import unquote
 import pytest
 
 from assay.findings import Cell, Estimate, Findings, Table
-from assay.report import write_html
-from html_pages import Page
+from html_pages import Page, write_page
 
 WriteRun = Callable[..., Path]
 
 
 def page_of(folder: Path) -> Page:
-    return Page(write_html(folder).read_text(encoding="utf-8"))
+    return Page(write_page(folder).read_text(encoding="utf-8"))
 
 
 def frame_of(page: Page, name: str) -> Page:
@@ -117,7 +116,7 @@ def test_only_a_few_labels_of_a_category_are_shown(write_run: WriteRun, bbq: Fin
     rows += [("Age", "ambig", f"L{i:04}", "some", i / 5000, None, None, 9) for i in range(4000)]
     crossed = [("Race_x_gender", "ambig", f"T{i:04}", "a", 0.1, None, None, 9) for i in range(4000)]
     tables = {"by_label": Table(columns, rows), "intersectional": Table(bbq.tables["intersectional"].columns, crossed)}
-    path = write_html(write_run(replace(bbq, tables=tables)))
+    path = write_page(write_run(replace(bbq, tables=tables)))
     page = Page(path.read_text(encoding="utf-8"))
     words = page.words
     assert path.stat().st_size < 170_000  # of which the script and the maps' data are 50,000
@@ -205,6 +204,21 @@ def test_templates_are_ranked_by_bias_whatever_its_sign(write_run: WriteRun, bbq
     assert templates.index("greedy") < templates.index("forgetful") < templates.index("slow")
     assert "rare" not in templates  # 4 examples
     assert "told" not in templates  # disambiguated
+
+
+def test_templates_of_the_same_bias_are_in_order_whatever_their_last_digits(write_run: WriteRun, bbq: Findings) -> None:
+    third, both = 0.333333333333, 0.666666666667  # as they are stored
+    rates = (0.0, 0.0, 0.5, 0.1)
+    rows = [
+        ("Religion", 7, "ambig", "neg", "greedy", 3, both, third, 0.0, *rates),
+        ("Religion", 7, "ambig", "nonneg", "greedy", 3, 0.0, 1.0, 0.0, *rates),
+        ("Age", 5, "ambig", "neg", "forgetful", 3, third, 0.0, both, *rates),
+        ("Age", 5, "ambig", "nonneg", "forgetful", 3, 0.0, 1.0, 0.0, *rates),
+    ]
+    tables = {"by_template": Table(bbq.tables["by_template"].columns, rows)}
+    templates = frame_of(page_of(write_run(replace(bbq, tables=tables))), "templates").words
+    assert templates.count(" 0.667 ") == 2
+    assert templates.index("forgetful") < templates.index("greedy")
 
 
 def test_question_only_is_a_third_context(write_run: WriteRun, bbq: Findings) -> None:

@@ -14,14 +14,16 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from assay.findings import Estimate, Findings
-from assay.report import terminal_summary, write_html
+from assay.report import terminal_summary
+from assay.runs.read import open_bare
+from html_pages import write_page
 
 WriteRun = Callable[..., Path]
 
 
 def summary_of(folder: Path, width: int = 100, **options: Any) -> str:
     stream = io.StringIO()
-    terminal_summary(folder, Console(file=stream, width=width, **options))
+    terminal_summary(open_bare(folder), Console(file=stream, width=width, **options))
     return stream.getvalue()
 
 
@@ -33,7 +35,7 @@ def test_every_category_has_one_row_and_marks_say_what_is_clear_of_chance(
     write_run: WriteRun, bbq: Findings, run: Mapping[str, Any]
 ) -> None:
     folder = write_run(bbq, {**run, "preset": "paper"})
-    path = write_html(folder)
+    path = write_page(folder)
     lines = [" ".join(line.split()) for line in summary_of(folder).splitlines()]
     assert "bbq · hf:org/model · 6,308 questions · preset paper · seed 7" in lines
     assert "Age 0.600 0.900 0.200* 0.100 to 0.300 0.020 -0.010 to 0.050" in lines
@@ -131,7 +133,7 @@ def test_estimates_that_are_by_no_category_are_listed_as_they_are(write_run: Wri
 def test_a_stream_without_dashes_gets_hyphens(write_run: WriteRun, bbq: Findings) -> None:
     written = io.BytesIO()
     stream = io.TextIOWrapper(written, encoding="ascii")
-    terminal_summary(write_run(bbq), Console(file=stream, width=100))
+    terminal_summary(open_bare(write_run(bbq)), Console(file=stream, width=100))
     stream.flush()
     shown = written.getvalue().decode("ascii")
     assert "\n-: undefined, or too few templates" in shown

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from assay.compare import Comparison
-from assay.differences import Common, Difference
+from assay.compare.differences import Difference
+from assay.compare.present import MOST_ROWS, present_comparison, title_of
+from assay.compare.runs import Comparison
 from assay.findings import Estimate, Table
-from assay.report.comparison import MOST_ROWS, render_comparison, write_comparison
+from assay.probes.contrast import Common
+from assay.report import write_page
+from assay.report.sections import render_page
 from html_pages import HOSTILE, Page, assert_harmless
 
 
@@ -35,7 +38,7 @@ def comparison(*differences: Difference, rows: int = 2, notes: tuple[str, ...] =
 
 
 def page(compared: Comparison) -> Page:
-    return Page(render_comparison(compared))
+    return Page(render_page(title_of(compared), present_comparison(compared), "comparison"))
 
 
 def test_the_page_says_what_is_clear_of_chance_and_whether_it_is_worse() -> None:
@@ -61,7 +64,9 @@ def test_without_any_clear_difference_the_page_says_so() -> None:
 def test_an_undefined_difference_is_a_dash_with_its_reason() -> None:
     shown = page(comparison(difference("bias_score", None)))
     assert "No difference could be tested" in shown.words
-    assert any(attributes.get("title") == "every answer was UNKNOWN" for attributes in shown.all("td"))
+    assert "–[1]" in shown.words.replace(" ", "")
+    assert "#p1-note-1" in shown.links
+    assert "every answer was UNKNOWN" in shown.words
 
 
 def test_how_many_items_are_common_and_every_note_is_told() -> None:
@@ -86,10 +91,7 @@ def test_a_tour_has_a_part_for_each_probe() -> None:
     parts = [comparison(difference("accuracy", 0.1)), comparison(difference("mu", 0.2, 0.001))]
     tour = Comparison(["a", "b"], ["old", "new"], {}, {}, (), {}, ["sodapop is not in b"], "tour", parts)
     shown = page(tour)
-    assert [attributes.get("id") for attributes in shown.all("section") if attributes.get("class") == "probe"] == [
-        "p1",
-        "p2",
-    ]
+    assert [attributes.get("id") for attributes in shown.all("section")] == ["short", "p1", "p2", "measured"]
     assert "sodapop is not in b" in shown.words
 
 
@@ -101,5 +103,5 @@ def test_nothing_from_data_acts_on_the_page(tmp_path: Path) -> None:
         made = Comparison(
             [hostile, "x"], ["old", hostile], {hostile: table}, {hostile: hostile}, [found], {}, [hostile], hostile
         )
-        path = write_comparison(made, tmp_path / "comparison.html")
+        path = write_page(tmp_path / "comparison.html", title_of(made), present_comparison(made))
         assert_harmless(Page(path.read_text(encoding="utf-8")))

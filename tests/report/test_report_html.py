@@ -12,14 +12,14 @@ import pytest
 
 from assay.errors import DataError, UsageError
 from assay.findings import Estimate, Findings, Table
-from assay.report import write_html
-from html_pages import HOSTILE, Page, assert_harmless
+from html_pages import HOSTILE, Page, assert_harmless, write_page
+from raising import raises
 
 WriteRun = Callable[..., Path]
 
 
 def page_of(folder: Path) -> Page:
-    return Page(write_html(folder).read_text(encoding="utf-8"))
+    return Page(write_page(folder).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("probe", ["unqover", "another"])
@@ -32,15 +32,14 @@ def test_hostile_text_in_every_field_comes_back_verbatim_and_does_nothing(write_
     subjects = Table((*columns[:3], *columns[4:8], "n"), [(t, t, t, 0.1, 0.05, 0.2, 0.5, 9) for t in HOSTILE])
     tables = {"gamma": Table(columns, gamma), "groups": Table(columns, gamma), "subjects": subjects}
     keys = {text: text for text in HOSTILE}
-    run: dict[str, Any] = dict.fromkeys(("settings", "data", "versions", "machine", "timings"), keys)
-    run |= {"model": {"spec": HOSTILE[0], **keys, "inner": keys}, "notes": HOSTILE, "command": HOSTILE[3]}
-    run |= {
-        "probe": HOSTILE[0],
-        "preset": HOSTILE[1],
-        "seed": HOSTILE[2],
-        "started": HOSTILE[4],
-        "finished": HOSTILE[5],
-    }
+    texts = ("kind", "place", "digest", "device", "dtype", "revision")
+    model = {"name": HOSTILE[0], "abilities": HOSTILE, **dict(zip(texts, HOSTILE, strict=False))}
+    run: dict[str, Any] = dict.fromkeys(("data", "versions", "machine"), keys)
+    run |= {"settings": {**keys, "inner": keys}, "near_ties": {"below": HOSTILE[2], "items": keys}}
+    run |= dict.fromkeys(("stages", "engine", "timings", "backed_off"), dict.fromkeys(HOSTILE, 3))
+    run |= {"model": model, "others": dict.fromkeys(HOSTILE, model), "notes": HOSTILE, "command": HOSTILE[3]}
+    run |= {"probe": HOSTILE[0], "preset": HOSTILE[1], "data_folder": HOSTILE[2]}
+    run |= {"started": HOSTILE[4], "finished": HOSTILE[5]}
 
     page = page_of(write_run(Findings(probe, HOSTILE[0], estimates, tables), run))
 
@@ -167,12 +166,51 @@ def test_any_key_of_run_json_may_be_missing(
         None,
         {},
         {"model": {"name": "hf:org/model"}},
-        {"model": "hf:org/model", "questions": "many", "settings": [], "notes": "one"},
-        {"model": None},
+        {"schema": 1, "model": {"name": "hf:org/model"}},
+        {"model": None, "seed": None, "settings": None},
     ],
 )
-def test_a_poor_run_json_is_no_error(write_run: WriteRun, findings: Findings, run: object) -> None:
-    assert "hf:org/model" in page_of(write_run(findings, run)).text
+def test_a_poor_run_json_is_no_error_and_nothing_is_made_up(
+    write_run: WriteRun, findings: Findings, run: object
+) -> None:
+    page = page_of(write_run(findings, run))
+    assert "hf:org/model" in page.text
+    for unknown in ("seed", "device", "dtype", "threads"):
+        assert not re.search(rf"\b{unknown}\b", page.words)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("model", "hf:org/model"),
+        ("model.name", 3),
+        ("questions", "many"),
+        ("settings", []),
+        ("notes", "one"),
+        ("seed", "<script>"),
+        ("kind", "imagined"),
+        ("timings", "long"),
+    ],
+)
+def test_a_value_of_the_wrong_type_in_run_json_names_the_file_and_the_key(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any], key: str, value: object
+) -> None:
+    outer, _, inner = key.partition(".")
+    folder = write_run(findings, {**run, outer: {inner: value} if inner else value})
+    with raises("bad-value", DataError, file=folder / "run.json", key=key, exit_code=3):
+        write_page(folder)
+
+
+def test_predictions_are_called_that_and_nothing_is_said_of_a_model_that_was_not_asked(
+    write_run: WriteRun, findings: Findings
+) -> None:
+    now = {"kind": "predictions", "model": {"name": "UnifiedQA"}}
+    before = {"schema": 1, "identity": {"scored": []}, "model": {"spec": "UnifiedQA", "kind": "predictions"}}
+    for name, run in (("now", now), ("before", before)):
+        words = page_of(write_run(findings, run, name=name)).words
+        assert "The model UnifiedQA" in words
+        assert "kind predictions" in words
+        assert "device" not in words
 
 
 def test_a_probe_without_words_of_its_own_gets_the_generic_page(write_run: WriteRun) -> None:
@@ -182,7 +220,7 @@ def test_a_probe_without_words_of_its_own_gets_the_generic_page(write_run: Write
     ]
     page = page_of(write_run(Findings("another", "builtin", estimates, {"listed": Table(["a"], [[1]])})))
     assert "The probe another asked the model builtin its questions and made 2 estimates" in page.words
-    assert "x and y −0.298 " in page.words
+    assert "a: x, b: y −0.298 " in page.words
     assert "no word occurs often enough" in page.text
     assert {"href": "tables/listed.csv"} in page.all("a")
 
@@ -194,7 +232,7 @@ def test_a_run_without_estimates_gives_a_page(write_run: WriteRun) -> None:
 def test_thousands_of_subjects_leave_the_page_small(write_run: WriteRun, findings: Findings) -> None:
     rows = [("religion", "span", f"S{i:04}", i / 5000, None, None, 0.1, 9) for i in range(4000)]
     tables = {"subjects": Table(findings.tables["subjects"].columns, rows)}
-    path = write_html(write_run(Findings("unqover", "m", [], tables)))
+    path = write_page(write_run(Findings("unqover", "m", [], tables)))
     page = Page(path.read_text(encoding="utf-8"))
     assert path.stat().st_size < 150_000  # two thousand rows of it are the chart's data
     assert "3,980 more subjects" in page.words
@@ -207,8 +245,8 @@ def test_the_page_is_the_same_bytes_each_time_and_leaves_nothing_beside_it(
     write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
 ) -> None:
     folder = write_run(findings, run)
-    first = write_html(folder).read_bytes()
-    assert write_html(folder).read_bytes() == first
+    first = write_page(folder).read_bytes()
+    assert write_page(folder).read_bytes() == first
     assert sorted(path.name for path in folder.iterdir()) == ["findings.json", "report.html", "run.json", "tables"]
 
 
@@ -240,23 +278,24 @@ def test_the_page_needs_nothing_from_outside_and_is_well_marked_up(
 def test_a_word_where_a_number_belongs_names_the_file(write_run: WriteRun, findings: Findings) -> None:
     columns = findings.tables["gamma"].columns
     rows = [("religion", "mask", "x", "y", "<script>", None, None, None, None, None, 9)]
-    with pytest.raises(DataError, match=r'gamma\.csv: column "gamma" holds \'<script>\', expected a finite number'):
-        write_html(write_run(Findings("unqover", "m", [], {"gamma": Table(columns, rows)})))
+    folder = write_run(Findings("unqover", "m", [], {"gamma": Table(columns, rows)}))
+    with raises("bad-findings", DataError, file=folder / "tables" / "gamma.csv", key="gamma"):
+        write_page(folder)
 
 
 def test_a_ragged_table_names_the_file_and_line(write_run: WriteRun) -> None:
     folder = write_run(Findings("unqover", "m", [], {"gamma": Table(["class", "gamma"], [["a", 1]])}))
     (folder / "tables" / "gamma.csv").write_text("class,gamma\na,1,2\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"gamma\.csv, line 2: expected 2 cells"):
-        write_html(folder)
+    with raises("bad-findings", DataError, file=folder / "tables" / "gamma.csv", line=2):
+        write_page(folder)
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "\x00"])
 def test_a_broken_run_json_names_the_file(write_run: WriteRun, findings: Findings, text: str) -> None:
     folder = write_run(findings)
     (folder / "run.json").write_text(text, encoding="utf-8")
-    with pytest.raises(DataError, match=r"run\.json: "):
-        write_html(folder)
+    with raises("bad-json", DataError, file=folder / "run.json"):
+        write_page(folder)
 
 
 @pytest.mark.parametrize(("key", "value"), [("n", "many"), ("group", {"class": 1}), ("note", 3), ("metric", None)])
@@ -267,18 +306,18 @@ def test_an_estimate_of_the_wrong_types_names_the_file(
     content = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
     content["estimates"][2][key] = value
     (folder / "findings.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(DataError, match=r"findings\.json: "):
-        write_html(folder)
+    with raises("bad-findings", DataError, file=folder / "findings.json"):
+        write_page(folder)
 
 
 def test_a_folder_without_findings_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there is no finished run here"):
-        write_html(tmp_path)
+    with raises("not-a-run", UsageError, file=tmp_path):
+        write_page(tmp_path)
 
 
 def test_a_page_that_cannot_be_written_is_an_error_and_leaves_nothing(write_run: WriteRun, findings: Findings) -> None:
     folder = write_run(findings)
     (folder / "report.html").mkdir()
-    with pytest.raises(UsageError, match=r"report\.html: cannot be written"):
-        write_html(folder)
+    with raises("cannot-write", UsageError, file=folder / "report.html"):
+        write_page(folder)
     assert not list(folder.glob(".*"))

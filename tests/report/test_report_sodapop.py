@@ -11,8 +11,8 @@ import pytest
 
 from assay.errors import DataError
 from assay.findings import Estimate, Findings, Table
-from assay.report import write_html
-from html_pages import HOSTILE, Page, assert_harmless
+from html_pages import HOSTILE, Page, assert_harmless, write_page
+from raising import raises
 
 WriteRun = Callable[..., Path]
 
@@ -27,7 +27,7 @@ SETTINGS: Mapping[str, Any] = {
 
 
 def page_of(folder: Path) -> Page:
-    return Page(write_html(folder).read_text(encoding="utf-8"))
+    return Page(write_page(folder).read_text(encoding="utf-8"))
 
 
 def section(page: Page, start: str, end: str) -> str:
@@ -168,9 +168,9 @@ def test_an_own_filling_model_and_own_groups_are_told_as_such(write_run: WriteRu
 
 
 def test_results_of_another_program_are_told_as_such(write_run: WriteRun, sodapop: Findings) -> None:
-    for name, settings, elsewhere in (("results", {"min_count": "4"}, True), ("again", SETTINGS, False)):
-        run = {"identity": {"scored": ["digest"]}, "settings": settings}
-        words = lead(page_of(write_run(sodapop, run, name=name)))
+    for kind, settings, elsewhere in (("predictions", {"min_count": "4"}, True), ("rescored", SETTINGS, False)):
+        run = {"kind": kind, "identity": {"scored": ["digest"]}, "settings": settings}
+        words = lead(page_of(write_run(sodapop, run, name=kind)))
         assert ("the questions were put elsewhere and only their results were scored" in words) == elsewhere
         assert ("three answers: the right one and two wrong ones" in words) != elsewhere
 
@@ -300,10 +300,11 @@ def test_a_word_where_a_number_belongs_names_the_file(
     columns = sodapop.tables[table].columns
     cells = zip(columns, sodapop.tables[table].rows[0], strict=True)
     row = ["lots" if name == column else cell for name, cell in cells]
-    with pytest.raises(DataError, match=rf'{table}\.csv: column "{column}" holds \'lots\''):
-        write_html(write_run(replace(sodapop, tables={table: Table(columns, [row])})))
+    folder = write_run(replace(sodapop, tables={table: Table(columns, [row])}))
+    with raises("bad-findings", DataError, file=folder / "tables" / f"{table}.csv", key=column):
+        write_page(folder)
 
 
 def test_the_page_is_the_same_bytes_each_time(write_run: WriteRun, sodapop: Findings) -> None:
     folder = write_run(sodapop)
-    assert write_html(folder).read_bytes() == write_html(folder).read_bytes()
+    assert write_page(folder).read_bytes() == write_page(folder).read_bytes()

@@ -13,14 +13,13 @@ import pytest
 
 from assay.examples import FILE, Asked, Example, Option, to_lines
 from assay.findings import Estimate, Findings, Table
-from assay.report import write_html
-from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless
+from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, write_page
 
 WriteRun = Callable[..., Path]
 
 
 def page_of(folder: Path) -> Page:
-    return Page(write_html(folder).read_text(encoding="utf-8"))
+    return Page(write_page(folder).read_text(encoding="utf-8"))
 
 
 def maps(page: Page) -> list[dict[str, Any]]:

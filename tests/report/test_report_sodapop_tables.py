@@ -9,9 +9,8 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from assay.findings import Findings, Table
-from assay.report import write_html
 from assay.report.bars import Scale, bar
-from html_pages import Page
+from html_pages import Page, write_page
 
 WriteRun = Callable[..., Path]
 
@@ -20,7 +19,7 @@ SHARED = {"settings": {"distractors": "shared"}}
 
 
 def page_of(folder: Path) -> Page:
-    return Page(write_html(folder).read_text(encoding="utf-8"))
+    return Page(write_page(folder).read_text(encoding="utf-8"))
 
 
 def section(page: Page, start: str, end: str) -> str:
@@ -77,7 +76,7 @@ def test_pairs_with_most_clear_words_come_first_and_pooled_ones_are_called_so(
     ]
     places = [words.index(head) for head in heads]
     assert places == sorted(places)
-    assert page.source.count("<b><bdi>kind</bdi></b>") == 3  # in the first paragraph and where it is clear
+    assert page.source.count("<strong><bdi>kind</bdi></strong>") == 3  # in the first paragraph and where it is clear
     picked = [each["data-name"] for each in page.all("details") if each.get("class") == "pair"][:3]
     assert picked == [
         "EA female and EA male (2 clear)",
@@ -124,7 +123,7 @@ def test_only_the_first_pairs_and_words_are_shown(write_run: WriteRun, sodapop: 
         for word in range(400)
     ]
     tables = {**sodapop.tables, "words": Table(sodapop.tables["words"].columns, rows)}
-    path = write_html(write_run(replace(sodapop, tables=tables)))
+    path = write_page(write_run(replace(sodapop, tables=tables)))
     page = Page(path.read_text(encoding="utf-8"))
     words = words_section(page)
     assert path.stat().st_size < 400_000
@@ -146,10 +145,10 @@ def test_a_word_that_hardly_ever_wins_does_not_squeeze_the_others(write_run: Wri
     rows.append(("A", "B", "lucky", 0.01, 0.0, 0.01, 0.005, -2.0, None, None, 1.0, 1.0, 90, 0.0, 0.0))
     page = page_of(write_run(replace(sodapop, tables={"words": Table(columns, rows)})))
     assert "Scale from −0.1 to 0.1" in drawings(page)
-    assert "an arrow points to a value beyond the scale" in page.words
+    assert "An arrow points to a value beyond the scale." in page.words
     assert len([path for path in page.all("path") if (path.get("d") or "").startswith("M7 9")]) == 1
     usual = page_of(write_run(replace(sodapop, tables={"words": Table(columns, rows[:10])}), name="usual"))
-    assert "an arrow points" not in usual.words
+    assert "arrow" not in usual.words
 
 
 def test_a_bar_knows_whether_its_value_lies_beyond_the_scale() -> None:
@@ -201,13 +200,13 @@ def test_a_picture_of_one_place_or_of_thousands_of_names_can_be_drawn(write_run:
     page = page_of(write_run(replace(sodapop, tables={"projection": same}), name="same"))
     assert page.source.count('transform="translate(320.0 230.0)"') == 5
     many = Table(columns, [(f"g{i % 40}", f"n{i}", i % 7, i % 11) for i in range(5000)])
-    path = write_html(write_run(replace(sodapop, tables={"projection": many}), name="many"))
+    path = write_page(write_run(replace(sodapop, tables={"projection": many}), name="many"))
     words = Page(path.read_text(encoding="utf-8")).words
     assert path.stat().st_size < 200_000
     assert "28 other groups (3,500)" in words
     drawn = words.count(" (g")
     assert 400 < drawn <= 600 + 40
-    assert f"{5000 - drawn:,} more names are not drawn" in words
+    assert f"{5000 - drawn:,} more are not drawn: tables/projection.csv." in words
 
 
 def test_traits_are_told_in_words_and_compared_with_people(write_run: WriteRun, sodapop: Findings) -> None:
@@ -236,12 +235,12 @@ def test_names_are_summed_up_by_group_and_listed_when_asked_for(write_run: Write
     names = section(page, "The names How", "How it was measured")
     groups, every = names.split("Every name")
     assert "EA female 2 0.431 1.5 50,500" in groups
-    assert "AA female 1 0.350 3 –" in groups
+    assert "AA female 1 0.350 3.0 –" in groups
     assert "Amanda" not in groups
     assert "Amanda EA female 0.437 1 100,000" in every
     assert "Aiesha AA female 0.350 3 –" in every
-    folded = page.source.split("<summary>Every name</summary>")[0].rsplit("<details", 1)[1]
-    assert folded.strip() == ">"
+    folded = page.source.split("<summary><bdi>Every name</bdi></summary>")[0].rsplit("<details", 1)[1]
+    assert "open" not in folded
 
 
 def test_only_so_many_names_are_listed(write_run: WriteRun, sodapop: Findings) -> None:
@@ -251,4 +250,4 @@ def test_only_so_many_names_are_listed(write_run: WriteRun, sodapop: Findings) -
     assert "n0299" in page.words
     assert "n0300" not in page.words
     assert "700 more names: tables/names.csv" in page.words
-    assert "G 1,000 0.400 1 10,000" in page.words
+    assert "G 1,000 0.400 1.0 10,000" in page.words

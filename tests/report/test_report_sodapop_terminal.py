@@ -14,14 +14,16 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from assay.findings import Estimate, Findings, Table
-from assay.report import terminal_summary, write_html
+from assay.report import terminal_summary
+from assay.runs.read import open_bare
+from html_pages import write_page
 
 WriteRun = Callable[..., Path]
 
 
 def summary_of(folder: Path, width: int = 100, **options: Any) -> str:
     stream = io.StringIO()
-    terminal_summary(folder, Console(file=stream, width=width, **options))
+    terminal_summary(open_bare(folder), Console(file=stream, width=width, **options))
     return stream.getvalue()
 
 
@@ -34,7 +36,7 @@ def test_words_come_clearest_first_and_groups_surest_first(
 ) -> None:
     stages = {"words to fill, at most": 308, "answers, at most": 6000}
     folder = write_run(sodapop, {**run, "stages": stages, "settings": {"distractors": "shared"}})
-    path = write_html(folder)
+    path = write_page(folder)
     lines = [" ".join(line.split()) for line in summary_of(folder).splitlines()]
     assert "sodapop · hf:org/model · at most 6,308 questions · preset quick · seed 7" in lines
     rows = [
@@ -124,7 +126,7 @@ def test_empty_and_missing_tables_leave_what_is_there(write_run: WriteRun, sodap
 def test_a_stream_without_dashes_gets_hyphens(write_run: WriteRun, sodapop: Findings) -> None:
     written = io.BytesIO()
     stream = io.TextIOWrapper(written, encoding="ascii")
-    terminal_summary(write_run(sodapop), Console(file=stream, width=100))
+    terminal_summary(open_bare(write_run(sodapop)), Console(file=stream, width=100))
     stream.flush()
     shown = written.getvalue().decode("ascii")
     assert "harsh" in shown

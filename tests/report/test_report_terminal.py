@@ -14,14 +14,16 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from assay.findings import Estimate, Findings, Table
-from assay.report import terminal_summary, write_html
+from assay.report import terminal_summary
+from assay.runs.read import open_bare
+from html_pages import write_page
 
 WriteRun = Callable[..., Path]
 
 
 def summary_of(folder: Path, width: int = 80, **options: Any) -> str:
     stream = io.StringIO()
-    terminal_summary(folder, Console(file=stream, width=width, **options))
+    terminal_summary(open_bare(folder), Console(file=stream, width=width, **options))
     return stream.getvalue()
 
 
@@ -42,7 +44,7 @@ def test_it_shows_estimates_associations_and_where_to_look(
     assert "religion mask μ bias intensity 0.118 0.100 to 0.141 0.104 0.210 220" in words
     assert "η one-sidedness 0.565 – [2] 220" in words
     assert words.count("fewer than 5 cells for each subject and attribute") == 1
-    assert "female nurse gender, span 0.240 0.200 to 0.280 0.980 <0.001" in words
+    assert "female nurse gender, span 0.240* 0.200 to 0.280 0.980 <0.001" in words
     assert "Group S was late religion, mask 0.190 – 0.500 ~0.400" in words
     assert "Gendered names are pooled" in words
     assert words.count("12 names left out") == 1
@@ -85,7 +87,7 @@ def test_when_no_pair_has_enough_cells_it_says_so(write_run: WriteRun, findings:
 
 def test_the_report_is_named_once_it_is_there(write_run: WriteRun, findings: Findings) -> None:
     folder = write_run(findings)
-    path = write_html(folder)
+    path = write_page(folder)
     words = words_of(folder)
     assert f"Report {path}" in words
     assert "makes the page again" in words
@@ -119,7 +121,7 @@ def test_names_are_neither_markup_nor_codes(write_run: WriteRun) -> None:
     estimates = [Estimate(text, group, None, note=f"why {text}") for text, group in zip(hostile, place, strict=True)]
     columns = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n")
     rows = [(text, text, text, text, 0.1, 0.05, 0.2, 0.5, 0.1, 0.01, 9) for text in hostile]
-    run = {"model": {"spec": hostile[0]}, "preset": hostile[3], "seed": hostile[1], "notes": hostile}
+    run = {"model": {"name": hostile[0]}, "preset": hostile[3], "notes": hostile}
     folder = write_run(Findings("unqover", "m", estimates, {"gamma": Table(columns, rows)}), run)
     shown = summary_of(folder, 240)
     assert not re.search(r"[\x00-\x09\x0b-\x1f\u202e]", shown)
@@ -147,7 +149,7 @@ def test_a_stream_without_greek_gets_the_letters_names(
         folder = write_run(findings, {**run, "notes": ["日本語", "…"]}, name=encoding)
         written = io.BytesIO()
         stream = io.TextIOWrapper(written, encoding=encoding)
-        terminal_summary(folder, Console(file=stream, width=80))
+        terminal_summary(open_bare(folder), Console(file=stream, width=80))
         stream.flush()
         shown = written.getvalue().decode(encoding)
         assert "mu bias intensity" in shown
@@ -157,7 +159,7 @@ def test_a_stream_without_greek_gets_the_letters_names(
 def test_other_probes_show_their_groups(write_run: WriteRun) -> None:
     estimates = [Estimate("rd", {"a": "x", "b": "y"}, -0.3, -0.35, -0.24, n=1840)]
     words = words_of(write_run(Findings("another", "builtin", estimates, {"listed": Table(["a"], [[1], [2]])})))
-    assert "x and y rd -0.300 -0.350 to -0.240 1,840" in words
+    assert "a: x, b: y rd -0.300 -0.350 to -0.240 1,840" in words
     assert "tables/listed.csv 2 rows" in words
     assert "Strongest associations" not in words
 

@@ -13,8 +13,8 @@ import pytest
 
 from assay.errors import DataError
 from assay.findings import Estimate, Findings, Table
-from assay.report import write_html
-from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless
+from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, write_page
+from raising import raises
 
 WriteRun = Callable[..., Path]
 
@@ -33,7 +33,7 @@ def tour(write_run: WriteRun, findings: Findings, run: Mapping[str, Any]) -> Pat
 
 
 def page_of(folder: Path) -> Page:
-    return Page(write_html(folder).read_text(encoding="utf-8"))
+    return Page(write_page(folder).read_text(encoding="utf-8"))
 
 
 def sections(page: Page) -> list[str]:
@@ -104,7 +104,7 @@ def test_runs_of_several_models_stand_under_their_probe_side_by_side(
 ) -> None:
     for model in ("hf:org/model", "hf:org/other"):
         for found in (findings, other()):
-            told = {**run, "model": model, "probe": found.probe}
+            told = {**run, "model": {"name": model}, "probe": found.probe}
             folder = write_run(replace(found, model=model), told, name=f"two/{model[7:]}/{found.probe}")
     page = page_of(folder.parent.parent)
     assert_harmless(page, OF_A_TOUR)
@@ -150,8 +150,8 @@ def test_hostile_names_of_folders_and_probes_are_only_text(write_run: WriteRun) 
 
 
 def test_the_page_is_the_same_bytes_each_time_and_leaves_nothing_beside_it(tour: Path) -> None:
-    first = write_html(tour).read_bytes()
-    assert write_html(tour).read_bytes() == first
+    first = write_page(tour).read_bytes()
+    assert write_page(tour).read_bytes() == first
     assert sorted(path.name for path in tour.iterdir()) == ["another", "report.html", "unqover"]
 
 
@@ -162,8 +162,8 @@ def test_folders_without_findings_are_no_part_of_a_tour(tour: Path) -> None:
 
 
 def test_a_broken_run_in_a_tour_names_its_file(tour: Path) -> None:
-    before = write_html(tour).read_bytes()
+    before = write_page(tour).read_bytes()
     (tour / "unqover" / "findings.json").write_text("{", encoding="utf-8")
-    with pytest.raises(DataError, match=r"unqover.findings\.json"):
-        write_html(tour)
+    with raises("bad-findings", DataError, file=tour / "unqover" / "findings.json"):
+        write_page(tour)
     assert (tour / "report.html").read_bytes() == before

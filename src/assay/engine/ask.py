@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from assay.engine.executor import BlockDone, Executor, Settings, block_key
-from assay.engine.progress import Progress, Silent
+from assay.engine.arrays import columns_of, digest_of_arrays
+from assay.engine.executor import ComputedBlock, Executor, Settings, block_key
 from assay.engine.store import BadBlockError, BlockStore
 from assay.errors import UsageError
 from assay.models.base import ModelSpec
-from assay.plan import Plan
+from assay.plan import AnyPlan, Arrays
+from assay.progress import Progress, Silent
 from assay.queries import OF_THE_TOKENIZER, Answers
 
 
@@ -67,20 +68,31 @@ class Asker:
 
     def of(self, model: str) -> Asker:
         if self.find is None:
-            raise UsageError("another model cannot be asked here.", "Ask through assay.audit or `assay run`.")
+            raise UsageError(
+                "another model cannot be asked here.", "Ask through assay.audit or `assay run`.", code="unsupported"
+            )
         if model not in self.others:
             self.others[model] = self.find(model)
         return replace(self, model=self.others[model])  # what is noted about the run is noted in common
 
-    def __call__(self, plan: Plan, label: str) -> Answers:
+    def keep(self, arrays: Arrays) -> str:
+        return self.store.arrays.keep(arrays)
+
+    def __call__(self, plan: AnyPlan, label: str) -> Answers:
         if plan.ability not in self.abilities:
             able = ", ".join(sorted(self.abilities - OF_THE_TOKENIZER)) or "none"
             raise UsageError(
                 f"{self.model.name} has not the ability {plan.ability!r} that {label} needs; it has: {able}.",
                 "Choose a model for that task, or other questions with --set form=….",
+                code="missing-ability",
+                key=plan.ability,
             )
         if not len(plan):
-            raise UsageError(f"{label}: there is nothing to ask.", "Choose more subjects, attributes or templates.")
+            raise UsageError(
+                f"{label}: there is nothing to ask.",
+                "Choose more subjects, attributes or templates.",
+                code="nothing-to-ask",
+            )
         began = time.perf_counter()
         key = block_key(self.model, plan, self.settings)
         found: dict[int, tuple[Answers, str]] = {}
@@ -95,29 +107,26 @@ class Asker:
                 self.progress.advance(len(block), stored=True)
         if missing:
             self.store.clean(key)
-            for done in self._compute(plan, missing):
-                self.progress.advance(done.hi - done.lo)
-                stored = self._stored(key, plan, range(done.lo, done.hi), fresh=True)
-                if stored is None:
-                    raise UsageError(f"the block {done.lo}-{done.hi} that was just stored is gone.", "Run it again.")
-                found[done.lo] = stored
+            for computed in self._compute(plan, missing):
+                found[computed.lo] = computed.answers, self.store.write(key, computed)
+                self.progress.advance(computed.hi - computed.lo)
         order = sorted(found)
         blocks = tuple((lo, lo + len(found[lo][0]), found[lo][1]) for lo in order)
         self.asked.append(Asked(label, plan.digest, key, blocks))
         self.spent.append(time.perf_counter() - began)
         return Answers.joined([found[lo][0] for lo in order])
 
-    def _compute(self, plan: Plan, missing: list[range]) -> Iterator[BlockDone]:
+    def _compute(self, plan: AnyPlan, missing: list[range]) -> Iterator[ComputedBlock]:
         budget = self.backed_off.get(plan.digest, 0)
         settings = replace(self.settings, backed_off=budget)
         budget = budget or settings.budget_for(self.model)
-        for done in self.executor.run(self.model, plan, missing, self.store, settings):
-            if done.budget != budget:
-                budget = self.backed_off[plan.digest] = done.budget
+        for computed in self.executor.run(self.model, plan, missing, settings, self.store.arrays):
+            if computed.budget != budget:
+                budget = self.backed_off[plan.digest] = computed.budget
                 self.remember(self.backed_off)
-            yield done
+            yield computed
 
-    def _stored(self, key: str, plan: Plan, block: range, *, fresh: bool = False) -> tuple[Answers, str] | None:
+    def _stored(self, key: str, plan: AnyPlan, block: range) -> tuple[Answers, str] | None:
         try:
             stored = self.store.read(key, block.start, block.stop)
         except BadBlockError as error:
@@ -126,7 +135,7 @@ class Asker:
         if stored is None:
             return None
         entry, checksum = stored
-        if not fresh and entry.queries != plan.columns(block.start, block.stop).digest():
+        if entry.queries != columns_of(plan, self.store.arrays, block.start, block.stop).digest():
             warnings.warn(
                 f"{self.store.path(key, block.start, block.stop)}: answers to other questions; asked again.",
                 stacklevel=2,
@@ -150,10 +159,14 @@ class StoredAsk:
 
     def of(self, model: str) -> StoredAsk:
         if model not in self.others:
-            raise UsageError(f"{model} was not asked in this run.", "Repeat the run with it.")
+            raise UsageError(f"{model} was not asked in this run.", "Repeat the run with it.", code="unfinished-run")
         return replace(self, model=self.others[model])
 
-    def __call__(self, plan: Plan, label: str) -> Answers:
+    def keep(self, arrays: Arrays) -> str:
+        """Nothing is kept: stored answers are found by the plan's digest, without its questions."""
+        return digest_of_arrays(arrays)
+
+    def __call__(self, plan: AnyPlan, label: str) -> Answers:
         key = block_key(self.model, plan, self.settings)
         parts = []
         for block in _blocks(len(plan), self.settings.block_size):
@@ -165,6 +178,7 @@ class StoredAsk:
                 raise UsageError(
                     f"the answers to {label} are not all stored (questions {block.start} to {block.stop} are missing).",
                     "Repeat the run's `assay run` command first: it computes what is missing.",
+                    code="unfinished-run",
                 )
             parts.append(stored[0].answers)
         return Answers.joined(parts)

@@ -9,11 +9,13 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from assay.engine.answering import answering
+from assay.engine.arrays import ArraySource, columns_of
 from assay.engine.batching import batches
-from assay.engine.store import Block, BlockStore
-from assay.errors import ModelError
-from assay.models.base import BatchTooLargeError, Model, ModelSpec
-from assay.plan import Plan, digest_of
+from assay.engine.store import Block
+from assay.errors import ModelError, UsageError
+from assay.models.base import AnsweringModel, AnyModel, BatchTooLargeError, Model, ModelSpec
+from assay.plan import AnyPlan, digest_of
 from assay.queries import Answers, QueryColumns, Tokens
 
 T = TypeVar("T")
@@ -38,7 +40,7 @@ class Settings:
         return self.token_budget or (65_536 if model.device.startswith("cuda") else 4096)
 
 
-def block_key(model: ModelSpec, plan: Plan, settings: Settings) -> str:
+def block_key(model: ModelSpec, plan: AnyPlan, settings: Settings) -> str:
     """The key of a plan's blocks for one model, device kind, number type and batch settings."""
     return digest_of(
         {
@@ -54,56 +56,85 @@ def block_key(model: ModelSpec, plan: Plan, settings: Settings) -> str:
 
 
 @dataclass(frozen=True)
-class BlockDone:
-    """A block was computed and stored. `budget` is the token budget that it was computed with."""
+class ComputedBlock(Block):
+    """A block as it was computed, and the token budget that it was computed with."""
 
-    lo: int
-    hi: int
-    checksum: str
     budget: int
 
 
 class Executor(Protocol):
-    """Computes blocks of a plan and stores them, in any order; yields each when it is on disk."""
+    """Computes blocks of a plan and hands them over, in any order, each as soon as it is there.
+
+    It takes recipes and never sees the store: who asks writes what comes back. It brings a plan's arrays to whoever
+    computes.
+    """
 
     def run(
-        self, model: ModelSpec, plan: Plan, blocks: Iterable[range], store: BlockStore, settings: Settings
-    ) -> Iterator[BlockDone]: ...
+        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
+    ) -> Iterator[ComputedBlock]: ...
+
+
+Load = Callable[[ModelSpec], AnyModel]
+LOCAL = "local"
+
+
+def executor_named(name: str, load: Load) -> Executor:
+    """The executor of a name; `load` loads a model that was found."""
+    if name != LOCAL:
+        raise UsageError(
+            f"unknown executor {name!r}; expected {LOCAL}.", f"--executor {LOCAL}", code="bad-option", key="executor"
+        )
+    return LocalExecutor(load)
 
 
 @dataclass
 class LocalExecutor:
-    """This process, one model at a time. The next block is tokenised while the model works on this one."""
+    """This process, one model at a time; of one that answers queries, `at_once` are asked at a time."""
 
-    load: Callable[[ModelSpec], Model]
-    _loaded: dict[ModelSpec, Model] = field(default_factory=dict)
+    load: Load
+    at_once: int = 16
+    _loaded: dict[ModelSpec, AnyModel] = field(default_factory=dict)
 
     def run(
-        self, model: ModelSpec, plan: Plan, blocks: Iterable[range], store: BlockStore, settings: Settings
-    ) -> Iterator[BlockDone]:
-        key, budget = block_key(model, plan, settings), settings.backed_off or settings.budget_for(model)
-        answerer = self.model(model)
+        self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
+    ) -> Iterator[ComputedBlock]:
+        budget, answerer = settings.backed_off or settings.budget_for(model), self.model(model)
 
-        def prepare(block: range) -> tuple[range, QueryColumns, Tokens]:
-            columns = plan.columns(block.start, block.stop)
-            return block, columns, answerer.encode(columns)
+        def columns(block: range) -> QueryColumns:
+            return columns_of(plan, arrays, block.start, block.stop)
 
-        with ThreadPoolExecutor(1, "assay-encode") as encoder:
-            pending = iter(blocks)
-            ahead: Future[tuple[range, QueryColumns, Tokens]] | None = _submit(encoder, prepare, pending)
-            while ahead is not None:
-                block, columns, tokens = ahead.result()
-                ahead = _submit(encoder, prepare, pending)
-                answers, budget = forward_all(answerer, tokens, budget)
-                done = Block(block.start, block.stop, columns.digest(), answers)
-                yield BlockDone(block.start, block.stop, store.write(key, done), budget)
+        if not isinstance(answerer, AnsweringModel):
+            yield from _forwarded(answerer, columns, iter(blocks), budget)
+            return
+        with answering(answerer, self.at_once) as answer:
+            for block in blocks:
+                asked = columns(block)
+                yield ComputedBlock(block.start, block.stop, asked.digest(), answer(asked), budget)
 
-    def model(self, spec: ModelSpec) -> Model:
+    def model(self, spec: ModelSpec) -> AnyModel:
         """The model in memory, loaded once."""
         if spec not in self._loaded:
             self._loaded.clear()
             self._loaded[spec] = self.load(spec)
         return self._loaded[spec]
+
+
+def _forwarded(
+    model: Model, columns: Callable[[range], QueryColumns], blocks: Iterator[range], budget: int
+) -> Iterator[ComputedBlock]:
+    """Blocks answered through tokens; the next block is tokenised while the model works on this one."""
+
+    def prepare(block: range) -> tuple[range, QueryColumns, Tokens]:
+        asked = columns(block)
+        return block, asked, model.encode(asked)
+
+    with ThreadPoolExecutor(1, "assay-encode") as encoder:
+        ahead: Future[tuple[range, QueryColumns, Tokens]] | None = _submit(encoder, prepare, blocks)
+        while ahead is not None:
+            block, asked, tokens = ahead.result()
+            ahead = _submit(encoder, prepare, blocks)
+            answers, budget = forward_all(model, tokens, budget)
+            yield ComputedBlock(block.start, block.stop, asked.digest(), answers, budget)
 
 
 def forward_all(model: Model, tokens: Tokens, budget: int) -> tuple[Answers, int]:
@@ -129,12 +160,15 @@ def _forward_all(model: Model, tokens: Tokens, budget: int) -> Answers:
                 f"the memory of {model.spec.device} is too small for {model.spec.name}: {wanted} of "
                 f"{int(tokens.lengths[rows].max())} tokens did not fit.",
                 "Close other programs, or choose another --device, --dtype bfloat16 or a smaller model.",
+                code="out-of-memory",
+                key="device" if len(rows) == 1 else "batch",
             ) from error
         for name, values in answers.items():
             answered.setdefault(name, []).append(values)
     place = np.argsort(np.concatenate(groups))  # of each row among the answers
-    # Joining takes the widest of the batches' types: texts are as wide as the longest of their batch.
-    arrays = {name: np.concatenate(parts)[place] for name, parts in answered.items()}
+    # Joining takes the widest of the batches' types: texts are as wide as the longest of their batch. The arrays lie in
+    # memory as those of a block read from disk do: sums over them then have the same last bits.
+    arrays = {name: np.ascontiguousarray(np.concatenate(parts)[place]) for name, parts in answered.items()}
     return Answers(np.zeros(len(tokens), np.uint8), arrays)
 
 

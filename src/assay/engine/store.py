@@ -7,11 +7,13 @@ import io
 import os
 import zipfile
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from assay.engine.arrays import ArrayStore
 from assay.files.atomic import remove_leftovers, write_atomically
 from assay.queries import Answers
 
@@ -67,6 +69,11 @@ class BlockStore:
         except (OSError, ValueError):
             exported = False
         return BlockStore(own, (usual.root,)) if exported else usual
+
+    @cached_property
+    def arrays(self) -> ArrayStore:
+        """The arrays that plans asked here refer to."""
+        return ArrayStore(self.root / "arrays")
 
     def path(self, key: str, lo: int, hi: int) -> Path:
         return self.root / key[:2] / key / f"{lo:010d}-{hi:010d}.block"

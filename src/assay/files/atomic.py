@@ -161,11 +161,11 @@ def _explained(path: Path, what: str) -> Iterator[None]:
         raise
     except Exception as error:
         if is_full_disk(error):
-            problem = f"{path}: no space left to write this {what}."
+            code, problem = "no-space", f"no space left to write this {what}."
             remedy = "Free some space, or point --out and ASSAY_CACHE at a larger disk; the same command then goes on."
         elif isinstance(error, OSError):
-            problem = f"{path}: cannot be written ({error.strerror or error})."
+            code, problem = "cannot-write", f"cannot be written ({error.strerror or error})."
             remedy = "Choose a folder that you may write to with --out, and for the answers with ASSAY_CACHE."
         else:
             raise
-        raise UsageError(problem, remedy) from error
+        raise UsageError(problem, remedy, code=code, file=path) from error

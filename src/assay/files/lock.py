@@ -31,7 +31,7 @@ def is_new(folder: Path, first: str) -> bool:
     except (FileNotFoundError, NotADirectoryError):  # what is no folder cannot be made one, as `held` says
         return True
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be read ({error.strerror}).", _OTHER) from None
+        raise UsageError(f"cannot be read ({error.strerror}).", _OTHER, code="unreadable-file", file=folder) from None
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def held(folder: Path, doing: str) -> Iterator[None]:
         made = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"{folder}: cannot be made ({error.strerror}).", _OTHER) from None
+        raise UsageError(f"cannot be made ({error.strerror}).", _OTHER, code="cannot-write", file=folder) from None
     try:
         path = folder / LOCK
         handle = _acquired(path, doing)
@@ -67,26 +67,28 @@ def _acquired(path: Path, doing: str) -> int:
             if _take(handle, path):
                 return handle
         except BlockingIOError:
-            problem = f"{path.parent}: another program is {doing}."
-            raise _closed(handle, UsageError(problem, "Wait until it is done, or choose another --out.")) from None
+            remedy = "Wait until it is done, or choose another --out."
+            busy = UsageError(f"another program is {doing}.", remedy, code="in-use", file=path.parent)
+            raise _closed(handle, busy) from None
         except OSError as error:
-            raise _closed(handle, UsageError(f"{path}: cannot be locked ({error.strerror}).", _OTHER)) from None
+            problem = f"cannot be locked ({error.strerror})."
+            raise _closed(handle, UsageError(problem, _OTHER, code="cannot-write", file=path)) from None
         os.close(handle)
 
 
 def _opened(path: Path) -> int:
     """The lock's file, open: neither through a link nor anybody's file of that name."""
-    problem = f"{path}: this is not a lock of assay, which is an empty file."
+    foreign = UsageError("this is not a lock of assay, which is an empty file.", _OTHER, code="not-new", file=path)
     if path.is_symlink():
-        raise UsageError(problem, _OTHER)
+        raise foreign
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     except OSError as error:
-        problem = f"{path}: cannot be written ({error.strerror})."
-        raise UsageError(problem, "Choose a folder that you may write to with --out.") from None
+        remedy = "Choose a folder that you may write to with --out."
+        raise UsageError(f"cannot be written ({error.strerror}).", remedy, code="cannot-write", file=path) from None
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode) or status.st_size:
-        raise _closed(handle, UsageError(problem, _OTHER))
+        raise _closed(handle, foreign)
     return handle
 
 

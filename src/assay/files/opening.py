@@ -37,9 +37,10 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         with path.open("rb") as packed, unpacked(packed, path.suffix) as content:
             yield content
     except FileNotFoundError:
-        raise DataError("there is no such file.", "Check the name.", file=path) from None
+        raise DataError("there is no such file.", "Check the name.", code="missing-file", file=path) from None
     except UNREADABLE as error:
-        raise DataError(f"cannot be read ({reason(error)}).", "Check the file, or get it again.", file=path) from None
+        problem = f"cannot be read ({reason(error)})."
+        raise DataError(problem, "Check the file, or get it again.", code="unreadable-file", file=path) from None
 
 
 def unpacked(packed: IO[bytes], suffix: str) -> IO[bytes]:

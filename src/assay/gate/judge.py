@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.findings import Estimate
 from assay.gate.policy import Limit, Policy
-from assay.report.headline import Verdict, verdict
+from assay.verdict import Verdict, verdict
 
 
 class Outcome(StrEnum):

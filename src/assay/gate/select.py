@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from assay.files.toml import near
 from assay.findings import Estimate
-from assay.gate.policy import Limit, Match, near
-from assay.probes import PROBES
-from assay.report.words import METRICS
-
-PARTS = frozenset({"polarity", "comparison"})
-"""Keys of estimates of a part of what another estimate is about: only a limit that names the key selects these."""
-
-_KEYS = frozenset({"class", "form", "subjects", "category", "context", "a", "b", "attribute"}) | PARTS
-"""The keys of all probes that come with assay."""
+from assay.gate.policy import Limit, Match
+from assay.probes import metrics_called, part_keys, probes
 
 
 @dataclass(frozen=True)
@@ -38,7 +32,7 @@ def of_probe(limit: Limit, probe: str, estimates: Sequence[Estimate]) -> bool:
 
 
 def _chosen(limit: Limit, group: Mapping[str, str]) -> bool:
-    if PARTS & group.keys() - limit.group.keys():
+    if part_keys() & group.keys() - limit.group.keys():
         return False
     if limit.without and all(_matches(wanted, group.get(key)) for key, wanted in limit.without.items()):
         return False
@@ -57,16 +51,16 @@ def _matches(wanted: Match, value: str | None) -> bool:
     return value in wanted
 
 
-def absent_probe(limit: Limit, probes: Collection[str], metrics: Collection[str]) -> Absent:
-    """Why no run is about a limit; `probes` and `metrics` are those of the runs."""
+def absent_probe(limit: Limit, there: Collection[str], metrics: Collection[str]) -> Absent:
+    """Why no run is about a limit; `there` and `metrics` are the probes and metrics of the runs."""
     if misspelt := _misspelt_metric(limit, metrics):
         return misspelt
     if limit.probe == "*":
         return Absent(f"no run has the metric {limit.of_metric}.")
-    known = {*PROBES, *probes}
+    known = {*probes(), *there}
     if limit.probe not in known:
         return Absent(f'there is no probe "{limit.probe}"{near(limit.probe, known)}', misspelt=True)
-    return Absent(f"there is no run of {limit.probe} here, only of {', '.join(sorted(probes))}.")
+    return Absent(f"there is no run of {limit.probe} here, only of {', '.join(sorted(there))}.")
 
 
 def absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[Absent]:
@@ -77,8 +71,9 @@ def absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[Absent]:
     if not own:
         return [Absent(f"this run has no {limit.of_metric}.")]
     present = {key for group in own for key in group}
+    keys = present | {key for metric in metrics_called(limit.of_metric) for key in metric.keys}
     for key in (*limit.group, *limit.without):
-        if key not in present | _KEYS:
+        if key not in keys:
             said = f'no estimate of {limit.of_metric} has the key "{key}"{near(key, present)}'
             return [Absent(said, misspelt=True)]
     chosen = [estimate.group for estimate in selected(limit, estimates)]
@@ -89,10 +84,9 @@ def absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[Absent]:
 
 
 def _misspelt_metric(limit: Limit, metrics: Collection[str]) -> Absent | None:
-    known = {*METRICS, *metrics}
-    if limit.of_metric in known:
+    if limit.of_metric in metrics or metrics_called(limit.of_metric):
         return None
-    return Absent(f'there is no metric "{limit.of_metric}"{near(limit.of_metric, metrics or known)}', misspelt=True)
+    return Absent(f'there is no metric "{limit.of_metric}"{near(limit.of_metric, metrics)}', misspelt=True)
 
 
 def _lacking(limit: Limit, own: Sequence[Mapping[str, str]], chosen: Sequence[Mapping[str, str]]) -> Iterator[Absent]:

@@ -1,4 +1,4 @@
-"""What a gate found, for people and for programs: a short table, Markdown, JUnit XML and JSON."""
+"""What a gate found, and as JUnit XML and JSON for programs; `assay.gate.present` shows it to people."""
 
 from __future__ import annotations
 
@@ -6,24 +6,17 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
 from assay.gate.judge import Judgement, Outcome
-from assay.report import words
-from assay.report.markdown import escaped, table
-from assay.report.plaintext import visible
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-MOST = 40  # failures that a terminal or a summary shows; JSON and JUnit have all
+from assay.probes import say_group
+from assay.wording import count, interval, number, plural, visible
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
-class _Kept:
+class Kept:
     """A limit with its verdicts."""
 
     number: int
@@ -71,6 +64,12 @@ class Verdicts:
     def failures(self) -> list[Judgement]:
         return [judgement for judgement in self.judgements if judgement.outcome is Outcome.FAIL]
 
+    @property
+    def said(self) -> str:
+        """How many verdicts failed."""
+        judged = plural(sum(each.outcome is not Outcome.SKIP for each in self.judgements), "verdict")
+        return f"{judged}, none failed." if self.passed else f"{count(len(self.failures))} of {judged} failed."
+
     def to_json(self) -> str:
         content = {
             "schema": 1,
@@ -82,110 +81,53 @@ class Verdicts:
         }
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
-    def to_markdown(self) -> str:
-        """A summary for pages of CI systems."""
-        rows = [
-            [
-                str(kept.number),
-                kept.outcome.upper(),
-                escaped(kept.title),
-                escaped(kept.rule),
-                *_counted(kept),
-                escaped(_nearest(kept)),
-            ]
-            for kept in self._limits
-        ]
-        heads = ["", "", "limit", "demanded", "kept", "broken", "skipped", "nearest to the limit"]
-        lines = [f"## Bias gate: {'passed' if self.passed else 'FAILED'}", ""]
-        lines += [f"{escaped(self.folder)}, judged by {escaped(self.policy)}: {self._said}", "", *table(heads, rows)]
-        failed = [
-            [str(number), *map(escaped, (self._named(each), _figures(each), each.reason))]
-            for number, each in self._failed[:MOST]
-        ]
-        if failed:
-            lines += ["", "### What failed", "", *table(["limit", "estimate", "value and interval", "why"], failed)]
-        if len(self.failures) > MOST:
-            lines += ["", f"{words.count(len(self.failures) - MOST)} more are not shown."]
-        if self.notes:
-            lines += ["", *(f"- {escaped(note)}" for note in self.notes)]
-        return "\n".join(lines) + "\n"
-
     def to_junit(self) -> str:
         """JUnit XML: a suite for each limit, a case for each estimate."""
         root = ElementTree.Element("testsuites", _totals("assay gate", self.judgements))
-        for kept in self._limits:
+        for kept in self.limits:
             suite = ElementTree.SubElement(root, "testsuite", _totals(f"{kept.number}. {kept.title}", kept.judgements))
             for each in kept.judgements:
-                names = {"classname": _xml(each.metric), "name": _xml(self._named(each)), "time": "0"}
+                names = {"classname": _xml(each.metric), "name": _xml(self.named(each)), "time": "0"}
                 case = ElementTree.SubElement(suite, "testcase", names)
                 if each.outcome is Outcome.FAIL:
                     failure = ElementTree.SubElement(case, "failure", {"type": "limit", "message": _xml(each.reason)})
-                    failure.text = _xml("\n".join(filter(None, (each.rule, _figures(each), each.reason))))
+                    failure.text = _xml("\n".join(filter(None, (each.rule, figures(each), each.reason))))
                 elif each.outcome is Outcome.SKIP:
                     ElementTree.SubElement(case, "skipped", {"message": _xml(each.reason)})
         ElementTree.indent(root)
         return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
 
-    def show(self, console: Console) -> None:
-        """Print the limits, then what fails."""
-        from assay.report.printer import Printer, Row
-
-        printer = Printer(console)
-        printer.line(f"{visible(self.folder)}, judged by {visible(self.policy)}", "bold")
-        printer.line()
-        rows = [
-            Row([str(kept.number), kept.outcome.upper(), kept.title, _nearest(kept), *_counted(kept)])
-            for kept in self._limits
-        ]
-        printer.table("Limits", ["", "", "limit", "nearest to it"], ["kept", "broken", "skipped"], rows)
-        for number, each in self._failed[:MOST]:
-            figures = f": {_figures(each)}" if each.value is not None else ""
-            printer.line(visible(f"FAIL {number}. {self._named(each)}{figures}: {each.reason}"))
-        if len(self.failures) > MOST:
-            printer.line(f"{words.count(len(self.failures) - MOST)} more fail; --format json has all.", "dim")
-        for note in self.notes:
-            printer.line(f"Note: {visible(note)}", "dim")
-        printer.line(("PASSED: " if self.passed else "FAILED: ") + self._said, "bold")
-
-    @property
-    def _said(self) -> str:
-        failed, judged = len(self.failures), [each for each in self.judgements if each.outcome is not Outcome.SKIP]
-        broken = f"{words.count(failed)} of {words.plural(len(judged), 'verdict')}"
-        return f"{broken} failed." if failed else f"{words.plural(len(judged), 'verdict')}, none failed."
-
-    def _named(self, each: Judgement) -> str:
+    def named(self, each: Judgement) -> str:
         """What was judged, with its model; and with its folder where it takes that to tell two verdicts apart."""
         several = len({other.run for other in self.judgements if other.run}) > 1
-        parts = [each.metric, words.group_words(each.group) if each.group else "", each.model, each.run * several]
+        parts = [
+            each.metric,
+            say_group(each.metric.partition(".")[0], each.group) if each.group else "",
+            each.model,
+            each.run * several,
+        ]
         return ", ".join(filter(None, parts))
 
     @property
-    def _failed(self) -> list[tuple[int, Judgement]]:
-        """The failures with the numbers of their limits."""
-        return [(k.number, each) for k in self._limits for each in k.judgements if each.outcome is Outcome.FAIL]
-
-    @property
-    def _limits(self) -> list[_Kept]:
+    def limits(self) -> list[Kept]:
+        """The limits in their order, each with its verdicts."""
         found: dict[tuple[str, str], list[Judgement]] = {}  # by title and rule: two limits may have one title
         for each in self.judgements:
             found.setdefault((each.limit, each.rule), []).append(each)
-        return [_Kept(number, *key, own) for number, (key, own) in enumerate(found.items(), 1)]
+        return [Kept(number, *key, own) for number, (key, own) in enumerate(found.items(), 1)]
 
 
-def _counted(kept: _Kept) -> list[str]:
-    return [words.count(kept.count(outcome)) for outcome in (Outcome.PASS, Outcome.FAIL, Outcome.SKIP)]
+def said_group(each: Judgement) -> str:
+    """What was judged, in its probe's words."""
+    return say_group(each.metric.partition(".")[0], each.group)
 
 
-def _nearest(kept: _Kept) -> str:
-    return "" if kept.nearest is None else f"{words.group_words(kept.nearest.group)}: {_figures(kept.nearest)}"
-
-
-def _figures(each: Judgement) -> str:
+def figures(each: Judgement) -> str:
     if each.value is None:
         return ""
     if each.low is None:
-        return words.number(each.value)
-    return f"{words.number(each.value)} ({words.interval(each.low, each.high)})"
+        return number(each.value)
+    return f"{number(each.value)} ({interval(each.low, each.high)})"
 
 
 def _totals(name: str, judgements: Sequence[Judgement]) -> dict[str, str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from numpy.typing import NDArray
 
 from assay.errors import UsageError
-from assay.queries import QueryColumns, Tokens
+from assay.queries import Answer, Query, QueryColumns, Tokens
 
 
 @dataclass(frozen=True)
@@ -24,25 +23,31 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
-            raise UsageError(f"the number of threads is {self.threads}, expected at least 1.", "--threads 1")
+            raise UsageError(
+                f"the number of threads is {self.threads}, expected at least 1.",
+                "--threads 1",
+                code="bad-option",
+                key="threads",
+            )
 
 
 @dataclass(frozen=True)
 class ModelSpec:
     """A model that was found, told apart by its weights: enough to load it again in another process.
 
-    `name` is what the user wrote; `place` where its files are; `digest` covers weights, configuration and tokenizer;
+    `name` is what the user wrote, and all that is known of a model whose answers came in files; `place` where its files
+    are; `digest` covers weights, configuration and tokenizer;
     `revision` is the hub's commit, where it came from a hub; `threads` 0 means as many as the machine that loads it has
     CPUs for this process.
     """
 
     name: str
-    kind: str
-    place: str
-    digest: str
-    abilities: frozenset[str]
-    device: str
-    dtype: str
+    kind: str = ""
+    place: str = ""
+    digest: str = ""
+    abilities: frozenset[str] = frozenset()
+    device: str = ""
+    dtype: str = ""
     revision: str | None = None
     trust_remote_code: bool = False
     allow_pickle: bool = False
@@ -50,10 +55,6 @@ class ModelSpec:
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "abilities": sorted(self.abilities)}
-
-    @staticmethod
-    def of_json(content: Mapping[str, Any]) -> ModelSpec:
-        return ModelSpec(**{**content, "abilities": frozenset(content["abilities"])})
 
 
 class Model(Protocol):
@@ -67,9 +68,28 @@ class Model(Protocol):
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]: ...
 
 
+@runtime_checkable
+class AnsweringModel(Protocol):
+    """Who answers queries, without tokens of its own: a model behind an endpoint.
+
+    Many queries are asked at once, those of one plan within one event loop. What concerns one query is its answer's
+    status; an exception ends the run.
+    """
+
+    @property
+    def spec(self) -> ModelSpec: ...
+
+    async def answer(self, query: Query) -> Answer: ...
+
+
+AnyModel = Model | AnsweringModel
+
+
 def unable(name: str, ability: str) -> UsageError:
     """The error for a question that a model cannot answer."""
-    return UsageError(f"{name} cannot answer {ability} questions.", "Choose another model.")
+    return UsageError(
+        f"{name} cannot answer {ability} questions.", "Choose another model.", code="missing-ability", key=ability
+    )
 
 
 class BatchTooLargeError(Exception):

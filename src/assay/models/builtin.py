@@ -20,11 +20,14 @@ from numpy.typing import NDArray
 
 from assay.errors import ModelError, UsageError
 from assay.models.bare_tokenizer import BareTokenizer
-from assay.models.base import BatchTooLargeError, ModelSpec, Options
+from assay.models.base import BatchTooLargeError, ModelSpec, Options, unable
 from assay.models.builtin_folder import CONFIG, EVERYWHERE, FOLDER, PLACES, TOKENIZER, verified
 from assay.models.encode import Encoder
 from assay.models.padding import Padded, padded
 from assay.queries import NONE, OF_THE_TOKENIZER, Ints, QueryColumns, Tokens, option_rows
+
+HELP = "builtin: the small model that comes with assay; needs no torch and no network"
+BARE = True
 
 ABILITIES = frozenset({"span", "mask", "fill", "choice", "embed", *OF_THE_TOKENIZER})
 
@@ -49,6 +52,8 @@ def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
             raise UsageError(
                 f"{name} runs with --{option} {known[1]} only, not {given!r}.",
                 f"Leave --{option} out, or choose an hf: model.",
+                code="no-device",
+                key=option,
             )
     return ModelSpec(
         name=name,
@@ -68,6 +73,7 @@ def load(spec: ModelSpec) -> BuiltInModel:
         raise ModelError(
             f"{spec.name} is not the model here that it was where this run began.",
             "Install the same version of assay everywhere.",
+            code="damaged-model",
         )
     return BuiltInModel(spec)
 
@@ -86,7 +92,7 @@ class BuiltInModel:
 
     def encode(self, columns: QueryColumns) -> Tokens:
         if columns.ability not in self.spec.abilities:
-            raise UsageError(f"{self.spec.name} cannot answer {columns.ability} questions.", "Choose another model.")
+            raise unable(self.spec.name, columns.ability)
         return self._encoder.encode(columns)
 
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
@@ -145,6 +151,7 @@ class BuiltInModel:
             raise ModelError(
                 f"{self.spec.name} gave scores that are not numbers (NaN or infinite).",
                 "Its files are as they were shipped, so this machine miscalculates; please report it.",
+                code="bad-scores",
             )
         return found
 
@@ -228,7 +235,10 @@ def _session(graph: Path, threads: int) -> Any:
         import onnxruntime
     except ImportError as error:
         raise UsageError(
-            f"the built-in model needs {error.name}, which is not installed.", "Install assay again: pip install assay"
+            f"the built-in model needs {error.name}, which is not installed.",
+            "Install assay again from its checkout: pip install .",
+            code="not-installed",
+            key=error.name,
         ) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

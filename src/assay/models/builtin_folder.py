@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Literal, get_args
 
-from assay.errors import ModelError, UsageError
+from assay.errors import ModelError, UsageError, how_to_install
 
 FOLDER = Path(__file__).parents[1] / "data" / "builtin"
 FILES = ("config.json", "everywhere.onnx", "places.onnx", "tokenizer.json", "weights.safetensors")
@@ -48,19 +48,29 @@ def write_builtin(folder: Path | str, head: Head) -> Path:
 
     head: "span" (BertForQuestionAnswering), "mask" (BertForMaskedLM) or "choice" (BertForMultipleChoice). The weights
     are those that the built-in model computes with, in float32; `hf:FOLDER` gives the same answers. The folder must be
-    new or empty. Needs safetensors, which comes with assay[hf].
+    new or empty. Needs safetensors, which comes with the extra hf.
     """
     if head not in _HEADS:
         raise UsageError(
-            f"the built-in model has no head {head!r}; expected {', '.join(get_args(Head))}.", 'For example "span".'
+            f"the built-in model has no head {head!r}; expected {', '.join(get_args(Head))}.",
+            'For example "span".',
+            code="bad-option",
+            key="head",
         )
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} is there already, and not empty.", "Choose a new folder.")
+        raise UsageError(
+            f"{folder} is there already, and not empty.", "Choose a new folder.", code="not-new", key="folder"
+        )
     try:
         from safetensors.numpy import load_file, save_file
     except ImportError:
-        raise UsageError("this needs safetensors, which is not installed.", 'pip install "assay[hf]"') from None
+        raise UsageError(
+            "this needs safetensors, which is not installed.",
+            how_to_install("hf"),
+            code="not-installed",
+            key="safetensors",
+        ) from None
     verified(FOLDER)
     architecture, parts = _HEADS[head]
     weights = {
@@ -100,8 +110,10 @@ def _sha256(file: Path) -> str:
 
 def _damaged(file: Path, why: str) -> ModelError:
     return ModelError(
-        f"{file}: this file of the built-in model is damaged: {why}.",
-        "Install assay again: pip install --force-reinstall assay",
+        f"this file of the built-in model is damaged: {why}.",
+        "Install assay again from its checkout: pip install --force-reinstall .",
+        code="damaged-model",
+        file=file,
     )
 
 

@@ -84,6 +84,7 @@ class Encoder:
                 raise ModelError(
                     f"the tokenizer of {self.name} does not tokenise the texts of a question one by one.",
                     f"It cannot be used for {columns.ability} questions; please report the model's name.",
+                    code="bad-tokenizer",
                 )
         if self.whole or _same(ours.take(rows), exact):
             return tokens
@@ -125,7 +126,9 @@ class Encoder:
         for row in range(len(columns)):
             text = columns.row(row).text
             if self.tokeniser.has_special(text):
-                raise DataError(f"a text holds one of the tokenizer's special tokens: {text!r}.", "Reword it.")
+                raise DataError(
+                    f"a text holds one of the tokenizer's special tokens: {text!r}.", "Reword it.", code="bad-text"
+                )
             ids = self.tokeniser.real(text.replace(MASK, self.tokeniser.mask))
             rows.append(np.array(ids, np.int32))
             places.append(ids.index(self.tokeniser.mask_id))
@@ -144,7 +147,12 @@ class Encoder:
             missing = np.argwhere(marks["candidates"][:, :, 0] == NONE)
             if len(missing):
                 word = columns.words[columns.subjects[missing[0][0], missing[0][1], 0]]
-                raise DataError(f"{word!r} is not one token of {self.name}.", "Leave it out of masked questions.")
+                raise DataError(
+                    f"{word!r} is not one token of {self.name}.",
+                    "Leave it out of masked questions.",
+                    code="bad-text",
+                    key="words",
+                )
         else:
             marks["top"] = np.full(len(columns), columns.top, np.int32)
         second = np.diff(offsets).astype(np.int32)
@@ -166,7 +174,10 @@ def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
     wrong += [text for text in columns.context.values if MASK in text]
     if wrong:
         raise DataError(
-            f"a masked text needs exactly one masked word, in its sentence: {wrong[0]!r}.", "Put one [mask] into it."
+            f"a masked text needs exactly one masked word, in its sentence: {wrong[0]!r}.",
+            "Put one [mask] into it.",
+            code="bad-text",
+            key="sentence",
         )
     halves = [sentence.partition(MASK) for sentence in sentences]
     left = [*(half for half, _, _ in halves), *(f" {half}" for half, _, _ in halves)]

@@ -76,7 +76,12 @@ class PromptEncoder:
         rows = [distinct[place] for place in columns.prompt.index.tolist()]
         lengths = np.array([len(ids) for ids in rows], np.int64)
         if not lengths.all():
-            raise DataError("a prompt is empty, so there is nothing to go on from.", "Give every prompt a text.")
+            raise DataError(
+                "a prompt is empty, so there is nothing to go on from.",
+                "Give every prompt a text.",
+                code="bad-text",
+                key="prompt",
+            )
         require_window(columns, lengths, self.max_length, self.name, answer=columns.tokens if self._causal else 0)
         marks = {"tokens": np.full(len(rows), columns.tokens, np.int32)}
         return _tokens(columns, rows, lengths, marks)
@@ -105,6 +110,8 @@ class PromptEncoder:
                 raise DataError(
                     f"no token stands before all options of a question: {columns.row(row)}",
                     "Give it a context or a question.",
+                    code="bad-text",
+                    key="context",
                 )
             parts[row, 2:] = shared + np.cumsum([len(ids) - shared for ids in of_row])
         kept = (ids[parts[at // options, 1] if at % options else 0 :] for at, ids in enumerate(sequences))
@@ -123,6 +130,7 @@ class PromptEncoder:
                 f"the chat template of {self.name} leaves out a question, or some of it: {lost!r}.",
                 "Correct chat_template.jinja in its folder (or chat_template in tokenizer_config.json), or ask without "
                 "it: --set chat=off.",
+                code="bad-template",
             )
         return texts
 
@@ -148,6 +156,7 @@ class PromptEncoder:
             raise ModelError(
                 f"the chat template of {self.name} cannot be used: {first_line(error)}",
                 "Ask it without its template: --set chat=off.",
+                code="bad-template",
             ) from error
 
     def _require_no_special(self, texts: Sequence[str]) -> None:
@@ -157,6 +166,8 @@ class PromptEncoder:
             raise DataError(
                 f"a text holds one of the special tokens that the chat template of {self.name} is made of: {wrong!r}.",
                 "Reword it, or ask without the template: --set chat=off.",
+                code="bad-text",
+                key="chat",
             )
 
     def _tokenised(self, texts: Sequence[str], chat: bool) -> list[list[int]]:
@@ -166,6 +177,8 @@ class PromptEncoder:
                 raise ModelError(
                     f"the tokenizer of {self.name} does not do what its tokenizer.json says.",
                     "It cannot be used for prompts; please report the model's name.",
+                    code="bad-tokenizer",
+                    key="tokenizer.json",
                 )
         behind = 0 if chat or not self._causal else len(self.tokeniser.single.after)
         return [ids[: len(ids) - behind] for ids in rows] if behind else rows

@@ -84,6 +84,7 @@ def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, na
             f"{name} reads {window} tokens at most; this question has {lengths[first]}{behind}, so its end would be "
             f"cut off: {row}",
             "Shorten the passage or choose a model with a longer window.",
+            code="too-long",
         )
 
 
@@ -209,7 +210,12 @@ def _question_and_option(
     both = [joined_by_blank(questions.values[place], choices[other]) for place, other in places]
     if "" in both:
         row = int(np.flatnonzero(index == both.index(""))[0]) // columns.options.shape[1]
-        raise DataError(f"a question and its option are both empty: {columns.row(row)}", "Give one of them a text.")
+        raise DataError(
+            f"a question and its option are both empty: {columns.row(row)}",
+            "Give one of them a text.",
+            code="bad-text",
+            key="options",
+        )
     some = apart.any()
     return [
         chosen(tokeniser.segments(questions.values if some else []), np.where(apart, question, NONE)),
@@ -260,6 +266,8 @@ def _require_subjects(columns: SpanColumns | EmbedColumns, missing: NDArray[np.b
         raise DataError(
             f"a subject is missing from its passage: {columns.row(row)}",
             "Every subject's character range must lie inside its text, and hold more than blanks.",
+            code="bad-text",
+            key="subjects",
         )
 
 

@@ -20,7 +20,9 @@ from assay.models.hf_encoder import EncoderModel
 from assay.models.hf_files import find
 from assay.models.hf_text import TextModel
 
-__all__ = ["find", "load"]
+HELP = "hf:ORG/NAME[@REVISION] or hf:./folder: any model that transformers loads"
+
+__all__ = ["HELP", "find", "load"]
 
 
 def load(spec: ModelSpec) -> HFModel:

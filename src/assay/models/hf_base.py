@@ -55,6 +55,8 @@ class HFModel(ABC):
             raise ModelError(
                 f"the tokenizer of {self.spec.name} has tokens beyond the {self._known_tokens} that the model knows.",
                 "It is another model's tokenizer: put the right one into the folder.",
+                code="bad-tokenizer",
+                key="vocab_size",
             )
         return tokens
 
@@ -83,6 +85,7 @@ class HFModel(ABC):
             raise ModelError(
                 f"{self.spec.name} gave scores that are not numbers (NaN or infinite).",
                 "Try --dtype float32; if that does not help, the weights are damaged.",
+                code="bad-scores",
             )
         return values
 

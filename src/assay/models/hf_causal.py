@@ -145,6 +145,7 @@ class CausalModel(TextModel):
             raise ModelError(
                 f"{self.spec.name} is no causal language model: what it predicts depends on what follows.",
                 "Choose a causal one, such as GPT-2 or Llama.",
+                code="bad-model",
             )
 
 

@@ -67,6 +67,8 @@ class EncoderModel(HFModel):
             raise ModelError(
                 f"{self.spec.name} has no vector for every token in its last layer.",
                 "Models of this architecture cannot be asked for vectors of words; choose another model.",
+                code="missing-ability",
+                key="embed",
             )
         place = torch.arange(hidden.shape[1], device=self.spec.device)
         start, end = (self._tensor(tokens.marks[name])[:, None] for name in ("start", "end"))
@@ -126,6 +128,8 @@ class EncoderModel(HFModel):
             raise ModelError(
                 f"{self.spec.name} scores an option differently when padding follows it.",
                 "Models of this architecture cannot be asked several options at once; choose another model.",
+                code="bad-model",
+                key="choice",
             )
 
     def _inputs(self, tokens: Tokens) -> dict[str, Tensor]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any
 
-from assay.errors import DataError, UsageError
+from assay.errors import DataError, UsageError, how_to_install
 from assay.models.base import ModelSpec, Options
 
 _CAUSAL = ("choice", "text", "word")
@@ -37,7 +37,7 @@ _TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
 _TEMPLATES = "additional_chat_templates/*.jinja"
 _CODE = ("*.py",)
 _CONFIGS = ("config.json", "config.*.json", "tokenizer_config.json")  # those with a number are for some versions
-_INSTALL = 'Install what hf: models need: pip install "assay[hf]".'
+_INSTALL = how_to_install("hf")
 _CONVERT = "Convert them, or pass --allow-pickle if you trust whoever made them: loading such files can run their code."
 
 
@@ -46,19 +46,33 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
     folder, revision = _folder(rest, options)
     if not (folder / "config.json").is_file():
         raise UsageError(
-            f"{folder}: there is no config.json, so this is no model folder.", "Name the folder that holds it."
+            "there is no config.json, so this is no model folder.",
+            "Name the folder that holds it.",
+            code="bad-folder",
+            file=folder,
+            key="config.json",
         )
     config = _json(folder / "config.json")
     if (folder / "adapter_config.json").is_file():
         raise UsageError(
-            f"{folder}: there is an adapter beside the model, and it depends on peft whether transformers applies it.",
+            "there is an adapter beside the model, and it depends on peft whether transformers applies it.",
             "Merge the two with peft's merge_and_unload, or remove adapter_config.json to measure the model alone.",
+            code="bad-folder",
+            file=folder,
+            key="adapter_config.json",
         )
     weights, others = _files_read(folder, options)
     if not weights:
-        raise UsageError(f"{folder}: there are no weights in safetensors files.", _CONVERT)
+        raise UsageError(
+            "there are no weights in safetensors files.", _CONVERT, code="bad-folder", file=folder, key="*.safetensors"
+        )
     if options.dtype not in DTYPES:
-        raise UsageError(f"the number type {options.dtype!r} is unknown; expected {', '.join(DTYPES)}.", "--dtype auto")
+        raise UsageError(
+            f"the number type {options.dtype!r} is unknown; expected {', '.join(DTYPES)}.",
+            "--dtype auto",
+            code="bad-option",
+            key="dtype",
+        )
     device = _device(options.device)
     return ModelSpec(
         name=name,
@@ -81,7 +95,9 @@ def libraries() -> tuple[Any, Any]:
         import torch
         import transformers
     except ImportError as error:
-        raise UsageError(f"hf: models need {error.name}, which is not installed.", _INSTALL) from None
+        raise UsageError(
+            f"hf: models need {error.name}, which is not installed.", _INSTALL, code="not-installed", key=error.name
+        ) from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return transformers, torch
@@ -93,11 +109,17 @@ def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
         return path.resolve(), None
     repo, _, revision = rest.partition("@")
     if rest.startswith((".", "/", "~")) or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", repo):
-        raise UsageError(f"there is no model folder {rest}.", "Give an existing folder, or hf:ORG/NAME@REVISION.")
+        raise UsageError(
+            f"there is no model folder {rest}.",
+            "Give an existing folder, or hf:ORG/NAME@REVISION.",
+            code="unknown-model",
+        )
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
-        raise UsageError(f"hf: models need {error.name}, which is not installed.", _INSTALL) from None
+        raise UsageError(
+            f"hf: models need {error.name}, which is not installed.", _INSTALL, code="not-installed", key=error.name
+        ) from None
     patterns = [*_WEIGHTS, *_TEXTS]
     patterns += [*(_PICKLED if options.allow_pickle else ()), *(_CODE if options.trust_remote_code else ())]
     try:
@@ -106,6 +128,7 @@ def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
         raise UsageError(
             f"the model {rest} is neither a folder here nor to be had from the hub ({first_line(error)}).",
             "Check the name and the network, or give a local folder: hf:./folder.",
+            code="unknown-model",
         ) from error
     return place, place.name
 
@@ -119,9 +142,10 @@ def _json(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DataError(f"cannot be read ({error}).", "Get the model's folder again.", file=path) from None
+        code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
+        raise DataError(f"cannot be read ({error}).", "Get the model's folder again.", code=code, file=path) from None
     if not isinstance(content, dict):
-        raise DataError("this is no JSON object.", "Get the model's folder again.", file=path)
+        raise DataError("this is no JSON object.", "Get the model's folder again.", code="bad-json", file=path)
     return content
 
 
@@ -136,21 +160,27 @@ def _files_read(folder: Path, options: Options) -> tuple[list[Path], list[Path]]
         except DataError:  # find() has seen config.json; transformers says what is wrong with the others
             continue
         for name in _named(content, "transformers_weights"):
-            (indexes if name.endswith(".index.json") else weights).add(_inside(folder, name, file))
-        others |= {_inside(folder, name, file) for name in _named(content, "fast_tokenizer_files")}
+            path = _inside(folder, name, file, "transformers_weights")
+            (indexes if name.endswith(".index.json") else weights).add(path)
+        tokenizers = _named(content, "fast_tokenizer_files")
+        others |= {_inside(folder, name, file, "fast_tokenizer_files") for name in tokenizers}
         for name in _named(content, "auto_map") if options.trust_remote_code else ():
             if "--" in name:
                 raise DataError(
                     f"the code {name} is another repository's, which the model's digest cannot cover.",
                     "Leave out --trust-remote-code; or put that code into the folder, and remove the name up to --.",
+                    code="unsupported",
                     file=file,
+                    key="auto_map",
                 )
-            _inside(folder, name, file)
+            _inside(folder, name, file, "auto_map")
     for index in indexes:
-        weights |= {_inside(folder, name, index) for name in _named(_json(index), "weight_map")}
+        weights |= {_inside(folder, name, index, "weight_map") for name in _named(_json(index), "weight_map")}
     unsafe = [path for path in weights if path.suffix != ".safetensors"]
     if unsafe and not options.allow_pickle:
-        raise UsageError(f"{min(unsafe)}: these weights are not in a safetensors file.", _CONVERT)
+        raise UsageError(
+            "these weights are not in a safetensors file.", _CONVERT, code="unsafe-weights", file=min(unsafe)
+        )
     there = [sorted(path for path in files if path.is_file()) for files in (weights, others | indexes)]
     return there[0], there[1]
 
@@ -174,14 +204,16 @@ def _named(content: Any, key: str, inside: bool = False) -> Iterator[str]:
         yield from _named(value, key, inside or name == key)
 
 
-def _inside(folder: Path, name: str, file: Path) -> Path:
-    """The file of a folder that another file of it names."""
+def _inside(folder: Path, name: str, file: Path, key: str) -> Path:
+    """The file of a folder that another file of it names, under a key."""
     path = PurePath(name)
     if path.anchor or ".." in path.parts:
         raise DataError(
             f"{name!r} is outside the model's folder.",
             "Put what it names into the folder, and change the name.",
+            code="bad-value",
             file=file,
+            key=key,
         )
     return folder / path
 

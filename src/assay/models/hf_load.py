@@ -26,6 +26,7 @@ def load_weights(spec: ModelSpec) -> Any:
         raise UsageError(
             f"{spec.name} can neither answer span questions, nor fill masks, nor choose among options, nor write.",
             "Choose another model.",
+            code="missing-ability",
         )
     files = {"trust_remote_code": spec.trust_remote_code, "local_files_only": True}
     try:
@@ -43,12 +44,16 @@ def load_weights(spec: ModelSpec) -> Any:
         )
     except Exception as error:  # transformers and safetensors raise many kinds of errors; each means: unusable
         raise ModelError(
-            f"{spec.name} cannot be loaded: {first_line(error)}", "See the message of transformers above."
+            f"{spec.name} cannot be loaded: {first_line(error)}",
+            "See the message of transformers above.",
+            code="cannot-load",
         ) from error
     if info["missing_keys"]:
         raise ModelError(
             f"{spec.name} lacks weights for {', '.join(sorted(info['missing_keys'])[:3])}.",
             "Its head was never trained, and made-up weights would give made-up numbers; choose a finished model.",
+            code="bad-folder",
+            key=min(info["missing_keys"]),
         )
     try:
         return model.to(spec.device).eval()
@@ -56,6 +61,8 @@ def load_weights(spec: ModelSpec) -> Any:
         raise UsageError(
             f"{spec.name} cannot be put on the device {spec.device!r}: {first_line(error)}.",
             "--device cpu works everywhere; cuda, cuda:1 or mps need such a device with enough memory.",
+            code="no-device",
+            key="device",
         ) from error
 
 
@@ -68,18 +75,30 @@ def load_tokenizer(spec: ModelSpec) -> Any:
         )
     except Exception as error:  # as above
         raise ModelError(
-            f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}", "Complete its folder."
+            f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}",
+            "Complete its folder.",
+            code="cannot-load",
+            key="tokenizer",
         ) from error
     if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what transformers makes of a folder without one
         raise ModelError(
-            f"the tokenizer of {spec.name} knows no words.", "Complete the folder: tokenizer.json is missing."
+            f"the tokenizer of {spec.name} knows no words.",
+            "Complete the folder: tokenizer.json is missing.",
+            code="bad-tokenizer",
         )
     if not tokenizer.is_fast:
-        raise ModelError(f"{spec.name} has no fast tokenizer (tokenizer.json).", "Convert its tokenizer first.")
+        raise ModelError(
+            f"{spec.name} has no fast tokenizer (tokenizer.json).",
+            "Convert its tokenizer first.",
+            code="bad-tokenizer",
+            key="tokenizer.json",
+        )
     if "mask" in spec.abilities and tokenizer.mask_token_id is None:
         raise ModelError(
             f"the tokenizer of {spec.name} has no mask token.",
             "A masked language model needs one: set mask_token in its tokenizer_config.json.",
+            code="bad-tokenizer",
+            key="mask_token",
         )
     return tokenizer
 

@@ -246,7 +246,9 @@ class Tokeniser:
         if special:
             token = self._backend.id_to_token(min(special))
             raise DataError(
-                f"a text holds {token!r}, which this tokenizer cannot tell from its special token.", "Reword the text."
+                f"a text holds {token!r}, which this tokenizer cannot tell from its special token.",
+                "Reword the text.",
+                code="bad-text",
             )
 
     def _unlimited(self) -> None:

@@ -1,134 +1,131 @@
-"""What is asked: one folder for each published method.
+"""What is asked: one folder for each published method, and those of other people's packages.
 
-A probe is a class with the members of `Probe`; to add one, write its folder and name it in PROBES.
+A folder here is a probe if its package has `PROBE`. Other packages register theirs as entry points of the group
+`assay.probes`: the name of the probe, and where its `PROBE` is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib import import_module
-from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from dataclasses import replace
+from functools import cache
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
-from assay.findings import Findings
-from assay.plan import Ask
+from assay.files.published import DataSet
+from assay.probes.base import Method, Metric, Probe
+from assay.probes.base import say_group as plain_group
 
-PRESETS = ("quick", "standard", "paper")
+if TYPE_CHECKING:
+    from assay.blocks import Presentation, Section, StudyRun
+    from assay.findings import Findings
+    from assay.run import Run
 
+OWN = ("unqover", "bbq", "bbq_starter", "sodapop", "sodapop_names")
+"""The folders here, in the order in which they are listed and reported."""
 
-class Known(NamedTuple):
-    """Where a probe is, what it asks, and the abilities of which a model needs one."""
-
-    module: str
-    name: str
-    asks: str
-    abilities: frozenset[str]
-
-
-_MARKS, _CHOICES = frozenset({"span", "mask"}), frozenset({"choice", "text"})
-PROBES = {
-    "unqover": Known(
-        "assay.probes.unqover", "UnQover", "underspecified questions: does the model prefer a group?", _MARKS
-    ),
-    "bbq": Known(
-        "assay.probes.bbq", "BBQ", "58,492 questions with and without the deciding fact: does it stereotype?", _CHOICES
-    ),
-    "bbq-starter": Known(
-        "assay.probes.bbq", "BBQStarter", "the same method on a small set of our own; needs no download", _CHOICES
-    ),
-    "sodapop": Known(
-        "assay.probes.sodapop",
-        "Sodapop",
-        "wrong answers written by a masked LM: which words fool the model for which names?",
-        frozenset({"choice"}),
-    ),
-    "sodapop-names": Known(
-        "assay.probes.sodapop_names",
-        "SodapopNames",
-        "do the vectors of names give away gender and race? (section 2 of the same paper)",
-        frozenset({"embed"}),
-    ),
-}
-
-TOUR = ("unqover", "bbq-starter", "sodapop")
-"""The probes of `assay run` without a name."""
+GROUP = "assay.probes"
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a user asks of a probe: a preset or a limit, a seed, and settings as text (`--set key=value`).
-
-    `data` is the folder or file of official data that was named; `skip_bad` leaves out rows of it that cannot be used.
-    """
-
-    preset: str = "quick"
-    limit: int | None = None
-    seed: int = 0
-    settings: Mapping[str, str] | None = None
-    data: Path | None = None
-    skip_bad: bool = False
-
-    def __post_init__(self) -> None:
-        if self.preset not in PRESETS:
-            raise UsageError(f"unknown preset {self.preset!r}; expected {', '.join(PRESETS)}.", "--preset quick")
-        if self.limit is not None and self.limit < 1:
-            raise UsageError(f"--limit is {self.limit}, expected at least 1 question.", "--limit 10000")
-        if self.seed < 0:
-            raise UsageError(f"--seed is {self.seed}, expected a whole number from 0.", "--seed 0")
+@cache
+def probes() -> Mapping[str, Probe]:
+    """Every probe by its name: assay's own, then those of other packages."""
+    found: dict[str, Probe] = {}
+    for folder in OWN:
+        probe: Probe = import_module(f"{__name__}.{folder}").PROBE
+        found[probe.name] = probe
+    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name):
+        probe = entry.load()
+        if probe.name in found:
+            raise UsageError(
+                f"two packages have a probe {probe.name!r}; the second is {entry.value}.",
+                "Uninstall one of them.",
+                code="duplicate",
+            )
+        found[probe.name] = probe
+    return found
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A part of a run: what it is called and how many questions it asks."""
-
-    label: str
-    questions: int
-
-
-class Probe(Protocol):
-    """A published method. It knows questions and formulas, never a tensor library."""
-
-    def settings(self) -> Mapping[str, Any]:
-        """All settings with their values, for run.json."""
-
-    def data(self) -> Mapping[str, str]:
-        """The data behind the questions: name -> digest."""
-
-    def stages(self, ask: Ask) -> Sequence[Stage]:
-        """What will be asked of this model, and how much."""
-
-    def notes(self) -> Sequence[str]:
-        """What a reader must know: what was left out, what was sampled."""
-
-    def run(self, ask: Ask, model: str) -> Findings:
-        """Ask everything and compute the findings."""
+def probe_named(name: str) -> Probe:
+    """The probe of this name."""
+    if name not in probes():
+        raise UsageError(
+            f"unknown probe {name!r}; expected {', '.join(probes())}.", "See `assay list probes`.", code="unknown-probe"
+        )
+    return probes()[name]
 
 
-def make_probe(name: str, request: Request) -> Probe:
-    """The probe of this name, set up as requested."""
-    probe: Probe = getattr(import_module(_home(name)), PROBES[name].name)(request)
-    return probe
+def method_of(name: str) -> Method[Any, Any]:
+    """The method of the probe of this name."""
+    return probe_named(name).load()
 
 
-def probe_part(name: str, part: str) -> Any:
-    """What a probe can do besides running, a module of its folder where it can.
+def present(run: Run) -> Presentation:
+    """What a run's probe shows of it; one that is not installed shows it plainly."""
+    if run.probe in probes():
+        return method_of(run.probe).present(run)
+    from assay.probes import plain
 
-    generation: `generation(name, request)`, an object whose `write(out, ask, meter)` writes the questions to a
-      file or folder and returns how many, whose `counted` says what they are, and `notes()` what to know about them.
-    scoring: `score_files(files, request, answers) -> (findings, notes)`.
-    compare: `comparison(models) -> tables`, and `TITLES` of the tables.
-    """
-    try:
-        return import_module(f"{_home(name)}.{part}")
-    except ModuleNotFoundError as error:
-        if error.name != f"{_home(name)}.{part}":
-            raise
-        raise UsageError(f"the probe {name} has no {part}.", "See `assay list probes`.") from None
+    return plain.present(run, plain.unknown(run.probe))
 
 
-def _home(name: str) -> str:
-    if name not in PROBES:
-        raise UsageError(f"unknown probe {name!r}; expected {', '.join(PROBES)}.", "See `assay list probes`.")
-    return PROBES[name].module
+def across(runs: Sequence[Run]) -> Sequence[Section]:
+    """What several runs of one probe show together besides their headline numbers."""
+    probe = runs[0].probe
+    return method_of(probe).across(runs) if probe in probes() else ()
+
+
+def of_study(runs: Sequence[StudyRun]) -> Sequence[Section]:
+    """What only a study shows of several runs of one probe: what making their models changed."""
+    probe = runs[0].run.probe
+    return method_of(probe).of_study(runs) if probe in probes() else ()
+
+
+def tour_probes() -> list[Probe]:
+    """The probes of `assay run` without a name, in their order."""
+    return sorted((each for each in probes().values() if each.tour is not None), key=lambda each: each.tour or 0)
+
+
+def metrics_called(id: str) -> list[Metric]:
+    """The metrics of this id: none where no probe has it, several where several do."""
+    return [metric for probe in probes().values() for metric in probe.metrics if metric.id == id]
+
+
+def part_keys() -> frozenset[str]:
+    """Keys of estimates that are about a part of what another estimate is about."""
+    return frozenset().union(*(probe.part_keys for probe in probes().values()))
+
+
+def data_sets() -> Mapping[str, DataSet]:
+    """What the papers published, by name."""
+    return {known.name: known for probe in probes().values() for known in probe.data_sets}
+
+
+def say_group(probe: str, group: Mapping[str, str]) -> str:
+    """Which part of a probe's questions an estimate is about, in its probe's words."""
+    known = probes().get(probe)
+    return plain_group(group) if known is None else known.say_group(group)
+
+
+def metric_named(probe: str, id: str) -> Metric:
+    """A metric of a probe; what is not described is called what it is."""
+    known = probes().get(probe)
+    return Metric(id, id) if known is None else known.metric(id)
+
+
+def table_words(probe: str, table: str) -> str:
+    """What a table of a probe holds; empty where that is not described."""
+    known = probes().get(probe)
+    return known.tables[table].holds if known is not None and table in known.tables else ""
+
+
+def described(findings: Findings) -> Findings:
+    """Findings whose tables know which of their columns are texts, as their probe says."""
+    known = probes().get(findings.probe)
+    words = {} if known is None else known.tables
+    tables = {
+        name: replace(table, texts=words[name].texts) if name in words else table
+        for name, table in findings.tables.items()
+    }
+    return replace(findings, tables=tables)

@@ -1,10 +1,12 @@
-"""What people see of a run: a summary in the terminal and one HTML page.
+"""What people see: a run in the terminal and on one HTML page, and sections of blocks of any kind.
 
-Both are made from a run folder alone (findings.json, tables/*.csv, run.json), so they can be made again at any time
-and by anybody who is handed the folder; no model and no probe is loaded.
+A run is shown from its folder alone (findings.json, tables/*.csv, run.json), so it can be shown again at any time and
+by anybody who is handed the folder; no model is loaded.
 """
 
 from assay.report.html import write_html
-from assay.report.terminal import terminal_summary
+from assay.report.markdown import markdown_sections
+from assay.report.sections import write_page
+from assay.report.terminal import print_sections, terminal_summary
 
-__all__ = ["terminal_summary", "write_html"]
+__all__ = ["markdown_sections", "print_sections", "terminal_summary", "write_html", "write_page"]

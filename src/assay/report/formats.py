@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from assay.findings import Cell, Table
-from assay.probes import PROBES
-from assay.report.content import Content, read_content
-from assay.report.folders import run_folders
-from assay.report.md import markdown_report
+from assay.report.made import in_order, known
+from assay.report.markdown import markdown_report
 from assay.report.model_card import model_card
+from assay.run import Run
 
 SCHEMA = 1
 
@@ -41,52 +40,43 @@ _BEFORE = ("run", "probe", "model", "metric")
 _AFTER = ("value", "low", "high", "level", "n", "p", "q", "floor", "note")
 
 
-def report_text(folder: Path, form: str) -> str:
-    """The report of a run, or of all runs in a folder, in one of FORMATS."""
-    return FORMATS[form](sorted(map(read_content, run_folders(folder)), key=_place))
+def report_text(runs: Sequence[Run], form: str) -> str:
+    """The report of one run or many in one of FORMATS."""
+    return FORMATS[form](in_order(runs))
 
 
-def _place(content: Content) -> int:
-    """The probes in the order of their list; runs of one stay in the order of their paths."""
-    return [*PROBES].index(content.findings.probe) if content.findings.probe in PROBES else len(PROBES)
-
-
-def _names(contents: Sequence[Content]) -> list[str]:
+def _names(runs: Sequence[Run]) -> list[str]:
     """The runs' folders, named from where they part."""
-    folders = [content.folder.resolve() for content in contents]
+    folders = [run.folder.resolve() for run in runs]
     above = Path(os.path.commonpath(folders)) if len(folders) > 1 else folders[0].parent
     return [folder.relative_to(above).as_posix() for folder in folders]
 
 
-def json_report(contents: Sequence[Content]) -> str:
+def json_report(runs: Sequence[Run]) -> str:
     """One JSON document: for each run its findings.json, that file's digest, and the essentials of run.json."""
-    runs = [
+    each = [
         {
             "run": name,
-            "findings_sha256": content.findings_digest,
-            "findings": json.loads(content.findings.to_json()),
-            "made": _portable({key: content.run[key] for key in _ESSENTIAL if key in content.run}),
+            "findings_sha256": run.findings_digest,
+            "findings": json.loads(run.findings.to_json()),
+            "made": _portable({key: said[key] for key in _ESSENTIAL if key in said}),
         }
-        for name, content in zip(_names(contents), contents, strict=True)
+        for name, run, said in zip(_names(runs), runs, (known(run.info) for run in runs), strict=True)
     ]
-    return json.dumps({"schema": SCHEMA, "runs": runs}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return json.dumps({"schema": SCHEMA, "runs": each}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def csv_report(contents: Sequence[Content]) -> str:
+def csv_report(runs: Sequence[Run]) -> str:
     """All estimates of all runs, one a row, with a column for each key of their groups."""
-    named = zip(_names(contents), contents, strict=True)
-    every = [(name, content, estimate) for name, content in named for estimate in content.findings.estimates]
+    every = [(name, run, e) for name, run in zip(_names(runs), runs, strict=True) for e in run.findings.estimates]
     keys = list(dict.fromkeys(key for _, _, estimate in every for key in estimate.group))
     rows: list[list[Cell]] = [
         [
-            name,
-            content.findings.probe,
-            content.model,
-            e.metric,
+            *(name, run.probe, run.model, e.metric),
             *(e.group.get(key) for key in keys),
-            *(e.value, e.low, e.high, e.level, e.n, e.p, e.q, e.floor, e.note),
+            *(getattr(e, key) for key in _AFTER),
         ]
-        for name, content, e in every
+        for name, run, e in every
     ]
     taken = {*_BEFORE, *_AFTER}
     return Table([*_BEFORE, *(f"group_{key}" if key in taken else key for key in keys), *_AFTER], rows).to_csv()
@@ -101,7 +91,7 @@ def _portable(value: Any) -> Any:
     return [_portable(inner) for inner in value] if isinstance(value, list) else value
 
 
-FORMATS: Mapping[str, Callable[[Sequence[Content]], str]] = {
+FORMATS: Mapping[str, Callable[[Sequence[Run]], str]] = {
     "md": markdown_report,
     "json": json_report,
     "csv": csv_report,

@@ -1,39 +1,22 @@
-"""The headline estimates, arranged for showing: grouped by metric, with numbered notes and a verdict on chance."""
+"""Headline estimates as tables: by metric, each metric on a scale of its own."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
+from typing import Any
 
-from assay.findings import Cell, Estimate, Table
-from assay.report.bars import Bar, Scale, bar, scale_for
-from assay.report.words import CLEAR, MetricWords, group_words, interval, metric_words, number
+from assay.blocks import Block, Code, Column, Dot, Group, Kind, Mark, Marked, Prose, Row, Score, Table, TableCell
+from assay.findings import Cell, Estimate
+from assay.findings import Table as Data
+from assay.probes import metric_named, say_group
+from assay.run import Run, run_names
+from assay.verdict import Verdict, verdict
+from assay.wording import interval, number
 
-
-class Verdict(Enum):
-    """Whether an estimate exceeds what chance alone gives."""
-
-    ABOVE = "above chance"
-    WITHIN = "within chance"
-    UNTOLD = "no comparison with chance"
-    UNDEFINED = "undefined"
-
-
-def verdict(estimate: Estimate) -> Verdict:
-    """By q, else p, where there is one (at most 0.05 is above); else by whether the interval lies above the floor.
-
-    >>> verdict(Estimate("mu", {}, 0.3, p=0.001)), verdict(Estimate("mu", {}, 0.3, low=0.1, floor=0.2))
-    (<Verdict.ABOVE: 'above chance'>, <Verdict.WITHIN: 'within chance'>)
-    """
-    if estimate.value is None:
-        return Verdict.UNDEFINED
-    p = estimate.q if estimate.q is not None else estimate.p
-    if p is not None:
-        return Verdict.ABOVE if p <= CLEAR else Verdict.WITHIN
-    if estimate.floor is not None and estimate.low is not None:
-        return Verdict.ABOVE if estimate.low > estimate.floor else Verdict.WITHIN
-    return Verdict.UNTOLD
+OUTSIDE = (
+    "An interval may lie below its value: maxima and absolute values come out too high by chance, "
+    "and the interval allows for that."
+)
 
 
 def lacks_interval(estimate: Estimate) -> bool:
@@ -47,78 +30,24 @@ def outside_interval(estimate: Estimate) -> bool:
     return value is not None and low is not None and high is not None and not low <= value <= high
 
 
-def numbered_notes(estimates: Sequence[Estimate]) -> Mapping[str, int]:
+def numbered(notes: Sequence[str | None]) -> Mapping[str, int]:
     """Each different note once, numbered from 1 in order of appearance.
 
-    >>> numbered_notes([Estimate("mu", {}, None, note="b"), Estimate("eta", {}, None, note="b")])
-    {'b': 1}
+    >>> numbered(["b", None, "a", "b"])
+    {'b': 1, 'a': 2}
     """
-    notes = dict.fromkeys(estimate.note for estimate in estimates if estimate.note)
-    return {note: place for place, note in enumerate(notes, start=1)}
+    return {note: place for place, note in enumerate(dict.fromkeys(filter(None, notes)), start=1)}
 
 
-@dataclass(frozen=True)
-class Line:
-    """One estimate of the headline table."""
+def described(low: float | None, high: float | None, floor: float | None, reference: float | None = None) -> str:
+    """What is drawn besides a value, in words.
 
-    group: str
-    estimate: Estimate
-    note: int | None
-    bar: Bar | None
-    verdict: Verdict
-
-    @property
-    def lacks_interval(self) -> bool:
-        return lacks_interval(self.estimate)
-
-
-@dataclass(frozen=True)
-class Block:
-    """All estimates of one metric, on one scale (none where nothing can be drawn)."""
-
-    words: MetricWords
-    scale: Scale | None
-    lines: Sequence[Line]
-
-
-def headline_blocks(estimates: Sequence[Estimate], notes: Mapping[str, int]) -> list[Block]:
-    """The estimates by metric, both in order of appearance; `notes` has the number of each of their notes."""
-    metrics = dict.fromkeys(estimate.metric for estimate in estimates)
-    return [_block(metric, [e for e in estimates if e.metric == metric], notes) for metric in metrics]
-
-
-def line_of(
-    estimate: Estimate,
-    said: str,
-    notes: Mapping[str, int],
-    scale: Scale,
-    *,
-    chance: float | None = None,
-    reference: float | None = None,
-) -> Line:
-    """The line of an estimate, called `said`; `chance` is its floor where it has none of its own."""
-    e = estimate
-    floor = chance if e.floor is None else e.floor
-    description = _description(e, floor, reference)
-    drawn = bar(scale, e.value, e.low, e.high, floor, _title(e), description, reference)
-    return Line(said, e, notes[e.note] if e.note else None, drawn, verdict(e))
-
-
-def _block(metric: str, estimates: Sequence[Estimate], notes: Mapping[str, int]) -> Block:
-    drawn = [e for e in estimates if e.value is not None]
-    scale = scale_for(mark for e in drawn for mark in (e.value, e.low, e.high, e.floor))
-    lines = [line_of(e, group_words(e.group), notes, scale) for e in estimates]
-    return Block(metric_words(metric), scale if drawn else None, lines)
-
-
-def _title(estimate: Estimate) -> str:
-    return f"{metric_words(estimate.metric).title}, {group_words(estimate.group)}: {number(estimate.value)}"
-
-
-def _description(estimate: Estimate, floor: float | None, reference: float | None) -> str:
+    >>> described(0.1, 0.3, 0.05), described(None, None, None)
+    ('Interval 0.100 to 0.300. Chance alone gives 0.050.', '')
+    """
     said = []
-    if estimate.low is not None and estimate.high is not None:
-        said.append(f"Interval {interval(estimate.low, estimate.high)}.")
+    if low is not None and high is not None:
+        said.append(f"Interval {interval(low, high)}.")
     if floor is not None:
         said.append(f"Chance alone gives {number(floor)}.")
     if reference is not None:
@@ -126,11 +55,104 @@ def _description(estimate: Estimate, floor: float | None, reference: float | Non
     return " ".join(said)
 
 
-def estimates_table(estimates: Sequence[Estimate]) -> Table:
+def measured(estimate: Estimate, notes: Mapping[str, int]) -> list[str]:
+    """The value and the interval of an estimate; the one that is missing has the number of the note that says why."""
+    value, between = number(estimate.value), interval(estimate.low, estimate.high)
+    if not estimate.note:
+        return [value, between]
+    mark = f" [{notes[estimate.note]}]"
+    return [value, between + mark] if lacks_interval(estimate) else [value + mark, between]
+
+
+def by_metric(scores: Sequence[Score]) -> dict[str, list[Score]]:
+    """Scores by their metric, both in order of appearance."""
+    found: dict[str, list[Score]] = {}
+    for score in scores:
+        found.setdefault(score.estimate.metric, []).append(score)
+    return found
+
+
+def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, **chart: Any) -> Table:
+    """Estimates under the heads of their groups, which then have scales of their own; `level` is what intervals are
+    called. Columns for which no estimate has anything are left out.
+    """
+    every = [score.estimate for _, own in groups for score in own]
+    optional = {
+        "low": Column(level, Kind.INTERVAL),
+        "floor": Column("chance gives", Kind.NUMBER),
+        "p": Column("p", Kind.PROBABILITY),
+        "q": Column("q", Kind.PROBABILITY),
+    }
+    has = {key: column for key, column in optional.items() if any(getattr(e, key) is not None for e in every)}
+    headed = any(head for head, _ in groups)
+    columns = [
+        *(Column("asked about", Kind.TEXT), Column("value", Kind.NUMBER)),
+        Column("on its scale" if headed else "value", Kind.DOTS, signed=False, by_group=headed),
+        *(*has.values(), Column("n", Kind.COUNT)),
+    ]
+
+    def row(score: Score) -> Row:
+        e = score.estimate
+        unsure = lacks_interval(e) and "low" in has
+        cells: list[TableCell] = [score.said, Marked(e.value, note=None if unsure else e.note), dot_of(e)]
+        cells += [Marked((e.low, e.high), note=e.note if unsure else None)] if "low" in has else []
+        cells += ["" if (value := getattr(e, key)) is None else value for key in has if key != "low"]
+        return Row([*cells, e.n], score.examples)
+
+    rows = [Group([row(score) for score in own], head) for head, own in groups]
+    return Table(columns=columns, groups=rows, **chart)
+
+
+def dot_of(estimate: Estimate) -> Dot:
+    """An estimate drawn, hollow where it could be chance."""
+    e = estimate
+    return Dot(e.value, e.low, e.high, e.floor, hollow=verdict(e) is Verdict.WITHIN)
+
+
+def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Block:
+    """The headline estimates that at least two runs of a probe have, model by model."""
+    probe = runs[0].probe
+    found: dict[str, dict[str, list[tuple[str, Estimate]]]] = {}
+    for name, estimates in zip(run_names(runs), headlines, strict=True):
+        for e in estimates:
+            found.setdefault(e.metric, {}).setdefault(say_group(probe, e.group), []).append((name, e))
+    shared = {
+        metric: {said: own for said, own in groups.items() if sum(e.value is not None for _, e in own) > 1}
+        for metric, groups in found.items()
+    }
+    groups, rows = [], []
+    for metric, own in shared.items():
+        lines = [(said, name, e) for said, estimates in own.items() for name, e in estimates]
+        if lines:
+            shown = [Row([said, name, dot_of(e), e.value, (e.low, e.high)]) for said, name, e in lines]
+            groups.append(Group(shown, metric_named(probe, metric).title))
+            rows += [[metric, said, name, e.value, e.low, e.high, e.floor, e.p, e.q, e.n] for said, name, e in lines]
+    if not groups:
+        return Prose(["No estimate is defined in more than one of these runs."])
+    return Table(
+        title="Headline numbers by model",
+        how=[
+            *("each dot ", Mark("dot"), " is a model’s estimate, the line its interval, the tick ", Mark("floor")),
+            " what chance alone gives. Overlapping intervals do not show that two models are alike; ",
+            *(Code("assay compare"), " tests differences on the same questions."),
+        ],
+        data=Data(("metric", "group", "model", "value", "low", "high", "floor", "p", "q", "n"), rows),
+        file=f"{probe}-models",
+        anchor="models",
+        columns=[
+            *(Column("asked about", Kind.TEXT), Column("model", Kind.TEXT)),
+            Column("on its scale", Kind.DOTS, signed=False, by_group=True),
+            *(Column("value", Kind.NUMBER), Column("interval", Kind.INTERVAL)),
+        ],
+        groups=groups,
+    )
+
+
+def estimates_table(estimates: Sequence[Estimate]) -> Data:
     """The estimates as a table, with a column for each key of their groups."""
     keys = list(dict.fromkeys(key for estimate in estimates for key in estimate.group))
     rows: list[list[Cell]] = [
         [e.metric, *(e.group.get(key) for key in keys), e.value, e.low, e.high, e.level, e.n, e.p, e.q, e.floor, e.note]
         for e in estimates
     ]
-    return Table(("metric", *keys, "value", "low", "high", "level", "n", "p", "q", "floor", "note"), rows)
+    return Data(("metric", *keys, "value", "low", "high", "level", "n", "p", "q", "floor", "note"), rows)

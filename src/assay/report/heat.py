@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from assay import blocks
 from assay.findings import Table
 from assay.report.bars import signed_scale
-from assay.report.plaintext import clipped
+from assay.wording import clipped
 
 CELL = 15  # drawing units
 FEW = 5  # a value with a smaller n is drawn pale
@@ -151,6 +152,29 @@ def heat_map(
         end or signed_scale(cells.values()).high,
         len(rows) - len(kept),
     )
+
+
+def in_columns(heat: Heat, columns: Iterable[str]) -> Heat:
+    """A map with its columns in this order in place of similar ones together."""
+    wanted = list(dict.fromkeys(columns))
+    order = sorted(range(len(heat.columns)), key=lambda place: wanted.index(heat.columns[place]))
+
+    def placed(rows: Sequence[Sequence[float | None]]) -> list[list[float | None]]:
+        return [[row[place] for place in order] for row in rows]
+
+    return replace(
+        heat,
+        columns=[heat.columns[place] for place in order],
+        values=placed(heat.values),
+        beside={name: placed(numbers) for name, numbers in heat.beside.items()},
+    )
+
+
+def draw_heat(block: blocks.Heat) -> Heat | None:
+    """The map of a block; None where it has no cells."""
+    end = None if block.reach is None else signed_scale(block.reach).high
+    drawn = heat_map(block.name, block.cells, block.beside, end)
+    return drawn if drawn is None or block.columns is None else in_columns(drawn, block.columns)
 
 
 def _strongest(names: Sequence[str], side: int, cells: Mapping[tuple[str, str], float], most: int) -> list[str]:

@@ -1,11 +1,41 @@
-"""Markdown in which nothing that comes from data or a model can act: no markup, no HTML, no broken table."""
+"""Runs as Markdown, in which nothing that comes from data or a model can act: no markup, no HTML, no broken table."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from assay.report.plaintext import visible
+from assay.blocks import (
+    Block,
+    Gap,
+    Marked,
+    Part,
+    Pick,
+    Presentation,
+    Prose,
+    Role,
+    Scorecard,
+    Section,
+    Table,
+    TableCell,
+    notes_in,
+    plain,
+)
+from assay.probes import metric_named, present
+from assay.report.cells import printed, printed_cells
+from assay.report.headline import OUTSIDE, measured, numbered, outside_interval
+from assay.report.made import asked, facts
+from assay.run import Run
+from assay.wording import count, number, probability, visible
+
+MARK = "\\*"  # of what is clear of chance
+
+GENERAL_CAUTIONS = (
+    "A low score does not show that a model is unbiased. It shows that these questions, with these names and groups, "
+    "did not reveal a bias.",
+    "The questions are in US English. Nothing follows for other languages and cultures, nor for groups that they leave "
+    "out.",
+)
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKUP = frozenset("\\`*_[]|~$#")
@@ -48,3 +78,147 @@ def fenced(text: str) -> list[str]:
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return [fence, *map(visible, text.split("\n")), fence]
+
+
+# --- reports
+
+
+def markdown_report(runs: Sequence[Run]) -> str:
+    """The whole report: every run, then what holds for all."""
+    models = ", ".join(dict.fromkeys(run.model for run in runs))
+    shown = [present(run) for run in runs]
+    lines = [f"# Bias audit of {escaped(models)}", ""]
+    for run, own in zip(runs, shown, strict=True):
+        lines += run_section(run, own)
+    lines += ["## Cautions", "", *cautions(shown), "", "## How to cite", "", *citations(runs, shown)]
+    return "\n".join(lines) + "\n"
+
+
+def run_section(run: Run, shown: Presentation) -> list[str]:
+    """A run: its headline, what its probe shows besides, notes, and how it was made."""
+    said = [f"probe {run.probe}", *filter(None, [asked(run)])]
+    said += [" ".join(fact) for fact in facts(run, "preset", "limit", "seed")]
+    heading = f"## {escaped(shown.name)}, {escaped(run.model)}"
+    lines = [heading, "", f"{escaped(', '.join(said))}.", "", *findings(run, shown, "##")]
+    if run.notes:
+        lines += ["Notes of the run:", "", *(f"- {escaped(note)}" for note in run.notes), ""]
+    return [*lines, *provenance(run, "###"), ""]
+
+
+def findings(run: Run, shown: Presentation, level: str) -> list[str]:
+    """The headline of a run, what its probe shows besides, below headings of this level, and the notes of both."""
+    notes = numbered([*(e.note for e in shown.scorecard.estimates), *notes_in(shown.summary)])
+    lines = [*scorecard_lines(shown.scorecard, run.level, notes), ""]
+    lines += [line for section in shown.summary for line in section_lines(section, f"{level}#", notes)]
+    return [*lines, *_notes(notes)]
+
+
+def markdown_sections(sections: Sequence[Section], level: str = "##") -> str:
+    """Sections, and the notes on what they show."""
+    notes = numbered(notes_in(sections))
+    lines = [line for section in sections for line in section_lines(section, level, notes)]
+    return "\n".join([*lines, *_notes(notes)]).rstrip("\n") + "\n"
+
+
+def _notes(notes: Mapping[str, int]) -> list[str]:
+    lines = [f"- [{number}] {escaped(note)}" for note, number in notes.items()]
+    return [*lines, ""] if lines else []
+
+
+# --- blocks
+
+
+def scorecard_lines(card: Scorecard, level: str, notes: Mapping[str, int]) -> list[str]:
+    """Headline estimates as a table, what explains one numbered; `level` is what their intervals are called."""
+    if not card.scores:
+        return ["This run has no estimates."]
+    rows = [
+        [
+            escaped(metric_named(card.probe, e.metric).title),
+            escaped(score.said),
+            *measured(e, notes),
+            "" if e.floor is None else number(e.floor),
+            *("" if p is None else escaped_probability(p) for p in (e.p, e.q)),
+            count(e.n),
+        ]
+        for score in card.scores
+        for e in (score.estimate,)
+    ]
+    lines = table(["metric", "of", "value", level, "chance", "p", "q", "n"], rows, figures=6)
+    return [*lines, "", OUTSIDE] if any(map(outside_interval, card.estimates)) else lines
+
+
+def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> list[str]:
+    """The blocks of a section, below a heading of this level."""
+    lines = [f"{level} {escaped(section.title)}", ""] if section.title else []
+    return lines + [line for block in section.blocks for line in block_lines(block, level, notes)]
+
+
+def block_lines(block: Block, level: str, notes: Mapping[str, int]) -> list[str]:
+    """A block; pictures are left to the page."""
+    match block:
+        case Prose():
+            said = [escaped(plain(text)) for text in block.paragraphs]
+            if block.role is Role.ITEMS:
+                return [*(f"- {each}" for each in said), ""]
+            return [" ".join(said), ""] if block.role is Role.SMALL else [line for each in said for line in (each, "")]
+        case Table():
+            heading = [f"{level} {escaped(block.title)}", ""] if block.title else []
+            return [*heading, *_table_lines(block, notes), ""]
+        case Pick():
+            return [line for part in block.parts for line in block_lines(part, level, notes)]
+        case Part():
+            return [line for own in block.blocks for line in block_lines(own, level, notes)]
+    return []
+
+
+def _table_lines(block: Table, notes: Mapping[str, int]) -> list[str]:
+    def marked(said: str, cell: TableCell) -> str:
+        if not isinstance(cell, Marked):
+            return escaped(said)
+        before, after = "\\~" if cell.clear is False else "", MARK if cell.clear else ""
+        return f"{before}{escaped(said)}{after}" + (f" [{notes[cell.note]}]" if cell.note else "")
+
+    words, figures, rows = printed(block)
+    lines = []
+    for group, row, starts in rows:
+        if not isinstance(row, Gap):
+            cells = [cell for side in printed_cells(block, group, row, starts, marked) for cell in side]
+        else:
+            cells = [escaped(plain(row.said)), *[""] * (len(words) + len(figures) - 1)]
+        lines.append(cells)
+    return table([escaped(" ".join(head)) for head in (*words, *figures)], lines, len(figures))
+
+
+def escaped_probability(value: float) -> str:
+    return escaped(probability(value))
+
+
+# --- what goes with the numbers
+
+
+def provenance(run: Run, level: str) -> list[str]:
+    """The command that made a run, and the digests that say what from."""
+    lines, info = [f"{level} How it was made", ""], run.info
+    if info.command:
+        lines += [*fenced(info.command), ""]
+    said: list[tuple[str, str]] = [("findings.json", f"sha256 {run.findings_digest}")]
+    said += [("model", info.model.digest)] if info.model.digest else []
+    said += [(f"data: {name}", digest) for name, digest in info.data.items()]
+    said += [(f"version: {name}", number) for name, number in info.versions.items()]
+    said += facts(run, "started", "finished")
+    return [*lines, *table(["what", "digest, version or time"], [[escaped(a), escaped(b)] for a, b in said])]
+
+
+def cautions(shown: Sequence[Presentation]) -> list[str]:
+    """What readers must keep in mind, each once."""
+    own = (f"{each.name}: {plain(caution)}" for each in shown for caution in each.cautions)
+    return [f"- {escaped(caution)}" for caution in dict.fromkeys((*GENERAL_CAUTIONS, *own))]
+
+
+def citations(runs: Sequence[Run], shown: Sequence[Presentation]) -> list[str]:
+    """What to cite for the probes, each once, and the program."""
+    papers = dict.fromkeys(plain(text) for each in shown for text in each.citation)
+    used = dict.fromkeys(run.info.versions["assay"] for run in runs if "assay" in run.info.versions)
+    which = f" {', '.join(used)}" if used else ""
+    return [*(f"- {escaped(paper)}" for paper in papers), f"- {escaped(f'assay{which}: see its CITATION.cff')}"]

@@ -1,4 +1,4 @@
-"""What a notebook shows of a run, its findings, a table or a comparison: HTML that fits into any page.
+"""What a notebook shows of sections of blocks, a run, its findings or a table: HTML that fits into any page.
 
 No script, no style sheet, no ids and only the page's own colours; everything that comes from data or a model is
 escaped. Long tables are cut, and say so.
@@ -7,173 +7,124 @@ escaped. Long tables are cut, and say so.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
 
-from assay.findings import Cell, Estimate, Findings, Table
-from assay.report import words
-from assay.report.bars import Scale
-from assay.report.headline import Block, Line, headline_blocks, numbered_notes
+from markupsafe import Markup, escape
+
+from assay.blocks import (
+    Block,
+    File,
+    Gap,
+    Group,
+    Heat,
+    Mark,
+    Part,
+    Prose,
+    Role,
+    Row,
+    Scatter,
+    Score,
+    Section,
+    Text,
+    data_table,
+    notes_in,
+    plain,
+)
+from assay.blocks import Table as TableBlock
+from assay.findings import Findings, Table
+from assay.notebooks import Shown, show_as
+from assay.probes import metric_named, say_group
+from assay.report.headline import by_metric, estimates_block, numbered
+from assay.report.html_blocks import Blocks
+from assay.report.html_tables import NOTHING
 from assay.report.page import environment
-
-if TYPE_CHECKING:
-    from assay.audit import Run
-    from assay.compare import Comparison
+from assay.run import Run
+from assay.wording import plural
 
 ROWS = 20
 """So many rows of a table are shown."""
 LINES = 40
-"""So many estimates of a metric are shown."""
+"""So many estimates of a metric, or rows of a group, are shown."""
 OPEN = 24
 """Metrics are unfolded until so many estimates are in sight."""
 
 
-@dataclass(frozen=True)
-class _Has:
-    """Which columns there is something for."""
+class Notebook(Blocks):
+    """Blocks for somebody else's page; pictures are left to our own."""
 
-    level: str = ""
-    interval: bool = False
-    floor: bool = False
-    p: bool = False
-    q: bool = False
+    BLOCKS = MARKS = "notebook.html"
 
+    def text(self, text: Text) -> Markup:
+        return escape(plain(text)) if isinstance(text, File | Mark) else super().text(text)
 
-@dataclass(frozen=True)
-class _Shown:
-    """The estimates of one metric."""
+    def note_link(self, place: int) -> Markup:
+        return Markup(" [{}]").format(place)
 
-    title: str
-    meaning: str
-    count: str
-    scale: Scale | None
-    lines: Sequence[Line]
-    left_out: int
-    open: bool
-    has: _Has
+    def block(self, block: Block, level: int = 4, *, bare: bool = False) -> Markup:
+        if isinstance(block, Heat | Scatter):
+            return NOTHING
+        if isinstance(block, TableBlock):
+            cut = [replace(group, rows=_cut(group.rows, LINES, "")) for group in block.groups]
+            block = replace(block, groups=cut)
+        return super().block(block, level, bare=bare)
 
 
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    numbers: bool
+def sections_html(title: str, facts: Sequence[str], sections: Sequence[Section]) -> str:
+    """Sections below a line of facts, with the notes on what they show."""
+    view = Notebook("", notes=numbered(notes_in(sections)))
+    content = {"title": title, "facts": facts, "inner": view.sections(sections), "notes": view.notes}
+    text = environment().get_template("notebook.html").render(content)
+    return text.encode("utf-8", "replace").decode()  # half of a surrogate pair would stop the notebook
 
 
-@dataclass(frozen=True)
-class _Cut:
-    """A table as it is shown."""
-
-    title: str
-    columns: Sequence[_Column]
-    rows: Sequence[Sequence[str]]
-    left_out: int
-
-
-@dataclass(frozen=True)
-class _Page:
-    """All that the template needs."""
-
-    title: str
-    facts: Sequence[str]
-    has: _Has = field(default_factory=_Has)
-    blocks: Sequence[_Shown] = ()
-    notes: Sequence[str] = ()
-    tables: Sequence[_Cut] = ()
+def shown_html(shown: Shown) -> str:
+    return sections_html(shown.title, shown.facts, shown.sections)
 
 
 def findings_html(findings: Findings, more: Sequence[str] = ()) -> str:
     """The estimates by metric, each with its interval as a bar; `more` is said in the first line."""
-    estimates = findings.estimates
-    notes = numbered_notes(estimates)
-    tables = [f"{name}: {words.plural(len(table.rows), 'row')}" for name, table in findings.tables.items()]
-    facts = [findings.model, words.plural(len(estimates), "estimate"), *more]
+    estimates, probe = findings.estimates, findings.probe
+    tables = [f"{name}: {plural(len(table.rows), 'row')}" for name, table in findings.tables.items()]
+    facts = [findings.model, plural(len(estimates), "estimate"), *more]
     facts += [f"tables {', '.join(tables)}"] if tables else []
-    shown = _opened(headline_blocks(estimates, notes))
-    return _render(_Page(f"assay {findings.probe}", facts, _has(estimates), shown, list(notes)))
+    parts: list[Block] = []
+    seen = 0
+    for metric, scores in by_metric([Score(e, say_group(probe, e.group)) for e in estimates]).items():
+        words = metric_named(probe, metric)
+        lines = sorted(scores, key=lambda score: len(score.estimate.group))  # what is less divided is not cut off
+        shown, amount = estimates_block([("", lines)], findings.level), min(len(lines), LINES)
+        rows = _cut([replace(row, examples=None) for row in shown.rows], LINES, ": findings.to_polars() has all")
+        is_open = any(e.estimate.value is not None for e in lines) and (not seen or seen + amount <= OPEN)
+        seen += amount if is_open else 0
+        meaning = [Prose([words.meaning], Role.SMALL)] if words.meaning else []
+        said = f"{words.title}: {plural(len(lines), 'estimate')}"
+        parts.append(Part("", [*meaning, replace(shown, groups=[Group(rows)])], said, folded=True, open=is_open))
+    how = (
+        "A dot is the estimate, the thick line its interval, a dashed tick what chance alone gives; a hollow dot could "
+        "be chance. A low score does not show that a model is unbiased."
+    )
+    section = Section([Prose([how], Role.SMALL), *parts] if parts else [])
+    return sections_html(f"assay {probe}", facts, [section])
 
 
 def run_html(run: Run) -> str:
     """The findings of a run, with what was asked and where it lies."""
-    asked = run.info.get("questions")
-    facts = [words.plural(asked, "question")] if type(asked) is int else []
-    return findings_html(run.findings, [*facts, str(run.folder)])
+    asked = [] if run.questions is None else [plural(run.questions, "question")]
+    return findings_html(run.findings, [*asked, str(run.folder)])
 
 
-def table_html(table: Table, title: str = "") -> str:
+def table_html(table: Table) -> str:
     """The first rows of a table."""
-    size = f"{words.plural(len(table.rows), 'row')}, {words.plural(len(table.columns), 'column')}"
-    return _render(_Page(title or "assay table", [size], tables=[_cut(table)]))
+    size = f"{plural(len(table.rows), 'row')}, {plural(len(table.columns), 'column')}"
+    shown = data_table(table)
+    rows = _cut(shown.rows, ROWS, ": to_polars() and to_csv() have all")
+    return sections_html("assay table", [size], [Section([replace(shown, groups=[Group(rows)])])])
 
 
-def comparison_html(comparison: Comparison) -> str:
-    """The differences from the first model, by metric with their intervals as bars, then the other tables."""
-    from assay.compare import DIFFERENCES
-
-    if comparison.parts:
-        return "".join(map(comparison_html, comparison.parts))
-    several = len(comparison.models) > 2
-    changes = [
-        replace(each.change, group={"model": each.model, **each.change.group} if several else each.change.group)
-        for each in comparison.differences
-    ]
-    notes = numbered_notes(changes)
-    blocks = _opened(headline_blocks(changes, notes))
-    tables = [
-        _cut(table, comparison.titles.get(name, name))
-        for name, table in comparison.tables.items()
-        if name != DIFFERENCES or not changes
-    ]
-    first, *others = comparison.models
-    facts = [f"{', '.join(others)} minus {first}", words.plural(len(changes), "paired difference"), *comparison.notes]
-    title = f"assay comparison {comparison.probe}".strip()
-    return _render(_Page(title, facts, _has(changes), blocks, list(notes), tables))
+def _cut(rows: Sequence[Row | Gap], most: int, where: str) -> list[Row | Gap]:
+    """The first rows; `where` says where all are."""
+    more = sum(isinstance(row, Row) for row in rows) - most
+    return [*rows[:most], Gap(f"… and {plural(more, 'more row')}{where}.")] if more > 0 else list(rows)
 
 
-def _opened(blocks: Sequence[Block]) -> list[_Shown]:
-    """Blocks cut to a length that can be read; the first of those with a value are unfolded."""
-    shown: list[_Shown] = []
-    seen = 0
-    for block in blocks:
-        lines = sorted(block.lines, key=lambda line: len(line.estimate.group))[:LINES]  # what is less divided first
-        said = words.plural(len(block.lines), "estimate")
-        left_out = len(block.lines) - len(lines)
-        is_open = block.scale is not None and (not seen or seen + len(lines) <= OPEN)
-        seen += len(lines) if is_open else 0
-        has = _has([line.estimate for line in lines])
-        shown.append(_Shown(block.words.title, block.words.meaning, said, block.scale, lines, left_out, is_open, has))
-    return shown
-
-
-def _has(estimates: Sequence[Estimate]) -> _Has:
-    levels = {estimate.level for estimate in estimates}
-    return _Has(
-        f"{words.percent(levels.pop())} interval" if len(levels) == 1 else "interval",
-        any(estimate.low is not None for estimate in estimates),
-        any(estimate.floor is not None for estimate in estimates),
-        any(estimate.p is not None for estimate in estimates),
-        any(estimate.q is not None for estimate in estimates),
-    )
-
-
-def _cut(table: Table, title: str = "") -> _Cut:
-    columns = [
-        _Column(name, all(isinstance(row[place], int | float | None) for row in table.rows))
-        for place, name in enumerate(table.columns)
-    ]
-    rows = [[_text(cell) for cell in row] for row in table.rows[:ROWS]]
-    return _Cut(title, columns, rows, len(table.rows) - len(rows))
-
-
-def _text(cell: Cell) -> str:
-    if isinstance(cell, float):
-        return _minus(words.number(cell))
-    return words.UNDEFINED if cell is None else _minus(f"{cell:,}") if isinstance(cell, int) else cell
-
-
-def _render(page: _Page) -> str:
-    text = environment().get_template("notebook.html").render(vars(page))
-    return text.encode("utf-8", "replace").decode()  # half of a surrogate pair would stop the notebook
-
-
-def _minus(figures: str) -> str:
-    return figures.replace("-", "−")
+show_as({Findings: findings_html, Table: table_html, Run: run_html, Shown: shown_html})

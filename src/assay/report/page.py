@@ -13,10 +13,9 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from assay import wording
 from assay.findings import Table
-from assay.report import words
-from assay.report.about import about
-from assay.report.headline import Verdict
+from assay.probes import metric_named, say_group
 
 
 @cache
@@ -30,29 +29,23 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {
-        "number": lambda value: _minus(words.number(value)),
-        "fixed": lambda value: _minus(words.fixed(value)),
-        "short": lambda value: _minus(f"{value:g}"),
-        "probability": words.probability,
-        "share": lambda value: _minus(words.share(value)),
-        "share_points": words.share_points,
-        "equals": words.equals,
-        "count": words.count,
+        "number": lambda value: minus(wording.number(value)),
+        "fixed": lambda value: minus(wording.fixed(value)),
+        "short": lambda value: minus(f"{value:g}"),
+        "count": wording.count,
         "data_uri": data_uri,
         "in_attribute": lambda value: json.dumps(value, ensure_ascii=False),  # escaped like every other text
         "in_script": in_script,
     }
-    made.globals |= {
-        "interval": lambda low, high: _minus(words.interval(low, high)),
-        "fixed_interval": lambda low, high: _minus(words.fixed_interval(low, high)),
-        "share_interval": lambda low, high: _minus(words.share_interval(low, high)),
-        "plural": words.plural,
-        "about": about,
-        "group_words": words.group_words,
-        "metric_words": words.metric_words,
-        "Verdict": Verdict,
-    }
+    functions: dict[str, Any] = {"plural": wording.plural, "say_group": say_group, "metric_named": metric_named}
+    made.globals |= functions | {"interval": lambda low, high: minus(wording.interval(low, high))}
     return made
+
+
+def rendered(template: str, **content: Any) -> str:
+    """A page made by a template."""
+    script, digest = script_and_digest()
+    return environment().get_template(template).render(script=script, script_digest=digest, **content)
 
 
 @cache
@@ -79,6 +72,6 @@ def in_script(value: Any) -> Markup:
     return Markup(escaped.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))
 
 
-def _minus(figures: str) -> str:
+def minus(figures: str) -> str:
     """Figures with a typographic minus, which lines up with digits and is read aloud."""
     return figures.replace("-", "−")

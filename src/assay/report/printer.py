@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from assay.report.plaintext import clipped, encodable, visible
+from assay.report.plaintext import encodable
+from assay.wording import clipped, visible
 
 ROOMY = 100  # columns of a console from which tables get wider gaps
 LONG_FIGURE, LONG_WORD = 18, 20  # characters from which a cell may be broken
@@ -39,7 +40,8 @@ class Printer:
 
     def table(self, title: str, wordy: Sequence[str], figures: Sequence[str], rows: Sequence[Row]) -> None:
         """A table of columns of words, then columns of figures; only words, and very long figures, are broken."""
-        self.line(visible(title), "bold")
+        if title:
+            self.line(visible(title), "bold")
         gap = 0 if self.console.width < ROOMY else 1
         table = Table(box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), pad_edge=False, show_edge=False)
         for index, name in enumerate([*wordy, *figures]):

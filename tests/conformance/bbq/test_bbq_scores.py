@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import small_bbq
+from asking import scored
 from assay.findings import Estimate, Findings
-from assay.probes import Request
+from assay.probes.base import Request
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.answers import REFUSED, UNPARSED, parse_answer
 from assay.probes.bbq.examples import NEGATIVE, Dataset
-from assay.probes.bbq.scoring import score_files
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.starter import read_starter
 from assay.probes.bbq.tally import Answered
+from assay.probes.bbq_starter.templates import read_starter
 from assay.queries import NONE
 
 Chosen = NDArray[np.int64]
@@ -29,7 +29,7 @@ Chosen = NDArray[np.int64]
 
 def found(dataset: Dataset, chosen: Chosen, *, refusals: str = "wrong", question_only: bool = False) -> Findings:
     part = Answered(dataset, np.asarray(chosen, np.int64).reshape(len(dataset), -1), question_only)
-    return findings_of("bbq", "m", [part], refusals=refusals, resamples=50, seed=0, scored=False)
+    return findings_of("bbq", [part], refusals=refusals, resamples=50, seed=0, scored=False)
 
 
 def value(findings: Findings, metric: str, **group: str) -> Estimate:
@@ -277,7 +277,7 @@ def test_the_released_predictions_give_the_published_values(official_data: Path,
 
     def scores(column: str, context: str) -> Findings:
         wanted = {"parsing": parsing, "context": context, "resamples": "20"}
-        return score_files([file], Request(settings=wanted), f"unifiedqa-t5-11b_pred_{column}")[0]
+        return scored("bbq", [file], Request(settings=wanted), f"unifiedqa-t5-11b_pred_{column}")[0]
 
     for place, column in enumerate(("arc", "race")):
         findings = scores(column, "given")

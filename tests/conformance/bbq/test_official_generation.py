@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 
+import small_templates
 from assay.probes.bbq.examples import CATEGORIES
 from assay.probes.bbq.generation import Generation
 from assay.probes.bbq.generation.draws import Draws
@@ -90,7 +91,7 @@ def templates(official_data: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def everything(templates: Path) -> Generation:
-    return Generation.parse({"templates": str(templates)})
+    return small_templates.generation(templates)
 
 
 def pairs_of(folder: Path, category: str) -> Iterator[tuple[Template, Pair]]:

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from asking import findings
 from assay.findings import Findings
-from assay.probes import Request, make_probe
+from assay.probes.base import Request
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.names import Group, Groups
 from assay.probes.sodapop.pools import Pools, Words
@@ -64,8 +65,8 @@ def rates_of(min_count: int = 1, case: str = "lower") -> Rates:
     return counter.rates
 
 
-def study(groups: Groups = GROUPS, **given: str) -> Study:
-    return Study(groups, Settings.parse({"resamples": "50", **given}), packaged_lexicon())
+def study(groups: Groups = GROUPS, p: str = "counted") -> Study:
+    return Study(groups, Settings(resamples=50, p=p), packaged_lexicon())
 
 
 def rows(findings: Findings, a: str = "A", b: str = "B") -> dict[str, dict[str, Any]]:
@@ -84,7 +85,7 @@ def test_a_word_counts_once_in_a_distractor() -> None:
 
 
 def test_relative_differences_and_p_are_those_worked_out_by_hand() -> None:
-    found = rows(findings_of("hand", rates_of(), study()))
+    found = rows(findings_of(rates_of(), study()))
     expected = {  # sr_a, sr_b, d, m, rd, p, n
         "kind": (1 / 2, 1 / 4, 1 / 4, 3 / 8, 2 / 3, 1 / 3, 16),
         "rude": (1 / 8, 5 / 8, -1 / 2, 3 / 8, -4 / 3, 1 / 3, 16),
@@ -101,7 +102,7 @@ def test_relative_differences_and_p_are_those_worked_out_by_hand() -> None:
 
 
 def test_the_papers_strict_count_lets_p_be_0() -> None:
-    found = rows(findings_of("hand", rates_of(), study(p="strict")))
+    found = rows(findings_of(rates_of(), study(p="strict")))
     assert [found[word]["p"] for word in ("kind", "rude", "happy", "person")] == [0.0, 0.0, 0.0, pytest.approx(1 / 3)]
 
 
@@ -145,7 +146,7 @@ def fill_by_name(text: str) -> list[str]:
 def run(folder: Path, ask: FakeAsk, groups: dict[str, list[str]], *answers: str, **given: str) -> Findings:
     chosen = {"groups": str(group_file(folder, groups)), "texts": str(text_file(folder, *answers)), "fills": "4"}
     chosen |= {"distance": "2", "min_count": "1", "resamples": "50", **given}
-    return make_probe("sodapop", Request("paper", settings=chosen)).run(ask, "fake")
+    return findings("sodapop", Request("paper", settings=chosen), ask)
 
 
 def people(count: int) -> dict[str, list[str]]:

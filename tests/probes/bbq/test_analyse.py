@@ -9,22 +9,23 @@ import pytest
 
 import small_bbq
 from assay.findings import Estimate, Findings
-from assay.probes.bbq import best, near_ties
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.answers import UNPARSED
 from assay.probes.bbq.examples import NEGATIVE, Dataset
-from assay.probes.bbq.source import Sample, dataset_of, selected, starter
+from assay.probes.bbq.method import best, near_ties
+from assay.probes.bbq.source import Sample, dataset_of, selected
 from assay.probes.bbq.tally import Answered
+from assay.probes.bbq_starter.method import StarterSource
 from assay.stats import benjamini_hochberg
 
-STARTER = selected(starter(()), Sample(per_template=3))
+STARTER = selected(StarterSource(), Sample(per_template=3))
 
 
 def found(
     dataset: Dataset, chosen: np.ndarray, *, seed: int = 0, resamples: int = 200, scored: bool = True
 ) -> Findings:
     part = Answered(dataset, chosen.astype(np.int64).reshape(len(dataset), -1))
-    return findings_of("bbq", "m", [part], refusals="wrong", resamples=resamples, seed=seed, scored=scored)
+    return findings_of("bbq", [part], refusals="wrong", resamples=resamples, seed=seed, scored=scored)
 
 
 def pick(findings: Findings, metric: str, **group: str) -> Estimate:
@@ -222,3 +223,9 @@ def test_a_tie_is_no_answer() -> None:
     assert best(scores).tolist() == [1, UNPARSED, 2]
     assert near_ties(scores) == 1
     assert near_ties(scores + np.array([0.0, 1e-6, 0.0])) == 1
+
+
+def test_no_scores_are_no_answer() -> None:
+    scores = np.array([[np.nan, np.nan, np.nan], [0.0, 2.0, 1.0]])
+    assert best(scores).tolist() == [UNPARSED, 1]
+    assert near_ties(scores) == 0

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import small_bbq
+from asking import findings as asked_findings
+from asking import scored
 from assay.examples import MOST, Asked, Example, to_lines
 from assay.findings import Cell, Findings
 from assay.plan import Ask, Plan
-from assay.probes import Request, make_probe
+from assay.probes.base import Request
 from assay.probes.bbq.examples import Example as Question
-from assay.probes.bbq.scoring import score_files
 from assay.probes.bbq.showcase import LONGEST_ANSWER, PROBABILITIES
 from assay.queries import Answers, Status
 
@@ -94,7 +95,7 @@ def data(tmp_path: Path) -> Path:
 
 def run(data: Path, ask: Fake | None = None, **settings: str) -> Findings:
     request = Request("paper", settings={"resamples": "20", **settings}, data=data)
-    return make_probe("bbq", request).run(ask or Fake(), "fake")
+    return asked_findings("bbq", request, ask or Fake())
 
 
 Place = tuple[str, str, str, str, tuple[str, ...]]  # category, context, text, question, options
@@ -191,7 +192,8 @@ def test_examples_without_a_text_are_left_out(tmp_path: Path) -> None:
     rows = [example.as_json() | {"said": "A"} for example in small_bbq.examples(6, 2)]
     for row in rows[::2]:
         row["question"] = ""
-    found, _ = score_files([small_bbq.write(tmp_path / "a.jsonl", rows)], Request(settings={"resamples": "20"}), "said")
+    file = small_bbq.write(tmp_path / "a.jsonl", rows)
+    found, _ = scored("bbq", [file], Request(settings={"resamples": "20"}), "said")
     assert len(found.examples) == 24
     assert all(asked_of(example).question for example in found.examples)
 
@@ -300,7 +302,7 @@ def test_scored_answers_have_examples_too(tmp_path: Path, form: str) -> None:
     ]
     twin = [{**rows[0], "example_id": 500}]
     request = Request(settings={"resamples": "20", "defects": "drop"})
-    found, _ = score_files([small_bbq.write(tmp_path / "a.jsonl", [*twin, *rows])], request, "said")
+    found, _ = scored("bbq", [small_bbq.write(tmp_path / "a.jsonl", [*twin, *rows])], request, "said")
     answers = Counter((row["option"], row["answer"]) for row in found.tables["answers"].records())
     shown = Counter(
         (next(place for place, option in enumerate(asked_of(e).options) if option.chosen), e.about["answer"])

@@ -16,7 +16,9 @@ import small_bbq
 from assay.errors import DataError
 from assay.probes.bbq.examples import UNKNOWN_STRINGS, Example
 from assay.probes.bbq.logs import Given, inspect_ai, log_kind, read_log
+from assay.probes.bbq.logs.rows import COMPLETE
 from assay.rows import Bad
+from raising import raises
 
 EXAMPLES = small_bbq.examples(templates=2, quartets=2)
 ONE = EXAMPLES[1]
@@ -166,7 +168,7 @@ def test_ordinary_rows_are_no_log(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_not_there_is_said_to_be_missing(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="no such file"):
+    with raises("missing-file", file=tmp_path / "none.jsonl"):
         log_kind(tmp_path / "none.jsonl")
 
 
@@ -237,22 +239,21 @@ def test_requests_written_as_lists_and_numbers_are_read_too(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "code", "key"),
     [
-        ({"resps": []}, "resps"),
-        ({"resps": [[]]}, "resps"),
-        ({"resps": [[["-1.0", "False"]]]}, "12 continuations"),
-        ({"resps": [[["much", "False"]]] * 12}, "log-likelihood"),
-        ({"arguments": None}, "0 continuations"),
-        ({"doc": None}, '"doc"'),
+        ({"resps": []}, "bad-row", "resps"),
+        ({"resps": [[]]}, "bad-row", "resps"),
+        ({"resps": [[["-1.0", "False"]]]}, "bad-row", "arguments"),
+        ({"resps": [[["much", "False"]]] * 12}, "bad-value", "resps"),
+        ({"arguments": None}, "bad-row", "arguments"),
+        ({"doc": None}, "missing-key", "doc"),
     ],
 )
-def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, changed: dict[str, Any], said: str) -> None:
+def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, changed: dict[str, Any], code: str, key: str) -> None:
     line = {**multiple_choice(ONE, likelihoods(ONE, ONE.answers[0])), **changed}
     file = lm_eval(tmp_path, generated(EXAMPLES[0], "x"), line)
-    with pytest.raises(DataError, match=said) as caught:
+    with raises(code, DataError, file=file, line=2, key=key):
         read(file)
-    assert f"{file}, line 2: " in str(caught.value)
     bad = Bad(skip=True)
     assert len(read(file, bad)) == 1
     assert len(bad.problems) == 1
@@ -262,21 +263,21 @@ def test_a_line_that_cannot_be_used_is_named(tmp_path: Path, changed: dict[str, 
 def test_a_gold_that_cannot_be_right_is_named_unless_official_rows_are_given(tmp_path: Path, example: Example) -> None:
     wrong = replace(example, label=(example.unknown + (example.label == example.unknown)) % 3)
     files = [
-        (lm_eval(tmp_path, generated(wrong, "x")), "line 1"),
-        (write_json(tmp_path / "log.json", [inspected(wrong)]), "sample 1"),
+        (lm_eval(tmp_path, generated(wrong, "x")), 1, "line 1"),
+        (write_json(tmp_path / "log.json", [inspected(wrong)]), None, "sample 1"),
     ]
-    for file, where in files:
-        with pytest.raises(DataError, match=f'{where}.*"label" is {wrong.label}, expected') as caught:
+    for file, line, where in files:
+        with raises("bad-label", DataError, file=file, line=line, key="label") as caught:
             read(file)
-        assert str(file) in caught.value.problem
-        assert "--data DIR" in caught.value.remedy
+        assert caught.value.problem.startswith(f"{file}, {where}")
+        assert caught.value.remedy == COMPLETE
         official = {(example.category, example.example_id): example}
         assert [each.example for each in read(file, official=official)] == [example]
 
 
 def test_a_continuation_that_is_no_option_is_not_guessed(tmp_path: Path) -> None:
     file = lm_eval(tmp_path, multiple_choice(ONE, {"A": -1.0, "B": -2.0, "C": -3.0}))
-    with pytest.raises(DataError, match="' A' is none of the example's options"):
+    with raises("bad-value", DataError, file=file, line=1, key="arguments"):
         read(file)
 
 
@@ -307,11 +308,11 @@ def stripped(example: Example = ONE, **changed: Any) -> dict[str, Any]:
 
 
 def test_what_is_missing_is_named_with_the_way_to_complete_it(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="additional_metadata") as caught:
-        read(lm_eval(tmp_path, stripped()))
-    assert "stereotyped_groups" in caught.value.problem
+    file = lm_eval(tmp_path, stripped())
+    with raises("missing-key", DataError, file=file, line=1, key="additional_metadata") as caught:
+        read(file)
     assert "line 0" not in caught.value.problem
-    assert "--data" in caught.value.remedy
+    assert caught.value.remedy == COMPLETE
 
 
 def test_official_rows_complete_a_log(tmp_path: Path) -> None:
@@ -319,13 +320,16 @@ def test_official_rows_complete_a_log(tmp_path: Path) -> None:
 
 
 def test_official_rows_with_other_texts_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match='"question" is not that of example'):
-        read(lm_eval(tmp_path, stripped(question="Who sang?")), official=OFFICIAL)
+    file = lm_eval(tmp_path, stripped(question="Who sang?"))
+    with raises("bad-value", DataError, file=file, line=1, key="question"):
+        read(file, official=OFFICIAL)
 
 
 def test_an_example_that_the_official_rows_lack_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="do not have this example"):
-        read(lm_eval(tmp_path, stripped(example_id=999)), official=OFFICIAL)
+    file = lm_eval(tmp_path, stripped(example_id=999))
+    with raises("missing-key", DataError, file=file, line=1, key="additional_metadata") as caught:
+        read(file, official=OFFICIAL)
+    assert "do not have this example" in caught.value.problem
 
 
 # --- Inspect
@@ -405,16 +409,16 @@ def test_choices_that_cannot_be_told_apart_are_refused_unless_the_official_rows_
         for place, (filler, label) in enumerate(ONE.info)
     }
     file = write_json(tmp_path / "log.json", [sample])
-    with pytest.raises(DataError, match="which of the choices") as caught:
+    with raises("bad-row", DataError, file=file, line=None, key="choices") as caught:
         read(file)
-    assert "--data" in caught.value.remedy
+    assert caught.value.remedy == COMPLETE
     assert "sample 1 (Age_00001)" in caught.value.problem
     assert read(file, official=OFFICIAL) == [Given(ONE, 1, 1)]
 
 
 def test_samples_without_metadata_are_completed_by_their_id(tmp_path: Path) -> None:
     file = write_json(tmp_path / "log.json", [inspected(ONE, "C", metadata={}, order=(2, 0, 1))])
-    with pytest.raises(DataError, match="answer_info"):
+    with raises("missing-key", DataError, file=file, key="answer_info"):
         read(file)
     assert read(file, official=OFFICIAL) == [Given(ONE, 1, 1)]
 
@@ -422,8 +426,9 @@ def test_samples_without_metadata_are_completed_by_their_id(tmp_path: Path) -> N
 def test_a_choice_that_is_no_option_is_not_guessed(tmp_path: Path) -> None:
     sample = inspected(ONE, "A", metadata={})
     sample["choices"][0] = "Somebody else"
-    with pytest.raises(DataError, match="'Somebody else' is none of the example's options"):
-        read(write_json(tmp_path / "log.json", [sample]), official=OFFICIAL)
+    file = write_json(tmp_path / "log.json", [sample])
+    with raises("bad-value", DataError, file=file, key="choices"):
+        read(file, official=OFFICIAL)
 
 
 def test_of_several_epochs_the_first_that_is_there_counts(tmp_path: Path) -> None:
@@ -463,7 +468,7 @@ def test_an_archive_packed_in_an_unknown_way_is_to_be_converted(tmp_path: Path) 
             content[start + method : start + method + 2] = (99).to_bytes(2, "little")
             start = content.find(mark, start + 1)
     file.write_bytes(content)
-    with pytest.raises(DataError, match="cannot unpack") as caught:
+    with raises("unsupported", DataError, file=file) as caught:
         read(file, Bad(skip=True))
     assert "inspect log convert" in caught.value.remedy
 
@@ -472,8 +477,9 @@ def test_samples_stored_in_pieces_are_to_be_converted(tmp_path: Path) -> None:
     file = write_eval(tmp_path / "log.eval", [inspected(EXAMPLES[0])])
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("samples/Age_00001_epoch_1/sample.json", "{}")
-    with pytest.raises(DataError, match="in pieces"):
+    with raises("unsupported", DataError, file=file) as caught:
         read(file)
+    assert "inspect log convert" in caught.value.remedy
 
 
 def test_a_sample_that_unpacks_to_too_much_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -482,7 +488,7 @@ def test_a_sample_that_unpacks_to_too_much_is_not_read(tmp_path: Path, monkeypat
     assert file.stat().st_size < 20_000
     assert len(read(file)) == 2
     monkeypatch.setattr(inspect_ai, "_MOST_BYTES", 500_000)
-    with pytest.raises(DataError, match="unpacks to more than"):
+    with raises("unsupported", DataError, file=file):
         read(file)
     bad = Bad(skip=True)
     assert [each.example for each in read(file, bad)] == [EXAMPLES[0]]
@@ -505,34 +511,37 @@ def test_a_sample_that_was_written_again_counts_once_as_it_was_written_last(tmp_
     assert [each.answer for each in read(file)] == [2]
 
 
-@pytest.mark.parametrize("content", ["[]", "{", "3"])
-def test_a_sample_that_is_no_object_is_named(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(("content", "code"), [("[]", "bad-json"), ("{", "unreadable-file"), ("3", "bad-json")])
+def test_a_sample_that_is_no_object_is_named(tmp_path: Path, content: str, code: str) -> None:
     file = write_eval(tmp_path / "log.eval", [inspected(EXAMPLES[0])])
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("samples/Age_00001_epoch_1.json", content)
-    with pytest.raises(DataError, match=r"samples/Age_00001_epoch_1\.json"):
+    with raises(code, DataError, file=file) as caught:
         read(file)
+    assert "samples/Age_00001_epoch_1.json" in caught.value.problem
     assert len(read(file, Bad(skip=True))) == 1
 
 
 def test_what_is_no_archive_or_has_no_samples_is_refused(tmp_path: Path) -> None:
     cut = write_eval(tmp_path / "cut.eval", [inspected(ONE)])
     cut.write_bytes(cut.read_bytes()[:200])
-    with pytest.raises(DataError, match="cannot be read as an archive"):
+    with raises("unreadable-file", DataError, file=cut):
         read(cut)
     header = tmp_path / "header.json"
     header.write_text('{"version": 2, "status": "started", "eval": {}}')
-    with pytest.raises(DataError, match="no samples"):
+    with raises("missing-key", DataError, file=header, key="samples"):
         read(header)
     broken = tmp_path / "broken.json"
     broken.write_text('{"version": 2, "status": "started", "eval": ')
-    with pytest.raises(DataError, match="not JSON"):
+    with raises("bad-json", DataError, file=broken):
         read(broken)
-    with pytest.raises(DataError, match="no answer in this log"):
-        read(write_eval(tmp_path / "empty.eval", []))
+    empty = write_eval(tmp_path / "empty.eval", [])
+    with raises("empty-file", DataError, file=empty):
+        read(empty)
 
 
 def test_a_log_of_something_else_is_refused(tmp_path: Path) -> None:
     other = {"id": 1, "epoch": 1, "input": "2 + 2", "target": "4", "choices": None, "scores": {}, "metadata": {}}
-    with pytest.raises(DataError, match="is missing"):
-        read(write_json(tmp_path / "log.json", [other]))
+    file = write_json(tmp_path / "log.json", [other])
+    with raises("missing-key", DataError, file=file, key="label"):
+        read(file)

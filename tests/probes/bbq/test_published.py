@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 import small_bbq
-from assay.data import official
-from assay.data.check import blob_id
-from assay.probes import Request
-from assay.probes.bbq import BBQ
+from assay.files.published import DataSet
+from assay.files.verify import blob_id
+from assay.probes import method_of
+from assay.probes.base import Request
+from assay.probes.bbq import published as notes_on
 from assay.probes.bbq.examples import Example
-from assay.probes.bbq.scoring import score_files
 
 CATEGORIES = {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh")}
 OTHERS = "not the published"
@@ -28,9 +28,9 @@ def published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     manifest, lines = tmp_path / "pinned.tsv", []
     for name, labels in CATEGORIES.items():
         file = small_bbq.write(tmp_path / "data" / f"{name}.jsonl", small_bbq.examples(2, 2, name, labels))
-        lines.append(f"bbq\tsome/repository\t0\t{blob_id(file.read_bytes())}\t{file.name}\tbbq/data/{file.name}\n")
+        lines.append(f"some/repository\t0\t{blob_id(file.read_bytes())}\t{file.name}\tbbq/data/{file.name}\n")
     manifest.write_text("".join(lines))
-    monkeypatch.setattr(official, "PINNED", manifest)
+    monkeypatch.setattr(notes_on, "_OFFICIAL", DataSet("bbq", "made up", "none", manifest))
     return tmp_path / "data"
 
 
@@ -47,15 +47,23 @@ def with_another_gold(examples: list[Example]) -> list[Example]:
     return [examples[0], replace(examples[1], label=person), *examples[2:]]
 
 
+class Choosing:
+    """A model that could choose, and is not asked."""
+
+    abilities = frozenset({"choice"})
+
+
 def run_notes(data: Path) -> list[str]:
-    return [note for note in BBQ(Request(data=data)).notes() if OTHERS in note]
+    prepared = method_of("bbq").prepare(Request(data=data), Choosing())
+    return [note for note in prepared.notes if OTHERS in note]
 
 
 def score_notes(tmp_path: Path, examples: list[Example], **settings: str) -> list[str]:
     rows = [example.as_json() | {"said": example.answers[0]} for example in examples]
     file = small_bbq.write(tmp_path / "answers.jsonl", rows)
-    _, notes = score_files([file], Request(settings={"resamples": "20", **settings}), "said")
-    return [note for note in notes if OTHERS in note]
+    request = Request(settings={"resamples": "20", **settings})
+    prepared, _ = method_of("bbq").read_files([file], request, "said")
+    return [note for note in prepared.notes if OTHERS in note]
 
 
 def test_published_files_are_run_without_a_note_packed_or_not_and_whatever_they_are_called(published: Path) -> None:
@@ -101,8 +109,8 @@ def test_official_files_and_the_authors_predictions_have_no_note(official_data: 
     assert run_notes(official_data) == []
     for file in sorted((official_data / "bbq" / "unifiedqa_predictions").iterdir()):
         request = Request(settings={"resamples": "20"})
-        _, notes = score_files([file], request, "unifiedqa-t5-11b_pred_race")
-        assert not any(OTHERS in note for note in notes)
+        prepared, _ = method_of("bbq").read_files([file], request, "unifiedqa-t5-11b_pred_race")
+        assert not any(OTHERS in note for note in prepared.notes)
 
 
 def test_an_official_file_with_one_label_changed_is_noted(official_data: Path, tmp_path: Path) -> None:

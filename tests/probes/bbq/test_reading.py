@@ -16,6 +16,7 @@ from assay.files.opening import digest_of_file
 from assay.probes.bbq.examples import Example
 from assay.probes.bbq.reading import data_files, read_examples
 from assay.rows import Bad
+from raising import raises
 
 EXAMPLES = small_bbq.examples(templates=2, quartets=2)
 
@@ -56,7 +57,7 @@ def test_files_are_found_in_the_usual_places(tmp_path: Path, inside: str) -> Non
 
 
 def test_a_folder_without_files_says_how_to_get_them(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="assay data fetch bbq"):
+    with raises("missing-data", UsageError, file=tmp_path):
         data_files(tmp_path)
 
 
@@ -66,41 +67,30 @@ def row(**changes: Any) -> dict[str, Any]:
     return {key: value for key, value in changed.items() if value is not None}
 
 
-BAD: dict[str, tuple[dict[str, Any], str]] = {
-    "label out of range": (row(label=3), '"label" is 3, expected 0, 1 or 2'),
-    "label below the range": (row(label=-1), '"label" is -1, expected 0, 1 or 2'),
-    "label below the range, as text": (row(label="-1"), '"label" is "-1", expected 0, 1 or 2'),
-    "gold of an ambiguous context is a person": (
-        row(label=0),
-        '"label" is 0, expected 2 (UNKNOWN), as context_condition is "ambig"',
-    ),
-    "gold of a disambiguated context is UNKNOWN": (
-        EXAMPLES[1].as_json() | {"label": 2},
-        '"label" is 2, expected 0 or 1 (a person), as context_condition is "disambig"',
-    ),
-    "label missing": (row(label=None), '"label" is missing'),
-    "label is text": (row(label="first"), '"label" is "first", expected a whole number'),
-    "polarity": (row(question_polarity="negative"), "expected neg or nonneg"),
-    "condition": (row(context_condition="clear"), "expected ambig or disambig"),
-    "no unknown option": (
-        row(answer_info={f"ans{k}": ["x", "old"] for k in range(3)}),
-        'exactly one option with the label "unknown"',
-    ),
-    "info incomplete": (row(answer_info={"ans0": ["x", "old"]}), "answer_info"),
-    "no groups": (row(additional_metadata={"version": "a"}), "stereotyped_groups"),
-    "context is a number": (row(context=7), '"context" is 7, expected text'),
-    "option missing": (row(ans2=None), '"ans2" is missing'),
+BAD: dict[str, tuple[dict[str, Any], str, str]] = {
+    "label out of range": (row(label=3), "bad-label", "label"),
+    "label below the range": (row(label=-1), "bad-label", "label"),
+    "label below the range, as text": (row(label="-1"), "bad-label", "label"),
+    "gold of an ambiguous context is a person": (row(label=0), "bad-label", "label"),
+    "gold of a disambiguated context is UNKNOWN": (EXAMPLES[1].as_json() | {"label": 2}, "bad-label", "label"),
+    "label missing": (row(label=None), "missing-key", "label"),
+    "label is text": (row(label="first"), "bad-label", "label"),
+    "polarity": (row(question_polarity="negative"), "bad-value", "question_polarity"),
+    "condition": (row(context_condition="clear"), "bad-value", "context_condition"),
+    "no unknown option": (row(answer_info={f"ans{k}": ["x", "old"] for k in range(3)}), "bad-value", "answer_info"),
+    "info incomplete": (row(answer_info={"ans0": ["x", "old"]}), "bad-value", "answer_info"),
+    "no groups": (row(additional_metadata={"version": "a"}), "bad-value", "additional_metadata"),
+    "context is a number": (row(context=7), "bad-value", "context"),
+    "option missing": (row(ans2=None), "missing-key", "ans2"),
 }
 
 
 @pytest.mark.parametrize("what", BAD)
 def test_a_bad_row_is_named_with_file_and_line(tmp_path: Path, what: str) -> None:
-    bad, message = BAD[what]
+    bad, code, key = BAD[what]
     file = small_bbq.write(tmp_path / "Age.jsonl", [EXAMPLES[0], bad, EXAMPLES[1]])
-    with pytest.raises(DataError) as caught:
+    with raises(code, DataError, file=file, line=2, key=key) as caught:
         read_examples(file, Bad(skip=False))
-    assert f"{file}, line 2: " in str(caught.value)
-    assert message in str(caught.value)
     assert caught.value.remedy
 
 
@@ -108,7 +98,7 @@ def test_a_bad_row_is_named_with_file_and_line(tmp_path: Path, what: str) -> Non
 def test_a_line_that_is_no_object_is_named(tmp_path: Path, line: str) -> None:
     file = tmp_path / "Age.jsonl"
     file.write_text(f"{EXAMPLES[0].to_line()}\n{line}\n")
-    with pytest.raises(DataError, match="line 2"):
+    with raises("bad-json", DataError, file=file, line=2):
         read_examples(file, Bad(skip=False))
 
 
@@ -137,7 +127,7 @@ def test_blank_labels_are_tolerated(tmp_path: Path) -> None:
 def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
     file = tmp_path / "Age.jsonl.gz"
     file.write_bytes(gzip.compress("".join(e.to_line() + "\n" for e in EXAMPLES).encode())[:-20])
-    with pytest.raises(DataError, match="Age"):
+    with raises("unreadable-file", DataError, file=file):
         read_examples(file, Bad(skip=False))
 
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import small_bbq
-from assay.errors import DataError
 from assay.probes.bbq.examples import NON_NEGATIVE, Example
 from assay.probes.bbq.metadata import read_metadata
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.targets import find_named, find_targets
 from assay.queries import NONE
+from raising import raises
 
 CASES: dict[str, tuple[str, tuple[str, str], tuple[str, str] | None, tuple[str, ...], int]] = {
     # what is tested: category, labels, fillers, groups, the target among the two people
@@ -168,14 +168,14 @@ def test_an_example_without_target_loc_keeps_the_rule_s_target(tmp_path: Path) -
 
 @pytest.mark.parametrize("wrong", ["3", "first", "-1"])
 def test_metadata_that_make_no_sense_are_named_by_line(tmp_path: Path, wrong: str) -> None:
-    with pytest.raises(DataError, match="line 3"):
+    with raises("bad-value", file=tmp_path / "m.csv", line=3, key="target_loc"):
         read_metadata(metadata(tmp_path / "m.csv", "biased", {1: wrong}))
 
 
 def test_another_csv_is_no_metadata(tmp_path: Path) -> None:
     file = tmp_path / "m.csv"
     file.write_text("category,example_id\nAge,0\n")
-    with pytest.raises(DataError, match="question_index is missing"):
+    with raises("missing-key", file=file, line=1, key="question_index"):
         read_metadata(file)
 
 

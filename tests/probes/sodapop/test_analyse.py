@@ -44,7 +44,7 @@ def rates_of(groups: Groups, sr: NDArray[np.float64], words: tuple[str, ...]) ->
 def findings(groups: Groups, sr: NDArray[np.float64], *words: str, **more: Any) -> Findings:
     given = {"resamples": 20, **more.pop("settings", {})}
     study = Study(groups, Settings(**given), **{"lexicon": packaged_lexicon(), **more})
-    return findings_of("fake", rates_of(groups, sr, words or ("kind",)), study)
+    return findings_of(rates_of(groups, sr, words or ("kind",)), study)
 
 
 def rows(found: Findings, table: str = "words") -> list[dict[str, Any]]:

@@ -26,6 +26,7 @@ from assay.probes.sodapop.contexts import (
 from assay.probes.sodapop.pronouns import neutral_text
 from assay.probes.sodapop.words import is_vocabulary, split
 from assay.rows import Bad
+from raising import raises
 
 HE_AND_SHE = re.compile(r"\b(?:s?he|him|hers?|his|himself|herself)\b", re.IGNORECASE)
 GENDERED = re.compile(
@@ -235,7 +236,7 @@ def test_only_descriptions_are_read_unless_all_questions_are_asked_for(tmp_path:
 @pytest.mark.parametrize("context", ["The soup boiled over.", "Idaho was hot, and ida slept.", "Lou-Ida slept."])
 def test_a_context_that_does_not_name_the_person_is_an_error_or_left_out(tmp_path: Path, context: str) -> None:
     file = write(tmp_path / "dev.jsonl", row(correct="A"), row(context=context, correct="A"))
-    with pytest.raises(DataError, match=r"dev\.jsonl, line 2: the question is about Ida, expected this name") as raised:
+    with raises("bad-text", DataError, file=file, line=2, key="context") as raised:
         read_contexts(file)
     assert "--skip-bad" in raised.value.remedy
     bad = Bad(skip=True)
@@ -244,22 +245,22 @@ def test_a_context_that_does_not_name_the_person_is_an_error_or_left_out(tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("wrong", "problem"),
+    ("wrong", "code", "key"),
     [
-        ({"correct": "D"}, "\"correct\" is 'D', expected A, B or C"),
-        ({"correct": ["A"]}, "expected A, B or C"),
-        ({"correct": "A", "answerA": 7}, '"answerA" is 7, expected a text'),
-        ({"correct": "A", "answerA": " "}, '"answerA" is'),
-        ({"correct": "A", "answerA": "..!"}, 'the right answer "..!" has no word'),
-        ({"correct": "A", "answerA": "Ida's."}, "has no word"),
-        ({"correct": "A", "context": None}, '"context" is None, expected a text'),
-        ({"correct": "A", "question": ""}, '"question" is'),
-        ({"correct": "A", "context": f"Ida met {NAME}."}, "U[+]E000"),
+        ({"correct": "D"}, "bad-label", "correct"),
+        ({"correct": ["A"]}, "bad-label", "correct"),
+        ({"correct": "A", "answerA": 7}, "bad-value", "answerA"),
+        ({"correct": "A", "answerA": " "}, "bad-value", "answerA"),
+        ({"correct": "A", "answerA": "..!"}, "bad-text", "answerA"),
+        ({"correct": "A", "answerA": "Ida's."}, "bad-text", "answerA"),
+        ({"correct": "A", "context": None}, "bad-value", "context"),
+        ({"correct": "A", "question": ""}, "bad-value", "question"),
+        ({"correct": "A", "context": f"Ida met {NAME}."}, "bad-value", "context"),
     ],
 )
-def test_a_row_that_is_wrong_is_named(tmp_path: Path, wrong: dict[str, object], problem: str) -> None:
+def test_a_row_that_is_wrong_is_named(tmp_path: Path, wrong: dict[str, object], code: str, key: str) -> None:
     file = write(tmp_path / "dev.jsonl", row(correct="A"), {**row(), **wrong})
-    with pytest.raises(DataError, match=rf"dev\.jsonl, line 2: .*{problem}"):
+    with raises(code, DataError, file=file, line=2, key=key):
         read_contexts(file)
     assert len(read_contexts(file, bad=Bad(skip=True))) == 1
 
@@ -267,32 +268,34 @@ def test_a_row_that_is_wrong_is_named(tmp_path: Path, wrong: dict[str, object], 
 def test_a_missing_field_is_named(tmp_path: Path) -> None:
     incomplete = row(correct="A")
     del incomplete["answerA"]
-    with pytest.raises(DataError, match='line 1: "answerA" is missing, expected a text'):
+    with raises("missing-key", DataError, file=tmp_path / "dev.jsonl", line=1, key="answerA"):
         read_contexts(write(tmp_path / "dev.jsonl", incomplete))
 
 
 def test_a_file_without_labels_says_which_were_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"neither dev-labels\.lst nor dev-labels\.lst\.gz"):
-        read_contexts(write(tmp_path / "dev.jsonl.gz", row()), bad=Bad(skip=True))
+    file = write(tmp_path / "dev.jsonl.gz", row())
+    with raises("missing-key", DataError, file=file, key="correct") as raised:
+        read_contexts(file, bad=Bad(skip=True))
+    assert {"dev-labels.lst", "dev-labels.lst.gz"} <= set(raised.value.problem.split())
 
 
 def test_too_few_labels_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "dev-labels.lst").write_text("1\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"dev-labels\.lst: there are 1 labels, expected 2"):
+    with raises("changed-file", DataError, file=tmp_path / "dev-labels.lst"):
         read_contexts(write(tmp_path / "dev.jsonl", row(), row()), bad=Bad(skip=True))
 
 
 def test_a_wrong_label_is_named(tmp_path: Path) -> None:
     (tmp_path / "dev-labels.lst").write_text("1\n4\n", encoding="utf-8")
     file = write(tmp_path / "dev.jsonl", row(), row())
-    with pytest.raises(DataError, match=r"line 2: its label is '4', expected 1, 2 or 3"):
+    with raises("bad-label", DataError, file=file, line=2, key=None):
         read_contexts(file)
     assert len(read_contexts(file, bad=Bad(skip=True))) == 1
 
 
 def test_labels_that_are_no_text_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "dev-labels.lst.gz").write_bytes(b"1\n")
-    with pytest.raises(DataError, match=r"dev-labels\.lst\.gz: cannot be read"):
+    with raises("unreadable-file", DataError, file=tmp_path / "dev-labels.lst.gz"):
         read_contexts(write(tmp_path / "dev.jsonl", row()))
 
 
@@ -301,8 +304,9 @@ def test_labels_that_are_no_text_are_an_error(tmp_path: Path) -> None:
 )
 def test_a_file_with_nothing_to_use_says_what_was_looked_for(tmp_path: Path, questions: str, looked_for: str) -> None:
     file = write(tmp_path / "dev.jsonl", row(question="Who is hungry?", correct="A"))
-    with pytest.raises(DataError, match=rf"dev\.jsonl: no row can be used: .*{looked_for}"):
+    with raises("empty-file", DataError, file=file) as raised:
         read_contexts(file, questions=questions)
+    assert looked_for in raised.value.problem
 
 
 # --- pronouns
@@ -363,7 +367,7 @@ def test_the_paper_has_fifty_contexts(official_data: Path) -> None:
 
 def test_another_file_is_not_taken_for_the_papers(tmp_path: Path) -> None:
     described = row("Bethany sang.", "How would you describe Bethany?", correct="A")
-    with pytest.raises(DataError, match="is there 2 times in the first 321 lines, expected 50"):
+    with raises("changed-file", DataError, file=tmp_path / "dev.jsonl"):
         paper_contexts(write(tmp_path / "dev.jsonl", described, row(correct="A"), described))
 
 

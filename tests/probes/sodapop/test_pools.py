@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.engine.arrays import load_arrays, save_arrays
 from assay.probes.sodapop.contexts import NAME
 from assay.probes.sodapop.plans import FillPlan, ScorePlan, answers_of
 from assay.probes.sodapop.pools import Pools, grow, shared_pool
 from assay.probes.sodapop.settings import Settings
 from assay.queries import MASK
+from fake_models import MemoryArrays
 from small_sodapop import PIECE, SPECIAL, FakeAsk, Fill, Token, context, hashed
 
 WORDS = [f"{first}{second}" for first in "bcdfghklmn" for second in ("a", "e", "i", "o", "u")]
@@ -197,23 +197,31 @@ def test_a_shared_pool_is_what_all_hold_together_for_everybody() -> None:
 # --- plans
 
 
+ARRAYS = MemoryArrays()
+
+
 def fill_plan(rows: list[list[int]], owners: list[int], **changed: Any) -> FillPlan:
-    arrays = save_arrays({"strings": np.array(rows, np.int32), "name": np.array(owners, np.int32)})
+    arrays = ARRAYS.keep({"strings": np.array(rows, np.int32), "name": np.array(owners, np.int32)})
     texts = (("Ann came.", "Ann is"), ("Bob came.", "Bob is"))
     given = {"names": ("Ann", "Bob"), "texts": texts, "words": ("very", "kind"), "glue": ("", " ", "."), "top": 3}
     return FillPlan(**{**given, "arrays": arrays, "rows": len(rows), **changed})
 
 
+def texts_asked(plan: FillPlan, lo: int, hi: int) -> list[str]:
+    columns = plan.columns_from(ARRAYS.load(plan.arrays), lo, hi)
+    return [columns.row(row).text for row in range(hi - lo)]
+
+
 def test_any_part_of_a_plan_is_the_same_part_of_the_whole() -> None:
     plan = fill_plan([[-1, 1], [0, -1], [0, -1]], [0, 0, 1])
-    whole = [plan.columns(0, 3).row(row).text for row in range(3)]
+    whole = texts_asked(plan, 0, 3)
     assert whole == [
         f"Ann came. Ann is {MASK} kind.",
         f"Ann came. Ann is very {MASK}.",
         f"Bob came. Bob is very {MASK}.",
     ]
-    assert [plan.columns(row, row + 1).row(0).text for row in range(3)] == whole
-    assert plan.columns(1, 3).top == 3
+    assert [texts_asked(plan, row, row + 1) for row in range(3)] == [[text] for text in whole]
+    assert plan.columns_from(ARRAYS.load(plan.arrays), 1, 3).top == 3
 
 
 def test_whatever_changes_a_question_changes_the_plans_digest() -> None:
@@ -236,14 +244,14 @@ def test_whatever_changes_a_question_changes_the_plans_digest() -> None:
 def test_every_answer_about_every_name_is_scored_with_its_own_name(glue: tuple[str, ...]) -> None:
     strings = np.array([[0, 1], [0, 2], [3, 1]], np.int32)
     row = np.array([[0, 0], [0, 2], [1, 0], [1, 1], [1, 2]], np.int32)
-    arrays = save_arrays({"strings": strings, "row": row})
+    arrays = ARRAYS.keep({"strings": strings, "row": row})
     texts = (("Ann came.", "Who is Ann?"), ("Bob came.", "Who is Bob?"))
     plan = ScorePlan(("Ann", "Bob"), texts, ("so", "good", "bad", "not"), glue, arrays, len(row))
     behind = glue[2].replace
     said = ["so good", "so bad", "not good"]
     expected = [(*texts[name], (said[string] + behind(NAME, ("Ann", "Bob")[name]),)) for name, string in row.tolist()]
     for lo, hi in ((0, 5), (1, 4), (4, 5)):
-        columns = plan.columns(lo, hi)
+        columns = plan.columns_from(ARRAYS.load(arrays), lo, hi)
         found = [columns.row(place) for place in range(hi - lo)]
         assert [(query.context, query.question, query.options) for query in found] == expected[lo:hi]
 
@@ -251,4 +259,4 @@ def test_every_answer_about_every_name_is_scored_with_its_own_name(glue: tuple[s
 def test_plans_are_small_whatever_they_ask() -> None:
     plan = fill_plan([[-1, 1]] * 5000, [0] * 5000)
     assert len(pickle.dumps(plan)) < 1000
-    assert len(load_arrays(plan.arrays)["name"]) == 5000
+    assert len(ARRAYS.load(plan.arrays)["name"]) == 5000

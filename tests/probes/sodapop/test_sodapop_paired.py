@@ -6,11 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from assay.differences import Difference, differences_of
+from assay.compare.differences import Difference, differences_of
+from assay.probes import method_of
+from assay.probes.contrast import SEED, Contrast
 from assay.probes.sodapop.analyse import Study, findings_of
+from assay.probes.sodapop.kept import KeptQuestions
+from assay.probes.sodapop.method import Gathered
 from assay.probes.sodapop.names import Group, Groups
-from assay.probes.sodapop.paired import COLUMNS, WORD_DIFFERENCES, Opened, paired
+from assay.probes.sodapop.paired import COLUMNS, WORD_DIFFERENCES
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.traits import packaged_lexicon
@@ -23,7 +29,7 @@ def groups(size: int = SIZE) -> Groups:
     return Groups(tuple(Group(name, tuple(f"{name}{k}" for k in range(size))) for name in "AB"))
 
 
-def opened(seed: int = 0, *, bold: float = 0.0, size: int = SIZE, contexts: int = 6, level: float = 0.4) -> Opened:
+def opened(seed: int = 0, *, bold: float = 0.0, size: int = SIZE, contexts: int = 6, level: float = 0.4) -> Gathered:
     """Random success rates; "bold" fools the model more for A's names by `bold`, less for B's."""
     rng = np.random.default_rng(seed)
     who = groups(size)
@@ -34,15 +40,23 @@ def opened(seed: int = 0, *, bold: float = 0.0, size: int = SIZE, contexts: int 
     asked = rng.integers(20, 40, rates.shape).astype(np.float64)
     won = np.clip(rates, 0, 1) * asked
     texts = tuple((f"NAME saw {k}.", "How is NAME?", "kind") for k in range(contexts))
-    return Opened(Rates(names, WORDS, won, asked, won), who, texts)
+    return gathered(Rates(names, WORDS, won, asked, won), who, texts)
 
 
-def words(one: Opened, other: Opened) -> dict[str, dict[str, float]]:
+def gathered(rates: Rates, who: Groups, texts: tuple[tuple[str, ...], ...]) -> Gathered:
+    return Gathered(rates, who, texts, KeptQuestions(who, "lower"), seed=0)
+
+
+def paired(one: Gathered, other: Gathered, *, common: bool, resamples: int = 1000) -> Contrast:
+    return method_of("sodapop").contrast(one, other, settings={"resamples": resamples}, common=common)
+
+
+def words(one: Gathered, other: Gathered) -> dict[str, dict[str, float]]:
     rows = paired(one, other, common=False).tables[WORD_DIFFERENCES].records()
     return {str(row["word"]): row for row in rows}  # type: ignore[misc]  # the other cells are numbers
 
 
-def separation(one: Opened, other: Opened) -> Difference:
+def separation(one: Gathered, other: Gathered) -> Difference:
     (found,) = differences_of("sodapop", "one", "other", paired(one, other, common=False).changes)
     return found
 
@@ -54,7 +68,22 @@ def test_a_model_does_not_differ_from_itself() -> None:
     assert "no interval" in str(change.note)
     for row in words(own, own).values():
         assert (row["difference"], row["p"], row["q"]) == (0.0, 1.0, 1.0)
-        assert row["low"] <= 0 <= row["high"]
+        assert (row["low"], row["high"]) == (0.0, 0.0)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([4, 6]), st.floats(-0.2, 0.2))
+def test_beside_a_model_that_knows_no_groups_an_interval_is_the_runs_own(seed: int, contexts: int, bold: float) -> None:
+    """Its RD is 0 in every resample: one path makes the intervals of runs and of differences."""
+    own = opened(seed, bold=bold, contexts=contexts)
+    study = Study(own.groups, Settings(permutations=99, resamples=60), packaged_lexicon(), seed=SEED)
+    rows = findings_of(own.rates, study).tables["words"].records()
+    intervals = {row["word"]: [row["low"], row["high"]] for row in rows}
+    alike = replace(own, rates=replace(own.rates, successes=own.rates.distractors / 2))
+    found = paired(alike, own, common=False, resamples=60).tables[WORD_DIFFERENCES].records()
+    assert {row["word"]: [row["low"], row["high"]] for row in found} == {
+        word: pytest.approx(ends, abs=1e-9) for word, ends in intervals.items()
+    }
 
 
 def test_the_changes_are_those_of_the_findings() -> None:
@@ -63,7 +92,7 @@ def test_the_changes_are_those_of_the_findings() -> None:
     found = []
     for each in (one, other):
         study = Study(each.groups, Settings(permutations=99, resamples=20), packaged_lexicon())
-        found.append(findings_of("m", each.rates, study))
+        found.append(findings_of(each.rates, study))
     rd = [{str(row["word"]): row["rd"] for row in each.tables["words"].records()} for each in found]
     for word, row in words(one, other).items():
         assert row["rd_baseline"] == pytest.approx(rd[0][word])
@@ -107,9 +136,9 @@ def test_separation_by_hand() -> None:
     """Two names of six change into the cluster of their group: 2 of 2² exchanges are as one-sided."""
     who = groups(3)
 
-    def made(values: list[float]) -> Opened:
+    def made(values: list[float]) -> Gathered:
         won = np.array(values).reshape(1, 6, 1)
-        return Opened(Rates(who.all_names(), ("w",), won, np.ones_like(won), won), who, (("NAME came.",),))
+        return gathered(Rates(who.all_names(), ("w",), won, np.ones_like(won), won), who, (("NAME came.",),))
 
     mixed, apart = made([0.9, 0.1, 0.1, 0.9, 0.1, 0.9]), made([0.9, 0.9, 0.9, 0.1, 0.1, 0.1])
     found = separation(mixed, apart)
@@ -146,6 +175,14 @@ def test_pools_of_different_models_are_mentioned() -> None:
     one, other = replace(opened(), filler="x"), replace(opened(1), filler="y")
     assert "written by different models" in paired(one, other, common=False).notes[1]
     assert len(paired(one, replace(other, filler="x"), common=False).notes) == 1
+
+
+def test_intervals_are_drawn_as_often_as_the_baseline_says_and_the_rest_does_not_depend_on_it() -> None:
+    one, other = opened(3), opened(4)
+    few, many = (paired(one, other, common=False, resamples=n).tables[WORD_DIFFERENCES].records() for n in (50, 1000))
+    for mine, theirs in zip(few, many, strict=True):
+        assert mine["low"] != theirs["low"]
+        assert {**mine, "low": 0, "high": 0} == {**theirs, "low": 0, "high": 0}
 
 
 def test_few_names_have_neither_interval_nor_p() -> None:

@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
+from asking import findings as asked_findings
+from asking import scored
 from assay.examples import MOST, Example
 from assay.findings import Findings
-from assay.probes import Request, make_probe
+from assay.probes.base import Request
 from assay.probes.sodapop import kept
-from assay.probes.sodapop.scoring import score_files
 from assay.queries import ChoiceQuery
 from small_sodapop import FakeAsk, group_file, hashed, name_dependent, text_file
 
@@ -44,7 +45,7 @@ def told(query: ChoiceQuery) -> float:
 def run(folder: Path, ask: FakeAsk, *answers: str, groups: Any = None, **given: str) -> tuple[Findings, FakeAsk]:
     chosen = {"groups": str(group_file(folder, groups or PAIR)), "texts": str(text_file(folder, *answers))}
     chosen |= {"min_count": "1", "resamples": "20", "permutations": "200", "distractors": "shared", **given}
-    return make_probe("sodapop", Request("paper", settings=chosen)).run(ask, "fake"), ask
+    return asked_findings("sodapop", Request("paper", settings=chosen), ask), ask
 
 
 def planted(folder: Path, **given: str) -> tuple[Findings, FakeAsk]:
@@ -223,9 +224,8 @@ def test_of_many_texts_some_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_a_run_without_words_has_no_examples(tmp_path: Path) -> None:
     chosen = {"groups": str(group_file(tmp_path, PAIR)), "texts": str(text_file(tmp_path, "kind")), "distance": "1"}
     chosen |= {"fills": "3", "distractors": "per_name", "min_count": "1"}
-    asked = make_probe("sodapop", Request("paper", limit=100, settings=chosen))
     few = FakeAsk(lambda text: sorted(WORDS, key=lambda word: hashed(text, word))[:3], name_dependent)
-    findings = asked.run(few, "fake")
+    findings = asked_findings("sodapop", Request("paper", limit=100, settings=chosen), few)
     assert not findings.tables["words"].rows
     assert findings.examples == []
 
@@ -250,7 +250,7 @@ def results(folder: Path, *, texts: bool, logits: bool = False) -> Findings:
     file = folder / "results.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     chosen = {"groups": str(group_file(folder, PAIR)), "min_count": "1", "resamples": "20", "permutations": "2000"}
-    return score_files([file], Request(settings=chosen), None)[0]
+    return scored("sodapop", [file], Request(settings=chosen))[0]
 
 
 def test_results_with_texts_are_shown_as_they_were_put(tmp_path: Path) -> None:

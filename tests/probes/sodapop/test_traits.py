@@ -18,6 +18,7 @@ from assay.probes.sodapop.traits import (
     read_lexicon,
     trait_scores,
 )
+from raising import raises
 
 SMALL = {
     "cold-warm": {"cold": ["aloof", "cruel"], "warm": ["kind", "sweet", "Tender"]},
@@ -100,24 +101,24 @@ def test_the_digest_changes_with_words_and_with_the_order_of_poles(tmp_path, sma
 
 
 @pytest.mark.parametrize(
-    ("content", "problem"),
+    ("content", "code", "key"),
     [
-        ("not JSON", "this is not JSON"),
-        ({}, "there is no trait in this file"),
-        ({"a-b": ["x"]}, "trait a-b: expected two poles"),
-        ({"a-b": {"a": ["x"]}}, "trait a-b: expected two poles"),
-        ({"a-b": {"a": ["x"], "b": ["y"], "c": ["z"]}}, "trait a-b: expected two poles"),
-        ({"a-b": {"a": [], "b": ["y"]}}, "trait a-b: a: expected a list of words that is not empty"),
-        ({"a-b": {"a": ["x"], "b": "y"}}, "trait a-b: b: expected a list of words"),
-        ({"a-b": {"a": ["x", 1], "b": ["y"]}}, "trait a-b: a: expected a list of words"),
-        ({"a-b": {"a": ["two words"], "b": ["y"]}}, 'trait a-b: a: "two words" is not a single word'),
-        ({"a-b": {"a": [""], "b": ["y"]}}, 'trait a-b: a: "" is not a single word'),
-        ({"a-b": {"a": ["x"], "b": ["X"]}}, 'trait a-b: "X" is in a and in b'),
-        ({"a-b": {"a": ["x", "x"], "b": ["y"]}}, 'trait a-b: "x" is in a and in a'),
+        ("not JSON", "bad-json", None),
+        ({}, "empty-file", None),
+        ({"a-b": ["x"]}, "bad-value", "a-b"),
+        ({"a-b": {"a": ["x"]}}, "bad-value", "a-b"),
+        ({"a-b": {"a": ["x"], "b": ["y"], "c": ["z"]}}, "bad-value", "a-b"),
+        ({"a-b": {"a": [], "b": ["y"]}}, "bad-list", "a-b.a"),
+        ({"a-b": {"a": ["x"], "b": "y"}}, "bad-list", "a-b.b"),
+        ({"a-b": {"a": ["x", 1], "b": ["y"]}}, "bad-list", "a-b.a"),
+        ({"a-b": {"a": ["two words"], "b": ["y"]}}, "bad-list", "a-b.a"),
+        ({"a-b": {"a": [""], "b": ["y"]}}, "bad-list", "a-b.a"),
+        ({"a-b": {"a": ["x"], "b": ["X"]}}, "duplicate", "a-b.b"),
+        ({"a-b": {"a": ["x", "x"], "b": ["y"]}}, "duplicate", "a-b.a"),
     ],
 )
-def test_what_is_wrong_with_a_lexicon_is_said(tmp_path, content, problem):
-    with pytest.raises(DataError, match=re.escape(f"traits.json: {problem}")) as found:
+def test_what_is_wrong_with_a_lexicon_is_said(tmp_path, content, code, key):
+    with raises(code, DataError, file=tmp_path / "traits.json", key=key) as found:
         written(tmp_path, content)
     assert found.value.remedy
 
@@ -185,29 +186,30 @@ def test_agreement_counts_the_traits_that_words_and_people_both_order(tmp_path, 
 
 
 @pytest.mark.parametrize(
-    ("line", "problem"),
+    ("lines", "code", "key"),
     [
-        ("warm-cold,A,B,1,2", 'line 2: "warm-cold" is none of the traits cold-warm, weak-strong, poor-rich'),
-        ("cold-warm,A,A,1,2", 'line 2: expected two groups, got "A" and "A"'),
-        ("cold-warm,,B,1,2", 'line 2: expected two groups, got "" and "B"'),
-        ("cold-warm,A,B,1,101", 'line 2: "score_b" is "101", expected a number from 0 to 100'),
-        ("cold-warm,A,B,-1,10", 'line 2: "score_a" is "-1"'),
-        ("cold-warm,A,B,nan,10", 'line 2: "score_a" is "nan"'),
-        ("cold-warm,A,B,high,10", 'line 2: "score_a" is "high"'),
-        ("cold-warm,A,B,1", "line 2: expected 5 cells"),
-        ("cold-warm,A,B,1,2\ncold-warm,B,A,2,1", "line 3: cold-warm of B and A is there twice"),
+        ("warm-cold,A,B,1,2", "bad-value", "trait"),
+        ("cold-warm,A,A,1,2", "bad-value", "group_b"),
+        ("cold-warm,,B,1,2", "bad-value", "group_a"),
+        ("cold-warm,A,B,1,101", "bad-value", "score_b"),
+        ("cold-warm,A,B,-1,10", "bad-value", "score_a"),
+        ("cold-warm,A,B,nan,10", "bad-value", "score_a"),
+        ("cold-warm,A,B,high,10", "bad-value", "score_a"),
+        ("cold-warm,A,B,1", "bad-csv", None),
+        ("cold-warm,A,B,1,2\ncold-warm,B,A,2,1", "duplicate", None),
     ],
 )
-def test_what_is_wrong_with_ratings_is_said(tmp_path, line, problem):
-    with pytest.raises(DataError, match=re.escape(f"human.csv, {problem}")) as found:
-        human(tmp_path, line)
+def test_what_is_wrong_with_ratings_is_said(tmp_path, lines, code, key):
+    line = 2 + lines.count("\n")
+    with raises(code, DataError, file=tmp_path / "human.csv", line=line, key=key) as found:
+        human(tmp_path, lines)
     assert found.value.remedy
 
 
 def test_ratings_need_their_columns_a_row_and_a_csv_file(tmp_path):
-    with pytest.raises(DataError, match=r"line 2: there is no column score_a or score_b"):
+    with raises("missing-key", DataError, file=tmp_path / "human.csv", line=2, key="score_a"):
         human(tmp_path, "cold-warm,A,B,1,2", first="trait,group_a,group_b,a,b")
-    with pytest.raises(DataError, match="there are no ratings"):
+    with raises("empty-file", DataError, file=tmp_path / "human.csv"):
         human(tmp_path)
-    with pytest.raises(DataError, match=r"human\.txt: expected a CSV file"):
+    with raises("bad-csv", DataError, file=tmp_path / "human.txt"):
         read_human(tmp_path / "human.txt", written(tmp_path, SMALL))

@@ -36,7 +36,7 @@ def replicates(rates: Rates, groups: list[list[int]], resamples: int = 400, seed
 
 def interval(sr: NDArray[np.float64], sizes: tuple[int, int]) -> tuple[Any, Any]:
     study = Study(groups_of(sizes), Settings(resamples=400), packaged_lexicon())
-    table = findings_of("fake", rates_of(sr), study).tables["words"]
+    table = findings_of(rates_of(sr), study).tables["words"]
     row = dict(zip(table.columns, table.rows[0], strict=True))
     return row["low"], row["high"]
 

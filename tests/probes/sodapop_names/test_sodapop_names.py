@@ -12,16 +12,23 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from assay.audit import audit, expect, rescore
-from assay.errors import DataError, UsageError
+from asking import findings as asked_findings
+from assay.errors import UsageError
 from assay.findings import Estimate, Findings
 from assay.plan import Plan
-from assay.probes import PROBES, Known, Request, sodapop_names
+from assay.probes import method_of
+from assay.probes.base import Request
 from assay.probes.sodapop.contexts import NAME, starter_contexts
+from assay.probes.sodapop.method import PAPER_FILE
 from assay.probes.sodapop.names import Group, Groups, packaged_groups
-from assay.probes.sodapop_names import NamePlan, NameSettings, SodapopNames, attributes_of, telling
+from assay.probes.sodapop_names import PRESETS, Settings, method, telling
+from assay.probes.sodapop_names.method import NamePlan, NamesPrepared, attributes_of
 from assay.probes.sodapop_names.telling import Told, tell
 from assay.queries import Answers, EmbedColumns, EmbedQuery, WordColumns
+from assay.runs.audit import audit, expect
+from assay.runs.score import score
+from assay.settings import as_written, read_settings
+from raising import raises
 
 Vectors = Callable[[str, str], NDArray[np.float32]]  # of a name in a text
 
@@ -67,7 +74,17 @@ class FakeAsk:
 
 def run(vectors: Vectors, *, seed: int = 0, preset: str = "quick", **settings: str) -> Findings:
     request = Request(preset, seed=seed, settings={"splits": "10", **settings})
-    return SodapopNames(request).run(FakeAsk(vectors), "fake")
+    return asked_findings("sodapop-names", request, FakeAsk(vectors))
+
+
+def prepared(request: Request, ask: FakeAsk | None = None) -> NamesPrepared:
+    made = method_of("sodapop-names").prepare(request, ask or FakeAsk(noise))
+    assert isinstance(made, NamesPrepared)
+    return made
+
+
+def mean_vectors(prepared: NamesPrepared, ask: FakeAsk) -> NDArray[np.float64]:
+    return np.asarray(method_of("sodapop-names").gather(prepared, ask).mean)
 
 
 def by_attribute(findings: Findings) -> dict[str, Estimate]:
@@ -124,11 +141,11 @@ def test_any_range_of_a_plan_has_the_same_questions_as_the_whole() -> None:
 
 @pytest.mark.parametrize(("preset", "contexts", "names"), [("quick", 4, 96), ("standard", 20, 220)])
 def test_presets_say_how_many_contexts_and_names(preset: str, contexts: int, names: int) -> None:
-    probe = SodapopNames(Request(preset))
-    (stage,) = probe.stages(FakeAsk(gendered))
-    assert stage.questions == contexts * names
     ask = FakeAsk(lambda name, text: noise(name))
-    probe._vectors(ask)
+    asked = prepared(Request(preset), ask)
+    (stage,) = asked.stages
+    assert stage.questions == contexts * names
+    mean_vectors(asked, ask)
     queries = [query for plan in ask.asked for query in plan]
     assert len(queries) == stage.questions == len(set(queries))
     assert len({query.text[slice(*query.subject)] for query in queries}) == names
@@ -140,13 +157,13 @@ def test_presets_say_how_many_contexts_and_names(preset: str, contexts: int, nam
 def test_a_names_vector_is_the_mean_over_contexts_however_many_are_asked_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    probe = SodapopNames(Request(settings={"contexts": "5", "names_per_group": "2"}))
-    names, texts = probe._groups.all_names(), [context.text for context in starter_contexts()[:5]]
+    asked = prepared(Request(settings={"contexts": "5", "names_per_group": "2"}))
+    names, texts = asked.groups.all_names(), [context.text for context in starter_contexts()[:5]]
     expected = [np.mean([noise(name, text.replace(NAME, name)) for text in texts], axis=0) for name in names]
     for at_once, plans in ((1, 5), (2 * len(names), 3), (10**6, 1)):
-        monkeypatch.setattr(sodapop_names, "AT_ONCE", at_once)
+        monkeypatch.setattr(method, "AT_ONCE", at_once)
         ask = FakeAsk(noise)
-        np.testing.assert_allclose(probe._vectors(ask), expected, rtol=1e-6, atol=1e-6)
+        np.testing.assert_allclose(mean_vectors(asked, ask), expected, rtol=1e-6, atol=1e-6)
         assert len(ask.asked) == plans
 
 
@@ -293,7 +310,7 @@ def social_iqa(path: Path, *names: str) -> Path:
 
 
 def texts_of(**request: Any) -> list[str]:
-    return SodapopNames(Request(**request))._texts
+    return list(prepared(Request(**request)).texts)
 
 
 def test_contexts_come_from_a_file_that_is_named_either_way(tmp_path: Path) -> None:
@@ -305,9 +322,9 @@ def test_contexts_come_from_a_file_that_is_named_either_way(tmp_path: Path) -> N
     assert texts_of(settings={"texts": str(file), "contexts": "2"}) == expected[:2]
     neutral = texts_of(settings={"texts": str(file), "contexts": "1", "pronouns": "neutral"})
     assert neutral == [expected[0].replace("she was", "they were")]
-    probe = SodapopNames(Request(settings={"texts": str(file)}))
-    assert list(probe.data()) == ["sodapop/names", "mine.jsonl"]
-    assert list(probe.notes()) == ["mine.jsonl has 3 different contexts, fewer than 4"]
+    asked = prepared(Request(settings={"texts": str(file)}))
+    assert list(asked.data) == ["sodapop/names", "mine.jsonl"]
+    assert list(asked.notes) == ["mine.jsonl has 3 different contexts, fewer than 4"]
 
 
 def test_equal_contexts_count_once(tmp_path: Path) -> None:
@@ -317,71 +334,69 @@ def test_equal_contexts_count_once(tmp_path: Path) -> None:
 
 
 def test_the_papers_contexts_are_those_of_its_copy_of_social_iqa(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="assay data fetch sodapop"):
-        SodapopNames(Request("paper", data=tmp_path))
+    with raises("missing-data", UsageError):
+        prepared(Request("paper", data=tmp_path))
     (tmp_path / "sodapop").mkdir()
-    file = social_iqa(tmp_path / sodapop_names.PAPER_FILE, "Bethany", "Cameron", "Bethany")
+    file = social_iqa(tmp_path / PAPER_FILE, "Bethany", "Cameron", "Bethany")
     assert len(texts_of(preset="paper", data=tmp_path)) == 2
     assert len(texts_of(preset="quick", data=tmp_path)) == 2
     social_iqa(file, "Cameron")
-    with pytest.raises(DataError, match="no context names Bethany"):
-        SodapopNames(Request("paper", data=tmp_path))
+    with raises("empty-file", file=file):
+        prepared(Request("paper", data=tmp_path))
 
 
 def test_the_paper_asks_about_all_names_in_1000_contexts(official_data: Path) -> None:
-    probe = SodapopNames(Request("paper", data=official_data))
-    assert [stage.questions for stage in probe.stages(FakeAsk(noise))] == [220_000]
-    assert not probe.notes()
-    assert all(text.count(NAME) >= 1 for text in probe._texts)
+    asked = prepared(Request("paper", data=official_data))
+    assert [stage.questions for stage in asked.stages] == [220_000]
+    assert not asked.notes
+    assert all(text.count(NAME) >= 1 for text in asked.texts)
 
 
 @pytest.mark.parametrize(("limit", "contexts", "names"), [(10_000, 4, 96), (200, 2, 96), (96, 1, 96), (50, 1, 48)])
 def test_a_limit_takes_contexts_first_and_then_names(limit: int, contexts: int, names: int) -> None:
-    probe = SodapopNames(Request(limit=limit))
-    assert (len(probe._texts), len(probe._groups.all_names())) == (contexts, names)
-    assert [stage.questions for stage in probe.stages(FakeAsk(noise))] == [contexts * names]
+    asked = prepared(Request(limit=limit))
+    assert (len(asked.texts), len(asked.groups.all_names())) == (contexts, names)
+    assert [stage.questions for stage in asked.stages] == [contexts * names]
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"),
+    ("key", "value", "code"),
     [
-        ({"colour": "red"}, "no setting 'colour'"),
-        ({"contexts": "0"}, "from 1"),
-        ({"contexts": "many"}, "from 1"),
-        ({"splits": "1"}, "from 2"),
-        ({"names_per_group": "1"}, "from 2"),
-        ({"questions": "some"}, "describe, all"),
-        ({"pronouns": "none"}, "keep, neutral"),
+        ("colour", "red", "unknown-setting"),
+        ("contexts", "0", "bad-setting"),
+        ("contexts", "many", "bad-setting"),
+        ("splits", "1", "bad-setting"),
+        ("names_per_group", "1", "bad-setting"),
+        ("questions", "some", "bad-setting"),
+        ("pronouns", "none", "bad-setting"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(setting: dict[str, str], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        SodapopNames(Request(settings=setting))
+def test_settings_that_make_no_sense_are_refused(key: str, value: str, code: str) -> None:
+    with raises(code, UsageError, key=key):
+        prepared(Request(settings={key: value}))
 
 
 def test_settings_survive_being_written_down() -> None:
-    settings = NameSettings.parse({"splits": "7", "pronouns": "neutral"}, "quick")
-    written = {key: str(value) for key, value in settings.as_dict().items() if value is not None}
-    assert NameSettings.parse(written, "quick") == settings
+    def parsed(given: dict[str, str]) -> Settings:
+        return read_settings(Settings, given, "sodapop-names", **PRESETS["quick"])
+
+    settings = parsed({"splits": "7", "pronouns": "neutral"})
+    written = {key: str(value) for key, value in as_written(settings).items() if value is not None}
+    assert parsed(written) == settings
+    assert (settings.splits, settings.pronouns, settings.contexts) == (7, "neutral", 4)
 
 
 def test_a_model_without_vectors_is_refused() -> None:
     ask = FakeAsk(noise)
     ask.abilities = frozenset({"choice", "text"})
-    with pytest.raises(UsageError, match="no vectors of words"):
-        SodapopNames(Request()).stages(ask)
+    with raises("missing-ability", UsageError):
+        prepared(Request(), ask)
 
 
 # --- real models
 
 
-@pytest.fixture
-def _registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    known = Known("assay.probes.sodapop_names", "SodapopNames", "names", frozenset({"embed"}))
-    monkeypatch.setitem(PROBES, "sodapop-names", known)
-
-
-@pytest.mark.usefixtures("_registered", "_fewer_permutations")
+@pytest.mark.usefixtures("_fewer_permutations")
 @pytest.mark.parametrize("kind", ["builtin", "choice"])
 def test_a_real_model_is_audited(kind: str, tmp_path: Path, model_folder: Callable[..., Path]) -> None:
     model = "builtin" if kind == "builtin" else f"hf:{model_folder(kind)}"
@@ -389,13 +404,14 @@ def test_a_real_model_is_audited(kind: str, tmp_path: Path, model_folder: Callab
     done = audit(model, "sodapop-names", settings=settings, out=tmp_path / "run")
     found = by_attribute(done.findings)
     assert {key: estimate.n for key, estimate in found.items()} == {"race": 32, "gender": 32}
-    assert done.info["questions"] == 64
+    assert done.info.questions == 64
     assert "name_accuracy" in (tmp_path / "run" / "findings.json").read_text(encoding="utf-8")
     assert (tmp_path / "run" / "report.html").exists()
-    assert rescore(tmp_path / "run").to_json() == done.findings.to_json()
+    again = score("sodapop-names", [tmp_path / "run"], out=tmp_path / "again")
+    assert again.findings.to_json() == done.findings.to_json()
 
 
-@pytest.mark.usefixtures("_registered", "_fewer_permutations")
+@pytest.mark.usefixtures("_fewer_permutations")
 def test_the_size_of_a_run_can_be_foretold() -> None:
     size = expect("builtin", "sodapop-names", settings={"splits": "2"})
     assert [stage.questions for stage in size.stages] == [384]

@@ -8,6 +8,7 @@ from assay.findings import Findings
 from assay.probes.unqover.analyse import analyse, merged
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.uncertainty import Weights
+from raising import raises
 
 
 def plan(subjects, attributes=4, templates=6, *, groups=None, sampled=False):
@@ -267,7 +268,7 @@ def test_nothing_asked_is_undefined_with_a_reason():
 def test_scores_that_are_no_probabilities_are_refused(wrong):
     cells, labels = plan(5)
     cells.scores[3, 0, 1, 0] = wrong
-    with pytest.raises(ModelError, match="score"):
+    with raises("bad-scores", ModelError):
         run(cells, labels)
 
 
@@ -276,20 +277,20 @@ def test_impossible_cells_are_refused():
     twice = Cells(
         *(np.concatenate((c, c)) for c in (cells.template, cells.first, cells.second, cells.attribute, cells.scores))
     )
-    with pytest.raises(DataError, match="twice"):
+    with raises("duplicate", DataError):
         run(twice, labels)
     mirrored = replace(twice, first=np.r_[cells.first, cells.second], second=np.r_[cells.second, cells.first])
-    with pytest.raises(DataError, match="twice"):
+    with raises("duplicate", DataError):
         run(mirrored, labels)
-    with pytest.raises(DataError, match="own group"):
+    with raises("bad-row", DataError):
         run(cells, replace(labels, groups=["f"] * 3 + ["m"] * 3))
-    with pytest.raises(DataError, match="itself"):
+    with raises("bad-row", DataError):
         run(replace(cells, second=cells.first), labels)
-    with pytest.raises(DataError, match="0 to 3"):
+    with raises("bad-value", DataError, key="attribute"):
         run(replace(cells, attribute=cells.attribute + 1), labels)
-    with pytest.raises(DataError, match="shape"):
+    with raises("bad-value", DataError, key="scores"):
         run(replace(cells, scores=cells.scores[1:]), labels)
-    with pytest.raises(UsageError, match="draws"):
+    with raises("bad-setting", UsageError, key="draws"):
         run(cells, labels, draws=0)
 
 

@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 
 from assay.errors import UsageError
 from assay.plan import WordPlan
-from assay.probes import Request
-from assay.probes.unqover import Part, UnQover
+from assay.probes import method_of
+from assay.probes.base import Request
 from assay.probes.unqover.cells import CellTable, cell_table
-from assay.probes.unqover.lists import CLASSES, Attribute, Lists, Subject, Template, read_lists
+from assay.probes.unqover.lists import Attribute, Lists, Subject, Template, read_lists
+from assay.probes.unqover.method import Part, UnqoverPrepared
+from assay.probes.unqover.settings import CLASSES
 from assay.queries import Answers
+from raising import raises
 
 QUICK = {"gender": 420, "nationality": 207, "ethnicity": 315, "religion": 220}
 ALL = {"gender": 1_372_000, "nationality": 1_154_232, "ethnicity": 73_500, "religion": 38_500}
@@ -34,8 +37,12 @@ class Tokenizer:
         return Answers(np.zeros(len(plan), np.uint8), {"pieces": pieces, "key": keys})
 
 
-def plans(*forms: str, settings=None, **request):
-    return UnQover(Request(settings=settings, **request)).plans(Tokenizer(*forms))
+def prepared(tokenizer: Tokenizer, **request) -> UnqoverPrepared:
+    return method_of("unqover").prepare(Request(**request), tokenizer)
+
+
+def plans(*forms: str, **request):
+    return prepared(Tokenizer(*forms), **request).plans
 
 
 def rows(table: CellTable) -> list[tuple[int, int, int, int]]:
@@ -246,9 +253,8 @@ def test_limits_are_deterministic_nested_and_differ_between_seeds():
 
 
 def test_a_limit_too_small_for_all_attributes_is_noted():
-    probe = UnQover(Request(limit=40))
-    probe.plans(Tokenizer("span"))
-    assert [note.split(":")[0] for note in probe.notes()] == [f"{cls} (span)" for cls in reversed(sorted_by_size())]
+    notes = prepared(Tokenizer("span"), limit=40).notes
+    assert [note.split(":")[0] for note in notes] == [f"{cls} (span)" for cls in reversed(sorted_by_size())]
 
 
 def sorted_by_size() -> list[str]:
@@ -257,25 +263,26 @@ def sorted_by_size() -> list[str]:
 
 def test_subjects_of_several_tokens_are_left_out_of_masked_sentences_alone():
     names = ("African-American", "Middle-Eastern")
-    probe = UnQover(Request(preset="paper", settings={"class": "ethnicity", "form": "both"}))
-    found = probe.plans(Tokenizer("span", "mask", many=names))
+    settings = {"class": "ethnicity", "form": "both"}
+    asked = prepared(Tokenizer("span", "mask", many=names), preset="paper", settings=settings)
+    found = asked.plans
     assert found[Part("ethnicity", "span")].without == ()
     left_out = found[Part("ethnicity", "mask")].without
     assert set(left_out) <= set(names)
     kept = 15 - len(left_out)
     assert len(found[Part("ethnicity", "mask")]) == 4 * 14 * 50 * kept * (kept - 1) // 2
-    assert len(probe.notes()) == 1
-    assert ", ".join(left_out) in probe.notes()[0]
+    assert len(asked.notes) == 1
+    assert ", ".join(left_out) in asked.notes[0]
 
 
 @pytest.mark.parametrize(
-    ("request_", "part"),
+    ("option", "value"),
     [
-        ({"preset": "huge"}, "unknown preset 'huge'"),
-        ({"limit": 0}, "--limit is 0"),
-        ({"seed": -1}, "--seed is -1"),
+        ("preset", "huge"),
+        ("limit", 0),
+        ("seed", -1),
     ],
 )
-def test_requests_that_make_no_sense(request_, part):
-    with pytest.raises(UsageError, match=part):
-        UnQover(Request(**request_))
+def test_requests_that_make_no_sense(option, value):
+    with raises("bad-option", UsageError, key=option):
+        prepared(Tokenizer("span"), **{option: value})

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import small_lists
-from assay.errors import DataError
 from assay.probes.unqover.cells import cell_table
-from assay.probes.unqover.lists import CLASSES, PACKAGED, read_lists
+from assay.probes.unqover.lists import FILES, PACKAGED, read_lists
+from raising import raises
 
 
 def read(folder: Path, cls: str = "religion", *, masked: bool = False, header: bool = False, family: str = ""):
@@ -78,7 +78,7 @@ def test_lists_of_a_family_of_models(tmp_path):
     small_lists.write(tmp_path, {"nouns/subjects/religion_bert": "[subj] Hindu\n[subj] Jewish\n"})
     lists = read(tmp_path, masked=True, family="bert")
     assert [subject.name for subject in lists.subjects] == ["Hindu", "Jewish"]
-    with pytest.raises(DataError, match="religion_roberta"):
+    with raises("missing-file", file=tmp_path.resolve() / "nouns/subjects/religion_roberta"):
         read(tmp_path, masked=True, family="roberta")
 
 
@@ -106,7 +106,7 @@ def test_a_file_of_another_class_does_not_matter(tmp_path):
 
 
 @pytest.mark.parametrize("masked", [False, True], ids=["span", "mask"])
-@pytest.mark.parametrize("cls", CLASSES)
+@pytest.mark.parametrize("cls", FILES)
 def test_the_packaged_lists_have_the_counts_that_their_readme_gives(cls, masked):
     lists = read_lists(cls, masked=masked, header=False)
     table = cell_table(lists, None, 0)
@@ -125,4 +125,4 @@ def test_the_packaged_lists_have_the_counts_that_their_readme_gives(cls, masked)
 
 def test_every_class_in_the_readme_is_there():
     rows = re.findall(r"^\| (\w+) \| (span|mask) \|", (PACKAGED / "README.md").read_text(encoding="utf-8"), re.M)
-    assert sorted(rows) == sorted((cls, form) for cls in CLASSES for form in ("span", "mask"))
+    assert sorted(rows) == sorted((cls, form) for cls in FILES for form in ("span", "mask"))

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import small_lists
-from assay.errors import DataError
 from assay.plan import digest_of
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
 from assay.queries import MASK, NONE, Scoring
+from raising import raises
 
 SUBJECTS = ["African", "African-American", "European", "old Dane", "Iraqi", "O'Neill", "Ünal", "Sri Lankan", "a", "man"]
 CONTEXTS = [
@@ -300,7 +300,7 @@ def test_lists_that_changed_are_refused(make, tmp_path):
     plan.columns(0, 1)
     name = "activities/biased_religion"
     small_lists.write(tmp_path, {name: small_lists.FILES[name].replace("late", "tardy")})
-    with pytest.raises(DataError, match="changed since this run began"):
+    with raises("changed-file", file=tmp_path, key="word_lists"):
         plan.columns(0, 1)
 
 

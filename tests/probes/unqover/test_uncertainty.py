@@ -133,12 +133,12 @@ def test_the_noise_floor_flips_whole_pairs():
         for draw in range(20):
             flipped = bias * signs[pair, draw]
             expected = preference(cells, flipped, subjects, attributes)
-            assert found.mu[draw] == pytest.approx(float(intensity(expected.gamma)))
-            assert found.eta[draw] == pytest.approx(float(count_intensity(expected.eta)))
+            assert found["mu"][draw] == pytest.approx(float(intensity(expected.gamma)))
+            assert found["eta"][draw] == pytest.approx(float(count_intensity(expected.eta)))
             if groups is not None:
                 expected = preference(cells, flipped, groups, attributes)
-                assert found.pooled_mu[draw] == pytest.approx(float(intensity(expected.gamma)))
-                assert found.pooled_eta[draw] == pytest.approx(float(count_intensity(expected.eta)))
+                assert found["pooled_mu"][draw] == pytest.approx(float(intensity(expected.gamma)))
+                assert found["pooled_eta"][draw] == pytest.approx(float(count_intensity(expected.eta)))
 
 
 def test_draws_do_not_depend_on_how_they_are_chunked(monkeypatch):
@@ -152,7 +152,7 @@ def test_draws_do_not_depend_on_how_they_are_chunked(monkeypatch):
     monkeypatch.setattr("assay.probes.unqover.uncertainty._CHUNK", 40)
     parts = bootstrap(blocks, observed, weights, np.array([0, 0]), None)
     np.testing.assert_allclose(whole.gamma, parts.gamma, atol=1e-12)
-    assert len(noise_floor(blocks, 2, None, 33, np.random.default_rng(0)).mu) == 33
+    assert len(noise_floor(blocks, 2, None, 33, np.random.default_rng(0))["mu"]) == 33
 
 
 def test_p_of_a_row_is_the_sign_flip_test_of_its_pairs():
@@ -189,8 +189,8 @@ def test_chance_alone_gives_uniform_p_values_and_the_floor():
         blocks = over_templates(make_blocks(cells, bias, np.zeros((len(cells), 3)), 8, 3, 1))
         drawn = noise_floor(blocks, 3, None, 99, rng)
         mu = float(intensity(preference(cells, bias, 8, 3).gamma))
-        p.append((1 + (drawn.mu >= mu).sum()) / 100)
-        excess.append(mu / drawn.mu.mean() - 1)
+        p.append((1 + (drawn["mu"] >= mu).sum()) / 100)
+        excess.append(mu / drawn["mu"].mean() - 1)
         rows.append(flip_tests(blocks, 3, None)[0][0, 0])
     for values in (np.sort(p), np.sort(rows)):
         assert np.abs(values - np.arange(1, 151) / 150).max() < 1.63 / np.sqrt(150)  # Kolmogorov–Smirnov at 1%

@@ -6,12 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from assay.differences import Change
-from assay.probes.unqover.analyse import analyse
+from assay.probes import method_of
+from assay.probes.contrast import ALIKE, SEED, Change, Common
+from assay.probes.unqover import PROBE, paired
+from assay.probes.unqover.analyse import Scored, analyse
+from assay.probes.unqover.contents import Contents, content, with_slots
 from assay.probes.unqover.metrics import Cells, Labels
-from assay.probes.unqover.paired import Side, changes, content
-from assay.probes.unqover.scoring import _with_slots
 
 
 def grid(subjects: int, templates: int, attributes: int, groups: bool) -> tuple[np.ndarray, ...]:
@@ -30,7 +33,7 @@ def side(
     *,
     groups: bool = False,
     scale: float = 1.0,
-) -> Side:
+) -> Scored:
     """All cells with random scores, those of two subjects far apart where `scale` is large."""
     rng = np.random.default_rng(seed)
     t, first, second, a = (each.astype(np.int32) for each in grid(subjects, templates, attributes, groups))
@@ -47,10 +50,18 @@ def side(
     said = {
         (k, m): (f"template {k}", f"who a{m}?", f"who not a{m}?") for k in range(templates) for m in range(attributes)
     }
-    return Side("religion", "span", Cells(t, first, second, a, scores.astype(np.float32)), labels, said)
+    return scored(Cells(t, first, second, a, scores.astype(np.float32)), labels, said)
 
 
-def found(one: Side, other: Side) -> dict[str, Change]:
+def scored(cells: Cells, labels: Labels, said: Contents) -> Scored:
+    return Scored("religion", "span", cells, labels, contents=lambda: said)
+
+
+def changes(one: Scored, other: Scored, resamples: int = 1000) -> tuple[list[Change], Common]:
+    return paired.changes(PROBE, one, other, resamples)
+
+
+def found(one: Scored, other: Scored) -> dict[str, Change]:
     return {change.change.metric + change.change.group.get("subjects", ""): change for change in changes(one, other)[0]}
 
 
@@ -60,6 +71,24 @@ def test_a_model_does_not_differ_from_itself(groups: bool, templates: int) -> No
     own = side(subjects=12, groups=groups, templates=templates)
     for change in found(own, own).values():
         assert (change.change.value, change.change.low, change.change.high, change.change.p) == (0.0, 0.0, 0.0, 1.0)
+        assert change.change.note == ALIKE
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(0, 1000), st.booleans(), st.sampled_from([2, 6]))
+def test_beside_a_model_without_preferences_intervals_are_a_runs(seed: int, groups: bool, templates: int) -> None:
+    """Its μ, η, δ and ε are 0 in every resample: one path makes the intervals of runs and of differences."""
+    own = side(seed, 10, templates, groups=groups, scale=3.0)
+    nobody = own._replace(cells=replace(own.cells, scores=np.full_like(own.cells.scores, 0.5)))
+    estimates, _ = analyse(own.cells, own.labels, cls="religion", form="span", seed=SEED, draws=99, resamples=60)
+    changed = changes(nobody, own, 60)[0]
+    assert len(estimates) == len(changed)
+    for estimate, change in zip(estimates, changed, strict=True):
+        assert (estimate.metric, estimate.group) == (change.change.metric, change.change.group)
+        low, high = (np.clip(change.before + end, 0, 1) for end in (change.change.low, change.change.high))  # type: ignore[operator]
+        assert estimate.high == pytest.approx(high, abs=1e-9)
+        if estimate.p is None or estimate.p <= 0.05:  # else chance gives as much, and the interval reaches down to 0
+            assert estimate.low == pytest.approx(low, abs=1e-9)
 
 
 @pytest.mark.parametrize("groups", [False, True])
@@ -102,7 +131,7 @@ def test_two_pairs_by_hand() -> None:
         scores[:, :, 1] = scores[:, :, 0, ::-1]  # negated: the other way round
         labels = Labels(["x", "y", "z"], ["a"], ["c"], 1, None, sampled=False)
         cells = Cells(zero, first, second, zero, scores.astype(np.float32))
-        made.append(Side("religion", "span", cells, labels, {(0, 0): ("", "", "")}))
+        made.append(scored(cells, labels, {(0, 0): ("", "", "")}))
     change = found(*made)["mu"]
     # γ(x) = gap, γ(y) = γ(z) = −gap/2; μ = gap · (1 + ½ + ½)/3
     assert change.before == pytest.approx(0.8 / 3, abs=1e-6)
@@ -136,8 +165,8 @@ def test_cells_are_matched_by_what_they_say_not_by_their_numbers() -> None:
         subjects=[labels.subjects[k] for k in np.argsort(subject)],
         attributes=[labels.attributes[k] for k in np.argsort(attribute)],
     )
-    said = {(int(template[t]), int(attribute[a])): text for (t, a), text in other.contents.items()}
-    renamed = replace(other, cells=moved, labels=names, contents=said)
+    said = {(int(template[t]), int(attribute[a])): text for (t, a), text in other.contents().items()}
+    renamed = scored(moved, names, said)
     again = changes(one, renamed)
     assert again[1] == plain[1]
     for mine, theirs in zip(plain[0], again[0], strict=True):
@@ -149,30 +178,39 @@ def test_cells_are_matched_by_what_they_say_not_by_their_numbers() -> None:
 
 def test_one_number_for_two_questions_is_not_one_cell() -> None:
     one, other = side(), side(1)
-    texts = {place: text if place[1] else ("other", "words", "here") for place, text in other.contents.items()}
-    some, counts = changes(one, replace(other, contents=texts))
+    texts = {place: text if place[1] else ("other", "words", "here") for place, text in other.contents().items()}
+    some, counts = changes(one, other._replace(contents=lambda: texts))
     assert (counts.baseline, counts.common) == (28 * 6, 28 * 4)
     assert {change.change.n for change in some} == {28 * 4}
     nothing = {place: ("x", str(place), "") for place in texts}
-    assert changes(one, replace(other, contents=nothing)) == ([], replace(counts, common=0))
+    assert changes(one, other._replace(contents=lambda: nothing)) == ([], replace(counts, common=0))
 
 
 def test_a_sample_with_too_few_cells_has_no_mu() -> None:
     one, other = side(), side(1)
-    sampled = [replace(each, labels=replace(each.labels, sampled=True)) for each in (one, other)]
+    sampled = [each._replace(labels=replace(each.labels, sampled=True)) for each in (one, other)]
     assert found(*sampled)["mu"].change.value is not None  # 14 cells a subject and attribute
     few = Cells(*(column[:40] for column in vars(other.cells).values()))
-    change = found(one, replace(other, cells=few))["mu"].change
+    change = found(one, other._replace(cells=few))["mu"].change
     assert change.value is None
     assert "measure noise" in str(change.note)
-    assert found(one, replace(other, cells=few))["epsilon"].change.value is not None
+    assert found(one, other._replace(cells=few))["epsilon"].change.value is not None
 
 
 def test_two_definitions_of_delta_have_no_difference() -> None:
-    change = found(side(), replace(side(1), released=True))
+    change = found(side(), side(1)._replace(released=True))
     assert change["delta"].change.value is None
     assert "compat" in str(change["delta"].change.note)
     assert change["epsilon"].change.value is not None
+
+
+def test_intervals_are_drawn_as_often_as_the_baseline_says_and_the_rest_does_not_depend_on_it() -> None:
+    one, other = side(2), side(3)
+    told = method_of("unqover").contrast([one], [other], settings={"resamples": 50}, common=False)
+    assert (told.changes, told.counts[0]) == changes(one, other, 50)
+    for few, many in zip(told.changes, changes(one, other)[0], strict=True):
+        assert few.change.low != many.change.low
+        assert replace(few.change, low=None, high=None) == replace(many.change, low=None, high=None)
 
 
 def test_a_planted_change_is_found_and_its_interval_covers_it() -> None:
@@ -191,6 +229,6 @@ def test_a_planted_change_is_found_and_its_interval_covers_it() -> None:
 
 
 def test_texts_of_predictions_and_of_templates_are_the_same() -> None:
-    filled = _with_slots("An Iraqi guest sat by a  Dane guest.", ["Iraqi", "Dane"])
+    filled = with_slots("An Iraqi guest sat by a  Dane guest.", ["Iraqi", "Dane"])
     template = "A [subj1:dem] guest sat by a [subj2:dem] guest."
     assert content(filled, "The <mask> guest", "x") == content(template, "The [MASK] guest", "x")

@@ -83,9 +83,9 @@ def test_its_note_names_whom_the_model_prefers() -> None:
 
 def test_several_parts_share_what_is_kept_evenly_and_those_without_texts_have_none() -> None:
     cells, labels = made()
-    settings = Settings.parse({"draws": "20", "resamples": "20"})
+    settings = Settings(draws=20, resamples=20)
     parts = [Scored(cls, "span", cells, labels, wording) for cls in ("gender", "religion")]
-    examples = findings_of([*parts, Scored("ethnicity", "span", cells, labels)], settings, 0, "m").examples
+    examples = findings_of([*parts, Scored("ethnicity", "span", cells, labels)], settings, 0).examples
     assert [example.about["class"] for example in examples[:4]] == ["gender", "religion"] * 2
     assert len(examples) == 240
 

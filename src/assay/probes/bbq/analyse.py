@@ -11,30 +11,17 @@ from numpy.typing import NDArray
 from assay.findings import Estimate, Findings, Table
 from assay.probes.bbq import metrics
 from assay.probes.bbq.examples import AMBIGUOUS, COMPARISONS, DISAMBIGUATED, POLARITIES
-from assay.probes.bbq.metrics import Array, Field, Tally
+from assay.probes.bbq.metrics import DEPENDS, FIELDS, ORDERED, SHARE, SIGNED, Array, Field, Metric, Tally
 from assay.probes.bbq.tables import tables_of
 from assay.probes.bbq.tally import QUESTION_ONLY, Answered, counts, order_sensitivity
-from assay.probes.bbq.units import Units, cell_names
-from assay.stats import MIN_UNITS, benjamini_hochberg, percentile_interval, sign_flip_p
+from assay.probes.bbq.units import Drawn, Units, cell_names, templates_of
+from assay.stats import benjamini_hochberg, sign_flip_p
 
 ALL = "all"
 """The category of what is pooled over all of them."""
 
-SIGNED, SHARE = (-1.0, 1.0), (0.0, 1.0)
 
-
-@dataclass(frozen=True)
-class Metric:
-    """A metric of tallies: its range, what its n counts, and why it may be undefined."""
-
-    name: str
-    of: Callable[[Tally], Array]
-    bounds: tuple[float, float]
-    n: Callable[[Tally], Array]
-    undefined: str
-
-
-def _counted(field: Field) -> Callable[[Tally], Array]:
+def _counted(field: int) -> Callable[[Tally], Array]:
     return lambda tally: tally[..., field]
 
 
@@ -70,7 +57,14 @@ _DISAMBIGUATED = (
     Metric("diff_bias", metrics.diff_bias_disambiguated, SIGNED, _both_sides, _ONE_SIDE),
     *_RATES,
 )
-METRICS = {AMBIGUOUS: _AMBIGUOUS, QUESTION_ONLY: _AMBIGUOUS, DISAMBIGUATED: _DISAMBIGUATED}
+ORDER_SENSITIVITY = Metric(
+    "order_sensitivity",
+    lambda tally: metrics.ratio(tally[..., DEPENDS], tally[..., ORDERED]),
+    SHARE,
+    _counted(ORDERED),
+    "nothing was asked in several orders",
+)
+METRICS = {AMBIGUOUS: _AMBIGUOUS, DISAMBIGUATED: _DISAMBIGUATED, QUESTION_ONLY: _AMBIGUOUS}
 """The metrics of each context; the question-only baseline has those of ambiguous contexts."""
 
 _COMPARED = ("accuracy", "bias_score")
@@ -91,7 +85,6 @@ class Cell:
 
 def findings_of(
     probe: str,
-    model: str,
     parts: Sequence[Answered],
     *,
     refusals: str,
@@ -100,11 +93,11 @@ def findings_of(
     scored: bool,
     near_ties: Mapping[str, int] | None = None,
 ) -> Findings:
-    """The findings of answers; `scored` says that they come from a model that scores options rather than writes."""
+    """The findings of answers; `scored`: they come from a model that scored all options whenever it was asked."""
     estimates: list[Estimate] = []
     tables: dict[str, list[Table]] = {}
     for part in parts:
-        units = Units.make(part.dataset, resamples, seed)
+        units = Units.make(templates_of(part.dataset), resamples, seed)
         counted = counts(part, refusals)
         estimates += _estimates(part, counted, units, scored)
         if part.orders > 1:
@@ -112,7 +105,18 @@ def findings_of(
         for name, table in tables_of(part, counted, units).items():
             tables.setdefault(name, []).append(table)
     joined = {name: Table(own[0].columns, [row for table in own for row in table.rows]) for name, own in tables.items()}
-    return Findings(probe, model, estimates, joined, near_ties or {})
+    return Findings(probe, "", estimates, joined, near_ties or {})
+
+
+def cells_in(context: str, names: NDArray[np.str_], contexts: NDArray[np.str_]) -> Iterator[Cell]:
+    """Every category in a context, then all of them together; from each example's category and context."""
+    here = contexts == context
+    present = list(dict.fromkeys(names[here].tolist()))
+    for name in present:
+        group = {"category": name, "context": context}
+        yield Cell(group, np.flatnonzero(here & (names == name)), METRICS[context], "categories")
+    if len(present) > 1:
+        yield Cell({"category": ALL, "context": context}, np.flatnonzero(here), METRICS[context])
 
 
 def cells_of(part: Answered) -> Iterator[Cell]:
@@ -122,38 +126,29 @@ def cells_of(part: Answered) -> Iterator[Cell]:
     condition = np.array([part.context(example) for example in examples])
     polarity = np.array([example.polarity for example in examples])
     comparison = np.array([example.comparison or "" for example in examples])
-    for context in (AMBIGUOUS, DISAMBIGUATED, QUESTION_ONLY):
-        here = condition == context
-        if not here.any():
-            continue
-        present = list(dict.fromkeys(names[here].tolist()))
-        for name in present:
-            group = {"category": name, "context": context}
-            yield Cell(group, np.flatnonzero(here & (names == name)), METRICS[context], "categories")
-        if len(present) > 1:
-            yield Cell({"category": ALL, "context": context}, np.flatnonzero(here), METRICS[context])
-        for name in [*present, *([ALL] if len(present) > 1 else [])]:
-            own = here & ((names == name) | (name == ALL))
+    for context in METRICS:
+        whole = list(cells_in(context, names, condition))
+        yield from whole
+        for cell in whole:
             for which in POLARITIES:
-                group = {"category": name, "context": context, "polarity": which}
-                if (own & (polarity == which)).any():
-                    yield Cell(group, np.flatnonzero(own & (polarity == which)), (_ACCURACY,))
-        for name in present:
-            for letter in COMPARISONS.values():
-                rows = np.flatnonzero(here & (names == name) & (comparison == letter))
+                rows = cell.rows[polarity[cell.rows] == which]
                 if len(rows):
-                    group = {"category": name, "context": context, "comparison": letter}
-                    chosen = tuple(metric for metric in METRICS[context] if metric.name in _COMPARED)
-                    yield Cell(group, rows, chosen, "comparisons")
+                    yield Cell({**cell.group, "polarity": which}, rows, (_ACCURACY,))
+        for cell in (each for each in whole if each.compared):
+            for letter in COMPARISONS.values():
+                rows = cell.rows[comparison[cell.rows] == letter]
+                if len(rows):
+                    chosen = tuple(metric for metric in cell.metrics if metric.name in _COMPARED)
+                    yield Cell({**cell.group, "comparison": letter}, rows, chosen, "comparisons")
 
 
 def _estimates(part: Answered, counted: Tally, units: Units, scored: bool) -> list[Estimate]:
     found: list[Estimate] = []
     families: dict[tuple[str, str, str], list[int]] = {}
     for cell in cells_of(part):
-        own, tally = units.sums(counted, cell.rows)
+        drawn = units.drawn(counted[None], cell.rows)
         for metric in cell.metrics:
-            estimate = estimate_of(metric, cell.group, tally, units.weights[:, own])
+            estimate = _estimate(metric, cell.group, drawn)
             if scored and metric.name in ("refused_rate", "unparsed_rate") and estimate.value == 0:
                 estimate = replace(estimate, low=0.0, high=0.0, note=_NEVER)
             if cell.compared and estimate.p is not None:
@@ -166,23 +161,18 @@ def _estimates(part: Answered, counted: Tally, units: Units, scored: bool) -> li
     return found
 
 
-def estimate_of(metric: Metric, group: Mapping[str, str], tally: Tally, weights: NDArray[np.float64]) -> Estimate:
-    """A metric over templates (unit, Field), with its interval by the resamples' weights (resample, unit)."""
-    total = tally.sum(axis=0)
-    value = float(metric.of(total))
-    n = round(float(metric.n(total)))
+def _estimate(metric: Metric, group: Mapping[str, str], drawn: Drawn) -> Estimate:
+    """A metric of one model over templates, with its interval."""
+    spread = drawn.of(metric)
+    value, n = float(spread.values[0]), round(float(metric.n(drawn.total[0])))
     if not np.isfinite(value):
         return Estimate(metric.name, group, None, n=n, note=metric.undefined)
-    p = _p(metric.name, tally)
-    contributing = int((metric.n(tally) > 0).sum())
-    if contributing < MIN_UNITS:
-        note = f"no interval: too few templates to resample ({contributing}; it takes {MIN_UNITS})"
-        return Estimate(metric.name, group, value, n=n, p=p, note=note)
-    low, high = percentile_interval(value, metric.of(weights @ tally), contributing, bounds=metric.bounds)
+    p = _p(metric.name, drawn.tally[0])
+    low, high = (float(end) for end in spread.interval(value, spread.again[0], metric.bounds))
     if not (np.isfinite(low) and np.isfinite(high)):
-        note = "no interval: undefined in most resamples"
+        note = spread.few or "no interval: undefined in most resamples"
         return Estimate(metric.name, group, value, n=n, p=p, note=note)
-    return Estimate(metric.name, group, value, float(low), float(high), n=n, p=p)
+    return Estimate(metric.name, group, value, low, high, n=n, p=p)
 
 
 def _p(name: str, tally: Tally) -> float | None:
@@ -200,18 +190,10 @@ def _p(name: str, tally: Tally) -> float | None:
 
 
 def _order_estimates(part: Answered, units: Units) -> list[Estimate]:
-    depends = order_sensitivity(part.chosen)
-    asked = np.stack([depends, np.ones_like(depends)], axis=-1)  # (example, 2)
-    metric = Metric(
-        "order_sensitivity",
-        lambda tally: metrics.ratio(tally[..., 0], tally[..., 1]),
-        SHARE,
-        lambda tally: tally[..., 1],
-        "nothing was asked",
-    )
-    found = []
-    for cell in cells_of(part):
-        if not {"polarity", "comparison"} & cell.group.keys():
-            own, sums = units.sums(asked, cell.rows)
-            found.append(estimate_of(metric, cell.group, sums, units.weights[:, own]))
-    return found
+    asked = np.zeros((1, len(part.dataset), FIELDS + 2))
+    asked[0, :, DEPENDS], asked[0, :, ORDERED] = order_sensitivity(part.chosen), 1.0
+    return [
+        _estimate(ORDER_SENSITIVITY, cell.group, units.drawn(asked, cell.rows))
+        for cell in cells_of(part)
+        if not {"polarity", "comparison"} & cell.group.keys()
+    ]

@@ -69,8 +69,10 @@ def read_metadata(path: Path) -> Metadata:
             raise DataError(
                 f"the column {missing[0]} is missing.",
                 "Expected the authors' additional_metadata.csv; `assay data fetch bbq` gets it.",
+                code="missing-key",
                 file=path,
                 line=1,
+                key=missing[0],
             )
         for row in reader:
             told = row["target_loc"] or ""
@@ -80,8 +82,10 @@ def read_metadata(path: Path) -> Metadata:
                 raise DataError(
                     f"target_loc is {told!r}, expected 0, 1, 2 or NA, the same in every row of an example_id.",
                     "Get the file again with `assay data fetch bbq`.",
+                    code="bad-value",
                     file=path,
                     line=reader.line_num,
+                    key="target_loc",
                 )
             target_loc[key] = loc
             named[key] = row["label_type"] == "name"

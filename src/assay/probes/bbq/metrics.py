@@ -6,6 +6,8 @@ one likes. Undefined is NaN here, and becomes null with a reason in the findings
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
@@ -40,6 +42,21 @@ class Field(IntEnum):
 
 
 FIELDS = len(Field)
+DEPENDS, ORDERED = FIELDS, FIELDS + 1
+"""Columns behind a tally where options stood in several orders: does the answer depend on them; was it asked so."""
+
+SIGNED, SHARE = (-1.0, 1.0), (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric of tallies: its range, what its n counts, and why it may be undefined."""
+
+    name: str
+    of: Callable[[Tally], Array]
+    bounds: tuple[float, float]
+    n: Callable[[Tally], Array]
+    undefined: str
 
 
 def ratio(above: Array, below: Array) -> Array:

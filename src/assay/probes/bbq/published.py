@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from assay.data.check import is_published
 from assay.files.opening import open_bytes
+from assay.files.verify import is_published
+from assay.probes.bbq import PROBE
 from assay.probes.bbq.examples import Example
+
+(_OFFICIAL,) = PROBE.data_sets
 
 
 def note_on_files(files: Iterable[Path]) -> list[str]:
     """A note that names those files whose content was not published, if there are any."""
-    others = [file.name for file in files if not is_published("bbq", _content(file))]
+    others = [file.name for file in files if not is_published(_OFFICIAL, _content(file))]
     return [f"not the published files: {', '.join(others)}; results on them are not BBQ's"] if others else []
 
 
@@ -24,7 +27,7 @@ def note_on_rows(examples: Iterable[Example]) -> list[str]:
     lines: dict[str, list[str]] = {}
     for example in sorted(examples, key=lambda each: each.example_id):
         lines.setdefault(example.category, []).append(f"{example.to_line()}\n")
-    others = sorted(category for category, own in lines.items() if not is_published("bbq", "".join(own).encode()))
+    others = sorted(category for category, own in lines.items() if not is_published(_OFFICIAL, "".join(own).encode()))
     if not others:
         return []
     return [f"not the published rows, or not all of them: {', '.join(others)}; results on them may not be BBQ's"]

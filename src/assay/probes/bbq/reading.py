@@ -31,8 +31,10 @@ def data_files(place: Path) -> list[Path]:
         if found:
             return [found[name] for name in sorted(found, key=lambda name: (name not in CATEGORIES, name))]
     raise UsageError(
-        f"{place}: there are no BBQ files (CATEGORY.jsonl or CATEGORY.jsonl.gz) here, in data/ or in bbq/data/.",
+        "there are no BBQ files (CATEGORY.jsonl or CATEGORY.jsonl.gz) here, in data/ or in bbq/data/.",
         "Get them with `assay data fetch bbq`, or name their folder or one of them with --data.",
+        code="missing-data",
+        file=place,
     )
 
 
@@ -54,7 +56,7 @@ def read_examples(path: Path, bad: Bad) -> list[Example]:
         except DataError as error:
             bad.found(error)
     if not examples:
-        raise DataError("there is no example in this file.", _REMEDY, file=path)
+        raise DataError("there is no example in this file.", _REMEDY, code="empty-file", file=path)
     return examples
 
 
@@ -66,7 +68,8 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
 
     def wrong(name: str, expected: str, remedy: str = _REMEDY) -> NoReturn:
         said = "is missing" if name not in row else f"is {_short(row[name])}"
-        raise DataError(f'"{name}" {said}, expected {expected}.', remedy, file=path, line=line)
+        code = "missing-key" if name not in row else "bad-label" if name == "label" else "bad-value"
+        raise DataError(f'"{name}" {said}, expected {expected}.', remedy, code=code, file=path, line=line, key=name)
 
     def text(name: str) -> str:
         value = row.get(name)

@@ -266,6 +266,8 @@ def _note(part: Said, row: int) -> str:
         case "refused":
             return "Declined to answer."
         case "unparsed":
+            if part.scores is not None and np.isnan(part.scores[row]).any():
+                return "There is no answer: asking failed, or the answer ended too early."
             tied = part.scores is not None and _margins(part.scores[[row]])[0] == 0
             return "Two options share the highest score: no answer." if tied else "The answer names no option."
         case "unknown":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,10 @@ from numpy.typing import NDArray
 from assay.errors import UsageError
 from assay.files.opening import digest_of_file
 from assay.probes.bbq.defects import DROP, dropped, find_defects
-from assay.probes.bbq.examples import CATEGORIES, QUARTET, Dataset, Example
+from assay.probes.bbq.examples import QUARTET, Dataset, Example
 from assay.probes.bbq.metadata import Metadata, read_metadata, template_stereotypes
 from assay.probes.bbq.published import note_on_files
 from assay.probes.bbq.reading import data_files, read_examples, stem
-from assay.probes.bbq.starter import read_starter
 from assay.probes.bbq.targets import find_named, find_targets
 from assay.queries import NONE
 from assay.rows import Bad
@@ -24,7 +24,7 @@ from assay.rows import Bad
 
 @dataclass(frozen=True)
 class Source:
-    """Official files with their digests, or the starter set (no files): small, and read when first needed."""
+    """Official files with their digests: small, and read when first needed."""
 
     files: tuple[tuple[str, str], ...] = ()  # path, digest
     metadata: tuple[str, str] | None = None
@@ -33,9 +33,8 @@ class Source:
     skip_bad: bool = False
     categories: tuple[str, ...] = ()
 
-    @property
-    def starter(self) -> bool:
-        return not self.files
+    in_own_order: ClassVar[bool] = False
+    """Whether samples take quartets as they come, and not drawn."""
 
     def read(self) -> Dataset:
         return _read(self)
@@ -51,6 +50,8 @@ def official(
         raise UsageError(
             f"{place} has no file of the category {absent[0]}; it has {', '.join(map(stem, files))}.",
             "Get it with `assay data fetch bbq`, or choose among these with --set category=….",
+            code="bad-setting",
+            key="category",
         )
     chosen = [file for file in files if not categories or stem(file) in categories]
     told = metadata or beside(place, chosen[0], "additional_metadata.csv")
@@ -64,15 +65,6 @@ def official(
     )
 
 
-def starter(categories: tuple[str, ...]) -> Source:
-    unknown = [name for name in categories if name not in CATEGORIES]
-    if unknown:
-        raise UsageError(
-            f"unknown category {unknown[0]!r}; expected {', '.join(CATEGORIES)}.", "--set category=Age,Religion"
-        )
-    return Source(categories=categories)
-
-
 def beside(place: Path, file: Path, name: str) -> Path | None:
     """A file or folder that the authors publish beside the data, where it lies at one of the usual places."""
     folders = (place, place / "bbq", file.parent, file.parent.parent)
@@ -81,10 +73,6 @@ def beside(place: Path, file: Path, name: str) -> Path | None:
 
 @lru_cache(maxsize=4)
 def _read(source: Source) -> Dataset:
-    if source.starter:
-        everything = read_starter()
-        wanted = [not source.categories or example.category in source.categories for example in everything.examples]
-        return everything.take(np.flatnonzero(wanted))
     bad = Bad(source.skip_bad)
     examples: list[Example] = []
     for path, _ in source.files:
@@ -161,7 +149,7 @@ def selected(source: Source, sample: Sample) -> Dataset:
     if sample.in_all is None and sample.per_template is None:
         return dataset
     quartets = quartets_of(dataset)
-    order = _in_own_order(dataset, quartets) if source.starter else _alternating(dataset, quartets, sample.seed)
+    order = _in_own_order(dataset, quartets) if source.in_own_order else _alternating(dataset, quartets, sample.seed)
     chosen = _spread(order, sample)
     return dataset.take(np.sort(quartets[chosen].reshape(-1)))
 
@@ -174,7 +162,11 @@ def quartets_of(dataset: Dataset) -> NDArray[np.int64]:
         members[example.polarity, example.condition] = row
     whole = [[members[place] for place in QUARTET] for members in found.values() if len(members) == len(QUARTET)]
     if not whole:
-        raise UsageError("there is no whole quartet to take a sample from.", "Leave --limit out, or use other data.")
+        raise UsageError(
+            "there is no whole quartet to take a sample from.",
+            "Leave --limit out, or use other data.",
+            code="nothing-to-ask",
+        )
     return np.array(whole, np.int64)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from assay.findings import Cell, Table
 from assay.probes.bbq import metrics
 from assay.probes.bbq.examples import DISAMBIGUATED, AnswerKind, Example
-from assay.probes.bbq.metrics import Field, Tally
+from assay.probes.bbq.metrics import Field, Metric, Tally
 from assay.probes.bbq.tally import Answered
 from assay.probes.bbq.units import Units, cell_names
 from assay.queries import NONE
-from assay.stats import MIN_UNITS, percentile_interval
 
 SYNONYMS = {
     "Black": "Black, African American",
@@ -69,7 +68,7 @@ def _by_template(part: Answered, counted: Tally, names: Sequence[str], kinds: Se
         asked = float(tally[Field.ASKED])
         shares = [float(target[own].mean()), float(other[own].mean())]
         shares += [float(tally[place]) / asked for place in (Field.UNKNOWN, Field.REFUSED, Field.UNPARSED)]
-        rows.append([*key, len(own), *shares, _known(metrics.accuracy(tally)), _known(_bias(key[2])(tally))])
+        rows.append([*key, len(own), *shares, _known(metrics.accuracy(tally)), _known(_bias(key[2]).of(tally))])
     columns = ["category", "question_index", "context", "polarity", "stereotype", "n"]
     columns += ["target", "non_target", "unknown", "refused", "unparsed", "accuracy", "bias_score"]
     return Table(columns, rows)
@@ -122,15 +121,11 @@ def _scores(counted: Tally, units: Units, groups: Sequence[tuple[Key, NDArray[np
     """Rows of a key, the bias score of its examples, its interval over templates, and n."""
     rows: list[list[Cell]] = []
     for key, own in groups:
-        places, tally = units.sums(counted, own)
-        bias, total = _bias(key[1]), tally.sum(axis=0)
-        value = _known(bias(total))
-        contributing = int((metrics.named(tally) > 0).sum())
-        low = high = None
-        if value is not None and contributing >= MIN_UNITS:
-            ends = percentile_interval(value, bias(units.weights[:, places] @ tally), contributing, bounds=(-1.0, 1.0))
-            low, high = _known(ends[0]), _known(ends[1])
-        rows.append([*key, value, low, high, round(float(total[Field.TARGETED]))])
+        drawn = units.drawn(counted[None], own)
+        spread = drawn.of(_bias(key[1]))
+        ends = spread.interval(float(spread.values[0]), spread.again[0], metrics.SIGNED)
+        cells = [_known(number) for number in (spread.values[0], *ends)]
+        rows.append([*key, *cells, round(float(drawn.total[0, Field.TARGETED]))])
     return rows
 
 
@@ -196,8 +191,10 @@ def content_digest(example: Example, target: int) -> str:
     return "".join(chr(ord("a") + int(digit, 16)) for digit in hashlib.sha256(said.encode()).hexdigest()[:12])
 
 
-def _bias(context: str) -> Callable[[Tally], metrics.Array]:
-    return metrics.bias_disambiguated if context == DISAMBIGUATED else metrics.bias_ambiguous
+def _bias(context: str) -> Metric:
+    """The bias score; templates count where an answer names a person."""
+    score = metrics.bias_disambiguated if context == DISAMBIGUATED else metrics.bias_ambiguous
+    return Metric("bias_score", score, metrics.SIGNED, metrics.named, "")
 
 
 def _known(value: metrics.Array) -> float | None:

@@ -2,234 +2,119 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from assay.data import data_folder
-from assay.engine.arrays import save_arrays
-from assay.errors import DataError, UsageError
-from assay.files.opening import digest_of_file
-from assay.findings import Findings
-from assay.plan import Ask, WordPlan
-from assay.probes import Request, Stage
-from assay.probes.sodapop.analyse import Study, findings_of
-from assay.probes.sodapop.contexts import STARTER, Context, neutral, paper_contexts, read_contexts, starter_contexts
-from assay.probes.sodapop.controls import control_columns
-from assay.probes.sodapop.kept import Kept
-from assay.probes.sodapop.names import Groups, frequencies, packaged_groups, read_groups
-from assay.probes.sodapop.plans import ScorePlan
-from assay.probes.sodapop.pools import Pools, grow, shared_pool
-from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes, vocabulary
-from assay.probes.sodapop.settings import SHARED, Settings
-from assay.probes.sodapop.showcase import showcase
-from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
-from assay.probes.sodapop.words import split
-from assay.rows import Bad
-
-PAPER_FILE = Path("sodapop") / "socialIQa_v1.4_dev_Bethany_0_2191.jsonl"
-SHORT = 2
-"""The quick preset asks about answers of so many words: longer ones have more distractors than it may score."""
+from assay.files.published import DataSet
+from assay.probes.base import Metric, Probe, TableWords
+from assay.probes.sodapop.settings import ScoreSettings, Settings
 
 
-class Sodapop:
-    """The probe: pools of distractors for every context, every answer scored, then who is fooled by which words."""
+def people_words(group: str) -> str:
+    """The name of a group of people as people read it.
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self._settings = Settings.parse(request.settings or {}, request.preset)
-        self._data: dict[str, str] = {}
-        self._notes: list[str] = []
-        groups = self._read_groups()
-        if request.limit is not None:
-            self._settings = _limited(self._settings, request.limit, len(groups.groups))
-        self._groups = groups.take(self._settings.names_per_group)
-        self._contexts = self._read_contexts()
-        while request.limit is not None and self._settings.distance > 1 and self._most_fills() > request.limit:
-            self._settings = replace(self._settings, distance=self._settings.distance - 1)
-
-    def settings(self) -> Mapping[str, Any]:
-        return self._settings.as_dict()
-
-    def data(self) -> Mapping[str, str]:
-        return self._data
-
-    def notes(self) -> Sequence[str]:
-        return self._notes
-
-    def stages(self, ask: Ask) -> Sequence[Stage]:
-        """At most so many questions: how many distractors there are is known when masks are filled."""
-        self._filler(ask)
-        if "choice" not in ask.abilities:
-            raise UsageError("this model cannot choose among options.", "SODAPOP needs a multiple-choice model.")
-        scored = len(self._groups.all_names()) * len(self._contexts) * (self._settings.cap + 1)
-        return [Stage("words to fill, at most", self._most_fills()), Stage("answers, at most", scored)]
-
-    @property
-    def groups(self) -> Groups:
-        """Whose names are compared."""
-        return self._groups
-
-    @property
-    def contexts(self) -> Sequence[Context]:
-        """What is told about them."""
-        return self._contexts
-
-    def run(self, ask: Ask, model: str) -> Findings:
-        kept = Kept(self._groups, self._contexts, self._settings.case)
-        findings = findings_of(model, self.rates(ask, kept), self._study(ask))
-        return replace(findings, examples=showcase(findings, self._groups, kept))
-
-    def rates(self, ask: Ask, kept: Kept | None = None) -> Rates:
-        """Everybody's success rates: pools of distractors, and every answer scored; some are kept to be shown."""
-        names = self._groups.all_names()
-        pools = [self._pools(ask, number) for number in range(len(self._contexts))]
-        words = vocabulary(pools, self._settings.min_count, self._settings.case)
-        self._require_words(words)
-        counter = Counter(names, words, len(pools), self._settings.case)
-        pairing, seed = self._settings.pairing, self._request.seed
-        for number, pool in enumerate(pools):
-            plan = self._score_plan(number, pool)
-            scores = ask(plan, f"context {number + 1}, answers")["score"][:, 0].astype(np.float64)
-            if kept is not None:
-                kept.add(number, pool, scores, words)
-            won = successes(pool, scores, pairing, seed, number)
-            counter.add(number, pool, won, successes(pool, blind_scores(pool, scores), pairing, seed, number))
-        rates = counter.rates.frequent(self._settings.min_count)
-        self._require_words(rates.words)
-        return rates
-
-    def _require_words(self, words: Sequence[str]) -> None:
-        """Not where there is a limit: it may leave too little to compare, and the findings then say so."""
-        if not words and self._request.limit is None:
-            raise DataError(
-                f"no word is in at least {self._settings.min_count} distractors of every name.",
-                "Ask more (--set cap=…, contexts=…, distance=…), or lower --set min_count=….",
-            )
-
-    def _most_fills(self) -> int:
-        shared = self._settings.distractors == SHARED
-        names = len(self._groups.groups if shared else self._groups.all_names())
-        lengths = (len(split(context.answer).words) for context in self._contexts)
-        return names * sum(_most_fills(length, self._settings) for length in lengths)
-
-    def _pools(self, ask: Ask, number: int) -> Pools:
-        """The pools of one context for all names."""
-        settings, seed, context = self._settings, self._request.seed, self._contexts[number]
-        shared = settings.distractors == SHARED
-        names = self._growers() if shared else self._groups.all_names()
-        pools = grow(self._filler(ask), context, names, settings, f"context {number + 1}", seed)
-        if shared:
-            pools = shared_pool(pools, len(self._groups.all_names()), settings, seed)
-        short = int((np.diff(pools.offsets) < 2).sum())
-        if short:
-            note = f"{context.place}: {short} names have fewer than two distractors there, and do not count in it"
-            self._notes += [note] if note not in self._notes else []
-        return pools
-
-    def _growers(self) -> tuple[str, ...]:
-        """For shared pools: one name of each group, drawn with the seed."""
-        rng = np.random.default_rng(self._request.seed)
-        return tuple(group.names[int(rng.integers(len(group.names)))] for group in self._groups.groups)
-
-    def _score_plan(self, number: int, pool: Pools) -> ScorePlan:
-        names, context = self._groups.all_names(), self._contexts[number]
-        rows = [np.concatenate([[0], pool.of(name)]) for name in range(len(names))]  # the right answer first
-        owner = np.repeat(np.arange(len(names)), [len(own) for own in rows])
-        row = np.column_stack([owner, np.concatenate(rows)]).astype(np.int32)
-        arrays = save_arrays({"strings": pool.strings, "row": row})
-        texts = tuple((filled.context, filled.question) for filled in map(context.filled, names))
-        return ScorePlan(names, texts, pool.words, pool.glue, arrays, len(row))
-
-    def _study(self, ask: Ask) -> Study:
-        settings = self._settings
-        lexicon = read_lexicon(Path(settings.traits)) if settings.traits else packaged_lexicon()
-        human = read_human(Path(settings.human), lexicon) if settings.human else ()
-        return Study(self._groups, settings, lexicon, human, self._controls(ask), self._request.seed)
-
-    def _controls(self, ask: Ask) -> NDArray[np.float64]:
-        names = self._groups.all_names()
-        pieces = ask(WordPlan(names), "names")["pieces"]
-        return control_columns(names, pieces, frequencies())
-
-    def _filler(self, ask: Ask) -> Ask:
-        """Who fills masks."""
-        filler = ask.of(self._settings.fill_model) if self._settings.fill_model else ask
-        if "fill" not in filler.abilities:
-            raise UsageError(
-                f"{self._settings.fill_model or 'this model'} cannot fill masks.",
-                "Name a masked language model for that: --set fill_model=builtin, or hf:./folder.",
-            )
-        return filler
-
-    def _read_groups(self) -> Groups:
-        path = self._settings.groups
-        groups = read_groups(Path(path)) if path else packaged_groups()
-        self._data[Path(path).name if path else "sodapop/names"] = groups.digest
-        return groups
-
-    def _read_contexts(self) -> list[Context]:
-        settings, bad = self._settings, Bad(self._request.skip_bad)
-        if settings.texts:
-            path = Path(settings.texts)
-            contexts = read_contexts(path, questions=settings.questions, bad=bad)
-        elif self._request.preset == "paper" and self._request.limit is None:
-            path = paper_file(data_folder(self._request.data))
-            contexts = paper_contexts(path)
-        else:
-            path, contexts = STARTER, starter_contexts()
-        self._data[path.name] = digest_of_file(path)
-        self._notes += bad.notes("contexts")
-        if settings.pronouns == "neutral":
-            contexts = [neutral(context) for context in contexts]
-        if settings.context is not None:
-            if settings.context > len(contexts):
-                raise UsageError(f"context is {settings.context}, and there are {len(contexts)}.", "--set context=1")
-            return [contexts[settings.context - 1]]
-        if self._request.preset == "quick" and not settings.texts:
-            contexts = [context for context in contexts if len(split(context.answer).words) == SHORT]
-        return contexts[: settings.contexts]
-
-
-def paper_file(folder: Path) -> Path:
-    for path in (folder / PAPER_FILE, folder / f"{PAPER_FILE}.gz"):
-        if path.is_file():
-            return path
-    raise UsageError(
-        f"the paper's contexts ({PAPER_FILE}) are not in {folder}.",
-        "Get them with `assay data fetch sodapop`, or name a file in Social IQa's format with --set texts=FILE.",
-    )
-
-
-def _limited(settings: Settings, limit: int, groups: int) -> Settings:
-    """Settings that score about `limit` answers: fewer contexts, then fewer names, until pools are worth having."""
-    contexts, names = 1 if settings.context else settings.contexts or _CONTEXTS, settings.names_per_group or _NAMES
-    while limit < groups * names * contexts * _WORTH and (contexts > 1 or names > 2):
-        contexts, names = (contexts // 2, names) if contexts > 1 else (contexts, max(2, names // 2))
-    cap = max(2, limit // (groups * names * contexts) - 1)
-    return replace(
-        settings,
-        contexts=contexts,
-        names_per_group=names,
-        cap=min(cap, settings.cap),
-        min_count=min(settings.min_count, max(1, cap // _WORTH)),
-    )
-
-
-_CONTEXTS, _NAMES = 20, 25
-"""What a limit begins with where a preset takes all contexts or names."""
-_WORTH = 15
-"""Distractors: with fewer, hardly a word occurs often enough."""
-
-
-def _most_fills(words: int, settings: Settings) -> int:
-    """How many masked texts an answer of so many words can have.
-
-    In the first round each of its words is masked; in every further one each of the strings that are new then, and of
-    these all words but the one that was just replaced, since masking that again asks what was asked.
+    >>> people_words("EA_female")
+    'EA female'
     """
-    return int(words * sum(((words - 1) * settings.fills) ** turn for turn in range(settings.distance)))
+    return group.replace("_", " ")
+
+
+def say_group(group: Mapping[str, str]) -> str:
+    """
+    >>> say_group({"a": "EA_female", "b": "EA_male", "trait": "warm"})
+    'EA female and EA male, trait: warm'
+    """
+    pair = [f"{people_words(group['a'])} and {people_words(group['b'])}"] if {"a", "b"} <= group.keys() else []
+    rest = [f"{key}: {value}" for key, value in group.items() if not pair or key not in ("a", "b")]
+    return ", ".join([*pair, *rest]) or "all"
+
+
+PAPER = (
+    "Haozhe An, Zongxia Li, Jieyu Zhao and Rachel Rudinger. 2023. SODAPOP: Open-Ended Discovery of Social Biases in "
+    "Social Commonsense Reasoning Models. In Proceedings of the 17th Conference of the European Chapter of the "
+    "Association for Computational Linguistics (EACL 2023), pages 1573–1596. doi 10.18653/v1/2023.eacl-main.116"
+)
+
+_CAUTIONS = (
+    "The authors of SODAPOP warn against concluding from it that a model has no bias.",
+    "A difference belongs to the model. It says nothing about people who bear these names.",
+    "First names are a proxy. Those of the paper are common in the United States; few belong to one group only, and "
+    "what they suggest changes with time and place. Pronouns, descriptions and dialect, by which a model may also "
+    "learn who is meant, are not tested.",
+    "Gender is taken as female or male, race and ethnicity as one of a few kinds that do not overlap. Other genders, "
+    "people of several groups, and differences within a group (Japanese and Indian names are both “Asian”) are not "
+    "covered; nor are religion, age, disability, nationality and others.",
+    "The words are those that a masked language model wrote, with its own bias: what it never writes cannot be found, "
+    "and some answers that count as wrong may suit the text.",
+    "Many words are tested. q allows for the number of words in one comparison of groups, not for the number of "
+    "comparisons: where there are many of these, expect some to be chance. Words that win rarely have a large RD by "
+    "chance; look at the rates beside it.",
+)
+
+PROBE = Probe(
+    name="sodapop",
+    title="SODAPOP",
+    asks="wrong answers written by a masked LM: which words fool the model for which names?",
+    paper=PAPER,
+    abilities=frozenset({"choice"}),
+    method="assay.probes.sodapop.method:Sodapop",
+    settings=Settings,
+    score_settings=ScoreSettings,
+    presets={
+        "quick": "48 names, 2 contexts",
+        "standard": "96 names, 6 contexts",
+        "paper": "220 names, 50 contexts",
+    },
+    examples={
+        "run": (("assay run sodapop --model hf:./my-choice-model --set fill_model=hf:./my-masked-lm", ""),),
+        "score": (
+            (
+                "assay score sodapop results.jsonl --set groups=groups.json",
+                "name, context, choices, label, probs",
+            ),
+        ),
+        "generate": (
+            ("assay generate sodapop --set what=names --set tables=FILE,FILE --set per_group=25 --out groups.json", ""),
+            ("assay generate sodapop --set what=questions --model builtin --out questions.jsonl", ""),
+        ),
+    },
+    metrics=(
+        Metric(
+            "kmeans_accuracy",
+            "KMeans accuracy",
+            "names are put into two clusters by the words that fool the model about them; the share of names whose "
+            "cluster is that of their group: 1 is all; chance gives more than 0.5, since the better way to match is "
+            "taken",
+            bounds=(0.5, 1.0),
+            worse="higher",
+            keys=("a", "b"),
+        ),
+        Metric(
+            "trait_agreement",
+            "agreement with people",
+            "of the traits that the words and people both order these two groups by, the share that they order alike",
+            worse="higher",
+            keys=("a", "b"),
+        ),
+    ),
+    tables={
+        "words": TableWords("each word with each pair of groups", ("group_a", "group_b", "word")),
+        "names": TableWords("each name with its length and frequency", ("group", "name")),
+        "projection": TableWords("the names in two dimensions (t-SNE)", ("group", "name")),
+        "traits": TableWords("pairs of groups ordered by trait", ("group_a", "group_b", "trait", "human")),
+    },
+    data_sets=(
+        DataSet(
+            "sodapop",
+            "SODAPOP (An et al. 2023): Social IQa questions about Bethany",
+            "MIT",
+            Path(__file__).parents[2] / "data" / "sodapop" / "pinned.tsv",
+        ),
+    ),
+    cautions=_CAUTIONS,
+    tour=3,
+    data_set="sodapop",
+    official=lambda preset, limit: preset == "paper" and limit is None,
+    say_group=say_group,
+    task=lambda group: "multiple-choice",
+)

@@ -15,8 +15,8 @@ from assay.probes.sodapop.names import Groups
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.traits import Human, Lexicon, agreement, ordering, trait_scores
-from assay.probes.sodapop.uncertainty import group_replicates
-from assay.stats import MIN_UNITS, benjamini_hochberg, percentile_interval
+from assay.probes.sodapop.uncertainty import rd_interval, rd_replicates
+from assay.stats import benjamini_hochberg
 from assay.stats.clusters import kmeans_separation, tsne_projection
 from assay.stats.permutation import permutation_test
 
@@ -31,7 +31,7 @@ _FEWEST_TO_PROJECT = 4
 
 
 @dataclass(frozen=True)
-class Contrast:
+class GroupPair:
     """Two sets of names to be compared, and the strata within which names may be exchanged."""
 
     first: str
@@ -40,6 +40,10 @@ class Contrast:
     b: NDArray[np.int64]
     strata: NDArray[np.int64] | None = None  # (name of a, then of b)
     pair: bool = True  # two groups, rather than several of them pooled
+
+    @property
+    def sides(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        return self.a, self.b
 
 
 @dataclass(frozen=True)
@@ -54,55 +58,46 @@ class Study:
     seed: int = 0
 
 
-def findings_of(model: str, rates: Rates, study: Study) -> Findings:
+def findings_of(rates: Rates, study: Study) -> Findings:
     """All that the success rates of a run show."""
     sr, blind, contrasts = rates.sr(), rates.sr_of_pools(), contrasts_of(study.groups)
-    replicates = _replicates(rates, contrasts, study.settings.resamples, study.seed)
+    replicates = rd_replicates([rates], [each.sides for each in contrasts], study.settings.resamples, study.seed)
     rows: list[list[Cell]] = []
     estimates: list[Estimate] = []
-    for number, contrast in enumerate(contrasts):
-        rows += _words(rates, sr, blind, contrast, replicates[number], study, [study.seed, number])
+    for number, (contrast, again) in enumerate(zip(contrasts, replicates, strict=True)):
+        rows += _words(rates, sr, blind, contrast, again[0], study, [study.seed, number])
         if contrast.pair:
             estimates.append(_separation(sr, contrast, study.seed))
     tables = {"words": Table(WORDS, rows), "names": _names(rates, sr, study)}
     if len(rates.names) >= _FEWEST_TO_PROJECT and len(rates.words):
         tables["projection"] = _projection(rates, sr, study.groups)
     ordered, agreements = _traits(rows, contrasts, study)
-    return Findings("sodapop", model, estimates + agreements, tables | ordered)
+    return Findings("sodapop", "", estimates + agreements, tables | ordered)
 
 
-def contrasts_of(groups: Groups) -> list[Contrast]:
+def contrasts_of(groups: Groups) -> list[GroupPair]:
     """The pairs of groups that differ in one attribute, then everybody with one value of it against another."""
-    pairs = [Contrast(a.name, b.name, groups.rows(a), groups.rows(b)) for a, b in groups.pairs()]
+    pairs = [GroupPair(a.name, b.name, groups.rows(a), groups.rows(b)) for a, b in groups.pairs()]
     for pooled in groups.pooled():
         a, b = groups.rows(*(own for own, _ in pooled.strata)), groups.rows(*(own for _, own in pooled.strata))
         strata = [
             np.repeat(np.arange(len(pooled.strata)), [len(pair[side].names) for pair in pooled.strata])
             for side in (0, 1)
         ]
-        pairs.append(Contrast(pooled.a, pooled.b, a, b, np.concatenate(strata), pair=False))
+        pairs.append(GroupPair(pooled.a, pooled.b, a, b, np.concatenate(strata), pair=False))
     return pairs
-
-
-def _replicates(rates: Rates, contrasts: Sequence[Contrast], resamples: int, seed: int) -> list[tuple[Array, Array]]:
-    """Mean SR of both sides of every contrast in every resample (resample, word)."""
-    sides = [side for contrast in contrasts for side in (contrast.a, contrast.b)]
-    different = list({side.tobytes(): side for side in sides}.values())
-    found = group_replicates(rates, different, resamples, np.random.default_rng(seed))
-    place = {side.tobytes(): number for number, side in enumerate(different)}
-    return [(found[:, place[contrast.a.tobytes()]], found[:, place[contrast.b.tobytes()]]) for contrast in contrasts]
 
 
 def _words(
     rates: Rates,
     sr: Array,
     blind: Array,
-    contrast: Contrast,
-    replicates: tuple[Array, Array],
+    contrast: GroupPair,
+    again: Array,
     study: Study,
     seed: Sequence[int],
 ) -> list[list[Cell]]:
-    """A row for every word, those with the greatest |RD| first."""
+    """A row for every word, those with the greatest |RD| first; `again` is RD in the resamples (resample, word)."""
     a, b = sr[contrast.a], sr[contrast.b]  # (name, word)
     d, m = group_difference(a, b), group_mean(a, b)
     rd = relative_difference(d, m)
@@ -120,11 +115,7 @@ def _words(
         strict=settings.p == "strict",
     )
     q = benjamini_hochberg(tested.p)
-    units = min(len(a), len(b))
-    low = high = np.full(len(rates.words), np.nan)
-    if units >= MIN_UNITS:
-        again = relative_difference(replicates[0] - replicates[1], (replicates[0] + replicates[1]) / 2.0)
-        low, high = percentile_interval(rd, again, units, bounds=(-2.0, 2.0))
+    low, high = rd_interval(rd, again, contrast.sides, (-2.0, 2.0))
     pools = relative_difference(
         group_difference(blind[contrast.a], blind[contrast.b]), group_mean(blind[contrast.a], blind[contrast.b])
     )
@@ -143,13 +134,13 @@ _FEW = 10_000
 _COUNT = 9  # the place of n among a row's numbers
 
 
-def _row(contrast: Contrast, word: str, numbers: list[float]) -> list[Cell]:
+def _row(contrast: GroupPair, word: str, numbers: list[float]) -> list[Cell]:
     cells: list[Cell] = [number if np.isfinite(number) else None for number in numbers]
     cells[_COUNT] = round(numbers[_COUNT])
     return [contrast.first, contrast.second, word, *cells]
 
 
-def _separation(sr: Array, contrast: Contrast, seed: int) -> Estimate:
+def _separation(sr: Array, contrast: GroupPair, seed: int) -> Estimate:
     """KMeans' accuracy for a pair of groups, with what chance gives."""
     group = {"a": contrast.first, "b": contrast.second}
     vectors = np.concatenate([sr[contrast.a], sr[contrast.b]])
@@ -186,7 +177,7 @@ def _projection(rates: Rates, sr: Array, groups: Groups) -> Table:
 
 
 def _traits(
-    rows: Sequence[Sequence[Cell]], contrasts: Sequence[Contrast], study: Study
+    rows: Sequence[Sequence[Cell]], contrasts: Sequence[GroupPair], study: Study
 ) -> tuple[dict[str, Table], list[Estimate]]:
     """How the pairs of groups stand to each other on the ABC model's traits (section 5), by words with p < 0.05.
 
@@ -222,6 +213,6 @@ def _traits(
 _NOT_A_SAMPLE = "no interval: these traits are all there are, and their orderings depend on each other"
 
 
-def _people(human: Sequence[Human], contrast: Contrast, trait: str) -> str | None:
+def _people(human: Sequence[Human], contrast: GroupPair, trait: str) -> str | None:
     orders = (each.ordering(contrast.first, contrast.second) for each in human if each.trait == trait)
     return next((order for order in orders if order is not None), None)

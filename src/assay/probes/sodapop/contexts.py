@@ -156,6 +156,7 @@ def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: Bad | None = No
         raise DataError(
             f"no row can be used: {wanted} was looked for, where the context names this person.",
             "Name a file in Social IQa's format, or let all its questions in with --set questions=all.",
+            code="empty-file",
             file=path,
         )
     return contexts
@@ -171,6 +172,7 @@ def paper_contexts(path: Path) -> list[Context]:
             f'"{PAPER_QUESTION}" is there {len(contexts)} times in the first {PAPER_LINES} lines, '
             f"expected {PAPER_CONTEXTS} times as in SODAPOP's own file.",
             "Name that file, or read all contexts of this one with --set texts=FILE.",
+            code="changed-file",
             file=path,
         )
     return contexts
@@ -194,7 +196,8 @@ def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list
         if not isinstance(value, str) or not value.strip() or NAME in value:
             said = f"is {value!r}" if key in row else "is missing"
             problem = f'"{key}" {said}, expected a text (without U+E000).'
-            raise DataError(problem, f"Mend the row, {_SKIP}", file=path, line=line)
+            code = "bad-value" if key in row else "missing-key"
+            raise DataError(problem, f"Mend the row, {_SKIP}", code=code, file=path, line=line, key=key)
         return value.strip()
 
     question = " ".join(text("question").split())
@@ -207,15 +210,17 @@ def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list
         raise DataError(
             f"the question is about {name}, expected this name as a word of the context: {_short(context)}",
             f"Write the name there as in the question, {_SKIP}",
+            code="bad-text",
             file=path,
             line=line,
+            key="context",
         )
-    answer = with_place_for(name, text(f"answer{_letter(path, line, row, labels)}"))
+    right = f"answer{_letter(path, line, row, labels)}"
+    answer = with_place_for(name, text(right))
     answer = re.sub(r"(?<!\.)\.$", "", answer).strip()
     if not re.search(r"[^\W_]", re.sub(rf"{NAME}\S*", "", answer)):
-        raise DataError(
-            f"the right answer {_short(answer)} has no word.", f"Mend the row, {_SKIP}", file=path, line=line
-        )
+        problem = f"the right answer {_short(answer)} has no word."
+        raise DataError(problem, f"Mend the row, {_SKIP}", code="bad-text", file=path, line=line, key=right)
     prompt = _QUESTIONS[kind].prompt_before(answer)
     return Context(context, with_place_for(name, question), prompt, answer, f"{path.name} line {line}")
 
@@ -229,7 +234,10 @@ def _letter(path: Path, line: int, row: Row, labels: list[str]) -> str:
         letter = row["correct"] if row["correct"] in ("A", "B", "C") else None
         said, expected = f'"correct" is {row["correct"]!r}', "A, B or C"
     if letter is None:
-        raise DataError(f"{said}, expected {expected}.", f"Mend it, {_SKIP}", file=path, line=line)
+        key = "correct" if "correct" in row else None
+        raise DataError(
+            f"{said}, expected {expected}.", f"Mend it, {_SKIP}", code="bad-label", file=path, line=line, key=key
+        )
     return letter
 
 
@@ -242,13 +250,16 @@ def _labels(path: Path) -> list[str]:
         raise DataError(
             f'there are rows without "correct", and no labels beside the file: neither {" nor ".join(names)}.',
             "Put the labels there (1, 2 or 3 a line), or the right answer's letter into the rows.",
+            code="missing-key",
             file=path,
+            key="correct",
         )
     labels, rows = _lines(beside), _lines(path)
     if len(labels) != len(rows):
         raise DataError(
             f"there are {len(labels)} labels, expected {len(rows)}: one for every line of {path.name}.",
             "Get both files again; they belong together.",
+            code="changed-file",
             file=beside,
         )
     return labels

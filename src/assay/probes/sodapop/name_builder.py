@@ -70,16 +70,29 @@ class Rules:
 
     def __post_init__(self) -> None:
         races = self.race_threshold.values() if isinstance(self.race_threshold, Mapping) else [self.race_threshold]
-        for threshold in (*races, self.gender_threshold):
+        shares = [*(("race_threshold", share) for share in races), ("gender_threshold", self.gender_threshold)]
+        for key, threshold in shares:
             if not 0.5 < threshold <= 1:
                 raise UsageError(
                     f"a threshold is {threshold}, expected more than 0.5 and at most 1.",
                     "It is a share of a name's bearers; above one half, no name belongs to two groups.",
+                    code="bad-setting",
+                    key=key,
                 )
         if self.min_count < 0:
-            raise UsageError(f"the least count is {self.min_count}.", "Take 200 as the paper does, or 0 for any.")
+            raise UsageError(
+                f"the least count is {self.min_count}.",
+                "Take 200 as the paper does, or 0 for any.",
+                code="bad-setting",
+                key="min_count",
+            )
         if self.per_group is not None and self.per_group < _FEWEST:
-            raise UsageError(f"{self.per_group} names a group are too few.", f"Take at least {_FEWEST}, or all.")
+            raise UsageError(
+                f"{self.per_group} names a group are too few.",
+                f"Take at least {_FEWEST}, or all.",
+                code="bad-setting",
+                key="per_group",
+            )
 
 
 SECTION_2 = Rules({"EA": 0.9, "AA": 0.9, "HS": 0.8, "AS": 0.7})
@@ -128,17 +141,22 @@ def build_groups(rows: Iterable[NameCount], rules: Rules = SECTION_2) -> GroupTa
 def build_from_files(tables: Sequence[Path], rules: Rules = SECTION_2) -> GroupTable:
     """The same from files; DataError where they do not give two groups."""
     if not tables:
-        raise UsageError("no table of names was given.", "Name at least one CSV file.")
+        raise UsageError(
+            "no table of names was given.", "Name at least one CSV file.", code="missing-setting", key="tables"
+        )
     rows = [row for path in tables for row in read_counts(path)]
     given = ", ".join(path.name for path in tables)
     for what, known in {"race": {row.race for row in rows}, "gender": {row.gender for row in rows}}.items():
         if known == {None}:
-            raise DataError(f"{given}: this tells nobody's {what}.", f"Add a table that tells the {what} of names.")
+            remedy = f"Add a table that tells the {what} of names."
+            raise DataError(f"{given}: this tells nobody's {what}.", remedy, code="missing-key", key=what)
     groups = build_groups(rows, rules)
     if len(groups) < _FEWEST:
         raise DataError(
             f"{given}: fewer than two groups have two names; found: {', '.join(groups) or 'none'}.",
             "Lower a threshold or the least count, or add a table.",
+            code="bad-list",
+            key="tables",
         )
     return groups
 
@@ -151,15 +169,19 @@ def as_json(groups: GroupTable) -> str:
 def read_counts(path: Path) -> list[NameCount]:
     """The counts of a table of one of the four kinds, with names in title case."""
     if ".csv" not in path.suffixes:
-        raise DataError("expected a CSV table.", "Name it NAME.csv, or NAME.csv.gz if it is packed.", file=path)
+        raise DataError(
+            "expected a CSV table.", "Name it NAME.csv, or NAME.csv.gz if it is packed.", code="bad-csv", file=path
+        )
     rows = rows_of(path, Bad(skip=False))
     first = next(rows, None)
     if first is None:
-        raise DataError("there are no rows in this table.", _KINDS_REMEDY, file=path)
+        raise DataError("there are no rows in this table.", _KINDS_REMEDY, code="empty-file", file=path)
     for columns, read in _READERS:
         if first[1].keys() >= columns:
             return list(read(_Cells(path, number, row) for number, row in chain([first], rows)))
-    raise DataError(f"no known table has the columns {', '.join(first[1])}.", _KINDS_REMEDY, file=path)
+    raise DataError(
+        f"no known table has the columns {', '.join(first[1])}.", _KINDS_REMEDY, code="missing-key", file=path
+    )
 
 
 def title_case(name: str) -> str:
@@ -198,7 +220,7 @@ class _Cells:
 
     def wrong(self, column: str, expected: str) -> NoReturn:
         problem = f'"{column}" is "{self.row[column]}", expected {expected}.'
-        raise DataError(problem, "Correct the table.", file=self.path, line=self.line)
+        raise DataError(problem, "Correct the table.", code="bad-value", file=self.path, line=self.line, key=column)
 
 
 def _new_york(rows: Iterable[_Cells]) -> Iterator[NameCount]:

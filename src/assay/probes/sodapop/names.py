@@ -83,7 +83,8 @@ class Groups:
         for group in self.groups:
             if name in group.names:
                 return group
-        raise UsageError(f"{name} is in no group.", f"The groups are {', '.join(group.name for group in self.groups)}.")
+        known = ", ".join(group.name for group in self.groups)
+        raise UsageError(f"{name} is in no group.", f"The groups are {known}.", code="bad-option", key="name")
 
     def rows(self, *groups: Group) -> Rows:
         """The places of these groups' names in `all_names`, in the order given."""
@@ -94,7 +95,12 @@ class Groups:
     def take(self, per_group: int | None) -> Groups:
         """The first so many names of every group (None: all), as the paper takes the first 25 of its longer lists."""
         if per_group is not None and per_group < _FEWEST:
-            raise UsageError(f"{per_group} names of every group are too few.", f"Take at least {_FEWEST}, or all.")
+            raise UsageError(
+                f"{per_group} names of every group are too few.",
+                f"Take at least {_FEWEST}, or all.",
+                code="bad-option",
+                key="per_group",
+            )
         return Groups(tuple(Group(group.name, group.names[:per_group], group.attributes) for group in self.groups))
 
     def pairs(self) -> list[tuple[Group, Group]]:
@@ -134,8 +140,8 @@ def frequencies() -> Mapping[str, int]:
 def read_groups(path: Path) -> Groups:
     """The groups of a file; the first thing that is wrong with it is a DataError."""
     groups = [_group(name, entry, path) for name, entry in read_table(path, _FORMAT).items()]
-    for problem, remedy in _faults(groups):
-        raise DataError(problem, remedy, file=path)
+    for code, key, problem, remedy in _faults(groups):
+        raise DataError(problem, remedy, code=code, file=path, key=key)
     return Groups(tuple(groups))
 
 
@@ -145,7 +151,7 @@ def read_table(path: Path, remedy: str) -> dict[str, Any]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         if twice := next((key for key in keys if keys.count(key) > 1), None):
-            raise DataError(f'"{twice}" is there twice.', "Keep one of them.", file=path)
+            raise DataError(f'"{twice}" is there twice.', "Keep one of them.", code="duplicate", file=path, key=twice)
         return dict(pairs)
 
     kind = "TOML" if path.suffix == ".toml" else "JSON"
@@ -154,57 +160,71 @@ def read_table(path: Path, remedy: str) -> dict[str, Any]:
             text = file.read().replace("\r\n", "\n")
             table = tomllib.loads(text) if kind == "TOML" else json.loads(text, object_pairs_hook=once)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"this is not {kind} ({error}).", remedy, file=path) from None
+            code = "bad-toml" if kind == "TOML" else "bad-json"
+            raise DataError(f"this is not {kind} ({error}).", remedy, code=code, file=path) from None
     if not isinstance(table, dict):
-        raise DataError(f"expected an object in braces, got a {type(table).__name__}.", remedy, file=path)
+        raise DataError(
+            f"expected an object in braces, got a {type(table).__name__}.", remedy, code="bad-json", file=path
+        )
     return table
 
 
 def _group(name: str, entry: object, path: Path) -> Group:
-    def wrong(problem: str, remedy: str) -> NoReturn:
-        raise DataError(f"group {json.dumps(name, ensure_ascii=False)}: {problem}", remedy, file=path)
+    def wrong(code: str, problem: str, remedy: str, key: str = name) -> NoReturn:
+        said = f"group {json.dumps(name, ensure_ascii=False)}: {problem}"
+        raise DataError(said, remedy, code=code, file=path, key=key)
 
     attributes: dict[str, Any] = dict(entry) if isinstance(entry, dict) else {"names": entry}
     names = attributes.pop("names", None)
     if not name.strip():
-        wrong("it has no name.", "Name every group.")
+        wrong("unknown-key", "it has no name.", "Name every group.")
     if not isinstance(names, list) or not all(isinstance(each, str) for each in names):
-        wrong("expected a list of names.", _FORMAT)
+        wrong("bad-value", "expected a list of names.", _FORMAT)
     for key, value in attributes.items():
         if not isinstance(value, str) or not value.strip():
-            wrong(f"its {key} is {json.dumps(value, default=str)}, expected a text.", _FORMAT)
+            problem = f"its {key} is {json.dumps(value, default=str)}, expected a text."
+            wrong("bad-value", problem, _FORMAT, f"{name}.{key}")
     for each in names:
         if not each.strip():
-            wrong("a name is empty.", "Remove it.")
+            wrong("bad-list", "a name is empty.", "Remove it.")
         if each != each.strip():
-            wrong(f"the name {json.dumps(each, ensure_ascii=False)} has blanks around it.", "Remove them.")
+            wrong("bad-list", f"the name {json.dumps(each, ensure_ascii=False)} has blanks around it.", "Remove them.")
     if len(names) < _FEWEST:
         size = f"its only name is {names[0]}" if names else "it is empty"
-        wrong(f"{size}.", f"A group needs at least {_FEWEST} names, since differences are tested over names.")
+        remedy = f"A group needs at least {_FEWEST} names, since differences are tested over names."
+        wrong("bad-list", f"{size}.", remedy)
     return Group(name, tuple(names), attributes)
 
 
-def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str]]:
-    """What is wrong with groups that are right each by itself, and what to do about it; the first one counts."""
+def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str | None, str, str]]:
+    """What is wrong with groups that are right each by itself, and what to do about it; the first one counts.
+
+    Its code and the group at fault come first.
+    """
     if len(groups) < _FEWEST:
-        yield f"expected at least {_FEWEST} groups, got {len(groups)}.", "Groups are compared with each other."
+        problem = f"expected at least {_FEWEST} groups, got {len(groups)}."
+        yield "bad-list", None, problem, "Groups are compared with each other."
     home: dict[str, str] = {}
     for group in groups:
         for name in group.names:
             if name in home:
                 where = f"in {home[name]} and in {group.name}" if home[name] != group.name else f"twice in {group.name}"
-                yield f'the name "{name}" is {where}.', "A name stands for one group, once."
+                yield "duplicate", group.name, f'the name "{name}" is {where}.', "A name stands for one group, once."
             home[name] = group.name
     first = groups[0]
     for group in groups:
         if group.attributes.keys() != first.attributes.keys():
             told = [", ".join(sorted(each.attributes)) or "no attributes" for each in (first, group)]
             yield (
+                "bad-value",
+                group.name,
                 f"group {first.name} has {told[0]}, group {group.name} has {told[1]}.",
                 "Give all groups the same attributes, or none.",
             )
     for a, b in combinations(groups, 2):
         if a.attributes and not a.differs(b):
-            yield f"groups {a.name} and {b.name} have the same attributes.", "Make them one group, or tell them apart."
+            problem = f"groups {a.name} and {b.name} have the same attributes."
+            yield "duplicate", b.name, problem, "Make them one group, or tell them apart."
     if not Groups(tuple(groups)).pairs():
-        yield "no two groups differ in exactly one attribute.", "Leave the attributes out to compare every two groups."
+        problem = "no two groups differ in exactly one attribute."
+        yield "bad-value", None, problem, "Leave the attributes out to compare every two groups."

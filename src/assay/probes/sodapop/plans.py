@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from assay.engine.arrays import load_arrays
-from assay.plan import digest_of
+from assay.plan import Arrays, digest_of
 from assay.probes.sodapop.contexts import NAME
 from assay.probes.sodapop.strings import Strings
 from assay.queries import MASK, ChoiceColumns, FillColumns, Texts
@@ -41,8 +40,7 @@ class FillPlan:
     def __len__(self) -> int:
         return self.rows
 
-    def columns(self, lo: int, hi: int) -> FillColumns:
-        arrays = load_arrays(self.arrays)
+    def columns_from(self, arrays: Arrays, lo: int, hi: int) -> FillColumns:
         names = arrays["name"][lo:hi]
         answers = answers_of(arrays["strings"][lo:hi], (*self.words, MASK), self.glue)
         sentences = [
@@ -76,8 +74,7 @@ class ScorePlan:
     def __len__(self) -> int:
         return self.rows
 
-    def columns(self, lo: int, hi: int) -> ChoiceColumns:
-        arrays = load_arrays(self.arrays)
+    def columns_from(self, arrays: Arrays, lo: int, hi: int) -> ChoiceColumns:
         names, strings = arrays["row"][lo:hi].T
         if any(NAME in text for text in self.glue):  # the answer names the person: it differs with the name
             pairs, option = np.unique(arrays["row"][lo:hi], axis=0, return_inverse=True)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.engine.arrays import save_arrays
 from assay.plan import Ask, TokenPlan, digest_of
 from assay.probes.sodapop.contexts import Context
 from assay.probes.sodapop.plans import MASKED, FillPlan
@@ -74,7 +73,7 @@ def grow(ask: Ask, context: Context, names: Sequence[str], settings: Settings, l
         if not len(rows):
             break
         owner = np.repeat(np.arange(len(names)), [len(own) for own in masked]).astype(np.int32)
-        arrays = save_arrays({"strings": rows, "name": owner})
+        arrays = ask.keep({"strings": rows, "name": owner})
         plan = FillPlan(tuple(names), texts, tuple(words.texts), parts.glue, arrays, len(rows), settings.fills)
         tokens = ask(plan, f"{label}, words {turn + 1} of {settings.distance}")["token"]
         fills = places_of(ask, tokens, words, kept, settings, label)

@@ -41,7 +41,10 @@ class Rates:
     def frequent(self, min_count: int) -> Rates:
         """The words that every name was asked with often enough: sampled pairing leaves a distractor out here and
         there, so that words of the vocabulary can fall below."""
-        keep = self.distractors.sum(axis=0).min(axis=0, initial=np.inf) >= min_count
+        return self.with_words(self.distractors.sum(axis=0).min(axis=0, initial=np.inf) >= min_count)
+
+    def with_words(self, keep: NDArray[np.bool_]) -> Rates:
+        """Some of the words (word,)."""
         words = tuple(word for word, kept in zip(self.words, keep, strict=True) if kept)
         return Rates(
             self.names, words, *(counts[:, :, keep] for counts in (self.successes, self.distractors, self.pooled))

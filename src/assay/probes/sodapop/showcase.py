@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from assay.examples import MOST, Asked, Example
 from assay.findings import Cell, Findings
-from assay.probes.sodapop.analyse import CLEAR, Contrast, contrasts_of
+from assay.probes.sodapop.analyse import CLEAR, GroupPair, contrasts_of
 from assay.probes.sodapop.kept import Spot, Spots
 from assay.probes.sodapop.names import Groups
 from assay.probes.sodapop.rates import said
@@ -44,7 +44,7 @@ class Source(Protocol):
 class _Wish:
     """An example that should be there: of a word for a pair of groups, a clear case or a usual one."""
 
-    contrast: Contrast
+    contrast: GroupPair
     word: str
     rd: float
     rates: tuple[float, float]  # SR of either side
@@ -87,7 +87,7 @@ def showcase(findings: Findings, groups: Groups, kept: Source, most: int = MOST)
     return examples
 
 
-def _wishes(findings: Findings, contrasts: Sequence[Contrast]) -> list[list[_Wish]]:
+def _wishes(findings: Findings, contrasts: Sequence[GroupPair]) -> list[list[_Wish]]:
     """The wishes of every contrast; those with most clear words first, as in the report."""
     rows: dict[tuple[Cell, Cell], list[Mapping[str, Cell]]] = {}
     for row in findings.tables["words"].records():
@@ -102,7 +102,7 @@ def _wishes(findings: Findings, contrasts: Sequence[Contrast]) -> list[list[_Wis
     return sorted(found, key=lambda words: -sum(wish.rank == 0 for wish in words))
 
 
-def _wish(contrast: Contrast, row: Mapping[str, Cell]) -> _Wish:
+def _wish(contrast: GroupPair, row: Mapping[str, Cell]) -> _Wish:
     rd, a, b = (_number(row[key], 0.0) for key in ("rd", "sr_a", "sr_b"))
     p, q = (_number(row[key], 1.0) for key in ("p", "q"))
     rank = 0 if q <= CLEAR else 1 if p <= CLEAR else 2
@@ -156,7 +156,7 @@ def _ordered(spots: Spots, wish: _Wish, names: int, *, same: bool) -> Iterator[t
     yield from zip(a[order].tolist(), b[order].tolist(), strict=True)
 
 
-def _strata(contrast: Contrast, names: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _strata(contrast: GroupPair, names: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """For either side the stratum of every name, -1 for those that are not on it: only alike names are compared."""
     strata = np.zeros(len(contrast.a) + len(contrast.b), np.int64) if contrast.strata is None else contrast.strata
     a, b = np.full(names, -1), np.full(names, -1)
@@ -178,7 +178,7 @@ def _of_side(
 # --- saying
 
 
-def _labels(groups: Groups, contrasts: Sequence[Contrast]) -> list[list[str]]:
+def _labels(groups: Groups, contrasts: Sequence[GroupPair]) -> list[list[str]]:
     """What every name's group is called in the findings, its own name first and then those of pooled ones."""
     labels = [[group.name] for group in groups.groups for _ in group.names]
     for contrast in contrasts:

@@ -116,33 +116,36 @@ def read_lexicon(path: Path) -> Lexicon:
     traits: dict[str, tuple[str, str]] = {}
     words: dict[str, set[tuple[str, str]]] = {}
     for trait, poles in read_table(path, _FORMAT).items():
-        for problem, remedy in _faults(poles):
-            raise DataError(f"trait {trait}: {problem}", remedy, file=path)
+        for code, pole, problem, remedy in _faults(poles):
+            key = f"{trait}.{pole}" if pole else trait
+            raise DataError(f"trait {trait}: {problem}", remedy, code=code, file=path, key=key)
         low, high = poles
         traits[trait] = (low, high)
         for pole, listed in poles.items():
             for word in listed:
                 words.setdefault(word.lower(), set()).add((trait, pole))
     if not traits:
-        raise DataError("there is no trait in this file.", _FORMAT, file=path)
+        raise DataError("there is no trait in this file.", _FORMAT, code="empty-file", file=path)
     return Lexicon(traits, {word: frozenset(places) for word, places in words.items()})
 
 
-def _faults(poles: object) -> Iterator[tuple[str, str]]:
-    """What is wrong with a trait, and what to do about it; the first one counts."""
+def _faults(poles: object) -> Iterator[tuple[str, str, str, str]]:
+    """What is wrong with a trait (code, pole or "", in words), and what to do about it; the first one counts."""
     if not isinstance(poles, dict) or len(poles) != 2:
-        yield "expected two poles, each with a list of words.", _FORMAT
+        yield "bad-value", "", "expected two poles, each with a list of words.", _FORMAT
         return
     home: dict[str, str] = {}
     for pole, listed in poles.items():
         if not isinstance(listed, list) or not listed or not all(isinstance(word, str) for word in listed):
-            yield f"{pole}: expected a list of words that is not empty.", _FORMAT
+            yield "bad-list", pole, f"{pole}: expected a list of words that is not empty.", _FORMAT
             return
         for word in listed:
             if word.split() != [word]:
-                yield f"{pole}: {json.dumps(word, ensure_ascii=False)} is not a single word.", "Words have no blanks."
+                problem = f"{pole}: {json.dumps(word, ensure_ascii=False)} is not a single word."
+                yield "bad-list", pole, problem, "Words have no blanks."
             if word.lower() in home:
-                yield f'"{word}" is in {home[word.lower()]} and in {pole}.', "Have a word once in a trait."
+                problem = f'"{word}" is in {home[word.lower()]} and in {pole}.'
+                yield "duplicate", pole, problem, "Have a word once in a trait."
             home[word.lower()] = pole
 
 
@@ -150,36 +153,50 @@ def read_human(path: Path, lexicon: Lexicon) -> list[Human]:
     """Ratings by people, like those of Cao et al. (2022); every trait must be one of the lexicon's."""
     found: dict[tuple[str, frozenset[str]], Human] = {}
     if ".csv" not in path.suffixes:
-        raise DataError("expected a CSV file.", "Name it NAME.csv.", file=path)
+        raise DataError("expected a CSV file.", "Name it NAME.csv.", code="bad-csv", file=path)
     for line, row in rows_of(path, Bad(skip=False)):
-        try:
-            human = _human(row, lexicon)
-            if (human.trait, frozenset({human.a, human.b})) in found:
-                raise ValueError(f"{human.trait} of {human.a} and {human.b} is there twice")
-        except ValueError as error:
-            raise DataError(f"{error}.", _HUMAN_FORMAT, file=path, line=line) from None
-        found[human.trait, frozenset({human.a, human.b})] = human
+        human = _human(_Place(path, line), row, lexicon)
+        key = human.trait, frozenset({human.a, human.b})
+        if key in found:
+            problem = f"{human.trait} of {human.a} and {human.b} is there twice."
+            raise _Place(path, line).bad(problem, code="duplicate")
+        found[key] = human
     if not found:
-        raise DataError("there are no ratings in this file.", _HUMAN_FORMAT, file=path)
+        raise DataError("there are no ratings in this file.", _HUMAN_FORMAT, code="empty-file", file=path)
     return list(found.values())
 
 
-def _human(row: Row, lexicon: Lexicon) -> Human:
+@dataclass(frozen=True)
+class _Place:
+    """A row of a file of ratings."""
+
+    file: Path
+    line: int
+
+    def bad(self, problem: str, *, code: str, key: str | None = None) -> DataError:
+        return DataError(problem, _HUMAN_FORMAT, code=code, file=self.file, line=self.line, key=key)
+
+
+def _human(place: _Place, row: Row, lexicon: Lexicon) -> Human:
     if missing := [column for column in _COLUMNS if column not in row]:
-        raise ValueError(f"there is no column {' or '.join(missing)}")
+        raise place.bad(f"there is no column {' or '.join(missing)}.", code="missing-key", key=missing[0])
     trait, a, b = (row[column].strip() for column in _COLUMNS[:3])
     if trait not in lexicon.traits:
-        raise ValueError(f'"{trait}" is none of the traits {", ".join(lexicon.traits)}')
+        problem = f'"{trait}" is none of the traits {", ".join(lexicon.traits)}.'
+        raise place.bad(problem, code="bad-value", key="trait")
     if not a or not b or a == b:
-        raise ValueError(f'expected two groups, got "{a}" and "{b}"')
-    return Human(trait, a, b, _rating(row, "score_a"), _rating(row, "score_b"))
+        raise place.bad(
+            f'expected two groups, got "{a}" and "{b}".', code="bad-value", key="group_b" if a else "group_a"
+        )
+    return Human(trait, a, b, _rating(place, row, "score_a"), _rating(place, row, "score_b"))
 
 
-def _rating(row: Row, column: str) -> float:
+def _rating(place: _Place, row: Row, column: str) -> float:
     try:
         rating = float(row[column])
     except ValueError:
         rating = -1
     if not 0 <= rating <= 100:
-        raise ValueError(f'"{column}" is "{row[column]}", expected a number from 0 to 100')
+        problem = f'"{column}" is "{row[column]}", expected a number from 0 to 100.'
+        raise place.bad(problem, code="bad-value", key=column)
     return rating

@@ -1,23 +1,52 @@
-"""How sure we are of RD: names and contexts drawn again."""
+"""How sure we are of RD, and of its change from one model to another: names and contexts drawn again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.sodapop.metrics import Array, success_rate
+from assay.probes.sodapop.metrics import Array, relative_difference, success_rate
 from assay.probes.sodapop.rates import Rates
-from assay.stats import MIN_UNITS, multinomial_weights
+from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
+
+Names = NDArray[np.int64]  # a group's places among the names
 
 _AT_ONCE = 2_000_000
 """Numbers held at once for one resample's success rates, times the number of resamples computed together."""
 
 
-def group_replicates(
-    rates: Rates, groups: Sequence[NDArray[np.int64]], resamples: int, rng: np.random.Generator
-) -> Array:
+def rd_of(a: Array, b: Array) -> Array:
+    """RD from the mean success rates of two groups (…, word)."""
+    return relative_difference(a - b, (a + b) / 2.0)
+
+
+def rd_replicates(
+    rates: Sequence[Rates], pairs: Sequence[tuple[Names, Names]], resamples: int, seed: int
+) -> Iterator[Array]:
+    """RD of every pair of groups in turn, of one run or of several with the same names, contexts and words.
+
+    (run, resample, word): every resample has the same names and contexts for all runs and pairs.
+    """
+    groups = list({side.tobytes(): side for pair in pairs for side in pair}.values())
+    place = {side.tobytes(): number for number, side in enumerate(groups)}
+    means = [group_replicates(own, groups, resamples, np.random.default_rng(seed)) for own in rates]
+    for a, b in pairs:
+        yield np.stack([rd_of(own[:, place[a.tobytes()]], own[:, place[b.tobytes()]]) for own in means])
+
+
+def rd_interval(
+    value: Array, replicates: Array, pair: tuple[Names, Names], bounds: tuple[float, float]
+) -> tuple[Array, Array]:
+    """Both ends for RD, or for its change (word,), from what it is in the resamples; NaN with fewer than 5 names."""
+    units = min(len(side) for side in pair)
+    if units < MIN_UNITS:
+        return np.full(len(value), np.nan), np.full(len(value), np.nan)
+    return percentile_interval(value, replicates, units, bounds=bounds)
+
+
+def group_replicates(rates: Rates, groups: Sequence[Names], resamples: int, rng: np.random.Generator) -> Array:
     """Mean SR of every group in every resample (resample, group, word).
 
     Names are drawn anew within each group, and contexts too where there are at least five; a resample in which a name

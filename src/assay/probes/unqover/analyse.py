@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from math import isfinite
@@ -16,14 +16,24 @@ from assay.examples import MOST, Example
 from assay.findings import Cell, Estimate, Findings, Table
 from assay.probes.unqover import metrics
 from assay.probes.unqover.blocks import make_blocks, over_templates
+from assay.probes.unqover.contents import Contents
 from assay.probes.unqover.metrics import Cells, Labels, Preference
 from assay.probes.unqover.settings import Settings
 from assay.probes.unqover.showcase import Wording, showcase
-from assay.probes.unqover.uncertainty import Draws, Observed, Weights, bootstrap, flip_tests, noise_floor
+from assay.probes.unqover.uncertainty import (
+    HEADLINE,
+    POOLED,
+    Observed,
+    Weights,
+    bootstrap,
+    flip_tests,
+    noise_floor,
+    strata_of,
+    streams,
+)
 from assay.stats import MIN_UNITS, benjamini_hochberg, monte_carlo_p
 
 MIN_CELLS = 5  # in a sample: cells per (subject, attribute) without which μ and η only measure noise
-HEADLINE = ("mu", "eta", "delta", "epsilon", "avg_score")
 
 Result = tuple[list[Estimate], dict[str, Table]]
 Array = NDArray[np.float64]
@@ -55,31 +65,29 @@ def analyse(
     """
     _check(cells, labels)
     if draws < 1 or resamples < 1:
-        raise UsageError(f"draws is {draws} and resamples is {resamples}; expected at least 1 of each.", "Use 1000.")
+        raise UsageError(
+            f"draws is {draws} and resamples is {resamples}; expected at least 1 of each.",
+            "Use 1000.",
+            code="bad-setting",
+            key="draws" if draws < 1 else "resamples",
+        )
     about = {"class": cls, "form": form}
     if not len(cells):
         empty = [Estimate(name, about, None, note="nothing was asked") for name in HEADLINE]
         return empty, {name: _table(name, about, []) for name in _COLUMNS if name != "groups" or labels.groups}
-    cells, labels = _present(cells, labels)
+    cells, labels = only_asked(cells, labels)
     subjects, attributes = len(labels.subjects), len(labels.attributes)
-    class_names, attribute_class = _numbered(labels.attribute_classes)
-    group_names, groups = ([], None) if labels.groups is None else _numbered(labels.groups)
+    class_names, attribute_class = numbered(labels.attribute_classes)
+    group_names, groups = ([], None) if labels.groups is None else numbered(labels.groups)
 
     bias = metrics.comparative_bias(cells.scores)  # (cell,)
-    errors = np.stack(  # (cell, 3)
-        (
-            metrics.positional_error(cells.scores, released=released),
-            metrics.attribute_error(cells.scores),
-            metrics.average_score(cells.scores),
-        ),
-        axis=1,
-    )
+    errors = metrics.errors(cells.scores, released=released)  # (cell, 3)
     gamma = metrics.preference(cells, bias, subjects, attributes)
     by_group = None if groups is None else metrics.preference(cells, bias, groups, attributes)
     means = errors.mean(axis=0)
     headline = dict(zip(HEADLINE, (*_intensities(gamma), *means.tolist()), strict=True))
     if by_group is not None:
-        headline["pooled_mu"], headline["pooled_eta"] = _intensities(by_group)
+        headline |= dict(zip(POOLED, _intensities(by_group), strict=True))
     observed = Observed(
         gamma,
         metrics.preference(cells, bias, subjects, np.zeros(attributes, dtype=np.int64)),
@@ -88,17 +96,15 @@ def analyse(
         headline,
     )
 
-    by_sign, by_subject, by_template = (np.random.Generator(np.random.PCG64(s)) for s in _spawned(seed))
-    strata = np.zeros(subjects, dtype=np.int64) if groups is None else groups
-    weights = Weights.draw(strata, labels.templates, resamples, (by_subject, by_template))
-    resampled = 1 if weights.template is None else labels.templates
-    blocks = make_blocks(cells, bias, errors, subjects, attributes, resampled)
+    by_sign, *drawing = streams(seed)
+    weights = Weights.draw(strata_of(subjects, groups), labels.templates, resamples, drawing)
+    blocks = make_blocks(cells, bias, errors, subjects, attributes, weights.templates)
     intervals = bootstrap(blocks, observed, weights, attribute_class, groups)
     blocks = over_templates(blocks)
     chance = noise_floor(blocks, attributes, groups, draws, by_sign)
     p, pooled_p = flip_tests(blocks, attributes, groups)
 
-    estimates = _Summary(about, len(cells), labels, groups, headline, intervals.headline, chance).estimates()
+    estimates = _Summary(about, len(cells), labels, headline, intervals.headline, chance).estimates()
     tables = {
         "gamma": _rows(labels.subjects, labels.attributes, gamma, intervals.gamma, p),
         "subjects": _rows(labels.subjects, None, observed.subjects, intervals.subjects),
@@ -122,9 +128,11 @@ class Scored(NamedTuple):
     cells: Cells
     labels: Labels
     wording: Wording | None = None  # where the texts are known
+    contents: Callable[[], Contents] = dict  # what each (template, attribute) says, to know the same cells elsewhere
+    released: bool = False
 
 
-def findings_of(parts: Iterable[Scored], settings: Settings, seed: int, model: str) -> Findings:
+def findings_of(parts: Iterable[Scored], settings: Settings, seed: int) -> Findings:
     """The findings of everything that was asked, one class and form after the other."""
     results, near_ties = [], {}
     examples: list[list[Example]] = []
@@ -146,7 +154,8 @@ def findings_of(parts: Iterable[Scored], settings: Settings, seed: int, model: s
             about = {"class": part.cls, "form": part.form}
             examples.append(showcase(part.cells, part.labels, results[-1][1], about, part.wording, MOST))
     in_turn = [example for some in zip_longest(*examples) for example in some if example is not None]
-    return Findings("unqover", model, *merged(results), near_ties, in_turn[:MOST])
+    estimates, tables = merged(results)
+    return Findings("unqover", "", estimates, tables, near_ties, in_turn[:MOST])
 
 
 def merged(results: Iterable[Result]) -> Result:
@@ -171,50 +180,26 @@ class _Summary:
     about: dict[str, str]
     n: int
     labels: Labels
-    groups: Indices | None
     values: Mapping[str, float]
     intervals: Mapping[str, tuple[float, float]]
-    chance: Draws
+    chance: Mapping[str, Array]  # what random signs give
 
     def estimates(self) -> list[Estimate]:
-        attributes, chance = len(self.labels.attributes), self.chance
-        thin = self._thin(2 * self.n / (len(self.labels.subjects) * attributes), "subject")
-        found = [
-            self._estimate("mu", chance.mu, thin),
-            self._estimate("eta", chance.eta, thin),
-            *(self._estimate(name) for name in HEADLINE[2:]),
-        ]
-        if chance.pooled_mu is not None and chance.pooled_eta is not None:
-            thin = self._thin(self.n / attributes, "group")
-            pooled = (("mu", chance.pooled_mu), ("eta", chance.pooled_eta))
-            found += [self._estimate(name, draws, thin, pooled=True) for name, draws in pooled]
-        return found
+        return [self._estimate(key) for key in self.values]
 
-    def _thin(self, cells: float, whose: str) -> str | None:
-        """Why μ and η say nothing here, if so."""
-        if not self.labels.sampled or cells >= MIN_CELLS:
-            return None
-        return (
-            f"the sample has {cells:.1f} cells per ({whose}, attribute); with fewer than {MIN_CELLS} "
-            "the maximum and the absolute values measure noise"
-        )
-
-    def _estimate(
-        self, name: str, draws: Array | None = None, thin: str | None = None, *, pooled: bool = False
-    ) -> Estimate:
+    def _estimate(self, key: str) -> Estimate:
         """One estimate. Where chance alone gives as much (p above 1 − level), its interval reaches down to 0:
         the bootstrap of a maximum of noise knows nothing of 0, and would exclude it with confidence.
         """
+        pooled, name, draws = key in POOLED, key.removeprefix("pooled_"), self.chance.get(key)
         about = {**self.about, "subjects": "pooled"} if pooled else self.about
+        thin = None if draws is None else too_thin(self.n, self.labels, "the sample has", pooled=pooled)
         if thin is not None:
             return Estimate(name, about, None, n=self.n, note=thin)
-        key = f"pooled_{name}" if pooled else name
         value, (low, high) = self.values[key], self.intervals[key]
         made = Estimate(name, about, _tidy(value), _tidy(low), _tidy(high), n=self.n)
         if made.low is None:
-            units = len(self.labels.subjects) if self.groups is None else int(np.bincount(self.groups).min())
-            whose = "subjects" if self.groups is None else "subjects in a group"
-            made = replace(made, note=f"no interval: {units} {whose}, and fewer than {MIN_UNITS} cannot be resampled")
+            made = replace(made, note=f"no interval: {too_few(self.labels)}")
         if draws is not None:
             p = monte_carlo_p(value, draws)
             low_end = 0.0 if made.low is not None and p > 1.0 - made.level else made.low
@@ -222,13 +207,27 @@ class _Summary:
         return made
 
 
+def too_thin(n: int, labels: Labels, having: str, *, pooled: bool = False) -> str | None:
+    """Why μ and η of n cells say nothing, if so."""
+    each = n / len(labels.attributes) if pooled else 2 * n / (len(labels.subjects) * len(labels.attributes))
+    if not labels.sampled or each >= MIN_CELLS:
+        return None
+    return (
+        f"{having} {each:.1f} cells per ({'group' if pooled else 'subject'}, attribute); with fewer than {MIN_CELLS} "
+        "the maximum and the absolute values measure noise"
+    )
+
+
+def too_few(labels: Labels, which: str = "") -> str:
+    """Why there is no interval; `which` says more of the subjects."""
+    units, whose = len(labels.subjects), f"{which}subjects"
+    if labels.groups is not None:
+        units, whose = int(np.bincount(numbered(labels.groups)[1]).min()), f"{whose} in a group"
+    return f"{units} {whose}, and fewer than {MIN_UNITS} cannot be resampled"
+
+
 def _intensities(found: Preference) -> tuple[float, float]:
     return float(metrics.intensity(found.gamma)), float(metrics.count_intensity(found.eta))
-
-
-def _spawned(seed: int) -> list[np.random.SeedSequence]:
-    """Independent streams for signs, subjects and templates."""
-    return np.random.SeedSequence(seed).spawn(3)
 
 
 def _rows(
@@ -267,13 +266,13 @@ def _tidy(value: float) -> float | None:
     return 0.0 if abs(value) < 1e-12 else _rounded(value)
 
 
-def _numbered(names: Sequence[str]) -> tuple[list[str], Indices]:
+def numbered(names: Sequence[str]) -> tuple[list[str], Indices]:
     """The different names in order of appearance, and the number of each."""
     known = {name: number for number, name in enumerate(dict.fromkeys(names))}
     return list(known), np.array([known[name] for name in names], dtype=np.int64)
 
 
-def _present(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
+def only_asked(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
     """Cells and labels without the subjects, attributes and templates that no cell has, numbered anew."""
     subjects, subject = _renumbered((cells.first, cells.second), len(labels.subjects))
     attributes, attribute = _renumbered((cells.attribute,), len(labels.attributes))
@@ -304,24 +303,30 @@ def _check(cells: Cells, labels: Labels) -> None:
     n, subjects = len(cells), len(labels.subjects)
     if cells.scores.shape != (n, 2, 2, 2):
         raise DataError(
-            f"scores have the shape {cells.scores.shape}, expected {(n, 2, 2, 2)}.", "Score every question."
+            f"scores have the shape {cells.scores.shape}, expected {(n, 2, 2, 2)}.",
+            "Score every question.",
+            code="bad-value",
+            key="scores",
         )
     sizes = (labels.templates, subjects, subjects, len(labels.attributes))
-    for column, size in zip((cells.template, cells.first, cells.second, cells.attribute), sizes, strict=True):
+    for key, size in zip(("template", "first", "second", "attribute"), sizes, strict=True):
+        column = getattr(cells, key)
         if len(column) != n or (n and not 0 <= column.min() <= column.max() < size):
-            raise DataError(f"a column of the cells is not {n} numbers from 0 to {size - 1}.", "Make the plan again.")
-    group = np.arange(subjects) if labels.groups is None else _numbered(labels.groups)[1]
+            problem = f"a column of the cells is not {n} numbers from 0 to {size - 1}."
+            raise DataError(problem, "Make the plan again.", code="bad-value", key=key)
+    group = np.arange(subjects) if labels.groups is None else numbered(labels.groups)[1]
     if (group[cells.first] == group[cells.second]).any():
         kind = "itself" if labels.groups is None else "one of its own group"
-        raise DataError(f"a cell compares a subject with {kind}.", "Pair different subjects.")
+        raise DataError(f"a cell compares a subject with {kind}.", "Pair different subjects.", code="bad-row")
     low, high = (pick(cells.first, cells.second).astype(np.int64) for pick in (np.minimum, np.maximum))
-    key = np.sort(
+    cell = np.sort(
         ((low * subjects + high) * labels.templates + cells.template) * len(labels.attributes) + cells.attribute
     )
-    if (key[1:] == key[:-1]).any():
-        raise DataError("a cell occurs twice.", "Ask every (template, pair, attribute) once.")
+    if (cell[1:] == cell[:-1]).any():
+        raise DataError("a cell occurs twice.", "Ask every (template, pair, attribute) once.", code="duplicate")
     if n and not (float(cells.scores.min()) >= 0 and float(cells.scores.max()) <= 1 + 1e-6):
         raise ModelError(
             f"a score is outside 0 to 1 or no number (least {cells.scores.min()}, greatest {cells.scores.max()}).",
             "UnQover's scores are probabilities; see which weights or precision the model was loaded with.",
+            code="bad-scores",
         )

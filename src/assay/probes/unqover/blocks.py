@@ -22,13 +22,19 @@ class Block:
 
     partner: Indices  # (unit,), rising
     template: Indices  # (unit,), all 0 where templates are not resampled
-    sums: Array  # (unit, 3 · attributes + 3): ΣC and Σsgn C and cells by attribute, then Σδ, Σε, Σ average score
+    # (unit, column): ΣC of every model by attribute, Σsgn C likewise, cells by attribute; then Σδ, Σε, Σ average score
+    # of every model
+    sums: Array
 
 
 def make_blocks(
     cells: Cells, bias: Array, errors: Array, subjects: int, attributes: int, templates: int
 ) -> list[Block]:
-    """One block a subject. `bias` is C (cell,), `errors` (cell, 3); `templates` is 1 where they are not resampled."""
+    """One block a subject; `templates` is 1 where they are not resampled.
+
+    `bias` is C (cell,) and `errors` (cell, 3); of several models side by side (model, cell) and (model, cell, 3).
+    """
+    bias, errors = bias.reshape(-1, len(cells)), errors.reshape(-1, len(cells), ERRORS)
     subject = np.concatenate((cells.first, cells.second))
     order = np.argsort(subject, kind="stable")
     starts = np.searchsorted(subject[order], np.arange(subjects + 1))
@@ -40,13 +46,13 @@ def make_blocks(
         partner = np.where(swapped, cells.first[cell], cells.second[cell]).astype(np.int64)
         key = partner * templates + (cells.template[cell] if templates > 1 else 0)
         units, unit = np.unique(key, return_inverse=True)
-        preferred = np.where(swapped, -bias[cell], bias[cell])
+        preferred = np.where(swapped, -bias[:, cell], bias[:, cell])  # (model, place)
         at = unit * attributes + cells.attribute[cell]
         by_attribute = [
             np.bincount(at, weights, minlength=len(units) * attributes).reshape(len(units), attributes)
-            for weights in (preferred, np.sign(preferred), None)
+            for weights in (*preferred, *np.sign(preferred), None)
         ]
-        by_unit = [np.bincount(unit, errors[cell, k], minlength=len(units)) for k in range(ERRORS)]
+        by_unit = [np.bincount(unit, each, minlength=len(units)) for own in errors[:, cell] for each in own.T]
         sums = np.concatenate((*by_attribute, np.stack(by_unit, axis=1)), axis=1)
         blocks.append(Block(units // templates, units % templates, sums))
     return blocks

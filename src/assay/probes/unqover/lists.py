@@ -34,7 +34,7 @@ class ClassFiles:
     slots: str
 
 
-CLASSES = {
+FILES = {
     "gender": ClassFiles(("female", "male"), "occupation_rev1", "gender_noact"),
     "nationality": ClassFiles(("country",), "biased_country", "country_noact"),
     "ethnicity": ClassFiles(("ethnicity",), "biased_ethnicity", "ethnicity_noact"),
@@ -105,7 +105,7 @@ def read_lists(cls: str, *, masked: bool, header: bool, family: str = "", folder
     masked: templates with a masked sentence instead of questions. header: for models trained on NewsQA.
     family: "bert" or "roberta" reads the authors' lists of subjects that are single tokens there.
     """
-    root, files = Path(folder).expanduser().resolve() if folder else PACKAGED, CLASSES[cls]
+    root, files = Path(folder).expanduser().resolve() if folder else PACKAGED, FILES[cls]
     suffix = f"_{family}" if family else ""
     names = [f"nouns/subjects/{name}{suffix}" for name in files.subjects]
     names += [f"activities/{files.activities}", f"slots/{files.slots}{'_lm' if masked else ''}"]
@@ -134,7 +134,8 @@ def _read_lists(root: Path, names: tuple[str, ...], groups: int, masked: bool, s
     people = [_subjects(files[name]) for name in names[:groups]]
     subjects = tuple(subject for group in people for subject in group)
     if len(subjects) < 2:
-        raise DataError("there is only one subject.", "List at least two: they are compared.", file=root / names[0])
+        remedy = "List at least two: they are compared."
+        raise DataError("there is only one subject.", remedy, code="bad-list", file=root / names[0])
     attributes = _attributes(files[names[groups]])
     templates = _templates(files[names[groups + 1]], masked, subjects, attributes)
     header = next((text for name in names[groups + 2 :] for _, text in files[name].lines()), "")
@@ -164,6 +165,7 @@ class File:
             raise DataError(
                 f"this word list cannot be read ({error.strerror}).",
                 "A folder of word lists holds nouns/subjects, activities, slots and fillers; see --set word_lists=DIR.",
+                code="missing-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
                 file=path,
             ) from None
 
@@ -173,12 +175,15 @@ class File:
             try:
                 line = raw.decode("utf-8").strip("\r ").lstrip("\ufeff")
             except UnicodeDecodeError:
-                raise self.bad("this line is not UTF-8.", "Save the file as UTF-8 and try again.", number) from None
+                remedy = "Save the file as UTF-8 and try again."
+                raise self.bad("this line is not UTF-8.", remedy, number, code="unreadable-file") from None
             if line.strip() and not line.startswith("#"):
                 yield number, line
 
-    def bad(self, problem: str, remedy: str, line: int | None = None) -> DataError:
-        return DataError(problem, remedy, file=self.path, line=line)
+    def bad(
+        self, problem: str, remedy: str, line: int | None = None, *, code: str, key: str | None = None
+    ) -> DataError:
+        return DataError(problem, remedy, code=code, file=self.path, line=line, key=key)
 
 
 def _entries(file: File, known: str) -> dict[str, list[tuple[int, str, str]]]:
@@ -191,6 +196,7 @@ def _entries(file: File, known: str) -> dict[str, list[tuple[int, str, str]]]:
                 f"expected `[head] cluster | text` with a head like {known.split('|')[0]}, got {line!r}.",
                 "Correct the line, or begin it with # to leave it out.",
                 number,
+                code="bad-row",
             )
         head, cluster, text = match.groups()
         entries.setdefault(head, []).append((number, cluster or "None", text))
@@ -205,6 +211,8 @@ def _require_aligned(file: File, entries: Mapping[str, list[tuple[int, str, str]
                 "one to one.",
                 "Add the missing entries or remove those too many.",
                 rows[-1][0],
+                code="bad-list",
+                key=head,
             )
 
 
@@ -212,14 +220,15 @@ def _require_once(file: File, head: str, rows: list[tuple[int, str, str]]) -> No
     seen: dict[str, int] = {}
     for number, _, text in rows:
         if text in seen:
-            raise file.bad(f"[{head}] {text} stands on line {seen[text]} already.", "Remove one.", number)
+            problem = f"[{head}] {text} stands on line {seen[text]} already."
+            raise file.bad(problem, "Remove one.", number, code="duplicate", key=head)
         seen[text] = number
 
 
 def _subjects(file: File) -> list[Subject]:
     entries = _entries(file, "subj|subj:dem")
     if "subj" not in entries:
-        raise file.bad("there is no [subj] line.", "List at least one subject.")
+        raise file.bad("there is no [subj] line.", "List at least one subject.", code="missing-key", key="subj")
     _require_aligned(file, entries, "subj")
     for head, rows in entries.items():
         _require_once(file, head, rows)
@@ -236,7 +245,8 @@ def _attributes(file: File) -> list[Attribute]:
         if not own:
             continue
         if kind not in own:
-            raise file.bad(f"there are [{next(iter(own))}] lines but no [{kind}] lines.", "Add them.")
+            problem = f"there are [{next(iter(own))}] lines but no [{kind}] lines."
+            raise file.bad(problem, "Add them.", code="missing-key", key=kind)
         _require_aligned(file, own, kind)
         for head, rows in own.items():
             if not head.endswith(":neg") and f"{head}:neg" not in own:
@@ -244,6 +254,8 @@ def _attributes(file: File) -> list[Attribute]:
                     f"[{head}] has {len(rows)} entries, but [{head}:neg] has 0: every attribute needs its negation.",
                     "Add an antonym or a `never` form for each.",
                     rows[-1][0],
+                    code="missing-key",
+                    key=f"{head}:neg",
                 )
         _require_once(file, kind, own[kind])
         attributes += [
@@ -260,13 +272,17 @@ def _templates(
     templates = []
     for number, line in file.lines():
 
-        def fail(problem: str, remedy: str, number: int = number) -> DataError:
-            return file.bad(problem, remedy, number)
+        def fail(
+            problem: str, remedy: str, number: int = number, *, code: str = "bad-text", key: str | None = None
+        ) -> DataError:
+            return file.bad(problem, remedy, number, code=code, key=key)
 
         cells = [cell.strip() for cell in line.split("\t")]
         if len(cells) != 3:
             raise fail(
-                f"expected context TAB question TAB negated question, got {len(cells)} columns.", "Separate by tabs."
+                f"expected context TAB question TAB negated question, got {len(cells)} columns.",
+                "Separate by tabs.",
+                code="bad-row",
             )
         context, asked, negated = cells
         slot = "subj:dem" if "[subj1:dem]" in context else "subj"
@@ -274,30 +290,53 @@ def _templates(
         for name in names:
             if context.count(f"[{name}]") != 1:
                 raise fail(
-                    f"the context needs the slot [{name}] exactly once: {context!r}.", "Both subjects must occur."
+                    f"the context needs the slot [{name}] exactly once: {context!r}.",
+                    "Both subjects must occur.",
+                    key=name,
                 )
         if any(slot not in subject.forms for subject in subjects):
-            raise fail(f"the context wants [{slot}], which the subjects do not have.", "Add those lines to them.")
+            raise fail(
+                f"the context wants [{slot}], which the subjects do not have.",
+                "Add those lines to them.",
+                code="missing-key",
+                key=slot,
+            )
         found = [re.findall(r"\[([pl]_act[^\]]*)\]", text) for text in (asked, negated)]
         if any(len(own) != 1 for own in found):
-            raise fail("each question needs one slot like [p_act].", "Write the attribute's slot into both questions.")
+            raise fail(
+                "each question needs one slot like [p_act].",
+                "Write the attribute's slot into both questions.",
+                key="p_act",
+            )
         head = found[0][0]
         if found[1][0] != f"{head}:neg":
             raise fail(
-                f"the negated question has [{found[1][0]}], expected [{head}:neg].", "Use the same head negated."
+                f"the negated question has [{found[1][0]}], expected [{head}:neg].",
+                "Use the same head negated.",
+                key=found[1][0],
             )
         if head not in heads:
-            raise fail(f"no attribute has the head [{head}].", f"Use one of {', '.join(sorted(heads))}.")
+            raise fail(
+                f"no attribute has the head [{head}].",
+                f"Use one of {', '.join(sorted(heads))}.",
+                code="unknown-key",
+                key=head,
+            )
         if any(text.count("[mask]") != int(masked) for text in (asked, negated)):
             wanted = "exactly one [mask]" if masked else "no [mask]"
-            raise fail(f"each {'sentence' if masked else 'question'} needs {wanted}.", "Correct the line.")
+            raise fail(f"each {'sentence' if masked else 'question'} needs {wanted}.", "Correct the line.", key="mask")
         for text, known in ((context, names), (asked, (head, "mask")), (negated, (f"{head}:neg", "mask"))):
             for name in re.findall(r"\[([^\]]+)\]", text):
                 if name not in known:
-                    raise fail(f"nothing can fill the slot [{name}] of {text!r}.", "Write it out, or remove it.")
+                    raise fail(
+                        f"nothing can fill the slot [{name}] of {text!r}.",
+                        "Write it out, or remove it.",
+                        code="unknown-key",
+                        key=name,
+                    )
         templates.append(Template(context, asked, negated, slot, head))
     if not templates:
-        raise file.bad("there is no template.", "Add at least one line.")
+        raise file.bad("there is no template.", "Add at least one line.", code="empty-file")
     return tuple(templates)
 
 

@@ -79,6 +79,12 @@ def average_score(scores: Scores) -> Array:
     return _mean(_mean(np.add(scores[..., 0, :, :], scores[..., 1, :, :], dtype=np.float64) / 2))
 
 
+def errors(scores: Scores, *, released: bool = False) -> Array:
+    """δ, ε and the average score of every cell (…, 3): what is a mean over cells."""
+    found = positional_error(scores, released=released), attribute_error(scores), average_score(scores)
+    return np.stack(found, axis=-1)
+
+
 def subject_bias(scores: Scores) -> Array:
     """B(x1|x2, a, τ) and B(x2|x1, a, τ): asked minus negated, each averaged over both orders (Eq. 5).
 

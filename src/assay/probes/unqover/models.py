@@ -28,7 +28,9 @@ def aligned(models: Sequence[Mapping[str, float]]) -> tuple[list[str], Array]:
     """
     names = [name for name in (models[0] if models else {}) if all(name in model for model in models)]
     if not names:
-        raise DataError("the models have no subject in common.", "Compare runs of the same class and form.")
+        raise DataError(
+            "the models have no subject in common.", "Compare runs of the same class and form.", code="not-comparable"
+        )
     return names, np.array([[model[name] for name in names] for model in models])
 
 
@@ -86,6 +88,7 @@ def intensity_shift(base: Array, tuned: Array) -> Array:
         raise DataError(
             f"{base.shape} numbers of language models do not pair with {tuned.shape} of fine-tuned ones.",
             "Give the same models and classes in the same order.",
+            code="not-comparable",
         )
     shift: Array = tuned - base
     return shift

@@ -62,7 +62,9 @@ class UnqoverPlan:
             raise DataError(
                 f"the word lists of {self.cls} have changed since this run began.",
                 "Restore them, or start a new run with another --out.",
+                code="changed-file",
                 file=self.word_lists,
+                key="word_lists",
             )
         return lists
 

@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 
 from assay.errors import DataError, UsageError
-from assay.probes.unqover.lists import CLASSES, read_lists, regions
+from assay.probes.unqover.contents import Content, Contents, content, with_slots
+from assay.probes.unqover.lists import FILES, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
+from assay.probes.unqover.settings import MASKED, SPAN
 
 _CHUNK = 1 << 20
 _MOST_NAMED = 5  # problems named one by one when bad entries are left out; of the others only the number
@@ -38,6 +40,7 @@ class Predictions:
     form: str
     cells: Cells
     labels: Labels
+    contents: Contents
     skipped: list[str] = field(default_factory=list)
 
 
@@ -61,6 +64,7 @@ class _Reader:
         self.templates: dict[str, int] = {}
         self.cells: dict[tuple[int, int, int, int], int] = {}
         self.scores = array("f")
+        self.contents: dict[tuple[int, int], Content] = {}
         self.masked = False
         self.skipped: list[str] = []
         self.left_out = 0
@@ -74,11 +78,12 @@ class _Reader:
             if not all(isinstance(text, str) for text in (context, asked, *texts)):
                 raise ValueError("context, question and answers must be texts")
         except (ValueError, KeyError, TypeError) as error:
-            self._bad(f"the entry {key!r} is not one of the authors' format with scores ({_said(error)})", line)
+            problem = f"the entry {key!r} is not one of the authors' format with scores ({_said(error)})"
+            self._bad(problem, line, "bad-row", key)
             return
         missing = [text for text in texts if text.lower() not in context.lower()]
         if missing:
-            self._bad(f"the subject {missing[0]!r} is missing from its passage {context!r}", line)
+            self._bad(f"the subject {missing[0]!r} is missing from its passage {context!r}", line, "bad-text", key)
             return
         self.masked |= not asked.rstrip().endswith("?")
         ends = [self._subject(name0, cluster0), self._subject(name1, cluster1)]
@@ -91,15 +96,23 @@ class _Reader:
         if len(self.scores) < 8 * (cell + 1):
             self.scores.extend([math.nan] * 8)
         if not math.isnan(self.scores[8 * cell + 4 * swapped]):
-            self._bad(f"the entry {key!r} stands in the file twice", line)
+            self._bad(f"the entry {key!r} stands in the file twice", line, "duplicate", key)
             return
+        if (place := (template, self.attributes[act])) not in self.contents:
+            negated = str(value["q1"].get("question", ""))
+            self.contents[place] = content(with_slots(context, texts), asked, negated)
         for polarity, row in enumerate(scores):
             for position, score in enumerate(row):
                 self.scores[8 * cell + 4 * swapped + 2 * polarity + (position ^ swapped)] = score
 
     def finish(self, cls: str | None, form: str | None) -> Predictions:
         if not self.cells:
-            raise DataError("there is no usable prediction in this file.", "Give a predictions file.", file=self.path)
+            raise DataError(
+                "there is no usable prediction in this file.",
+                "Give a predictions file.",
+                code="empty-file",
+                file=self.path,
+            )
         columns = np.array(list(self.cells), np.int32)  # (cell, 4)
         scores = np.frombuffer(self.scores, np.float32).reshape(-1, 2, 2, 2)
         whole = np.isfinite(scores.reshape(-1, 8).sum(1))  # (cell,)
@@ -110,7 +123,7 @@ class _Reader:
                 f"{int((~whole).sum())} of {len(whole)} cells have only one order of their subjects, so that C is "
                 f"undefined; the first is {names[first[0]]} and {names[first[1]]}"
             )
-            self._bad(problem, None)
+            self._bad(problem, None, "bad-row")
             columns, scores = columns[whole], scores[whole]
         cls = cls or self._guess()
         names, clusters = list(self.subjects), self.clusters
@@ -128,7 +141,8 @@ class _Reader:
             regions=regions(),
         )
         cells = Cells(columns[:, 2], columns[:, 0], columns[:, 1], columns[:, 3], scores)
-        return Predictions(cls, form or ("mask" if self.masked else "span"), cells, labels, self._skipped())
+        form = form or (MASKED if self.masked else SPAN)
+        return Predictions(cls, form, cells, labels, self.contents, self._skipped())
 
     def _subject(self, name: str, cluster: str) -> int:
         if name not in self.subjects:
@@ -146,23 +160,31 @@ class _Reader:
     def _guess(self) -> str:
         if set(self.clusters) == {"female", "male"}:
             return "gender"
-        for cls in CLASSES:
+        for cls in FILES:
             known = {subject.name for subject in read_lists(cls, masked=False, header=False).subjects}
             if len(known & set(self.subjects)) > len(self.subjects) / 2:
                 return cls
         raise UsageError(
-            f"{self.path}: which class of subjects is this? They are {', '.join(list(self.subjects)[:4])}, ….",
-            f"Say it with --set class={'|'.join(CLASSES)}.",
+            f"which class of subjects is this? They are {', '.join(list(self.subjects)[:4])}, ….",
+            f"Say it with --set class={'|'.join(FILES)}.",
+            code="missing-setting",
+            file=self.path,
+            key="class",
         )
 
     def _skipped(self) -> list[str]:
         more = self.left_out - len(self.skipped)
         return [*self.skipped, f"and {more:,} more"] if more else self.skipped
 
-    def _bad(self, problem: str, line: int | None) -> None:
+    def _bad(self, problem: str, line: int | None, code: str, key: str | None = None) -> None:
         if not self.skip_bad:
             raise DataError(
-                f"{problem}.", "Correct the file, or leave such entries out with --skip-bad.", file=self.path, line=line
+                f"{problem}.",
+                "Correct the file, or leave such entries out with --skip-bad.",
+                code=code,
+                file=self.path,
+                line=line,
+                key=key,
             )
         self.left_out += 1
         if self.left_out <= _MOST_NAMED:
@@ -219,13 +241,17 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
             if (buffer[begin + 1 :] + file.read(_CHUNK)).strip():
                 raise ValueError("expected nothing behind the object")
     except OSError as error:
-        raise DataError(f"cannot be read ({error.strerror}).", "Name an existing file.", file=path) from None
+        code = "missing-file" if isinstance(error, FileNotFoundError) else "unreadable-file"
+        raise DataError(f"cannot be read ({error.strerror}).", "Name an existing file.", code=code, file=path) from None
     except UnicodeDecodeError:
-        raise DataError("this file is not UTF-8.", "Save it as UTF-8 and try again.", file=path) from None
+        raise DataError(
+            "this file is not UTF-8.", "Save it as UTF-8 and try again.", code="unreadable-file", file=path
+        ) from None
     except (ValueError, IndexError):
         raise DataError(
             "from here on this is not the JSON object of a predictions file.",
             "It must be one object of entries like those that `assay generate unqover` writes.",
+            code="bad-json",
             file=path,
             line=line,
         ) from None

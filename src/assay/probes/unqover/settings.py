@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from assay.errors import UsageError
-from assay.probes.settings import read_settings
-from assay.probes.unqover.lists import CLASSES
+from assay.settings import setting
+
+CLASSES = ("gender", "nationality", "ethnicity", "religion")
+SPAN, MASKED = "span", "mask"
+FORMS = (SPAN, MASKED)
 
 QUICK_CELLS = {"gender": 70 * 6, "ethnicity": 105 * 3, "religion": 55 * 4, "nationality": 69 * 6 // 2}
 """quick: 6 cells an occupation; 3 and 4 a pair; every country in 6 pairs."""
@@ -15,36 +17,39 @@ QUICK_CELLS = {"gender": 70 * 6, "ethnicity": 105 * 3, "religion": 55 * 4, "nati
 STANDARD_CELLS = 50_000
 """standard: at most 200,000 questions (four a cell) in each class and form."""
 
-FORMS = ("auto", "span", "mask", "both")
-CHOICES = {
-    "form": FORMS,
-    "header": ("none", "newsqa"),
-    "compat": ("paper", "released"),
-    "pronouns": ("on", "off"),
-}
-
 
 @dataclass(frozen=True)
 class Settings:
-    """UnQover's settings.
+    """What a run can be set to."""
 
-    cls: classes of subjects, separated by commas (`--set class=gender,religion`).
-    form: span (questions), mask (masked sentences), both, or auto: what the model can do.
-    word_lists: a folder in the authors' format instead of the packaged lists.
-    header: newsqa writes the header that models trained on NewsQA expect before every context.
-    compat: released scores as the released program does: span widening, top-10 cut, padding in the softmax, its δ.
-    pronouns: in masked sentences about gender, he and she count for the names.
-    draws, resamples: for the noise floor and for intervals.
-    """
+    cls: str = setting(",".join(CLASSES), "classes of subjects, separated by commas", name="class")
+    form: str = setting(
+        "auto", "questions, masked sentences, or what the model can do", choices=("auto", *FORMS, "both")
+    )
+    word_lists: str | None = setting(None, "the authors' lists, or lists in their format", value="DIR", names="path")
+    header: str = setting(
+        "none", "the header that models trained on NewsQA expect before every context", choices=("none", "newsqa")
+    )
+    compat: str = setting(
+        "paper",
+        "released: as the released program scores (span widening, top-10 cut, padding in the softmax, its δ)",
+        choices=("paper", "released"),
+    )
+    pronouns: str = setting(
+        "on", "in masked sentences about gender, he and she count for the names", choices=("on", "off")
+    )
+    draws: int = setting(1000, "for the noise floor", least=1, example="1000")
+    resamples: int = setting(1000, "for intervals", least=1, example="1000")
 
-    cls: str = ",".join(CLASSES)
-    form: str = "auto"
-    word_lists: str | None = None
-    header: str = "none"
-    compat: str = "paper"
-    pronouns: str = "on"
-    draws: int = 1000
-    resamples: int = 1000
+    def __post_init__(self) -> None:
+        for cls in self.classes:
+            if cls not in CLASSES:
+                raise UsageError(
+                    f"unknown class {cls!r}; expected {', '.join(CLASSES)}.",
+                    "--set class=gender,religion",
+                    code="bad-setting",
+                    key="class",
+                )
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -54,25 +59,25 @@ class Settings:
     def released(self) -> bool:
         return self.compat == "released"
 
-    def as_dict(self) -> dict[str, str | int | None]:
-        return {_shown(field.name): getattr(self, field.name) for field in fields(self)}
 
-    @staticmethod
-    def parse(given: Mapping[str, str]) -> Settings:
-        """
-        >>> Settings.parse({"class": "gender", "draws": "99"}).draws
-        99
-        """
-        known = (_shown(field.name) for field in fields(Settings))
-        values = read_settings("unqover", given, known, CHOICES, {"draws": 1, "resamples": 1})
-        settings = Settings(**{"cls" if key == "class" else key: value for key, value in values.items()})
-        for cls in settings.classes:
-            if cls not in CLASSES:
-                raise UsageError(
-                    f"unknown class {cls!r}; expected {', '.join(CLASSES)}.", "--set class=gender,religion"
-                )
-        return settings
+MASKS = {"qa": None, "newsqa": None, "bert": "[MASK]", "roberta": "<mask>"}
+"""form of a generated file -> how the mask is written, for masked language models"""
 
 
-def _shown(name: str) -> str:
-    return "class" if name == "cls" else name
+@dataclass(frozen=True)
+class GenerateSettings:
+    """What a file of questions can be set to."""
+
+    cls: str = setting("", "one class of subjects", choices=CLASSES, name="class")
+    form: str = setting("qa", "whose format: questions, or sentences with a model's mask", choices=tuple(MASKS))
+    word_lists: str | None = setting(None, "the authors' lists, or lists in their format", value="DIR", names="path")
+    compat: str = setting("paper", "as the paper or as the released program has it", choices=("paper", "released"))
+
+    def __post_init__(self) -> None:
+        if not self.cls:
+            raise UsageError(
+                f"which class of subjects? One of {', '.join(CLASSES)}.",
+                "--set class=gender",
+                code="missing-setting",
+                key="class",
+            )

@@ -9,34 +9,28 @@ other templates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from assay.probes.unqover.blocks import ERRORS, Array, Block, Indices, over_templates
 from assay.probes.unqover.metrics import Preference, count_intensity, intensity
 from assay.stats import MIN_UNITS, basic_interval, multinomial_weights, random_signs, sign_flip_p
+
+HEADLINE = ("mu", "eta", "delta", "epsilon", "avg_score")
+POOLED = ("pooled_mu", "pooled_eta")  # of groups
 
 _CHUNK = 1 << 22  # numbers held at once in a product
 
 Interval = tuple[Array, Array]
 
 
-@dataclass(frozen=True)
-class Draws:
-    """μ and η of every draw of random signs, by subject and (with groups) of the pooled groups."""
-
-    mu: Array
-    eta: Array
-    pooled_mu: Array | None
-    pooled_eta: Array | None
-
-
 def noise_floor(
     blocks: Sequence[Block], attributes: int, groups: Indices | None, draws: int, rng: np.random.Generator
-) -> Draws:
-    """μ and η of `draws` data sets in which every unordered pair's preferences got one random sign.
+) -> dict[str, Array]:
+    """μ and η (and POOLED, with groups) of `draws` data sets in which every unordered pair got one random sign.
 
     `blocks` as from `over_templates`; `groups` numbers each subject's group. This is what a model gives whose
     preferences within a pair are as strong as they are, but point in a random direction.
@@ -64,10 +58,8 @@ def noise_floor(
             gamma, eta = (_ratio(part, np.broadcast_to(n, part.shape)) for part in np.split(pooled, 2, axis=2))
             found += [intensity(gamma), count_intensity(eta)]
         results.append(found)
-    columns = [np.concatenate(parts) for parts in zip(*results, strict=True)]
-    if groups is None:
-        return Draws(columns[0], columns[1], None, None)
-    return Draws(*columns)
+    names = (*HEADLINE[:2], *(() if groups is None else POOLED))
+    return {name: np.concatenate(parts) for name, *parts in zip(names, *results, strict=True)}
 
 
 def _pair_numbers(blocks: Sequence[Block]) -> list[Indices]:
@@ -109,14 +101,27 @@ class Weights:
     template: Array | None  # (resample, template); None where all templates always count
 
     @classmethod
-    def draw(
-        cls, strata: Indices, templates: int, resamples: int, rngs: tuple[np.random.Generator, np.random.Generator]
-    ) -> Weights:
+    def draw(cls, strata: Indices, templates: int, resamples: int, rngs: Sequence[np.random.Generator]) -> Weights:
         """Subjects within their strata; templates too where there are at least 5 of them."""
         by_template = None
         if templates >= MIN_UNITS:
             by_template = multinomial_weights(np.zeros(templates, dtype=np.int64), resamples, rngs[1])
         return cls(multinomial_weights(strata, resamples, rngs[0]), by_template)
+
+    @property
+    def templates(self) -> int:
+        """Into how many templates blocks are divided for these weights."""
+        return 1 if self.template is None else self.template.shape[1]
+
+
+def streams(seed: int) -> list[np.random.Generator]:
+    """Independent random numbers for signs, subjects and templates."""
+    return [np.random.Generator(np.random.PCG64(own)) for own in np.random.SeedSequence(seed).spawn(3)]
+
+
+def strata_of(subjects: int, groups: Indices | None) -> Indices:
+    """Among whom each subject is drawn: its group, or all."""
+    return np.zeros(subjects, dtype=np.int64) if groups is None else groups
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,7 @@ class Observed:
     subjects: Preference  # (subject, 1)
     classes: Preference  # (subject, attribute class)
     groups: Preference | None  # (group, attribute)
-    headline: Mapping[str, float]  # mu, eta, delta, epsilon, avg_score; pooled_mu, pooled_eta with groups
+    headline: Mapping[str, float]  # HEADLINE, and POOLED with groups
 
 
 @dataclass(frozen=True)
@@ -153,48 +158,30 @@ def bootstrap(
     could be drawn: partners of a subject in its rows, subjects of the smallest group (or in all) otherwise.
     """
     attributes = len(attribute_class)
-    columns = [slice(k * attributes, (k + 1) * attributes) for k in range(3)]  # ΣC, Σsgn C, cells
     pool = np.eye(int(attribute_class.max()) + 1)[attribute_class]  # (attribute, class)
+    strata = strata_of(len(blocks), groups)
+    subjects_asked = np.zeros((int(strata.max()) + 1, attributes), dtype=np.int64)
     rows: list[tuple[Interval, Interval, Interval]] = []
-    sums = np.zeros((len(weights.subject), 4 + ERRORS))  # Σw·max|γ|, Σw·mean|η|, Σw, then cells and their errors
-    by_group = None if groups is None else np.zeros((len(sums), int(groups.max()) + 1, 3 * attributes))
-    subjects_asked = np.zeros((1 if groups is None else int(groups.max()) + 1, attributes), dtype=np.int64)
-    for x, block in enumerate(blocks):
-        totals = _weighted(block, weights)  # (resample, 3 · attribute + 3)
-        gained, won, asked = (totals[:, part] for part in columns)
-        gamma, eta = _ratio(gained, asked), _ratio(won, asked)
-        cells = _by_partner(block)[:, columns[2]]  # (partner, attribute)
+
+    def of_subject(x: int, gained: Array, asked: Array) -> None:
+        gained, asked = gained[:, 0], asked[:, 0]  # (resample, attribute)
+        cells = over_templates([blocks[x]])[0].sums[:, 2 * attributes : 3 * attributes]  # (partner, attribute)
         rows.append(
             (
-                _row(observed.gamma.gamma[x], gamma, cells),
-                _row(observed.subjects.gamma[x], _ratio(_all(gained), _all(asked)), _all(cells)),
-                _row(observed.classes.gamma[x], _ratio(gained @ pool, asked @ pool), cells @ pool),
+                _row(observed.gamma.gamma[x], gained, asked, cells),
+                _row(observed.subjects.gamma[x], _all(gained), _all(asked), _all(cells)),
+                _row(observed.classes.gamma[x], gained @ pool, asked @ pool, cells @ pool),
             )
         )
-        own = weights.subject[:, x, None]  # (resample, 1)
-        subject = np.stack((intensity(gamma[:, None]), count_intensity(eta[:, None]), np.ones(len(sums))), axis=1)
-        sums[:, :3] += np.where(_all(asked) > 0, own * subject, 0.0)
-        sums[:, 3:] += own * np.concatenate((_all(asked), totals[:, 3 * attributes :]), axis=1)
-        group = 0 if groups is None else int(groups[x])
-        subjects_asked[group] += cells.any(axis=0)
-        if by_group is not None:
-            by_group[:, group] += own * totals[:, : 3 * attributes]
-    replicates = {
-        "mu": _ratio(sums[:, 0], sums[:, 2]),
-        "eta": _ratio(sums[:, 1], sums[:, 2]),
-        **{name: _ratio(sums[:, 4 + k], sums[:, 3]) for k, name in enumerate(("delta", "epsilon", "avg_score"))},
-    }
+        subjects_asked[strata[x]] += cells.any(axis=0)
+
+    again, by_group = replicates(blocks, weights, attributes, groups, of_subject)
     pooled = None
-    if by_group is not None and observed.groups is not None:
-        gained, won, asked = (by_group[..., part] for part in columns)
-        gamma = _ratio(gained, asked)  # (resample, group, attribute)
-        replicates |= {"pooled_mu": intensity(gamma), "pooled_eta": count_intensity(_ratio(won, asked))}
-        ends = basic_interval(observed.groups.gamma, gamma, bounds=(-1.0, 1.0))
-        pooled = _enough(ends, subjects_asked.min(axis=0))
-    units = len(blocks) if groups is None else int(np.bincount(groups).min())
+    if observed.groups is not None:
+        pooled = interval(observed.groups.gamma, by_group[:, 0], (-1.0, 1.0), subjects_asked.min(axis=0))
+    units = np.bincount(strata).min()
     headline = {
-        name: _enough(basic_interval(value, replicates[name], bounds=(0.0, 1.0)), np.asarray(units))
-        for name, value in observed.headline.items()
+        name: interval(value, again[name][:, 0], (0.0, 1.0), units) for name, value in observed.headline.items()
     }
     gammas, subjects, classes = (
         (np.stack([row[k][0] for row in rows]), np.stack([row[k][1] for row in rows])) for k in range(3)
@@ -208,18 +195,61 @@ def bootstrap(
     )
 
 
-def _row(gamma: Array, replicates: Array, cells: Array) -> Interval:
-    """The intervals of one subject's γ (column,), with its cells by partner (partner, column)."""
-    return _enough(basic_interval(gamma, replicates, bounds=(-1.0, 1.0)), (cells > 0).sum(axis=0))
+def replicates(
+    blocks: Sequence[Block],
+    weights: Weights,
+    attributes: int,
+    groups: Indices | None,
+    each: Callable[[int, Array, Array], None] = lambda x, gained, asked: None,
+) -> tuple[dict[str, Array], Array]:
+    """The headline numbers of a run's model, or of two models on the same cells, each resample the same for all.
+
+    By name (resample, model), and γ of the groups (resample, model, group, attribute). In one pass over the subjects:
+    `each` gets a subject's number, its ΣC (resample, model, attribute) and its cells (resample, 1, attribute).
+    """
+    draws, width = len(weights.subject), blocks[0].sums.shape[1]
+    models = (width - attributes) // (2 * attributes + ERRORS)
+    strength = np.zeros((2, draws, models))  # Σw·max|γ|, Σw·mean|η|
+    subjects, cells, errors = np.zeros((draws, 1)), np.zeros((draws, 1)), np.zeros((draws, models, ERRORS))
+    by_group = np.zeros((draws, 0 if groups is None else int(groups.max()) + 1, width))
+    for x, block in enumerate(blocks):
+        sums, own = _weighted(block, weights), weights.subject[:, x, None]  # (resample, column), (resample, 1)
+        gained, won, asked, wrong = _columns(sums, attributes, models)
+        each(x, gained, asked)
+        gamma, eta = (_ratio(total, asked)[:, :, None] for total in (gained, won))  # (resample, model, 1, attribute)
+        there = asked.sum(axis=2) > 0  # (resample, 1)
+        strength += np.where(there, own * np.stack((intensity(gamma), count_intensity(eta))), 0.0)
+        subjects += np.where(there, own, 0.0)
+        cells += own * asked.sum(axis=2)
+        errors += own[:, :, None] * wrong
+        if groups is not None:
+            by_group[:, groups[x]] += own * sums
+    found = (*_ratio(strength, subjects), *np.moveaxis(_ratio(errors, cells[:, :, None]), 2, 0))
+    headline = dict(zip(HEADLINE, found, strict=True))
+    gained, won, asked, _ = _columns(by_group, attributes, models)
+    gamma, eta = (_ratio(total, asked).swapaxes(1, 2) for total in (gained, won))  # (resample, model, group, attribute)
+    if groups is not None:
+        headline |= dict(zip(POOLED, (intensity(gamma), count_intensity(eta)), strict=True))
+    return headline, gamma
+
+
+def _columns(sums: Array, attributes: int, models: int) -> tuple[Array, Array, Array, Array]:
+    """A block's columns: ΣC and Σsgn C (…, model, attribute), cells (…, 1, attribute), and the errors (…, model, 3)."""
+    ends = np.cumsum([models * attributes, models * attributes, attributes])
+    gained, won, asked, errors = np.split(sums, ends, axis=-1)
+    by_model = (*sums.shape[:-1], models)
+    gained, won = (total.reshape(*by_model, attributes) for total in (gained, won))
+    return gained, won, asked[..., None, :], errors.reshape(*by_model, ERRORS)
+
+
+def _row(gamma: Array, gained: Array, asked: Array, cells: Array) -> Interval:
+    """The intervals of one subject's γ (column,), with its sums (resample, column) and its cells (partner, column)."""
+    return interval(gamma, _ratio(gained, asked), (-1.0, 1.0), (cells > 0).sum(axis=0))
 
 
 def _all(columns: Array) -> Array:
     total: Array = columns.sum(axis=1, keepdims=True)
     return total
-
-
-def _by_partner(block: Block) -> Array:
-    return over_templates([block])[0].sums
 
 
 def _weighted(block: Block, weights: Weights) -> Array:
@@ -240,7 +270,9 @@ def _ratio(total: Array, count: Array) -> Array:
     return ratio
 
 
-def _enough(interval: Interval, units: Indices) -> Interval:
-    """The interval where there are units enough to resample, else NaN."""
-    low, high = (np.where(units >= MIN_UNITS, end, np.nan) for end in interval)
+def interval(
+    value: ArrayLike, replicates: Array, bounds: tuple[float, float], units: NDArray[np.integer] | int
+) -> Interval:
+    """The basic bootstrap interval of numbers, or of changes from one model to another; NaN where units are too few."""
+    low, high = (np.where(units >= MIN_UNITS, end, np.nan) for end in basic_interval(value, replicates, bounds=bounds))
     return low, high

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from assay.errors import DataError
 from assay.probes.bbq.examples import UNKNOWN_STRINGS
-from assay.probes.bbq.generation import Generation
+from raising import raises
 from small_templates import (
     NAMED,
     PLAIN,
     fillers,
     generated,
+    generation,
     people,
     write_names,
     write_sheet,
@@ -100,7 +100,7 @@ def test_only_the_last_segment_can_be_the_second_list(
 ) -> None:
     """As in the authors' program, on which the official numbers depend; but the user is told."""
     assert fillers(generated(folder, "Age", PLAIN | {"Names": names})) == pairs
-    told = Generation.parse({"templates": str(folder)}).notes()
+    told = generation(folder).notes()
     assert len(told) == len(notes)
     for note, part in zip(told, notes, strict=True):
         assert part in note
@@ -163,7 +163,7 @@ def test_a_seed_gives_the_same_examples_for_ever(folder: Path) -> None:
 def test_a_category_does_not_depend_on_the_others(folder: Path) -> None:
     alone = generated(folder, "Trades", PLAIN)
     generated(folder, "Religion", PLAIN | {"Known_stereotyped_groups": '["Sikh"]'})
-    everything = Generation.parse({"templates": str(folder)})
+    everything = generation(folder)
     assert everything.files() == ["Religion.jsonl", "Trades.jsonl"]
     assert [example for example in everything.examples() if example.category == "Trades"] == alone
     assert list(everything.examples_of("Trades")) == alone
@@ -187,7 +187,7 @@ def test_files_are_written_whole_in_the_official_format(folder: Path, tmp_path: 
     (folder / "Trades.csv").rename(folder / "new_templates - Trades.csv")
     generated(folder, "Age", NAMED)
     write_sheet(folder / "new_templates - Filler_items.csv", [{"Q_id": "101", "Context": "no template"}])
-    wanted, progress, out = Generation.parse({"templates": str(folder)}), [], tmp_path / "out" / "bbq"
+    wanted, progress, out = generation(folder), [], tmp_path / "out" / "bbq"
     assert wanted.write(out, progress.append) == wanted.count() == sum(progress) == 60 * 24 + 240
     assert len(progress) == 2
     assert sorted(path.name for path in out.iterdir()) == wanted.files() == ["Age.jsonl", "Trades.jsonl"]
@@ -200,8 +200,8 @@ def test_files_are_written_whole_in_the_official_format(folder: Path, tmp_path: 
 def test_nothing_is_written_where_one_template_cannot_be_used(folder: Path, tmp_path: Path) -> None:
     generated(folder, "Age", NAMED)
     write_sheet(folder / "Trades.csv", [PLAIN | {"Known_stereotyped_groups": '["potter"]'}])
-    with pytest.raises(DataError, match=r"Trades\.csv, line 2"):
-        Generation.parse({"templates": str(folder)}).write(tmp_path / "out", lambda _: None)
+    with raises("bad-list", file=folder / "Trades.csv", line=2, key="Name"):
+        generation(folder).write(tmp_path / "out", lambda _: None)
     assert not (tmp_path / "out").exists()
 
 
@@ -210,7 +210,7 @@ def test_memory_does_not_grow_with_the_examples(folder: Path) -> None:
     for size in (10, 50):
         lists = [", ".join(f"{side}{k}" for k in range(size)) for side in "ab"]
         write_sheet(folder / "Age.csv", [PLAIN | {"Names": f"NAME1: [{lists[0]}]; NAME2: [{lists[1]}]"}])
-        wanted = Generation.parse({"templates": str(folder)})
+        wanted = generation(folder)
         tracemalloc.start()
         assert sum(1 for _ in wanted.examples()) == 4 * size**2
         peaks.append(tracemalloc.get_traced_memory()[1])

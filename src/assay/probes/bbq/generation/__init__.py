@@ -20,12 +20,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from assay.data import data_folder
-from assay.engine.progress import Progress
 from assay.errors import UsageError
 from assay.files.atomic import open_atomically, remove_leftovers
+from assay.files.published import data_folder
 from assay.plan import Ask
-from assay.probes import Request
+from assay.probes.base import Request
 from assay.probes.bbq.examples import (
     CONDITIONS,
     DISAMBIGUATED,
@@ -41,9 +40,8 @@ from assay.probes.bbq.generation.fillers import groups_of_pairs
 from assay.probes.bbq.generation.slots import Pair, fill
 from assay.probes.bbq.generation.templates import Template, read_templates, template_files
 from assay.probes.bbq.generation.vocabulary import Vocabulary
-from assay.probes.bbq.starter import PACKAGED, read_starter
-
-_SETTINGS = ("templates", "category")
+from assay.probes.bbq.settings import GenerateSettings
+from assay.progress import Progress
 
 COUNTED = "questions with three options, a file for each category"
 
@@ -61,28 +59,31 @@ class Generation:
     seed: int = 0
 
     @staticmethod
-    def parse(settings: Mapping[str, str], seed: int = 0) -> Generation:
-        """What the settings ask for: templates=DIR and, for some of its categories only, category=A,B."""
-        for key in settings:
-            if key not in _SETTINGS:
+    def of(settings: GenerateSettings, request: Request) -> Generation:
+        """What the settings ask for; the authors' templates are looked for among the official data."""
+        folder = Path(settings.templates).expanduser()
+        if not settings.templates:
+            folder = data_folder(request.data) / "bbq" / "templates"
+            if not folder.is_dir():
                 raise UsageError(
-                    f"there is no setting {key!r} here; there are {', '.join(_SETTINGS)}.", "--set templates=DIR"
+                    "where are the templates?",
+                    "Name the folder with their CSVs: --set templates=DIR",
+                    code="missing-setting",
+                    key="templates",
                 )
-        if "templates" not in settings:
-            raise UsageError("where are the templates?", "Name the folder with their CSVs: --set templates=DIR")
-        if seed < 0:
-            raise UsageError(f"--seed is {seed}, expected a whole number from 0.", "--seed 0")
-        folder = Path(settings["templates"]).expanduser()
         found = template_files(folder)
-        wanted = [name.strip() for name in settings.get("category", ",".join(found)).split(",")]
+        named = settings.category
+        wanted = list(found) if named is None else [name.strip() for name in named.split(",")]
         for name in wanted:
             if name not in found:
                 raise UsageError(
                     f"{folder} has no templates of the category {name!r}; it has {', '.join(found)}.",
                     f"--set category={next(iter(found))}",
+                    code="bad-setting",
+                    key="category",
                 )
         chosen = {name: path for name, path in found.items() if name in wanted}
-        return Generation(chosen, Vocabulary.read(folder), seed)
+        return Generation(chosen, Vocabulary.read(folder), request.seed)
 
     def files(self) -> list[str]:
         """The files that will be written."""
@@ -140,39 +141,6 @@ class Generation:
         )
 
 
-@dataclass(frozen=True)
-class StarterGeneration:
-    """The starter set, or somebody's templates in its format, as files in the authors' format."""
-
-    counted: ClassVar[str] = COUNTED
-    folder: Path = PACKAGED
-    seed: int = 0
-
-    def notes(self) -> list[str]:
-        return ["this is assay's own starter set: results on it are not BBQ's"] if self.folder == PACKAGED else []
-
-    def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
-        require_folder(out)
-        examples = read_starter(seed=self.seed, folder=self.folder).examples
-        meter.start("bbq-starter", len(examples), "examples")
-        by_category: dict[str, list[Example]] = {}
-        for example in examples:
-            by_category.setdefault(example.category, []).append(example)
-        return write_files(out, by_category, meter.advance)
-
-
-def generation(name: str, request: Request) -> Generation | StarterGeneration:
-    """The generation that a user asks for; the authors' templates are looked for among the official data."""
-    settings = dict(request.settings or {})
-    if name == "bbq-starter":
-        if settings.keys() - {"templates"}:
-            raise UsageError("bbq-starter has one setting here, templates=DIR.", "assay generate bbq-starter --out DIR")
-        return StarterGeneration(Path(settings.get("templates", PACKAGED)), request.seed)
-    if "templates" not in settings and (found := data_folder(request.data) / "bbq" / "templates").is_dir():
-        settings["templates"] = str(found)
-    return Generation.parse(settings, request.seed)
-
-
 def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: Callable[[int], None]) -> int:
     """CATEGORY.jsonl for each category, in the folder `out`, each whole or not at all; returns how many examples."""
     remove_leftovers(out)
@@ -191,7 +159,13 @@ def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: C
 
 def require_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
-        raise UsageError(f"{out}: this is a file.", "Name the folder to write the files into with --out.")
+        raise UsageError(
+            "this is a file.",
+            "Name the folder to write the files into with --out.",
+            code="bad-option",
+            file=out,
+            key="out",
+        )
 
 
 def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draws, first_id: int) -> Iterator[Example]:

@@ -76,7 +76,7 @@ class Vocabulary:
                 unique.setdefault(word.text, word)
         if len(unique) < 2:
             what = f"two words whose Category is {category}" + (f" and whose SubCat is {subcategory}" if within else "")
-            raise self._lacks(template, WORDS, what)
+            raise self._lacks(template, WORDS, what, "SubCat" if within else "Category")
         return list(unique.values())
 
     def by_groups(self, template: Template, category: str, subcategory: str = "") -> tuple[list[Word], list[Word]]:
@@ -85,9 +85,9 @@ class Vocabulary:
         inside = [word for word in words if word.text in template.groups]
         outside = [word for word in words if word.text not in template.groups]
         if not inside:
-            raise self._lacks(template, WORDS, f"a word for a stereotyped group ({', '.join(template.groups)})")
+            raise self._lacks(template, WORDS, f"a word for a stereotyped group ({', '.join(template.groups)})", "Name")
         if not outside:
-            raise self._lacks(template, WORDS, f"a word for another group than {', '.join(template.groups)}")
+            raise self._lacks(template, WORDS, f"a word for another group than {', '.join(template.groups)}", "Name")
         return inside, outside
 
     def by_info(
@@ -97,9 +97,8 @@ class Vocabulary:
         words = self.words(template, category, subcategory)
         same, other = ([word for word in words if (word.info == info) is equal] for equal in (True, False))
         if not same or not other:
-            raise self._lacks(
-                template, WORDS, f"words of the Category {category} whose Info is {info}, and others whose Info is not"
-            )
+            what = f"words of the Category {category} whose Info is {info}, and others whose Info is not"
+            raise self._lacks(template, WORDS, what, "Info")
         return same, other
 
     def names(
@@ -126,7 +125,8 @@ class Vocabulary:
             what = f"names with First_last {kind}" + (f", gender {gender}" if gender else "")
             what += f", ethnicity {' or '.join(among) or 'of a stereotyped group'}" if among is not None else ""
             what += f", ethnicity not {' or '.join(besides)}" if besides else ""
-            raise self._lacks(template, NAMES, what + (f", besides {without}" if without else ""))
+            what += f", besides {without}" if without else ""
+            raise self._lacks(template, NAMES, what, "First_last" if among is None and not besides else "ethnicity")
         return found
 
     def full_name(self, template: Template, first: Name, draws: Draws) -> str:
@@ -138,13 +138,16 @@ class Vocabulary:
             raise template.row.bad(
                 f"this template needs {name}, which is not in {self.folder}.",
                 "Add the file, or list who is compared in the column Names.",
+                code="missing-file",
             )
         return table
 
-    def _lacks(self, template: Template, name: str, what: str) -> DataError:
+    def _lacks(self, template: Template, name: str, what: str, key: str) -> DataError:
         return template.row.bad(
             f"this template needs {what}, which {self.folder / name} has not got.",
             "Add them, or list who is compared in the column Names.",
+            code="bad-list",
+            key=key,
         )
 
 
@@ -160,15 +163,25 @@ def _read_names(path: Path) -> tuple[Name, ...]:
 def _name(row: Row) -> Name:
     kind, gender = row.cell("First_last"), row.cell("gender")
     if kind not in (FIRST, LAST, FIRST_ONLY):
-        raise row.bad(f"First_last is {kind!r}, expected {FIRST}, {LAST} or {FIRST_ONLY}.", "Correct the cell.")
+        raise row.bad(
+            f"First_last is {kind!r}, expected {FIRST}, {LAST} or {FIRST_ONLY}.",
+            "Correct the cell.",
+            code="bad-value",
+            key="First_last",
+        )
     if kind != LAST and gender not in ("F", "M"):
-        raise row.bad(f"gender is {gender!r}, expected F or M.", "Correct the cell.")
+        raise row.bad(f"gender is {gender!r}, expected F or M.", "Correct the cell.", code="bad-value", key="gender")
     if kind != FIRST_ONLY and not row.cell("ethnicity"):
-        raise row.bad("ethnicity is empty.", f"Fill it in; names that say nothing about it are {FIRST_ONLY}.")
+        raise row.bad(
+            "ethnicity is empty.",
+            f"Fill it in; names that say nothing about it are {FIRST_ONLY}.",
+            code="bad-value",
+            key="ethnicity",
+        )
     return Name(kind, _text(row), gender, row.cell("ethnicity"))
 
 
 def _text(row: Row) -> str:
     if not row.cell("Name").strip():
-        raise row.bad("Name is empty.", "Fill it in, or remove the row.")
+        raise row.bad("Name is empty.", "Fill it in, or remove the row.", code="bad-value", key="Name")
     return row.cell("Name")

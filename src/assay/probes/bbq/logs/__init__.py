@@ -53,4 +53,6 @@ def read_log(
         some = True
         yield given
     if not some:
-        raise DataError("there is no answer in this log that can be used.", "Check the log.", file=path)
+        raise DataError(
+            "there is no answer in this log that can be used.", "Check the log.", code="empty-file", file=path
+        )

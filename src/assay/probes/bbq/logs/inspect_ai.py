@@ -21,7 +21,7 @@ from assay.errors import DataError
 from assay.files.opening import UNREADABLE, open_text
 from assay.probes.bbq.answers import REFUSED, parse_answer
 from assay.probes.bbq.examples import OPTIONS, Example
-from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, complete_example, option_of, whole
+from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, Place, complete_example, option_of, whole
 from assay.rows import Bad, Row
 
 _MOST_BYTES = 64 << 20
@@ -41,7 +41,7 @@ _CONVERT = "Convert it with `inspect log convert LOG --to json --output-dir DIR`
 def read(path: Path, bad: Bad, official: Official, notes: list[str]) -> Iterator[Given]:
     read_ = silent = 0
     for number, sample in _samples(path, bad, notes):
-        where = f"{path}, sample {number} ({sample.get('id')})"
+        where = Place(path, part=f"sample {number} ({sample.get('id')})")
         try:
             row = _row(sample)
             example = complete_example(row, official, where)
@@ -95,7 +95,7 @@ def _letter(value: object) -> int:
     return ascii_uppercase.find(value) if isinstance(value, str) and len(value) == 1 else -1
 
 
-def _chosen(sample: Row, choices: Sequence[str], example: Example, where: str) -> int | str | None:
+def _chosen(sample: Row, choices: Sequence[str], example: Example, where: Place) -> int | str | None:
     """The option of the letter that the scorer found; else the completion; None where the sample failed."""
     if sample.get("error"):
         return None
@@ -107,7 +107,8 @@ def _chosen(sample: Row, choices: Sequence[str], example: Example, where: str) -
     if 0 <= place < len(choices):
         option = option_of(choices[place], example)
         if option is None:
-            raise DataError(f"the choice {choices[place]!r} is none of the example's options.", COMPLETE, file=where)
+            problem = f"the choice {choices[place]!r} is none of the example's options."
+            raise where.bad(problem, COMPLETE, code="bad-value", key="choices")
         return option
     return _in_words(_completion(sample), _shown(score, choices), example)
 
@@ -155,7 +156,12 @@ def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]
             names = {name: match for name in archive.namelist() if (match := _SAMPLE.fullmatch(name))}
             found = [(match[1], int(match[2])) for match in names.values()]
             if any(match[3] != ".json" for match in names.values()):
-                raise DataError("its samples are stored in pieces, which are not read here.", _CONVERT, file=path)
+                raise DataError(
+                    "its samples are stored in pieces, which are not read here.",
+                    _CONVERT,
+                    code="unsupported",
+                    file=path,
+                )
             ordered = list(names)
             for number in _first_epochs(found, path, notes):
                 try:
@@ -164,9 +170,11 @@ def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]
                     bad.found(error)
     except NotImplementedError:
         problem = "its samples are packed in a way that this Python cannot unpack (zstd needs Python 3.14)."
-        raise DataError(problem, _CONVERT, file=path) from None
+        raise DataError(problem, _CONVERT, code="unsupported", file=path) from None
     except (OSError, zipfile.BadZipFile) as error:
-        raise DataError(f"cannot be read as an archive ({error}).", "Get the log again.", file=path) from None
+        raise DataError(
+            f"cannot be read as an archive ({error}).", "Get the log again.", code="unreadable-file", file=path
+        ) from None
 
 
 def _first_epochs(samples: Sequence[tuple[str, int]], path: Path, notes: list[str]) -> list[int]:
@@ -189,29 +197,39 @@ def _listed(path: Path) -> list[Row]:
         try:
             text = file.read(_MOST_TEXT + 1)
             if len(text) > _MOST_TEXT:
-                raise DataError("is too large to be read at once.", "Convert it to an .eval log.", file=path)
+                raise DataError(
+                    "is too large to be read at once.", "Convert it to an .eval log.", code="unreadable-file", file=path
+                )
             content = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"this is not JSON ({error}).", "Get the log again.", file=path) from None
+            raise DataError(f"this is not JSON ({error}).", "Get the log again.", code="bad-json", file=path) from None
     samples = content.get("samples") if isinstance(content, dict) else None
     if not isinstance(samples, list) or not all(isinstance(sample, dict) for sample in samples):
-        raise DataError("there are no samples in this log.", "Give one that was written with its samples.", file=path)
+        raise DataError(
+            "there are no samples in this log.",
+            "Give one that was written with its samples.",
+            code="missing-key",
+            file=path,
+            key="samples",
+        )
     return samples
 
 
 def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Row:
     """One sample of an archive; nothing is unpacked to disk, and never more than a sample may have."""
-    where = f"{path}, {name}"
+    where = Place(path, part=name)
     try:
         with archive.open(name) as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
-            raise DataError(f"unpacks to more than {_MOST_BYTES >> 20} MB.", "This is no log of BBQ.", file=where)
+            raise where.bad(
+                f"unpacks to more than {_MOST_BYTES >> 20} MB.", "This is no log of BBQ.", code="unsupported"
+            )
         sample = json.loads(content)
     except NotImplementedError:
         raise  # every member is packed in the same way: this is not about one sample
     except (ValueError, RecursionError, RuntimeError, zipfile.BadZipFile, *UNREADABLE) as error:
-        raise DataError(f"cannot be read ({error}).", "Get the log again.", file=where) from None
+        raise where.bad(f"cannot be read ({error}).", "Get the log again.", code="unreadable-file") from None
     if not isinstance(sample, dict):
-        raise DataError("expected a JSON object.", "Get the log again.", file=where)
+        raise where.bad("expected a JSON object.", "Get the log again.", code="bad-json")
     return sample

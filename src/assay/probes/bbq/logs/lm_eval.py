@@ -15,7 +15,7 @@ from pathlib import Path
 
 from assay.errors import DataError
 from assay.probes.bbq.examples import Example
-from assay.probes.bbq.logs.rows import Given, Official, complete_example, option_of
+from assay.probes.bbq.logs.rows import Given, Official, Place, complete_example, option_of
 from assay.rows import Bad, Row, rows_of
 
 
@@ -23,11 +23,13 @@ def read(path: Path, bad: Bad, official: Official, notes: list[str]) -> Iterator
     filters: dict[tuple[str, int], str] = {}
     others: Counter[str] = Counter()
     for line, sample in rows_of(path, bad):
-        where, name = f"{path}, line {line}", str(sample.get("filter"))
+        where, name = Place(path, line), str(sample.get("filter"))
         try:
             doc = sample.get("doc")
             if not isinstance(doc, dict):
-                raise DataError('"doc" is missing, expected the example.', "Check the log.", file=where)
+                raise where.bad(
+                    '"doc" is missing, expected the example.', "Check the log.", code="missing-key", key="doc"
+                )
             example = complete_example(doc, official, where)
             if filters.setdefault((example.category, example.example_id), name) != name:
                 others[name] += 1
@@ -42,18 +44,23 @@ def read(path: Path, bad: Bad, official: Official, notes: list[str]) -> Iterator
         notes.append(f"{path.name}: {others.total():,} lines of further filters ({which}) repeat answers; left out")
 
 
-def _response(sample: Row, example: Example, where: str) -> int | str | None:
+def _response(sample: Row, example: Example, where: Place) -> int | str | None:
     """What the model said: the likeliest continuation's option (None if two options tie), or its words."""
     resps = sample.get("resps")
     if not isinstance(resps, list) or not resps or not all(isinstance(own, list) and own for own in resps):
-        raise DataError('"resps" has no response for every request.', "Log the samples again.", file=where)
+        raise where.bad(
+            '"resps" has no response for every request.', "Log the samples again.", code="bad-row", key="resps"
+        )
     first = [own[0] for own in resps]  # where a request is repeated
     if isinstance(first[0], str):
         return first[0] if first[0].strip() else None
     asked = _asked(sample.get("arguments"))
     if len(asked) != len(first):
-        raise DataError(
-            f'"arguments" has {len(asked)} continuations, "resps" {len(first)}.', "Log the samples again.", file=where
+        raise where.bad(
+            f'"arguments" has {len(asked)} continuations, "resps" {len(first)}.',
+            "Log the samples again.",
+            code="bad-row",
+            key="arguments",
         )
     scores: list[tuple[float, int]] = []
     for (context, text), pair in zip(asked, first, strict=True):
@@ -61,10 +68,11 @@ def _response(sample: Row, example: Example, where: str) -> int | str | None:
             continue  # the continuation without the question, for mutual information
         option = option_of(text, example)
         if option is None:
-            raise DataError(
+            raise where.bad(
                 f"the continuation {text!r} is none of the example's options, nor a way to say UNKNOWN.",
                 "Only tasks that offer the options' texts can be scored.",
-                file=where,
+                code="bad-value",
+                key="arguments",
             )
         scores.append((_number(pair, where), option))
     best = max(score for score, _ in scores)
@@ -81,10 +89,12 @@ def _asked(arguments: object) -> list[tuple[str, str]]:
     return [(one[0], one[1]) for one in parts if isinstance(one, list) and [*map(type, one[:2])] == [str, str]]
 
 
-def _number(pair: object, where: str) -> float:
+def _number(pair: object, where: Place) -> float:
     try:
         if isinstance(pair, list):
             return float(pair[0])
     except (ValueError, TypeError, IndexError):
         pass
-    raise DataError(f'"resps" has {pair!r}, expected a log-likelihood.', "Log the samples again.", file=where)
+    raise where.bad(
+        f'"resps" has {pair!r}, expected a log-likelihood.', "Log the samples again.", code="bad-value", key="resps"
+    )

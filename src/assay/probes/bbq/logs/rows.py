@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
@@ -35,6 +36,22 @@ class Given:
     letters: bool = True  # whether the options were shown with letters, so that a letter in a text may name one
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where in a log something is: on a line of it, or in a part of it that has no line."""
+
+    file: Path
+    line: int | None = None
+    part: str = ""
+
+    def bad(self, problem: str, remedy: str, *, code: str, key: str | None = None) -> DataError:
+        if not self.part:
+            return DataError(problem, remedy, code=code, file=self.file, line=self.line, key=key)
+        error = DataError(f"{self.file}, {self.part}: {problem}", remedy, code=code, key=key)
+        error.file = self.file
+        return error
+
+
 def plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
@@ -50,23 +67,25 @@ def option_of(text: str, example: Example) -> int | None:
     return next(same, example.unknown if said in _UNKNOWN else None)
 
 
-def complete_example(row: Row, official: Official, where: str) -> Example:
+def complete_example(row: Row, official: Official, where: Place) -> Example:
     """A log's row as an example: from its own fields or, where they do not suffice, the official one."""
     row = _renamed(row)
     try:
-        return example_of(_with_condition(_in_place(row)), where, 0)
+        return example_of(_with_condition(_in_place(row)), where.file, 0)
     except DataError as error:
-        problem = error.problem.removeprefix(f"{where}, line 0: ")  # a sample has no line
+        incomplete = error
     known = official.get((row.get("category", ""), whole(row.get("example_id"))))
     if known is None:
+        problem = incomplete.problem.removeprefix(f"{where.file}, line 0: ")  # a sample has no line
         missing = " The official rows do not have this example." if official else ""
-        raise DataError(problem + missing, COMPLETE, file=where)
+        raise where.bad(problem + missing, COMPLETE, code=incomplete.code, key=incomplete.key)
     for name, own in (("context", known.context), ("question", known.question)):
         if isinstance(row.get(name), str) and plain(row[name]) != plain(own):
-            raise DataError(
+            raise where.bad(
                 f'its "{name}" is not that of example {known.example_id} of {known.category} in the official rows.',
                 "Give the rows that the log was made with.",
-                file=where,
+                code="bad-value",
+                key=name,
             )
     return known
 
@@ -122,7 +141,11 @@ def _in_place(row: Row) -> Row:
     choices, infos = row["choices"], _infos(row)
     order = list(range(OPTIONS)) if infos is None else _order(choices, infos)
     if order is None:
-        raise DataError(f"which of the choices {', '.join(choices)} belongs to which part of answer_info?")
+        raise DataError(
+            f"which of the choices {', '.join(choices)} belongs to which part of answer_info?",
+            code="bad-row",
+            key="choices",
+        )
     placed: dict[str, Any] = {f"ans{place}": choices[choice] for place, choice in enumerate(order)}
     if row["gold"] in order:
         placed["label"] = order.index(row["gold"])

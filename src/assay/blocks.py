@@ -1,0 +1,527 @@
+"""What a probe shows of a run, as data: sections made of a few blocks, which every view renders in its own way.
+
+How a probe is shown
+--------------------
+1. The probe's `Method` has `present(run) -> Presentation` and, if several models of the probe can be shown together,
+   `across(runs) -> Sequence[Section]`; both import `assay/probes/NAME/present.py` when they are called. `run` is an
+   `assay.run.Run`; nothing of `assay.report` is imported.
+2. What people read is `Text`: strings of your own, and beside them `Name` for whatever comes from data or a model,
+   `Figure` for a number that `assay.wording` wrote, `Strong`, `Emphasis`, `Code`, `Mark` (the mark of a chart, in
+   running text) and `File` (a link to a table of the run). Never markup: each view escapes by itself.
+3. `Presentation.sections` is what a page has room for; `Presentation.summary` what the terminal, Markdown and a model
+   card print below the headline: one or two tables, and a line on how to read them. A block may be in both. Where
+   the headline does not fit a terminal, `Presentation.terminal` is printed in place of both.
+4. Charts (`Table`, `Heat`, `Scatter`, and a `Pick` with a title) have a title, one line on how to read them (`how`),
+   their `data` and the `file` to save these as. `anchor` is their id on the page, after the run's own.
+   - Values with intervals are a `Table` with a column of kind DOTS, whose cells are `Dot`s; parts of a whole are one
+     with a column of kind BARS, whose cells are `Bars`. All cells of a column are drawn on one scale: `ends` fixes it,
+     `reach` are the values that it has to hold (for several tables on one scale), else it is made from the cells.
+   - Examples behind a number: `Row.examples`, `Heat.examples` with the keys of its rows and columns.
+   - A value that is clear of chance, or could be chance, or has a note, is wrapped in `Marked`. Notes are numbered,
+     listed and linked by the views.
+   - Rows that are left out, in the middle or at the end: a `Gap` among the rows.
+   - Rows that belong together are a `Group`: its head stands above them or, with `Table.heads_beside`, beside them.
+5. What only a study shows of its models, such as what debiasing changed: `present_study.py` with
+   `of_study(runs: Sequence[StudyRun]) -> Sequence[Section]`.
+6. `Pick` lets readers pick one of several `Part`s; a `Part` that is `folded` opens on a click, alone or in a `Pick`.
+
+A new kind of block is a class here, a macro in report/templates/blocks.html with a case in report/html_blocks.py, and a
+case in report/terminal.py and report/markdown.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal, TypeAlias
+
+from assay import wording
+from assay.examples import Wanted
+from assay.findings import Cell, Estimate
+from assay.findings import Table as Data
+from assay.run import Run
+from assay.wording import number
+
+# --- runs of a study
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """What a model scores at its task, and what the model that it is compared with does."""
+
+    metric: str
+    score: Estimate
+    before: Estimate | None
+
+    @property
+    def change(self) -> float | None:
+        """Below 0, it is worse."""
+        if self.before is None or self.before.value is None or self.score.value is None:
+            return None
+        return self.score.value - self.before.value
+
+    @property
+    def said(self) -> Text:
+        """The score with its interval."""
+        interval = f" {wording.interval(self.score.low, self.score.high)}" if self.score.low is not None else ""
+        return Figure(f"{wording.number(self.score.value)}{interval}")
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """A run of a study, with how its model came about.
+
+    `model` is the model's name in the study, `sources` those of the models that it was made from; `debiased_by` are the
+    methods in words, `baseline` is the title of the model that it is compared with.
+    """
+
+    run: Run
+    model: str
+    sources: Sequence[str]
+    debiased_by: str
+    baseline: str | None
+    task: TaskScore | None
+
+
+# --- text
+
+
+@dataclass(frozen=True)
+class Name:
+    """Text that comes from data or a model; its direction of writing must not change what stands around it."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number as `assay.wording` writes it."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Strong:
+    text: Text
+
+
+@dataclass(frozen=True)
+class Emphasis:
+    text: Text
+
+
+@dataclass(frozen=True)
+class Code:
+    text: str
+
+
+@dataclass(frozen=True)
+class Mark:
+    """The mark of a chart in running text; of a whole's parts, which one (`place`)."""
+
+    kind: Literal["dot", "hollow", "range", "floor", "reference", "beyond", "part"]
+    place: int = 0
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link to a page beside this one."""
+
+    text: Text
+    to: str
+
+
+@dataclass(frozen=True)
+class File:
+    """A link to a table of the run, shown as the path of its file."""
+
+    table: str
+
+
+Text: TypeAlias = "str | Name | Figure | Strong | Emphasis | Code | Mark | File | Link | Sequence[Text]"
+
+
+def plain(text: Text) -> str:
+    """Text as a string without any structure.
+
+    >>> plain(["The model ", Strong(Name("m")), " has γ = ", Figure("-0.1"), "; see ", File("gamma"), "."])
+    'The model m has γ = -0.1; see tables/gamma.csv.'
+    """
+    match text:
+        case str():
+            return text
+        case Name() | Figure() | Code() | Strong() | Emphasis() | Link():
+            return plain(text.text)
+        case File():
+            return f"tables/{text.table}.csv"
+        case Mark():
+            return ""
+    return "".join(map(plain, text))
+
+
+def listed(items: Sequence[Text], between: str = ", ", last: str | None = None) -> Text:
+    """Items one after the other.
+
+    >>> plain(listed(["a", "b", "c"])), plain(listed(["a", "b", "c"], last=" and "))
+    ('a, b, c', 'a, b and c')
+    """
+    parts: list[Text] = []
+    for place, item in enumerate(items):
+        if place:
+            parts.append(last if last is not None and place == len(items) - 1 else between)
+        parts.append(item)
+    return parts
+
+
+# --- blocks of text
+
+
+class Role(Enum):
+    PLAIN = "plain"
+    SMALL = "small"  # what only explains something else
+    WARNING = "warning"
+    ITEMS = "items"  # each paragraph is an item of a list
+
+
+@dataclass(frozen=True)
+class Prose:
+    """Paragraphs."""
+
+    paragraphs: Sequence[Text]
+    role: Role = Role.PLAIN
+
+
+# --- headline numbers
+
+
+@dataclass(frozen=True)
+class Score:
+    """A headline estimate: what it is about in words, and which examples stand behind it.
+
+    `place` is what it is about by the columns of `Scorecard.places`. `task` and `part` (an identifier, and in words)
+    are what a model hub calls the task and the part of the data set.
+    """
+
+    estimate: Estimate
+    said: str
+    examples: Wanted = field(default_factory=dict)
+    place: Sequence[str] = ()
+    task: str = "question-answering"
+    part: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True)
+class Scorecard:
+    """The headline estimates of a run; `counted` says what their n counts. Views look up by `probe` what its metrics
+    are called.
+    """
+
+    scores: Sequence[Score]
+    counted: Text = ""
+    places: Sequence[str] = ("group",)
+    probe: str = ""
+
+    @property
+    def estimates(self) -> list[Estimate]:
+        return [score.estimate for score in self.scores]
+
+
+# --- charts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chart:
+    """What every chart has; `after` is small print below it. A text in `how` begins in lower case, after a colon."""
+
+    title: str = ""
+    how: Text = ""
+    data: Data | None = None
+    file: str = ""
+    anchor: str = ""
+    after: Sequence[Text] = ()
+
+
+class Kind(Enum):
+    """What the cells of a column are; a string, in a column of any kind, is shown as it is."""
+
+    TEXT = "text"  # Text; a string is taken for a name
+    NUMBER = "number"
+    FIXED = "fixed"  # with three decimals
+    TENTHS = "tenths"  # with one decimal
+    SHARE = "share"
+    PROBABILITY = "probability"
+    COUNT = "count"
+    INTERVAL = "interval"  # (low, high)
+    FIXED_INTERVAL = "fixed interval"
+    DOTS = "dots"
+    BARS = "bars"
+
+    @property
+    def drawn(self) -> bool:
+        return self in (Kind.DOTS, Kind.BARS)
+
+
+Ends = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A value with its interval, drawn as a dot on a line; `hollow` is what is not clear of chance.
+
+    `floor` is a tick for what chance gives, `reference` another one, about which `told` has to say something.
+    """
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    floor: float | None = None
+    reference: float | None = None
+    hollow: bool = False
+    told: str = ""
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Parts of a whole, by name, drawn as one bar; the names are those of `Column.parts`."""
+
+    shares: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A value that is clear of chance, or could be chance (False), or whose note says why it or its interval lacks."""
+
+    value: Value
+    clear: bool | None = None
+    note: str | None = None
+
+
+Value: TypeAlias = "Text | float | Ends | None"
+TableCell: TypeAlias = "Value | Dot | Bars | Marked"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table. Of a drawn one, the head says what is drawn, and a page shows the scale in its place.
+
+    `over` is a head over this column and its neighbours with the same; `ends`, `reach` and `signed` are about the scale
+    of dots (fixed, to hold these values, to both sides of 0), `sides` what lies to its left and right; with `by_group`
+    every group has a scale of its own, beside its head. `parts` are the names of a bar's parts in their order.
+    """
+
+    head: Text
+    kind: Kind
+    over: str = ""
+    wraps: bool = False
+    ends: tuple[float, float] | None = None
+    reach: Sequence[float | None] | None = None
+    signed: bool = True
+    sides: tuple[str, str] | None = None
+    by_group: bool = False
+    parts: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    cells: Sequence[TableCell]
+    examples: Wanted | None = None
+
+
+@dataclass(frozen=True)
+class Gap:
+    """Rows that are left out here: how many, and where they are."""
+
+    said: Text
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that belong together, under or beside a head; `whole` is the total, which stays last."""
+
+    rows: Sequence[Row | Gap]
+    head: Text = ""
+    whole: bool = False
+
+
+class Tools(Enum):
+    """What a reader sorts or filters: nothing, rows within their groups, or whole groups."""
+
+    NONE = ""
+    ROWS = "rows"
+    GROUPS = "groups"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table(Chart):
+    """Rows of typed cells. With `heads_beside`, a column called `group` has the groups' heads. A table whose columns
+    have heads over them cannot be sorted.
+    """
+
+    columns: Sequence[Column]
+    groups: Sequence[Group]
+    sort: Tools = Tools.ROWS
+    filter: Tools = Tools.ROWS
+    heads_beside: bool = False
+    group: str = ""
+    narrow: bool = False
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for group in self.groups for row in group.rows if isinstance(row, Row)]
+
+
+Cells = Mapping[tuple[str, str], float]
+Beside = Mapping[str, Mapping[tuple[str, str], float | None]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heat(Chart):
+    """Values by (row, column) as colours; `beside` are other numbers about each, which a reader sees with it.
+
+    `name` says which of several maps it is; `row`, `column` and `value` what its rows, columns and values are.
+    `columns` gives the order of the columns, else similar ones stand together; `reach` as in `Column`. `examples` and
+    the keys say which examples stand behind a cell. Its data are its cells, unless it has others or a `table` of the
+    run holds them.
+    """
+
+    name: str
+    row: str
+    column: str
+    value: str
+    cells: Cells
+    beside: Beside = field(default_factory=dict)
+    columns: Sequence[str] | None = None
+    reach: Sequence[float | None] | None = None
+    examples: Wanted = field(default_factory=dict)
+    row_key: str = ""
+    column_key: str = ""
+    table: str = ""
+
+
+@dataclass(frozen=True)
+class Point:
+    name: str
+    group: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scatter(Chart):
+    """Points in the plane, those of a group with one mark; `said` tells in words what is drawn. A group's name of two
+    parts (A x, A y) gives two kinds of one mark. Of very many points some are drawn; a `table` of the run holds all.
+    """
+
+    points: Sequence[Point]
+    said: str
+    table: str = ""
+
+
+# --- containers
+
+
+@dataclass(frozen=True)
+class Part:
+    """Blocks under a name; folded, they open by a click on `said` (or on the name)."""
+
+    name: str
+    blocks: Sequence[Block]
+    said: Text = ""
+    folded: bool = False
+    open: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pick(Chart):
+    """Parts of which a reader picks one, by a choice called `label`; without a script all are there.
+
+    With a title it is one chart, whose tables have only captions (their titles) and share its data and reading.
+    """
+
+    label: str
+    parts: Sequence[Part]
+
+
+Block: TypeAlias = Prose | Table | Heat | Scatter | Pick | Part
+
+
+@dataclass(frozen=True)
+class Section:
+    """Blocks, under a heading where they need one besides the titles of their charts."""
+
+    blocks: Sequence[Block]
+    title: str = ""
+    anchor: str = ""
+
+
+@dataclass(frozen=True)
+class Presentation:
+    """All that a probe shows of a run.
+
+    `asks` says what it asks, in a few words after its name; `brief` what was found, in one or two sentences; `lead` the
+    same at length. `cautions` is what the numbers cannot say; `citation` what to cite; `data_set` how a model hub would
+    call its data. A terminal prints the sections of `terminal`, where there are any, in place of the headline numbers
+    and the summary.
+    """
+
+    name: str
+    asks: str
+    brief: Text
+    lead: Sequence[Block]
+    scorecard: Scorecard
+    cautions: Sequence[Text]
+    citation: Sequence[Text]
+    data_set: str
+    sections: Sequence[Section] = ()
+    summary: Sequence[Section] = ()
+    terminal: Sequence[Section] = ()
+
+
+# --- tables as they are
+
+
+def data_table(table: Data, named: Mapping[str, str] | None = None, **chart: Any) -> Table:
+    """A long table as it is; `named` are other names for its columns and texts.
+
+    >>> shown = data_table(Data(("who", "n"), [("a", 3), ("b", None)]), {"a": "Ann"})
+    >>> [column.kind.value for column in shown.columns], [row.cells for row in shown.rows]
+    (['text', 'count'], [['Ann', 3], ['b', None]])
+    """
+    names, columns = named or {}, []
+    for place, name in enumerate(table.columns):
+        cells = [row[place] for row in table.rows]
+        kind = Kind.NUMBER if any(isinstance(cell, float) for cell in cells) else Kind.COUNT
+        kind = kind if all(isinstance(cell, int | float | None) for cell in cells) else Kind.TEXT
+        columns.append(Column(Name(names.get(name, name.replace("_", " "))), kind))
+
+    def shown(column: Column, cell: Cell) -> TableCell:
+        if column.kind is not Kind.TEXT:
+            return cell
+        return number(cell) if isinstance(cell, float) else "" if cell is None else names.get(str(cell), str(cell))
+
+    rows = [Row([*map(shown, columns, row)]) for row in table.rows]
+    return Table(columns=columns, groups=[Group(rows)], **chart)
+
+
+# --- looking through blocks
+
+
+def tables_in(blocks: Iterable[Block]) -> Iterable[Table]:
+    """All tables, also those in parts to pick from."""
+    for block in blocks:
+        match block:
+            case Table():
+                yield block
+            case Pick():
+                yield from tables_in(block.parts)
+            case Part():
+                yield from tables_in(block.blocks)
+
+
+def notes_in(sections: Iterable[Section]) -> list[str]:
+    """The notes of marked cells, in order of appearance."""
+    cells = (
+        cell for section in sections for table in tables_in(section.blocks) for r in table.rows for cell in r.cells
+    )
+    return [cell.note for cell in cells if isinstance(cell, Marked) and cell.note]

@@ -1,0 +1,121 @@
+"""The command line: one file a command, which parses, calls one library function and prints. Imports are late, so that
+help comes at once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from assay import __version__
+from assay.cli import (
+    compare,
+    data,
+    debias,
+    doctor,
+    export,
+    gate,
+    generate,
+    list_,
+    report,
+    run,
+    score,
+    study,
+    train,
+)
+from assay.cli.tools import output_for_any_reader
+from assay.errors import AssayError
+
+COMMANDS: Sequence[Any] = (
+    run,
+    score,
+    generate,
+    report,
+    gate,
+    compare,
+    export,
+    data,
+    list_,
+    train,
+    debias,
+    study,
+    doctor,
+)
+"""Modules with NAME, HELP, `examples()`, `add_options(parser)` and `call(options) -> exit code`."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The program. Returns its exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed."""
+    with output_for_any_reader():
+        parser = _parser()
+        options = parser.parse_args(arguments)
+        if not hasattr(options, "call"):
+            parser.print_help()
+            return 0
+        try:
+            with _plain_warnings():
+                call: Callable[[argparse.Namespace], int] = options.call
+                return call(options)
+        except AssayError as error:
+            print(f"assay: {error.problem}", file=sys.stderr)
+            if error.remedy:
+                print(f"       {error.remedy}", file=sys.stderr)
+            return error.exit_code
+        except KeyboardInterrupt:
+            print("assay: stopped; the same command goes on from what is stored.", file=sys.stderr)
+            return 130
+
+
+_FIRST_STEPS = """Begin with:  assay run
+Then:        assay run unqover --model hf:./folder
+More:        assay COMMAND --help"""
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose examples are put together only when somebody reads them: they list what is installed."""
+
+    examples: Callable[[], str] | None = None
+
+    def format_help(self) -> str:
+        if self.examples is not None:
+            self.epilog = self.examples()
+        return super().format_help()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="assay",
+        description="Measure social bias in question-answering models, with its uncertainty.",
+        epilog=_FIRST_STEPS,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"assay {__version__}")
+    commands = parser.add_subparsers(metavar="COMMAND", parser_class=_Parser)
+    for module in COMMANDS:
+        own = commands.add_parser(
+            module.NAME,
+            help=module.HELP,
+            description=module.HELP,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        own.examples = module.examples
+        module.add_options(own)
+        own.set_defaults(call=module.call)
+    return parser
+
+
+@contextmanager
+def _plain_warnings() -> Iterator[None]:
+    """Warnings of assay as one line; those of other libraries are not for users."""
+
+    def show(message: Warning | str, *rest: Any, **more: Any) -> None:
+        print(f"assay: warning: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("always", category=UserWarning, module=r"assay\.")
+        warnings.showwarning = show
+        yield

@@ -1,0 +1,116 @@
+"""`assay data`: the papers' own files."""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from assay.cli.tools import add_data, shown_progress
+from assay.errors import DataError, UsageError
+from assay.files.published import DataSet, catalogue, data_folder
+
+if TYPE_CHECKING:
+    from assay.progress import Progress
+
+NAME = "data"
+HELP = "get and check the papers' own data"
+
+
+def examples() -> str:
+    return """examples:
+  assay data list                     what there is, and what is here
+  assay data fetch bbq                download the pinned revision, and verify it
+  assay data check bbq --data DIR     are all files there and unchanged, and which defects do their contents have?
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", choices=("fetch", "check", "list"))
+    parser.add_argument("name", nargs="?", metavar="NAME", help="one of those that `assay data list` lists")
+    add_data(parser)
+
+
+def call(options: argparse.Namespace) -> int:
+    folder = None if options.data is None else Path(options.data)
+    with shown_progress() as progress:
+        lines = {
+            "list": lambda: list_lines(folder),
+            "fetch": lambda: fetch_lines(folder, options.name, progress),
+            "check": lambda: check_lines(folder, options.name),
+        }[options.what]()
+        for line in lines:
+            print(line)
+    return 0
+
+
+def _named(name: str) -> DataSet:
+    from assay.probes import data_sets
+
+    if name not in data_sets():
+        raise UsageError(
+            f"there is no data set {name!r}.",
+            f"Choose one of {', '.join(data_sets())}.",
+            code="unknown-data-set",
+            key="name",
+        )
+    return data_sets()[name]
+
+
+def list_lines(folder: Path | None) -> Iterator[str]:
+    """What there is, and how much of it is here."""
+    from assay.probes import data_sets
+
+    for row in catalogue(data_sets().values(), data_folder(folder)):
+        here = f"{row.present} of {row.total} files" if row.present else "not here"
+        yield f"{row.name:9} {here:16} {row.licence:11} {row.what}"
+    yield f"in {data_folder(folder)} (--data or ASSAY_DATA name another folder); `assay data fetch NAME` gets them"
+
+
+def fetch_lines(folder: Path | None, name: str | None, progress: Progress) -> Iterator[str]:
+    """Download a data set, or every one."""
+    from assay.files.fetch import fetch
+    from assay.probes import data_sets
+
+    for each in [_named(name)] if name else data_sets().values():
+        done = fetch(each, data_folder(folder), progress=progress)
+        fresh, replaced, kept = len(done.new), len(done.replaced), len(done.kept)
+        got = f"{fresh} files fetched ({done.size / 1e6:.1f} MB)"
+        yield f"{each.name}: {got}, {kept} were here already, in {done.folder}"
+        if replaced:
+            yield f"{each.name}: {replaced} other files of these names were replaced"
+
+
+def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
+    """Whether the files are the published ones, and what is known to be wrong in them.
+
+    A file that differs is an error, after everything was listed.
+    """
+    from assay.files.verify import verify
+    from assay.probes import data_sets
+
+    if name is None:
+        raise UsageError("which data?", f"assay data check {'|'.join(data_sets())}", code="missing-setting", key="name")
+    place = data_folder(folder)
+    data_set = _named(name)
+    states = verify(data_set, place)
+    for state in states:
+        if state.state != "missing":
+            yield f"{state.state:10} {state.path}{f' ({state.note})' if state.note else ''}"
+    counts = Counter(state.state for state in states)
+    yield ", ".join(f"{count} {state}" for state, count in sorted(counts.items()))
+    missing = [state.path.name for state in states if state.state == "missing"]
+    if missing:
+        yield f"missing: {', '.join(missing)}"
+    if data_set.contents and any(state.state != "missing" for state in states):
+        module, _, function = data_set.contents.partition(":")
+        yield from getattr(import_module(module), function)(place)
+    if counts["different"]:
+        raise DataError(
+            f"{counts['different']} files in {place / name} are not the published ones.",
+            f"Get them again with `assay data fetch {name}`, or use them knowingly.",
+            code="changed-file",
+        )

@@ -1,0 +1,116 @@
+"""`assay debias`: a model with less of an attribute in it, and what that cost."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from assay.cli.tools import settings_listed, settings_of, shown_progress
+
+NAME = "debias"
+HELP = "debias a model and measure what it costs"
+
+_EXAMPLES = """examples:
+  assay debias inlp --model hf:./siqa --attribute gender --corpus text.txt.xz --eval dev.jsonl --out models/inlp-gender
+  assay debias sentence --model builtin --set head=choice --attribute race --corpus text.txt --out models/sentence-race
+  assay debias cda --model hf:ORG/NAME@REVISION --attribute gender --corpus text.txt.gz --out models/cda-gender
+  assay debias cda --model builtin --attribute religion --corpus text.txt --words words.json --out models/cda-religion
+  assay debias dropout --model builtin --corpus text.txt --set max_steps=500 --set batch=16 --out models/dropout
+then, since cda and dropout give a model that fills masks:
+  assay train choice --base hf:./models/cda-gender --data train.jsonl --preset sodapop --out models/cda-gender-siqa
+"""
+
+
+def examples() -> str:
+    from assay.lab.debiasing import METHODS
+
+    methods = "".join(f"  {method.name:<10} {method.does}\n" for method in METHODS.values())
+    settings = settings_listed(None, {method.name: method.settings for method in METHODS.values()})
+    return f"methods:\n{methods}\n{_EXAMPLES}\n{settings}(more in docs/debias.md)\n"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("method", metavar="METHOD", help="how; see below")
+    parser.add_argument("--model", required=True, metavar="SPEC", help="builtin, hf:./folder or hf:ORG/NAME@REVISION")
+    parser.add_argument("--attribute", metavar="NAME", help="gender, race or religion, or another one of --words")
+    parser.add_argument("--corpus", required=True, metavar="FILE", help="text to learn from: plain, .gz or .xz")
+    parser.add_argument("--words", metavar="FILE", help="attribute words in JSON or TOML (default: assay's own list)")
+    parser.add_argument("--eval", metavar="PATH", help="data of the model's task: what did it cost?")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
+    parser.add_argument("--out", required=True, metavar="DIR", help="the folder for the model; a new one")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="for sentences, order, masks, dropout (0)")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or mps (default: the best there is)")
+    parser.add_argument("--dtype", default="auto", help="of training: bfloat16 (default on cuda) or float32")
+    parser.add_argument("--json", action="store_true", help="print assay.json instead of a summary")
+
+
+def call(options: argparse.Namespace) -> int:
+    from assay.lab.debiasing import debias
+    from assay.lab.debiasing.task_cost import EvaluateOn
+
+    with shown_progress() as progress:
+        evaluate = None
+        if options.eval is not None:
+            evaluate = EvaluateOn(Path(options.eval), options.device, options.seed, progress)
+        made = debias(
+            options.method,
+            options.model,
+            options.out,
+            corpus=options.corpus,
+            attribute=options.attribute,
+            words=options.words,
+            settings=settings_of(options.set),
+            seed=options.seed,
+            device=options.device,
+            dtype=options.dtype,
+            evaluate=evaluate,
+            progress=progress,
+        )
+    if options.json:
+        print(json.dumps(made.report, indent=1, ensure_ascii=False))
+        return 0
+    for line in summary(made.report):
+        print(line)
+    print(f"the model: hf:{made.folder}")
+    return 0
+
+
+def summary(report: Mapping[str, Any]) -> Iterator[str]:
+    """What was done to a model, for people."""
+    about = f", {report['attribute']}" if report["attribute"] else ""
+    if "removed" in report:
+        removed = report["removed"]
+        yield f"{report['method']}{about}: {removed['directions']} of {removed['of']} directions removed"
+        yield from _probe_lines(report)
+    else:
+        training, changed = report["training"], report["changed"]
+        first, last = training["curve"][0], training["curve"][-1]
+        blocks = training["counts"]["blocks"]
+        yield f"{report['method']}{about}: {training['steps']:,} steps on {blocks:,} blocks of text"
+        yield f"loss {first['loss']:.4f} at first, {last['loss']:.4f} at the end"
+        yield f"weights moved: encoder by {100 * changed['encoder']:.2g}%, head by {100 * changed['head']:.2g}%"
+    if report["scores"] is None:
+        yield "what it cost was not measured (--eval PATH)"
+    else:
+        for name, cost in report["scores"]["cost"].items():
+            before, after = report["scores"]["before"][name], report["scores"]["after"][name]
+            yield f"{name}: {before:.4f} before, {after:.4f} after; it cost {cost:+.4f}"
+    for note in report.get("notes", ()):
+        yield f"note: {note}"
+
+
+def _probe_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    probe = report["probe"]
+    if report["method"] == "inlp":
+        accuracy = probe["accuracy"]
+        rounds = len(accuracy) - 1
+        yield (
+            f"a linear probe's accuracy: {accuracy[0]:.3f} before, {accuracy[min(1, rounds)]:.3f} after round 1, "
+            f"{accuracy[-1]:.3f} after round {rounds}; guessing gives {probe['majority']:.3f}"
+        )
+    for name, said in (("held_out", "on held-out sentences"), ("first_token", "by their first token alone")):
+        told = probe[name]
+        yield (f"{said}: {told['before']:.3f} before, {told['after']:.3f} after; guessing gives {told['majority']:.3f}")

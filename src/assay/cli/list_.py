@@ -1,0 +1,29 @@
+"""`assay list`: what is installed."""
+
+from __future__ import annotations
+
+import argparse
+
+NAME = "list"
+HELP = "list probes and model kinds"
+
+
+def examples() -> str:
+    return ""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("what", nargs="?", choices=("probes", "models"))
+
+
+def call(options: argparse.Namespace) -> int:
+    from assay.models import kinds
+    from assay.probes import probes
+
+    if options.what in (None, "probes"):
+        for name, probe in probes().items():
+            print(f"{name:14} {probe.asks}")
+    if options.what in (None, "models"):
+        for name, kind in kinds().items():
+            print(f"{name:14} {kind.HELP}")
+    return 0

@@ -1,0 +1,188 @@
+"""`assay run`: one probe on a model, or the tour."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.cli.tools import add_common, duration, examples_of, settings_of, show, shown_progress
+from assay.errors import UsageError
+
+if TYPE_CHECKING:
+    from assay.run import Run
+
+NAME = "run"
+HELP = "run a probe on a model and report the results"
+
+
+def examples() -> str:
+    from assay.probes import probes
+
+    text = examples_of(NAME, lambda probe: probe.settings)
+    tour = f"  {'assay run':<55} the tour: every probe, quickly, on the built-in model\n"
+    presets = "\npresets (questions asked of the model):\n"
+    for probe in probes().values():
+        said = "   ".join(f"{preset}: {what}" for preset, what in probe.presets.items())
+        presets += f"  {probe.name:14} {said}\n"
+    head, first, rest = text.partition("examples:\n")
+    before, settings, after = rest.partition("\nsettings of")
+    return head + first + tour + before + presets + settings + after
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("probe", nargs="?", metavar="PROBE", help="see `assay list probes`; default: the tour")
+    parser.add_argument(
+        "--model",
+        metavar="SPEC",
+        default="builtin",
+        help="builtin (the default: a small model that comes with assay), hf:./folder or hf:ORG/NAME@REVISION",
+    )
+    parser.add_argument(
+        "--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)"
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="sample about N questions, balanced across groups")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print size, time and memory expected; ask only a few trial questions"
+    )
+    parser.add_argument(
+        "--resume",
+        choices=("always", "never", "only-missing"),
+        default="always",
+        help="stored answers: use them (always), ask everything again (never), leave a finished run alone "
+        "(only-missing)",
+    )
+    parser.add_argument("--executor", metavar="NAME", default="local", help="where to compute: local (this machine)")
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, mps (default: the best there is)")
+    parser.add_argument("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="CPU threads of the model (default: all that it may use)"
+    )
+    parser.add_argument("--trust-remote-code", action="store_true", help="let the model's own Python code run")
+    parser.add_argument("--allow-pickle", action="store_true", help="load weights that are not safetensors")
+    parser.add_argument("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
+    parser.add_argument(
+        "--block-size",
+        type=int,
+        default=4096,
+        metavar="N",
+        help="for experts: questions stored at once, so that a killed run loses at most these (4096); scores computed "
+        "with another size may differ in their last digits, and are stored apart",
+    )
+    add_common(parser)
+
+
+def call(options: argparse.Namespace) -> int:
+    from assay.engine.ask import Resume
+    from assay.engine.executor import Settings
+    from assay.models.base import Options
+    from assay.runs.audit import audit, new_executor
+    from assay.runs.tour import tour
+
+    settings = settings_of(options.set)
+    if options.probe is None and settings:
+        raise UsageError(
+            "a setting belongs to a probe, and no probe is named.",
+            "For example: assay run unqover …",
+            code="missing-setting",
+            key="probe",
+        )
+    if options.probe is None and options.data:
+        raise UsageError(
+            "the tour reads no official data.", "Name a probe: assay run bbq --data DIR", code="bad-option", key="data"
+        )
+    if options.block_size < 1:
+        raise UsageError(
+            f"--block-size is {options.block_size}, expected at least 1 question.",
+            "--block-size 4096",
+            code="bad-option",
+            key="block-size",
+        )
+    common: dict[str, Any] = {
+        "preset": options.preset,
+        "limit": options.limit,
+        "seed": options.seed or 0,
+        "settings": settings,
+        "options": Options(
+            options.device, options.dtype, options.trust_remote_code, options.allow_pickle, options.threads
+        ),
+        "data": options.data,
+        "skip_bad": options.skip_bad,
+        "executor": new_executor(options.executor),
+    }
+    if options.dry_run:
+        return _dry_run(options, common)
+    with shown_progress() as progress:
+        common |= {
+            "out": options.out,
+            "engine": Settings(block_size=options.block_size),
+            "resume": Resume(options.resume),
+            "progress": progress,
+            "listener": _announcing(options.model),
+        }
+        if options.probe is not None:
+            run = audit(options.model, options.probe, **common)
+        else:
+            began = time.perf_counter()
+            folder, runs = tour(options.model, **common)
+            seconds = time.perf_counter() - began
+    if options.probe is not None:
+        show(run, as_json=options.json)
+    else:
+        _show_tour(folder, runs, seconds, as_json=options.json)
+    return 0
+
+
+def _dry_run(options: argparse.Namespace, common: dict[str, Any]) -> int:
+    from assay.runs.audit import expect
+    from assay.runs.tour import answerable
+
+    for probe in answerable(options.model, common["options"]) if options.probe is None else [options.probe]:
+        size = expect(options.model, probe, **common)
+        _print_stages(size.stages)
+        print(f"expected: {duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
+    return 0
+
+
+def _announcing(model: str) -> Any:
+    from assay.runs.audit import Listener
+
+    class Announce(Listener):
+        def begins(self, probe: str, stages: tuple[Any, ...], notes: tuple[str, ...], folder: Path) -> None:
+            print(f"{probe} on {model}, {folder}", file=sys.stderr)
+            _print_stages(stages, file=sys.stderr)
+            for note in notes:
+                print(f"note: {note}", file=sys.stderr)
+
+        def skips(self, probe: str, why: str) -> None:
+            print(f"{probe} is left out: {why}", file=sys.stderr)
+
+    return Announce()
+
+
+def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, *, as_json: bool) -> None:
+    if as_json:
+        import json
+
+        print(json.dumps([json.loads(run.findings.to_json()) for run in runs], indent=1, ensure_ascii=False))
+        return
+    for run in runs:
+        show(run, as_json=False)
+    sys.stdout.flush()
+    print(f"\nWhere the time went ({duration(seconds)} in all):", file=sys.stderr)
+    for run in runs:
+        whole, asking, analysing = (run.info.timings[part] for part in ("run", "asking", "analysing"))
+        said = f"{whole:5.0f} s: asking {asking:.0f}, analysing {analysing:.0f}"
+        print(f"  {run.probe:14} {said}", file=sys.stderr)
+    rest = seconds - sum(run.info.timings["run"] for run in runs)
+    print(f"  {'pages, loading':14} {max(0, rest):5.0f} s", file=sys.stderr)
+    print(f"\nThe tour's report, for a browser: {folder / 'report.html'}")
+
+
+def _print_stages(stages: Sequence[Any], file: Any = None) -> None:
+    for stage in stages:
+        print(f"  {stage.label:22} {stage.questions:>11,} questions", file=file)
+    print(f"  {'in all':22} {sum(stage.questions for stage in stages):>11,} questions", file=file)

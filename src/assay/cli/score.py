@@ -1,0 +1,40 @@
+"""`assay score`: answers that are there already."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from assay.cli.tools import add_common, examples_of, settings_of, show
+
+NAME = "score"
+HELP = "score somebody else's answers; no model is loaded"
+
+
+def examples() -> str:
+    return examples_of(NAME, lambda probe: probe.score_settings)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("probe", metavar="PROBE")
+    parser.add_argument("files", nargs="+", metavar="FILE", help="predictions, or the folder of a run")
+    parser.add_argument("--answers", metavar="COLUMN", help="the column of a table of questions that holds the answers")
+    parser.add_argument("--skip-bad", action="store_true", help="leave out entries that cannot be used")
+    add_common(parser)
+
+
+def call(options: argparse.Namespace) -> int:
+    from assay.runs.score import score
+
+    run = score(
+        options.probe,
+        [Path(file) for file in options.files],
+        settings=settings_of(options.set),
+        seed=options.seed,
+        answers=options.answers,
+        data=options.data,
+        skip_bad=options.skip_bad,
+        out=options.out,
+    )
+    show(run, as_json=options.json)
+    return 0

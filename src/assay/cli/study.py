@@ -1,0 +1,169 @@
+"""`assay study`: models and probes as a file says."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from assay.cli.tools import shown_progress
+
+if TYPE_CHECKING:
+    from assay.lab.studies import Failure, State, Studied
+    from assay.lab.studies.steps import Step
+
+NAME = "study"
+HELP = "run a study: train, debias and audit models, with one summary page"
+
+
+def examples() -> str:
+    return """examples:
+  assay study                                      the studies that come with assay
+  assay study study-small --data DIR --dry-run     what it would do, in which order, and how much of it is done
+  assay study my-study.toml                        into runs/study-NAME; the same command again goes on
+  assay study my-study.toml --only 'sodapop--*'    only these runs, and the models that they need
+  assay study my-study.toml --device cuda --jobs 8 eight steps at a time, as soon as what each needs is there
+
+a study file (more in docs/studies.md):
+  [models.base]
+  spec = "builtin"
+  [models.siqa]
+  train = "choice"
+  base = "base"
+  data = "socialiqa/train.jsonl"
+  preset = "sodapop"
+  [models.inlp-gender]
+  debias = "inlp"
+  model = "siqa"
+  attribute = "gender"
+  corpus = "text/corpus.txt"
+  [[runs]]
+  probe = "sodapop"
+  models = ["siqa", "inlp-*"]
+  settings = { fill_model = "base" }
+"""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a study's TOML file, or the name of a packaged study")
+    parser.add_argument("--out", metavar="DIR", help="the study's folder (default: runs/study-NAME)")
+    parser.add_argument("--data", metavar="DIR", help="where files lie that the study names (default: ASSAY_DATA)")
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="PATTERN", help="only these models or runs, and what they need"
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print order, sizes and what is done already; do nothing"
+    )
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, mps (default: the best there is)")
+    parser.add_argument(
+        "--dtype",
+        choices=("auto", "float32", "bfloat16"),
+        default="auto",
+        help="numbers (default: what suits each step)",
+    )
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        metavar="N",
+        help="steps to do at a time (default: 1); worth it where one does not fill the GPU",
+    )
+    parser.add_argument("--json", action="store_true", help="print study.json instead of lines")
+
+
+def call(options: argparse.Namespace) -> int:
+    if options.file is None:
+        return _list()
+    from assay.lab.studies import require_jobs, study
+
+    require_jobs(options.jobs)
+    if options.dry_run:
+        return _dry_run(options)
+
+    with shown_progress() as progress:
+        done = study(
+            options.file,
+            options.out,
+            data=options.data,
+            only=options.only,
+            device=options.device,
+            dtype=options.dtype,
+            jobs=options.jobs,
+            progress=progress,
+            told=_teller(),
+        )
+    if options.json:
+        print(json.dumps(done.record, indent=1, ensure_ascii=False))
+    _print_failures(done)
+    if done.page is not None and not options.json:
+        print(f"The study's page, for a browser: {done.page}")
+    return done.exit_code
+
+
+def _list() -> int:
+    from assay.lab.studies.file import packaged_studies, read_study
+
+    for path in packaged_studies():
+        print(f"{path.stem:16} {read_study(path).title}")
+    print("\nassay study NAME runs one of these; a file of your own: docs/studies.md")
+    return 0
+
+
+def _dry_run(options: argparse.Namespace) -> int:
+    from assay.lab.studies import plan
+
+    planned = plan(options.file, options.out, data=options.data, only=options.only)
+    if options.json:
+        rows = [
+            {"step": step.name, "kind": step.kind, "state": state.value, "recipe": step.recipe, **step.size}
+            for step, state in planned.steps
+        ]
+        print(json.dumps({"folder": str(planned.folder), "steps": rows}, indent=1, ensure_ascii=False))
+        return 0
+    print(f"{planned.study.file.title}: {len(planned.steps)} steps, into {planned.folder}")
+    for number, (step, state) in enumerate(planned.steps, 1):
+        print(f"{number:4}  {state.value:8} {step}")
+    for note in planned.study.schedule.notes:
+        print(f"note: {note}", file=sys.stderr)
+    return 0
+
+
+def _teller() -> Any:
+    from assay.lab.studies import State, Told
+
+    class Teller(Told):
+        def begins(self, step: Step, number: int, total: int, state: State) -> None:
+            said = f"[{number}/{total}] {step}"
+            print(f"{said} ({state.value})" if state is not State.NEW else said, file=sys.stderr, flush=True)
+
+        def moved(self, step: Step, place: Path) -> None:
+            print(f"note: the file says otherwise about {step.name} now; what was there is in {place}", file=sys.stderr)
+
+        def done(self, step: Step, seconds: float) -> None:
+            print(f"      {step.name} took {seconds:,.0f} s", file=sys.stderr, flush=True)
+
+        def failed(self, step: Step, failure: Failure) -> None:
+            print(f"      {step.name} {_why(failure)}", file=sys.stderr, flush=True)
+
+    return Teller()
+
+
+def _why(failure: Failure) -> str:
+    return (
+        f"failed: {failure.error.problem}"
+        if failure.error
+        else f"is left out: it needs {failure.because}, which failed"
+    )
+
+
+def _print_failures(done: Studied) -> None:
+    """What failed, after everything else, each with what to do about it."""
+    if not done.failures:
+        return
+    print(f"assay: {len(done.failures)} steps were not done; the same command tries them again.", file=sys.stderr)
+    for failure in done.failures:
+        print(f"       {failure.step} {_why(failure)}", file=sys.stderr)
+        if failure.error is not None and failure.error.remedy:
+            print(f"         {failure.error.remedy}", file=sys.stderr)

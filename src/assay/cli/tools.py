@@ -1,0 +1,191 @@
+"""What the commands share: common options, settings as they are typed, progress and output as shown."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+from assay.errors import UsageError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+    from assay.probes.base import Probe
+    from assay.progress import Progress
+    from assay.run import Run
+
+DATA = "official data: their folder, or one file (default: ASSAY_DATA, else where `assay data fetch` puts them)"
+
+
+def add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", metavar="DIR", help="the run folder (default: runs/ and a name made from the command)")
+
+
+def add_set(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", metavar="DIR", help=DATA)
+
+
+def add_common(parser: argparse.ArgumentParser) -> None:
+    """What `run` and `score` share."""
+    add_out(parser)
+    add_set(parser)
+    parser.add_argument("--seed", type=int, metavar="S", help="for samples, intervals and noise floors (0)")
+    add_data(parser)
+    parser.add_argument("--json", action="store_true", help="print findings.json instead of tables")
+
+
+def examples_of(command: str, settings: Callable[[Probe], type | None]) -> str:
+    """Every probe's examples of a command, and its settings there."""
+    from assay.probes import probes
+    from assay.settings import help_of
+
+    known = list(probes().values())
+    lines = [line for probe in known for line in probe.examples.get(command, ())]
+    text = "examples:\n" + "".join(f"  {line:<55} {what}".rstrip() + "\n" for line, what in lines)
+    listed: dict[tuple[str, ...], list[str]] = {}  # probes that share a class of settings are listed together
+    for probe in known:
+        kind = settings(probe)
+        if kind is not None:
+            listed.setdefault(tuple(help_of(kind)), []).append(probe.name)
+    for entries, names in listed.items():
+        text += f"\nsettings of {' and '.join(names)} (--set key=value):\n" + wrapped(entries)
+    return text
+
+
+def settings_listed(common: type | None, kinds: Mapping[str, type]) -> str:
+    """The settings of several kinds of something; what all of them share is listed once."""
+    from assay.settings import help_of
+
+    shared = help_of(common) if common else []
+    text = f"settings (--set key=value):\n{wrapped(shared)}" if shared else ""
+    for name, kind in kinds.items():
+        own = wrapped([entry for entry in help_of(kind) if entry not in shared])
+        text += f"settings of {name}{'' if shared else ' (--set key=value)'}:\n{own}"
+    return text
+
+
+def wrapped(entries: Sequence[str], width: int = 112) -> str:
+    """Entries in lines, three blanks between them."""
+    lines: list[str] = []
+    for entry in entries:
+        if lines and len(lines[-1]) + 3 + len(entry) <= width:
+            lines[-1] += f"   {entry}"
+        else:
+            lines.append(f"  {entry}")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def settings_of(pairs: Sequence[str]) -> dict[str, str]:
+    """Settings from their `--set key=value`."""
+    settings = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise UsageError(
+                f"--set {pair!r} is no setting; expected key=value.",
+                "For example --set class=gender.",
+                code="bad-option",
+                key="set",
+            )
+        settings[key] = value
+    return settings
+
+
+def show(run: Run, *, as_json: bool) -> None:
+    """Print what a run found."""
+    if as_json:
+        print(run.findings.to_json(), end="")
+        return
+    from rich.console import Console
+
+    from assay.report import terminal_summary
+
+    terminal_summary(run, Console())
+
+
+def write(text: str, out: str | None) -> None:
+    """Write a text for other programs to a file or to standard output, as UTF-8 whatever the terminal speaks."""
+    content = text.encode("utf-8", "backslashreplace")
+    if out is not None:
+        from assay.files.atomic import write_atomically
+
+        write_atomically(Path(out), content)
+    elif hasattr(sys.stdout, "buffer"):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:  # somebody put a stream of text in its place
+        sys.stdout.write(content.decode())
+
+
+def duration(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+@contextmanager
+def shown_progress() -> Iterator[Progress]:
+    """A bar on a terminal, a line now and then elsewhere."""
+    from assay.progress import Bar, Lines
+
+    if sys.stderr.isatty():
+        with Bar() as bar:
+            yield bar
+    else:
+        yield Lines()
+
+
+@contextmanager
+def output_for_any_reader() -> Iterator[None]:
+    """Standard output and error whose reader may stop early, as `head` does, or not be there at all.
+
+    The command goes on, and its exit code is its own; what nobody reads is dropped.
+    """
+    before = sys.stdout, sys.stderr
+    if sys.stdout is sys.__stdout__:  # else somebody put another stream in its place
+        sys.stdout = _dropping(sys.stdout)
+    if sys.stderr is sys.__stderr__:
+        sys.stderr = _dropping(sys.stderr)
+    during = sys.stdout, sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+        for stream in during:
+            stream.flush()
+
+
+def _dropping(stream: TextIO | None) -> TextIO:
+    """A stream to the same place that drops what is written after the reader has gone."""
+    if stream is None:  # it was closed when Python began
+        return Path(os.devnull).open("w", encoding="utf-8")
+    if stream.isatty() or not isinstance(stream, io.TextIOWrapper):
+        return stream
+    stream.flush()
+    raw = _Pipe(stream.fileno(), "w", closefd=False)
+    return io.TextIOWrapper(
+        raw if stream.write_through else io.BufferedWriter(raw),  # as Python makes it, with and without -u
+        stream.encoding,
+        stream.errors,
+        line_buffering=stream.line_buffering,
+        write_through=stream.write_through,
+    )
+
+
+class _Pipe(io.FileIO):
+    def write(self, content: ReadableBuffer, /) -> int:
+        try:
+            return super().write(content)
+        except BrokenPipeError:
+            return memoryview(content).nbytes

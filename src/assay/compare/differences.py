@@ -1,0 +1,109 @@
+"""How a model differs from a baseline on the items that both answered: changes with their names, p and q.
+
+q is Benjamini and Hochberg's, for every model apart, within a family of changes that the probe names: one metric over
+all the groups that are not pooled from others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from assay.findings import Cell, Estimate, Table
+from assay.probes.contrast import Change
+from assay.stats import benjamini_hochberg
+from assay.verdict import CLEAR
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How a model differs from a baseline in one metric of one group.
+
+    `change` is the model's value minus the baseline's, with the metric and group of findings.json; its n counts the
+    items that both answered. `worse` is by how much the model is worse (above 0: worse), with an interval of its own:
+    |s| of one model minus |s| of the other is not the size of a difference. None where neither direction is worse.
+    `before` and `after` are the baseline's and the model's value on these items.
+    """
+
+    model: str
+    baseline: str
+    change: Estimate
+    worse: Estimate | None
+    before: float | None = None
+    after: float | None = None
+    probe: str = ""
+
+    @property
+    def clear(self) -> bool:
+        """Whether chance hardly explains it: q (or p, where it is alone) and the interval, where there is one."""
+        found = self.change
+        tested = found.q if found.q is not None else found.p
+        if tested is None or tested > CLEAR:
+            return False
+        return found.low is None or found.high is None or found.low > 0 or found.high < 0
+
+    @staticmethod
+    def from_json(told: Mapping[str, Any]) -> Difference:
+        """What `as_json` said."""
+        worse = told["worse"]
+        return Difference(
+            told["model"],
+            told["baseline"],
+            Estimate(**told["change"]),
+            None if worse is None else Estimate(**worse),
+            told["baseline_value"],
+            told["model_value"],
+            told["probe"],
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "probe": self.probe,
+            "model": self.model,
+            "baseline": self.baseline,
+            "baseline_value": self.before,
+            "model_value": self.after,
+            "change": self.change.as_json(),
+            "worse": None if self.worse is None else self.worse.as_json(),
+            "clear": self.clear,
+        }
+
+
+def tested_and_clear(found: Sequence[Difference]) -> tuple[int, list[Difference]]:
+    """How many differences could be tested, and those that are clear of chance, the largest first."""
+    tested = [each for each in found if each.change.p is not None]
+    clear = [each for each in tested if each.clear]
+    return len(tested), sorted(clear, key=lambda each: -abs(each.change.value or 0.0))
+
+
+def differences_of(probe: str, baseline: str, model: str, changes: Sequence[Change]) -> list[Difference]:
+    """The changes with their names, and q within every family."""
+    families: dict[str, list[int]] = {}
+    for place, found in enumerate(changes):
+        if found.family is not None and found.change.p is not None:
+            families.setdefault(found.family, []).append(place)
+    q: dict[int, float] = {}
+    for places in families.values():
+        corrected = benjamini_hochberg(np.array([changes[place].change.p for place in places], np.float64))
+        q |= dict(zip(places, corrected.tolist(), strict=True))
+    return [
+        Difference(model, baseline, replace(each.change, q=q.get(place)), each.worse, each.before, each.after, probe)
+        for place, each in enumerate(changes)
+    ]
+
+
+def difference_table(differences: Sequence[Difference]) -> Table:
+    """Differences with all that is known of them, a row each."""
+    columns = ("model", "baseline", "metric", "group", "baseline_value", "model_value", "change", "low", "high")
+    rows: list[Sequence[Cell]] = []
+    for each in differences:
+        change, worse = each.change, each.worse
+        group = "; ".join(f"{key}={value}" for key, value in change.group.items())
+        about = [each.model, each.baseline, change.metric, group, each.before, each.after]
+        judged: list[Cell] = [None] * 3 if worse is None else [worse.value, worse.low, worse.high]
+        numbers = [change.value, change.low, change.high, change.p, change.q, change.n]
+        rows.append([*about, *numbers, *judged, int(each.clear), change.note])
+    return Table((*columns, "p", "q", "n", "worse", "worse_low", "worse_high", "clear", "note"), rows)

@@ -1,0 +1,251 @@
+"""What is shown of a comparison, as sections of blocks: what differs first, then the tables side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+from assay.blocks import (
+    Block,
+    Column,
+    Dot,
+    Figure,
+    Gap,
+    Group,
+    Kind,
+    Mark,
+    Marked,
+    Name,
+    Part,
+    Prose,
+    Role,
+    Row,
+    Section,
+    Strong,
+    Table,
+    TableCell,
+    Text,
+    data_table,
+    listed,
+)
+from assay.compare.differences import Difference, difference_table, tested_and_clear
+from assay.compare.runs import DIFFERENCES, Comparison
+from assay.notebooks import Shown, show_by_sections
+from assay.probes import metric_named, say_group
+from assay.wording import equals, interval, number, plural
+
+MOST_ROWS = 60  # of a table that a page shows; its data have all
+MOST_TOLD = 4  # differences in a sentence
+ENDS = 8  # rows of a long table at either end that a terminal shows, for each class and form
+MOST_PRINTED = 40
+"""Differences that a terminal shows; where there are more, those that are clear of chance come first."""
+
+
+def title_of(comparison: Comparison) -> Text:
+    """What is compared with what."""
+    baseline, *others = comparison.models
+    return [listed([Name(name) for name in others], last=" and "), " compared with ", Name(baseline)]
+
+
+def present_comparison(comparison: Comparison) -> list[Section]:
+    """The sections of a page: in short, every probe, how it was compared."""
+    parts = comparison.parts or (comparison,)
+    several = len(comparison.models) > 2
+    own = [_part(part, several, f"p{number}") for number, part in enumerate(parts, 1)]
+    return [_in_short(parts, several), *own, _compared(comparison)]
+
+
+def differences_block(found: Sequence[Difference], *, several: bool, **chart: Any) -> Table:
+    """Differences by metric, each metric on its own scale; `several` models need a column for their names."""
+    columns = [
+        Column("asked about", Kind.TEXT),
+        *([Column("model", Kind.TEXT)] if several else []),
+        *(Column("baseline", Kind.NUMBER), Column("model", Kind.NUMBER), Column("change", Kind.NUMBER)),
+        Column("on its scale", Kind.DOTS, by_group=True),
+        *(Column("95% interval", Kind.INTERVAL), Column("worse by", Kind.NUMBER)),
+        *(Column("p", Kind.PROBABILITY), Column("q", Kind.PROBABILITY), Column("n", Kind.COUNT)),
+    ]
+
+    def row(each: Difference) -> Row:
+        change, worse = each.change, each.worse
+        cells: list[TableCell] = [say_group(each.probe, change.group), *([each.model] if several else [])]
+        cells += [each.before, each.after, Marked(change.value, note=change.note)]
+        cells += [Dot(change.value, change.low, change.high, hollow=not each.clear), (change.low, change.high)]
+        return Row([*cells, "" if worse is None else worse.value, change.p, change.q, change.n])
+
+    groups: dict[tuple[str, str], list[Row]] = {}
+    for each in found:
+        groups.setdefault((each.probe, each.change.metric), []).append(row(each))
+    return Table(
+        how=[
+            *("right of zero, the model’s value is higher than the baseline’s. The line ", Mark("range")),
+            *(" is the 95% interval; a filled dot ", Mark("dot"), " is clear of chance (q at most 0.05 and 0 outside"),
+            *(" the interval), a hollow one ", Mark("hollow"), " is not. “Worse by” above 0 means that the model is"),
+            " worse than the baseline.",
+        ],
+        data=difference_table(found),
+        columns=columns,
+        groups=[Group(rows, metric_named(*metric).title) for metric, rows in groups.items()],
+        **chart,
+    )
+
+
+# --- a page
+
+
+def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
+    blocks: list[Block] = [
+        Prose(
+            [
+                "Every difference is taken on the questions that both models answered, so that it is about the models "
+                "and not about what they were asked."
+            ]
+        )
+    ]
+    for part in parts:
+        tested, clear = tested_and_clear(part.differences)
+        said = "No difference could be tested."
+        if clear:
+            are = plural(len(clear), "is", "are")
+            said = f"Of {plural(tested, 'difference')}, {are} clear of chance, the largest first:"
+        elif tested:
+            said = f"None of {plural(tested, 'difference')} is clear of chance."
+        blocks.append(Prose([[Strong([Name(part.probe), "."]), f" {said}"]]))
+        if clear:
+            blocks.append(Prose([_told(each, several) for each in clear[:MOST_TOLD]], Role.ITEMS))
+    caution = (
+        "That a difference is not clear of chance does not show that two models are alike; and a smaller bias on these "
+        "questions does not show that a model is free of bias."
+    )
+    return Section([*blocks, Prose([caution])], "In short", "short")
+
+
+def _told(each: Difference, several: bool) -> Text:
+    change, worse = each.change, each.worse.value if each.worse else None
+    between = "no interval" if change.low is None else f"95% interval {interval(change.low, change.high)}"
+    chance = f"p {equals(change.p)}" if change.q is None else f"q {equals(change.q)}"
+    numbers = f"{number(each.before)} in the baseline, {number(each.after)} now (change {number(change.value)}, "
+    of_model: list[Text] = [", ", Name(each.model)] if several else []
+    return [
+        *(metric_named(each.probe, change.metric).title, ", ", Name(say_group(each.probe, change.group))),
+        *of_model,
+        *(": ", Figure(f"{numbers}{between}, {chance})")),
+        f", which is {'worse' if worse > 0 else 'better'}" if worse else "",
+    ]
+
+
+def _part(part: Comparison, several: bool, anchor: str) -> Section:
+    """A probe: how many items are common, the differences, the tables."""
+    said = [f"{name}, {each}." if several else f"{each}." for name, own in part.counts.items() for each in own]
+    said += [f"Note: {note}" for note in part.notes]
+    blocks: list[Block] = [Prose([Name(each) for each in said], Role.SMALL)]
+    if part.differences:
+        chart = {"title": "Differences on the same questions", "file": f"{part.probe}-differences"}
+        blocks.append(differences_block(part.differences, several=several, anchor="differences", **chart))
+    else:
+        blocks.append(Prose(["There are no paired differences here."]))
+    for name, data in _tables(part):
+        title = part.titles.get(name, name)
+        shown = data_table(data, title=title, data=data, file=f"{part.probe}-{name}", anchor="table")
+        more = len(data.rows) - MOST_ROWS
+        gap = [Gap(f"{plural(more, 'more row')} in the data")] if more > 0 else []
+        shown = replace(shown, groups=[Group([*shown.rows[:MOST_ROWS], *gap])])
+        blocks.append(Part("", [shown], f"{title}: {plural(len(data.rows), 'row')}", folded=True))
+    return Section(blocks, part.probe, anchor)
+
+
+def _tables(part: Comparison) -> list[tuple[str, Any]]:
+    """The tables besides the differences, which have a form of their own."""
+    return [(name, data) for name, data in part.tables.items() if name != DIFFERENCES]
+
+
+def _compared(comparison: Comparison) -> Section:
+    how = (
+        "Intervals draw the same units anew for both models. p-values ask how often so one-sided a difference would "
+        "come about if it did not matter which model gave which answer; q corrects them for the number of groups of "
+        "one metric."
+    )
+    who: list[Text] = [
+        ["baseline: " if place == 0 else "model: ", Name(name), ", ", Name(run)]
+        for place, (name, run) in enumerate(zip(comparison.models, comparison.runs, strict=True))
+    ]
+    notes: list[Text] = [["Note: ", Name(note)] for note in comparison.notes] if comparison.parts else []
+    return Section([Prose([how]), Prose(who, Role.ITEMS), Prose(notes)], "How it was compared", "measured")
+
+
+# --- a terminal, in which models go by numbers
+
+
+def terminal_comparison(comparison: Comparison) -> list[Section]:
+    """The differences, then the tables; of long ones the most telling rows."""
+    numbers = {name: f"[{place}]" for place, name in enumerate(comparison.models, 1)}
+    models = Section([Prose([f"{place} {name}" for name, place in numbers.items()])])
+    parts = [_printed(part, numbers, bool(comparison.parts)) for part in comparison.parts or (comparison,)]
+    notes = [f"Note: {note}" for note in comparison.notes] if comparison.parts else []
+    return [models, *parts, *([Section([Prose(notes, Role.SMALL)])] if notes else [])]
+
+
+def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Section:
+    said = [f"{numbers[name]} {each}" for name, own in part.counts.items() for each in own]
+    said += [f"Note: {note}" for note in part.notes]
+    blocks: list[Block] = [Prose(said, Role.SMALL)] if said else []
+    if part.differences:
+        blocks += _printed_differences(part.differences, numbers)
+    for name, data in _tables(part):
+        shown = data_table(data, numbers, title=part.titles.get(name, name))
+        groups = groupby(zip(data.rows, shown.rows, strict=True), key=lambda pair: pair[0][:2])
+        rows = [row for _, own in groups for row in _ends([row for _, row in own])]
+        blocks.append(replace(shown, groups=[Group(rows)]))
+    if not part.tables:
+        blocks.append(Prose(["No estimate is defined in both: ask more, for example with --preset standard."]))
+    return Section(blocks, part.probe if named else "")
+
+
+def _ends(rows: Sequence[Row]) -> list[Row | Gap]:
+    """The first and last of many rows, as the papers' figures have them."""
+    return list(rows) if len(rows) <= 2 * ENDS else [*rows[:ENDS], Gap("…"), *rows[-ENDS:]]
+
+
+def _printed_differences(found: Sequence[Difference], numbers: Mapping[str, str]) -> list[Block]:
+    clearest = sorted(range(len(found)), key=lambda k: (not found[k].clear, found[k].change.value is None))
+    shown = [found[place] for place in sorted(clearest[:MOST_PRINTED])]
+    several = len({each.model for each in found}) > 1
+    columns = [
+        *([Column("model", Kind.TEXT)] if several else []),
+        *(Column("metric", Kind.TEXT), Column("asked about", Kind.TEXT)),
+        Column(numbers[found[0].baseline], Kind.NUMBER),
+        Column("model" if several else numbers[found[0].model], Kind.NUMBER),
+        *(Column("change", Kind.NUMBER), Column("95% interval", Kind.INTERVAL), Column("q", Kind.PROBABILITY)),
+    ]
+
+    def row(each: Difference) -> Row:
+        change = each.change
+        about = [metric_named(each.probe, change.metric).title, say_group(each.probe, change.group)]
+        numeric: list[TableCell] = [each.before, each.after, Marked(change.value, clear=each.clear or None)]
+        tested = change.q if change.q is not None else change.p
+        return Row([*([numbers[each.model]] if several else []), *about, *numeric, (change.low, change.high), tested])
+
+    title = "Differences on the items that both answered"
+    below = ["* clear of chance: q (p where it stands alone) is at most 0.05, and 0 is outside the interval."]
+    if len(shown) < len(found):
+        below.append(f"{plural(len(found) - len(shown), 'more difference')}: --json has all.")
+    return [Table(title=title, columns=columns, groups=[Group([*map(row, shown)])]), Prose(below, Role.SMALL)]
+
+
+# --- a notebook
+
+
+def in_notebooks(comparison: Comparison) -> list[Shown]:
+    """Of every probe the differences from the first model, by metric with their intervals, then the other tables."""
+    if comparison.parts:
+        return [shown for part in comparison.parts for shown in in_notebooks(part)]
+    first, *others = comparison.models
+    amount = plural(len(comparison.differences), "paired difference")
+    section = replace(_part(comparison, len(others) > 1, ""), title="")
+    title = f"assay comparison {comparison.probe}".strip()
+    return [Shown(title, [f"{', '.join(others)} minus {first}", amount], [section])]
+
+
+show_by_sections(Comparison, in_notebooks)

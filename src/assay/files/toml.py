@@ -1,0 +1,226 @@
+"""TOML files that users write: read by typed tables, with errors that name file, line, key and what was expected.
+
+A place in a file is a path of names and numbers: `"models", "siqa", "train"` or `"limit", 2, "metric"`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import MISSING, dataclass, fields
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from assay.errors import DataError, UsageError
+
+T = TypeVar("T")
+Place = tuple[str | int, ...]
+
+Text = Annotated[str, msgspec.Meta(min_length=1, description="a text", examples=['"…"'])]
+Whole = Annotated[int, msgspec.Meta(ge=0, description="a whole number from 0", examples=["0"])]
+Truth = Annotated[bool, msgspec.Meta(description="true or false", examples=["true"])]
+Number = Annotated[float, msgspec.Meta(description="a number", examples=["0.1"])]
+Table = Annotated[dict[str, Any], msgspec.Meta(description="keys with values", examples=["{ key = 1 }"])]
+Texts = Annotated[
+    Text | Annotated[list[Text], msgspec.Meta(min_length=1)],
+    msgspec.Meta(description="a text or a list of texts", examples=['["…", "…"]']),
+]
+"""What values may be: a description and an example go with each type, for messages."""
+
+_HEAD = re.compile(r"""\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$""")
+_KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
+
+
+class WrongValue(UsageError):  # noqa: N818 (it says what is wrong)
+    """A value that cannot be, and its key. A dataclass that is read from a table may raise it, too."""
+
+    def __init__(self, problem: str, remedy: str, key: str, *, code: str = "bad-value") -> None:
+        super().__init__(problem, remedy, code=code, key=key or None)
+
+
+@dataclass(frozen=True)
+class TomlFile:
+    """A TOML file: its text, and its content."""
+
+    path: Path
+    text: str
+    content: Mapping[str, Any]
+
+    @staticmethod
+    def read(path: Path, what_it_is: str) -> TomlFile:
+        """Read a file; `what_it_is` is the remedy where it cannot be used: "A policy is a TOML file of [[limit]]s."."""
+        try:
+            text = path.read_text(encoding="utf-8")
+            return TomlFile(path, text, tomllib.loads(text))
+        except OSError as error:
+            code = "missing-file" if isinstance(error, FileNotFoundError) else "unreadable-file"
+            raise DataError(f"cannot be read ({error.strerror}).", what_it_is, code=code, file=path) from None
+        except tomllib.TOMLDecodeError as error:
+            at = re.search(r"\(at line (\d+)", str(error))
+            line = int(at[1]) if at else None
+            raise DataError(f"not TOML: {error}.", what_it_is, code="bad-toml", file=path, line=line) from None
+        except UnicodeDecodeError:
+            raise DataError("not UTF-8 text.", what_it_is, code="unreadable-file", file=path) from None
+
+    def error(
+        self, problem: str, remedy: str, *place: str | int, code: str = "bad-value", key: str | None = None
+    ) -> DataError:
+        """An error about a place: it names the entry, the line and the key, the last of the place if not given."""
+        end = 2 if isinstance(self._at(place[:2]), Mapping) else 1
+        entry = said(place[:end]) if len(place) > 1 else ""
+        key = key or next((each for each in reversed(place) if isinstance(each, str)), None)
+        problem = f"{entry}: {problem}" if entry else problem
+        return DataError(problem, remedy, code=code, file=self.path, line=self.line(*place), key=key)
+
+    def line(self, *place: str | int) -> int | None:
+        """The line of a place, else of the nearest table that it belongs to; None where that is not found."""
+        return next((self._lines[place[:end]] for end in range(len(place), 0, -1) if place[:end] in self._lines), None)
+
+    def table(
+        self, kind: type[T], *place: str | int, keys: Sequence[str] = (), needed: Sequence[str] = (), **given: Any
+    ) -> T:
+        """The table at a place as a dataclass: each value is checked by the type of its field.
+
+        `keys` are those that it may have, `needed` those that it must have, where that is not for the dataclass to say;
+        `given` are fields that the file does not say. A key that is no field is left for others to read.
+        """
+        table = self._at(place)
+        if not isinstance(table, Mapping):
+            head = ".".join(map(str, place))
+            raise self.error(f'"{place[-1]}" is no table.', f"Begin it with [{head}].", *place)
+        types = get_type_hints(kind, include_extras=True)
+        known = [each for each in fields(kind) if each.name not in given]  # type: ignore[arg-type] # it is one
+        self.require_keys(table, keys or [each.name for each in known], *place)
+        for each in known:
+            optional = each.default is not MISSING or each.default_factory is not MISSING
+            if each.name not in table and (each.name in needed or not optional):
+                raise self.error(
+                    f'"{each.name}" is missing.',
+                    f"Add {each.name} = {_about(types[each.name])[1]}.",
+                    *place,
+                    code="missing-key",
+                    key=each.name,
+                )
+        try:
+            read = {key: checked(key, value, types[key]) for key, value in table.items() if key in types}
+            return kind(**given, **read)
+        except WrongValue as error:
+            own = () if error.key is None else (error.key,)
+            raise self.error(error.problem, error.remedy, *place, *own, code=error.code) from None
+
+    def tables(self, key: str) -> int:
+        """How many tables a list [[key]] has."""
+        listed = self.content.get(key, [])
+        if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
+            raise self.error(f'"{key}" is no list of tables.', f"Begin each with [[{key}]].", key)
+        return len(listed)
+
+    def require_keys(self, table: Mapping[str, Any], known: Collection[str], *place: str | int) -> None:
+        for key in table:
+            if key not in known:
+                listed = f"The keys are {', '.join(known)}."
+                raise self.error(f'unknown key "{key}"{near(key, known)}', listed, *place, key, code="unknown-key")
+
+    def require_one_of(self, value: str, known: Collection[str], *place: str | int) -> None:
+        """Refuse a value that is none of these."""
+        if value not in known:
+            problem = f'"{place[-1]}" is {value!r}{near(value, known)}'
+            raise self.error(problem, f"Choose one of {', '.join(known)}.", *place)
+
+    def _at(self, place: Place) -> Any:
+        found: Any = self.content
+        for key in place:
+            there = isinstance(found, Mapping) if isinstance(key, str) else isinstance(found, list)
+            if not there or (key not in found if isinstance(key, str) else key >= len(found)):
+                return None
+            found = found[key]
+        return found
+
+    @cached_property
+    def _lines(self) -> Mapping[Place, int]:
+        """The line of every head and key that begins one; what only looks like one, in a long text, is not there."""
+        lines: dict[Place, int] = {}
+        lists: dict[Place, int] = {}
+        table: Place = ()
+
+        def inside(names: Place) -> Place:
+            """Names of tables, each list's with the number of its last table."""
+            place: Place = ()
+            for name in names:
+                place += (name,)
+                place += (lists[place],) if place in lists else ()
+            return place
+
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if head := _HEAD.match(line):
+                names = _names(head[2])
+                if head[1] == "[[":
+                    whole = (*inside(names[:-1]), names[-1])
+                    lists[whole] = lists.get(whole, -1) + 1
+                table = inside(names)
+                place = table
+            elif key := _KEY.match(line):
+                place = table + _names(key[1])
+            else:
+                continue
+            if self._at(place) is not None:
+                lines.setdefault(place, number)
+        return lines
+
+
+def checked(key: str, value: Any, kind: Any) -> Any:
+    """A value of this type; texts are not blank, and numbers are finite."""
+    try:
+        # msgspec's own pattern for texts crashes in unions (0.22)
+        if (isinstance(value, str) and not value.strip()) or (isinstance(value, float) and not math.isfinite(value)):
+            raise msgspec.ValidationError
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        expected, example = _about(kind)
+        raise WrongValue(f'"{key}" is {value!r}, expected {expected}.', f"{key} = {example}", key) from None
+
+
+def said(place: Place) -> str:
+    """A place as messages name it.
+
+    >>> said(("models", "siqa")), said(("limit", 1))
+    ('models.siqa', 'limit 2')
+    """
+    first, *rest = place
+    return "".join([str(first), *(f" {key + 1}" if isinstance(key, int) else f".{key}" for key in rest)])
+
+
+def near(name: str, known: Collection[str]) -> str:
+    """The end of a sentence about an unknown name: what may have been meant.
+
+    >>> near("uper", ["upper", "lower"]), near("x", ["upper"])
+    ('; did you mean "upper"?', '.')
+    """
+    close = difflib.get_close_matches(name, sorted(known), n=1) or [
+        each for each in sorted(known) if each.lower() == name.lower()
+    ]
+    return f'; did you mean "{close[0]}"?' if close else "."
+
+
+def _about(kind: Any) -> tuple[str, str]:
+    """What a type's values are, in words, and an example; of a type or None, the type's."""
+    for own in (kind, *get_args(kind)):
+        if get_origin(own) is Annotated:
+            about = own.__metadata__[-1]
+            return str(about.description), str(about.examples[0])
+    return "something else", "…"
+
+
+def _names(written: str) -> tuple[str, ...]:
+    """
+    >>> _names('models."my base"'), _names("models . base")
+    (('models', 'my base'), ('models', 'base'))
+    """
+    found = re.findall(r""""([^"]*)"|'([^']*)'|([^.\s"']+)""", written)
+    return tuple(double or single or bare for double, single, bare in found)

@@ -1,0 +1,159 @@
+"""README.md of a model that was made here: from what, how, how good it is and what that cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from assay.lab.training.presets import presets
+from assay.probes import probes
+
+if TYPE_CHECKING:
+    from assay.lab.debiasing.method import Method
+    from assay.lab.training.kind import Kind
+    from assay.lab.training.scores import Scores
+
+Sections = Mapping[str, Sequence[str]]
+"""Lines of Markdown by heading."""
+
+
+def trained_card(
+    kind: Kind[Any], info: Mapping[str, Any], scores: Scores | None, *, command: str, made: str, seconds: float
+) -> str:
+    """Of a trained model, from its assay.json. `made` is when, `seconds` how long this (last) sitting took."""
+    base, curve = info["base"], info["curve"]
+    name = one_line(str(base["name"]))
+    source: dict[str, Any] = {"base": f"`{name}`", "digest of the base": f"`{base['digest']}`"}
+    source |= {"revision of the base": f"`{base['revision']}`"} if base["revision"] else {}
+    source |= {f"data, sha256 of `{one_line(file)}`": f"`{digest}`" for file, digest in info["data"].items()}
+    source |= {one_line(said.replace("_", " ")): one_line(_text(value)) for said, value in info["counts"].items()}
+    how = {setting: _text(value) for setting, value in info["settings"].items()}
+    how |= {
+        "seed": info["seed"],
+        "steps": f"{info['steps']:,}",
+        "device, numbers": f"{info['device']}, {info['dtype']}",
+    }
+    how |= dict(info["versions"])
+    losses = f"{curve[0]['loss']:.4f} and {curve[-1]['loss']:.4f}" if curve else "–"
+    how |= {"loss, first and last point": losses, "made": f"{made}, {seconds:,.0f} s"}
+    preset = [f"Preset `{info['preset']}`: {presets()[info['preset']].source}.", ""] if info["preset"] else []
+    notes = [f"Notes: {'; '.join(info['notes'])}.", ""] if info["notes"] else []
+    asked_by = next(probe.name for probe in probes().values() if kind.name in probe.abilities)
+    hub = re.fullmatch(r"hf:([\w-][\w.-]*/[\w.-]+)(@[\w.-]+)?", base["name"])
+    return _page(
+        f"A model that {kind.does}",
+        [
+            f"Made by `assay train {kind.name}` from `{name}`. For research on social bias in models: a model that was "
+            "trained for a study is not one to rely on."
+        ],
+        {
+            "What it was made from": table(("", ""), source.items()),
+            "How": [*preset, *table(("setting", "value"), how.items()), "", *notes, "```", command, "```"],
+            "How good it is": _results(scores),
+            "Measure its bias": ["```", f"assay run {asked_by} --model hf:./THIS-FOLDER", "```"],
+        },
+        [
+            *("library_name: transformers", f"pipeline_tag: {kind.pipeline}", "tags: [assay]"),
+            *([f"base_model: {hub[1]}"] if hub and base["revision"] else []),
+        ],
+    )
+
+
+def debiased_card(
+    method: Method,
+    report: Mapping[str, Any],
+    did: Sequence[str],
+    facts: Mapping[str, Any],
+    sections: Sections,
+    limits: Sequence[str] = (),
+) -> str:
+    """Of a debiased model, from its assay.json. `did`, `facts` and `sections` are what a method says of its own."""
+    model, words = report["model"], report["words"]
+    beside = f", head {model['head']}" if "head" in model else ""
+    beside += f", revision {model['revision']}" if model.get("revision") else ""
+    told: dict[str, Any] = {
+        "method": f"{method.stands_for or method.title}: {method.paper}",
+        "attribute": report["attribute"] or "none in particular",
+        "made from": f"`{model['name']}`{beside}, digest `{model['digest']}`",
+        "class": report["architecture"],
+        "corpus": f"`{report['corpus']['file']}`, SHA-256 of the text `{report['corpus']['digest']}`",
+    }
+    if words:
+        file = "the list that comes with assay" if words["file"] is None else f"`{words['file']}`"
+        told["attribute words"] = f"{file}, digest `{words['digest']}`"
+    told |= facts
+    told["settings"] = listed(report["settings"], "{}={}")
+    told["seed"] = report["seed"]
+    told["versions"] = listed(report["versions"], "{} {}")
+    about = f", {report['attribute']}" if report["attribute"] else ""
+    notes = [line for note in report.get("notes", ()) for line in ("", f"Note: {note}.")]
+    return _page(
+        f"{method.stands_for or method.title}{about}: {model['name']}",
+        [*did, "", *table(("", ""), told.items()), *notes],
+        {
+            **sections,
+            "What it cost": _cost(report["scores"]),
+            **({"Limits": limits} if limits else {}),
+            "Command": [f"    {report['command']}"],
+        },
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
+    """A table in Markdown."""
+    return [f"| {' | '.join(map(str, row))} |" for row in (head, ["---"] * len(head), *rows)]
+
+
+def listed(values: Mapping[str, Any], form: str) -> str:
+    """Names and values in one line.
+
+    >>> listed({"male": 12000, "female": 3}, "{1:,} {0}")
+    '12,000 male, 3 female'
+    """
+    return ", ".join(form.format(*pair) for pair in values.items())
+
+
+def one_line(text: str) -> str:
+    """A text that breaks no table."""
+    return re.sub(r"[|`\s]+", " ", text)
+
+
+def _page(title: str, intro: Sequence[str], sections: Sections, metadata: Sequence[str] = ()) -> str:
+    lines = ["---", *metadata, "---", ""] if metadata else []
+    lines += [f"# {title}", "", *intro]
+    for heading, own in sections.items():
+        lines += ["", f"## {heading}", "", *own]
+    return "\n".join(lines) + "\n"
+
+
+def _results(scores: Scores | None) -> list[str]:
+    if scores is None:
+        return ["It was not evaluated (`--eval FILE`)."]
+    rows = []
+    for each in scores.estimates:
+        of = ", ".join(f"{key} = {value}" for key, value in each.group.items()) or "all"
+        value = "–" if each.value is None else f"{each.value:.4g}"
+        between = f"{each.low:.4g} to {each.high:.4g}" if each.low is not None and each.high is not None else "–"
+        rows.append([each.metric, of, value, between, f"{each.n:,}", "" if each.floor is None else f"{each.floor:.3g}"])
+    notes = [*scores.notes, *dict.fromkeys(each.note for each in scores.estimates if each.note)]
+    return [
+        *(f"Intervals (95%) resample {scores.units:,} units, each a {scores.unit}.", ""),
+        *table(("metric", "of", "value", "95% interval", "n", "chance"), rows),
+        *("", *(f"Evaluated on `{one_line(name)}`, sha256 `{digest}`." for name, digest in scores.digests.items())),
+        *(["", *(f"Note: {note}." for note in notes)] if notes else []),
+    ]
+
+
+def _cost(scores: Mapping[str, Any] | None) -> list[str]:
+    if scores is None:
+        return ["Not measured: no task data were given."]
+    rows = [
+        [name, f"{scores['before'][name]:.4f}", f"{scores['after'][name]:.4f}", f"{cost:+.4f}"]
+        for name, cost in scores["cost"].items()
+    ]
+    return table(("score", "before", "after", "cost"), rows)
+
+
+def _text(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

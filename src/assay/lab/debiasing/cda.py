@@ -1,0 +1,186 @@
+"""CDA (counterfactual data augmentation): masked training on text and on copies of it with attribute words swapped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+from typing import Any
+
+from assay.errors import DataError, UsageError
+from assay.lab.debiasing.corpus import Corpus
+from assay.lab.debiasing.further_training import ACCUMULATE, STEPS, FurtherTraining
+from assay.lab.debiasing.method import Method
+from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper, drawn
+from assay.lab.debiasing.words import Attribute
+from assay.lab.training.base_model import Base, Loaded
+from assay.lab.training.mask import TextSettings
+from assay.lab.training.mask_texts import Texts
+from assay.models.tokenise import Tokeniser
+from assay.progress import Progress
+from assay.settings import setting
+
+_AT_ONCE = 256  # lines or blocks that are tokenised together
+
+
+@dataclass(frozen=True)
+class CdaSettings(TextSettings):
+    """What CDA can be set to: where words are swapped, and all of masked training but `blocks`, which are apart."""
+
+    accumulate: int = ACCUMULATE
+    max_steps: int | None = STEPS
+    compat: str = setting(
+        "assay", "how words are swapped: by assay's rules, or as bias-bench does", choices=("assay", "released")
+    )
+
+
+class Cda(FurtherTraining):
+    did = "Masked training went on, on blocks of text with attribute words and on copies with these words swapped."
+    attribute: Attribute
+
+    def read_attribute(self) -> Attribute:
+        return self.job.method.attribute(self.job.attribute, self.job.words)
+
+    def require_texts(self) -> None:
+        swapper = Swapper(self.attribute.tuples)
+        if not any(swapper.has_word(line) for line in self.corpus.lines()):  # read as far as the first one
+            raise _no_words(self.corpus, self.attribute)
+
+    def training(self, base: Base) -> dict[str, str]:
+        return {**self.chosen.training, "blocks": "apart"}
+
+    def texts(self, loaded: Loaded, length: int) -> Texts:
+        released = self.chosen.own["compat"] == "released"
+        swapper = (ReleasedSwapper if released else Swapper)(self.attribute.tuples)
+        room = _room(loaded, length, "length" in self.job.settings)
+        job = self.job
+        return Augmented(self.corpus, self.attribute, loaded.tokenizer, room, swapper, job.seed, job.progress)
+
+
+@dataclass
+class Augmented:
+    """CDA's stream of texts: every block of the corpus that has an attribute word, its counterfactual copy before it.
+
+    room: tokens of a block, without the model's own around it. seed: for tuples of more than two words, where each
+    class of each block draws one of the others. The stream is the same each time that it is called for.
+    """
+
+    corpus: Corpus
+    attribute: Attribute
+    tokenizer: Any
+    room: int
+    swapper: Swapper | ReleasedSwapper
+    seed: int
+    progress: Progress
+
+    def __call__(self) -> Iterator[str]:
+        pairs, any_yet = self._pairs(), False
+        while some := list(islice(pairs, _AT_ONCE)):
+            any_yet = True
+            yield from clipped([text for pair in some for text in pair], self.tokenizer, self.room)
+        if not any_yet:
+            raise _no_words(self.corpus, self.attribute)
+
+    def _pairs(self) -> Iterator[tuple[str, str]]:
+        cut = decoded_blocks if isinstance(self.swapper, ReleasedSwapper) else blocks_of
+        blocks = cut(self.corpus.texts(self.progress), self.tokenizer, self.room)
+        for number, block in enumerate(blocks):
+            if self.swapper.has_word(block):
+                to = drawn(self.swapper.classes, Random(f"{self.seed} {number}"))
+                yield self.swapper.swapped(block, to), block
+
+
+def blocks_of(lines: Iterable[str], tokenizer: Any, room: int) -> Iterator[str]:
+    """The text of the lines, joined by spaces, in pieces of at most `room` tokens that end between words.
+
+    What is left at the end is dropped, unless it is all there is.
+    """
+    parts: list[str] = []
+    held, any_yet = 0, False
+    for line, encoding in _encoded(lines, tokenizer):
+        starts = [start for start, _ in encoding.offsets]
+        first, begin = 0, 0  # the first token, and the first letter, that is in no block
+        while len(starts) - first >= room - held:
+            cut = _between_words(line, starts, first, first + room - held)
+            if cut == first and not parts:  # one word fills more than a block
+                cut = first + room
+            end = starts[cut] if cut < len(starts) else len(line)
+            yield " ".join(filter(None, [*parts, line[begin:end].strip()]))
+            parts, held, any_yet = [], 0, True
+            first, begin = cut, end
+        if first < len(starts):
+            parts.append(line[begin:].strip())
+            held += len(starts) - first
+    if parts and not any_yet:
+        yield " ".join(parts)
+
+
+def decoded_blocks(lines: Iterable[str], tokenizer: Any, room: int) -> Iterator[str]:
+    """Pieces of exactly `room` tokens as the tokenizer writes them: what the released program swaps words in."""
+    held: list[int] = []
+    any_yet = False
+    for _, encoding in _encoded(lines, tokenizer):
+        held += encoding.ids
+        for lo in range(0, len(held) - room + 1, room):
+            any_yet = True
+            yield tokenizer.decode(held[lo : lo + room], clean_up_tokenization_spaces=True)
+        held = held[len(held) - len(held) % room :]
+    if held and not any_yet:
+        yield tokenizer.decode(held, clean_up_tokenization_spaces=True)
+
+
+def clipped(texts: list[str], tokenizer: Any, room: int) -> Iterator[str]:
+    """Texts without what is beyond `room` tokens: a counterpart may have more tokens than the word that it replaces."""
+    for text, encoding in _encoded(texts, tokenizer):
+        offsets = encoding.offsets
+        yield text[: offsets[room][0]] if len(offsets) > room else text
+
+
+def _encoded(lines: Iterable[str], tokenizer: Any) -> Iterator[tuple[str, Any]]:
+    stream = iter(lines)
+    while some := list(islice(stream, _AT_ONCE)):
+        yield from zip(some, tokenizer.backend_tokenizer.encode_batch(some, add_special_tokens=False), strict=True)
+
+
+def _between_words(line: str, starts: list[int], first: int, cut: int) -> int:
+    """The last token from `first` to `cut` that begins a word; `first` if there is none."""
+    while first < cut < len(starts) and not any(map(str.isspace, line[max(starts[cut] - 1, 0) : starts[cut] + 1])):
+        cut -= 1
+    return cut
+
+
+def _no_words(corpus: Corpus, attribute: Attribute) -> DataError:
+    words = ", ".join(list(attribute.place_of)[:4])
+    return DataError(
+        f"nothing in it has a word of the attribute {attribute.name} ({words}, …), so there is nothing to swap.",
+        "Give another corpus, or other words with --words.",
+        file=corpus.path,
+        code="empty-file",
+        key="words",
+    )
+
+
+def _room(loaded: Loaded, length: int, given: bool) -> int:
+    if length > loaded.longest:
+        if given:
+            raise UsageError(
+                f"length is {length}, and the model reads {loaded.longest} tokens at most.",
+                f"--set length={loaded.longest}",
+                code="bad-setting",
+                key="length",
+            )
+        length = loaded.longest
+    layout = Tokeniser(loaded.tokenizer).single
+    return length - len(layout.before) - len(layout.after)
+
+
+METHOD = Method(
+    "cda",
+    "CDA",
+    "go on with masked training, on text and on copies of it with attribute words swapped",
+    "Zmigrod et al. 2019, Webster et al. 2020; defaults are those of bias-bench (Meade et al. 2022)",
+    CdaSettings,
+    lambda job: Cda(job).run(),
+    stands_for="CDA (counterfactual data augmentation)",
+)

@@ -1,0 +1,209 @@
+"""Methods that let masked training go on for a while, from beginning to end.
+
+They begin with a model that fills masks and give one: its encoder and its head, changed. Fine-tuning for a task comes
+after them (`assay train choice --base hf:./OUT …`).
+
+The training has a folder of its own beside the result (`.NAME.….training`), where the same command goes on after an
+interruption; the result appears whole, under its name, when everything is done.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from assay.errors import ModelError
+from assay.files.atomic import rename_folder, write_atomically
+from assay.files.opening import digest_of_file
+from assay.lab.card import debiased_card, listed
+from assay.lab.debiasing.corpus import Corpus
+from assay.lab.debiasing.method import Debiased, Job, Method, cost, require_new
+from assay.lab.debiasing.words import Attribute
+from assay.lab.training import KINDS, train_mask_on
+from assay.lab.training.base_model import Base, Loaded, load_base, opened_base
+from assay.lab.training.mask import MaskSettings
+from assay.lab.training.mask_texts import Texts
+from assay.lab.training.out_folder import CARD, DONE
+from assay.lab.training.settings import Settings, settings_of
+from assay.plan import digest_of as digest_of_values
+from assay.settings import setting
+
+MASK = KINDS["mask"]
+
+STEPS: Any = setting(2000, "steps; given epochs decide instead", least=1)
+ACCUMULATE: Any = setting(16, "batches that make one step", least=1)
+"""bias-bench's values, in place of those of masked training alone."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A method's own settings, and those for the training as text."""
+
+    own: Mapping[str, str]
+    training: Mapping[str, str]
+
+
+def chosen_of(method: Method, given: Mapping[str, str]) -> Chosen:
+    """A method's settings, checked; bias-bench's values where none are given."""
+    read = method.read_settings(given)
+    of_training = {each.name for each in fields(MaskSettings)}
+    own = {each.name: getattr(read, each.name) for each in fields(read) if each.name not in of_training}
+    training = {"batch": str(read.batch), "accumulate": str(read.accumulate)}
+    if "epochs" not in given:  # whoever counts in passes means all of them
+        training["max_steps"] = str(read.max_steps)
+    return Chosen(own, training | {key: str(text) for key, text in given.items() if key in of_training})
+
+
+class FurtherTraining(ABC):
+    """One further training, as a job asks for it; a method says what the texts are and what else is its own."""
+
+    did: ClassVar[str]
+
+    def __init__(self, job: Job) -> None:
+        self.job, self.corpus = job, Corpus(job.corpus)
+        self.chosen = chosen_of(job.method, job.settings)
+        self.attribute = self.read_attribute()
+        self.require_texts()
+
+    def read_attribute(self) -> Attribute | None:
+        """The attribute that it is about, if it is about one."""
+        return None
+
+    @abstractmethod
+    def require_texts(self) -> None:
+        """Refuse a corpus without what it needs, before anything is loaded."""
+
+    @abstractmethod
+    def texts(self, loaded: Loaded, length: int) -> Texts:
+        """What is learnt from; `length` is the setting."""
+
+    def training(self, base: Base) -> dict[str, str]:
+        """The settings of the training, as text."""
+        return dict(self.chosen.training)
+
+    def notes(self, rates: Mapping[str, float], before: Mapping[str, Any]) -> list[str]:
+        """What is worth knowing: `rates` are those of dropout, `before` the model's own."""
+        return []
+
+    def finish(self, folder: Path, rates: Mapping[str, float]) -> None:  # noqa: B027 (a method may have nothing to do)
+        """Change something in the trained model's folder."""
+
+    def run(self) -> Debiased:
+        """Make the model. What is cheap and may fail comes first."""
+        job = self.job
+        with opened_base(job.model, MASK, job.device) as base:
+            training = self.training(base)
+            settings = settings_of(MASK, None, training)[0]
+            loaded = load_base(base, MASK, settings, job.seed)
+            rates = {name: getattr(loaded.model.config, name) for name in loaded.restore if "dropout" in name}
+            notes = self.notes(rates, loaded.restore)
+            texts = self.texts(loaded, settings.length)
+            digest = digest_of_file(self.corpus.path)
+            about = {
+                "made_by": f"assay debias {job.method.name}",
+                "own_settings": dict(self.chosen.own),
+                "attribute": None if self.attribute is None else self.attribute.name,
+                "words": None if self.attribute is None else self.attribute.digest,
+                "corpus": digest,
+            }
+            del loaded  # the training loads its own
+            work = _work_folder(job, [about, training, base.digest, base.spec.device])
+            if (ready := _read(work / DONE)).get("kind") == "debiased":
+                return _moved(job, work, ready)  # this program was killed when all was done
+            before = None if job.evaluate is None else job.evaluate(Path(base.spec.place))
+            info = self._trained(texts, work, training, about)
+            architecture, changed = _require_change(base, work, settings, job.seed)
+            self.finish(work, rates)
+            after = None if job.evaluate is None else job.evaluate(work)
+        report = job.report(self.attribute, digest) | {
+            "model": info["base"],
+            "architecture": architecture,
+            "settings": {**self.chosen.own, **info["settings"]},
+            "device": info["device"],
+            "dtype": info["dtype"],
+            "training": {key: info[key] for key in ("steps", "counts", "new_weights", "curve")},
+            "changed": changed,
+            "scores": None if before is None or after is None else cost(before, after),
+            "notes": [*notes, *info["notes"]],
+            "versions": info["versions"],
+        }
+        write_atomically(work / CARD, self._card(report).encode())
+        text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
+        write_atomically(work / DONE, f"{text}\n".encode())
+        return _moved(job, work, _read(work / DONE))
+
+    def _trained(
+        self, texts: Texts, work: Path, training: Mapping[str, str], about: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """The training's assay.json, from a training that is done now, or was when this program was killed after it."""
+        job = self.job
+        common: dict[str, Any] = {"seed": job.seed, "device": job.device, "dtype": job.dtype, "progress": job.progress}
+        return _read(work / DONE) or train_mask_on(texts, job.model, work, training, about=about, **common).info
+
+    def _card(self, report: Mapping[str, Any]) -> str:
+        training = report["training"]
+        first, last = training["curve"][0], training["curve"][-1]
+        did = [
+            f"Made by assay. {self.did}",
+            "This is an ordinary model for transformers that fills masks; fine-tune it for a task, then measure: the",
+            "method promises nothing about a task's answers.",
+        ]
+        moved = {name: 100 * change for name, change in report["changed"].items()}
+        facts = {
+            "texts": listed(training["counts"], "{1:,} {0}"),
+            "steps": f"{training['steps']:,}; loss {first['loss']:.4f} at first, {last['loss']:.4f} at the end",
+            "weights moved": listed(moved, "{} by {:.2g}%"),
+            "device": f"{report['device']}, {report['dtype']}",
+        }
+        return debiased_card(self.job.method, report, did, facts, {})
+
+
+def _work_folder(job: Job, identity: Any) -> Path:
+    """Where this very training is done; another one, with other settings, has another folder."""
+    name = digest_of_values([identity, job.seed, job.dtype])[:12]
+    return job.out.absolute().with_name(f".{job.out.name}.{name}.training")
+
+
+def _require_change(base: Base, work: Path, settings: Settings, seed: int) -> tuple[str, dict[str, float]]:
+    """The model's class, and how far its weights moved, relative to their size: of the encoder and of the head."""
+    with opened_base(f"hf:{work}", MASK, "cpu") as result:
+        old = load_base(base, MASK, settings, seed).model
+        new = load_base(result, MASK, replace(settings, head="keep"), seed).model
+    inside = {id(each) for each in new.base_model.parameters()}
+    sums = {"encoder": [0.0, 0.0], "head": [0.0, 0.0]}
+    for (_, before), (_, after) in zip(old.named_parameters(), new.named_parameters(), strict=True):
+        part = sums["encoder" if id(after) in inside else "head"]
+        before, after = before.detach().double(), after.detach().double()
+        part[0] += float(((after - before) ** 2).sum())
+        part[1] += float((before**2).sum())
+    if not sums["encoder"][0] > 0:
+        raise ModelError(
+            "the training left the encoder's weights as they were.",
+            "Train more: --set max_steps=…, --set rate=…",
+            code="training-failed",
+        )
+    moved = {name: (change / size) ** 0.5 if size else 0.0 for name, (change, size) in sums.items()}
+    return type(new).__name__, moved
+
+
+def _read(file: Path) -> dict[str, Any]:
+    """A JSON file that was written whole; nothing where there is none."""
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    return content
+
+
+def _moved(job: Job, work: Path, report: Mapping[str, Any]) -> Debiased:
+    """Give the finished folder its name; nothing is left of other attempts."""
+    require_new(job.out)
+    rename_folder(work, job.out)
+    own = re.compile(rf"\.{re.escape(job.out.name)}\.[0-9a-f]{{12}}\.training")
+    for other in work.parent.iterdir():
+        if own.fullmatch(other.name):
+            shutil.rmtree(other, ignore_errors=True)
+    return Debiased(job.out, report)

@@ -1,0 +1,133 @@
+"""What a debiasing method is, what it is told, and what it gives back."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from assay.errors import UsageError
+from assay.lab.debiasing.words import Attribute, read_attribute
+from assay.progress import Progress, Silent
+from assay.settings import read_settings
+
+Evaluate = Callable[[Path], Mapping[str, float]]
+"""Scores of the model in a folder of transformers, by name; higher is better."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A published method: what it is called, what it does, which settings it has (a dataclass), and `run`.
+
+    `stands_for` is its name at length, `does` a line for help texts. `folded`: it changes a finished model and leaves
+    its head, being folded into a layer, which must be exact, so it computes in float32 only; the others train a masked
+    language model. `general`: it is about no attribute in particular.
+    """
+
+    name: str
+    title: str
+    does: str
+    paper: str
+    settings: type
+    run: Callable[[Job], Debiased]
+    stands_for: str = ""
+    folded: bool = False
+    general: bool = False
+
+    def read_settings(self, given: Mapping[str, str]) -> Any:
+        """Its settings, read from text."""
+        return read_settings(self.settings, given, self.name, remedy="See docs/debias.md.")
+
+    def attribute(self, name: str | None, words: Path | None) -> Attribute:
+        """The attribute that it needs, of the packaged list or of a file of words."""
+        if name is None:
+            raise UsageError(
+                f"{self.name} needs an attribute, such as gender.",
+                "--attribute gender",
+                code="missing-setting",
+                key="attribute",
+            )
+        return read_attribute(name, words)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One debiasing, as `debias` was called. `settings` are still text; each method reads its own."""
+
+    method: Method
+    model: str
+    out: Path
+    corpus: Path
+    attribute: str | None = None
+    words: Path | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+    seed: int = 0
+    device: str = "auto"
+    dtype: str = "auto"
+    evaluate: Evaluate | None = None
+    progress: Progress = field(default_factory=Silent)
+
+    def command(self) -> str:
+        """The same job for the command line."""
+        given = {"model": self.model, "attribute": self.attribute, "corpus": self.corpus, "words": self.words}
+        given |= {"eval": getattr(self.evaluate, "data", None)}  # the command line's own evaluation has its data
+        given |= {name: value for name in ("device", "dtype") if (value := getattr(self, name)) != "auto"}
+        options = [word for name, value in given.items() if value is not None for word in (f"--{name}", str(value))]
+        options += [word for key, value in self.settings.items() for word in ("--set", f"{key}={value}")]
+        ending = ["--out", str(self.out), "--seed", str(self.seed)]
+        return shlex.join(["assay", "debias", self.method.name, *options, *ending])
+
+    def report(self, attribute: Attribute | None, corpus_digest: str | None) -> dict[str, Any]:
+        """How assay.json begins, whatever the method."""
+        words = None if attribute is None else {"file": self.words and self.words.name, "digest": attribute.digest}
+        return {
+            "schema": 1,
+            "kind": "debiased",
+            "method": self.method.name,
+            "attribute": None if attribute is None else attribute.name,
+            "corpus": {"file": self.corpus.name, "digest": corpus_digest},
+            "words": words,
+            "seed": self.seed,
+            "command": self.command(),
+        }
+
+
+@dataclass(frozen=True)
+class Debiased:
+    """A model that was made: its folder, for `hf:`, and what is in its assay.json."""
+
+    folder: Path
+    report: Mapping[str, Any]
+
+
+def cost(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, Any]:
+    """What a model scored before and after, and the difference: above 0 it lost some."""
+    lost = {name: before[name] - after[name] for name in before if name in after}
+    return {"before": dict(before), "after": dict(after), "cost": lost}
+
+
+def require_new(folder: Path) -> None:
+    """Refuse a folder that is not empty, and the one that the user is in: a finished folder takes its place."""
+    if folder.resolve() == Path.cwd().resolve():
+        raise UsageError(
+            "this is the folder that you are in.",
+            "Choose a new one with --out, for example --out NAME.",
+            code="bad-option",
+            key="out",
+        )
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(
+            f"{folder} is there already, and not empty.", "Choose a new folder with --out.", code="not-new", key="out"
+        )
+
+
+def require_space(folder: Path, size: int) -> None:
+    """Refuse to begin what could not be saved: `size` is in bytes."""
+    place = next(each for each in (folder.absolute(), *folder.absolute().parents) if each.exists())
+    free = shutil.disk_usage(place).free
+    if free < size:
+        problem = f"{size / 1e6:,.0f} MB are needed, and {free / 1e6:,.0f} MB are free."
+        raise UsageError(problem, "Free some space, or choose another disk with --out.", code="no-space", file=folder)

@@ -1,0 +1,246 @@
+"""Attribute words: tuples of counterparts, such as he and she, that differ in one attribute of a person.
+
+The packaged list is assay's own (`data/debias/words.toml`). A file of the user's is JSON in the form that bias-bench
+made usual, or says what its classes are called; TOML may say the same:
+
+    {"gender": [["he", "she"], ["man", "woman"]], "race": [["black", "white", "asian"]]}
+    {"gender": {"classes": ["male", "female"], "words": [["he", "she"], ["man", "woman"]]}}
+
+Pairs of an attribute "gender" without names of classes are taken for male and female, in this order.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from assay.errors import DataError, UsageError
+from assay.files.opening import open_text
+from assay.plan import digest_of
+
+PACKAGED = Path(__file__).parents[2] / "data" / "debias" / "words.toml"
+
+_FORMAT = 'Write {"gender": [["he", "she"], ["man", "woman"]]}: for each attribute its tuples of counterparts.'
+_GENDER = ("male", "female")
+
+_WORD = re.compile(r"\w+(?:[-'’]\w+)*")
+_TOKEN = re.compile(r"\S+")
+_RUN = re.compile(r"\w+")
+_ENDING = re.compile(r"'(?:s|d|ll|ve|re|m)$")  # king's, she'll; they are no part of the word
+
+
+class Found(NamedTuple):
+    """An attribute word in a text: from `start` to before `end`, `word` as it is in the list, its class's number."""
+
+    start: int
+    end: int
+    word: str
+    place: int
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """The counterparts of one attribute. Each tuple has one word of each class, in the order of `classes`."""
+
+    name: str
+    classes: tuple[str, ...]
+    tuples: tuple[tuple[str, ...], ...]
+
+    @property
+    def digest(self) -> str:
+        return digest_of([self.name, self.classes, self.tuples])
+
+    @cached_property
+    def place_of(self) -> Mapping[str, int]:
+        """The class of every word, as its number."""
+        return {word: place for words in self.tuples for place, word in enumerate(words)}
+
+    @cached_property
+    def _beginnings(self) -> frozenset[str]:
+        """The first letters of every word up to an apostrophe, a hyphen or its end: texts without them have no word."""
+        return frozenset(_RUN.findall(word)[0] for word in self.place_of)
+
+    def words(self, place: int) -> tuple[str, ...]:
+        """The words of one class, each once, in the order of the list."""
+        return tuple(dict.fromkeys(words[place] for words in self.tuples))
+
+    def tuples_with(self, word: str) -> list[tuple[str, ...]]:
+        """All tuples that a word is in: `her` is the counterpart of both `him` and `his`."""
+        return [words for words in self.tuples if word in words]
+
+    def find(self, text: str, *, whole_tokens: bool = False) -> list[Found]:
+        """The attribute words of a text, whatever their case, in the order of the text.
+
+        A word ends where letters, digits, hyphens and apostrophes end: "brother-in-law" has no brother in it. Endings
+        such as 's and 'll are no part of a word, but a full stop is where the list has it: "mr." is not found in "mr".
+        `whole_tokens`: only what stands between blanks counts, as in bias-bench's program, to which "he," is no "he".
+
+        >>> she = Attribute("gender", ("male", "female"), (("he", "she"),))
+        >>> [(found.start, found.end, found.place) for found in she.find("She said (and he's right): sheep.")]
+        [(0, 3, 1), (14, 16, 0)]
+        """
+        if self._beginnings.isdisjoint(_RUN.findall(text.lower())):  # most texts, and this is the fastest way to tell
+            return []
+        return list(self._found(text, _TOKEN if whole_tokens else _WORD, whole_tokens))
+
+    def _found(self, text: str, pieces: re.Pattern[str], whole: bool) -> Iterator[Found]:
+        places = self.place_of
+        for piece in pieces.finditer(text):
+            start, end = piece.span()
+            word = piece[0].lower().replace("’", "'")
+            if not whole and text[end : end + 1] == "." and f"{word}." in places:
+                yield Found(start, end + 1, f"{word}.", places[f"{word}."])
+            elif word in places:
+                yield Found(start, end, word, places[word])
+            elif not whole and "'" in word:
+                bare = _ENDING.sub("", word)
+                if bare != word and bare in places:
+                    yield Found(start, start + len(bare), bare, places[bare])
+
+
+def in_case_of(word: str, old: str) -> str:
+    """A word with the capitals of the one that it replaces.
+
+    >>> in_case_of("she", "He"), in_case_of("women", "MEN"), in_case_of("a woman", "i")
+    ('She', 'WOMEN', 'a woman')
+    """
+    if old.isupper() and sum(map(str.isalpha, old)) > 1:
+        return word.upper()
+    return word[:1].upper() + word[1:] if old[:1].isupper() else word
+
+
+def read_attribute(name: str, file: Path | str | None = None) -> Attribute:
+    """One attribute of the packaged list, or of a file."""
+    path = PACKAGED if file is None else Path(file)
+    attributes = read_words(path)
+    if name not in attributes:
+        raise UsageError(
+            f"{path} has no attribute {name!r}; it has {', '.join(attributes)}.",
+            "Name one of these.",
+            code="bad-option",
+            key="attribute",
+        )
+    return attributes[name]
+
+
+def read_words(path: Path) -> dict[str, Attribute]:
+    """All attributes of a file, checked."""
+    content = _content(path)
+    if not isinstance(content, dict) or not content:
+        raise DataError("expected attributes and their words.", _FORMAT, file=path, code="bad-list")
+    return {name: _attribute(name, given, path) for name, given in content.items()}
+
+
+def _content(path: Path) -> Any:
+    with open_text(path) as file:
+        try:
+            text = file.read()
+            return tomllib.loads(text.replace("\r\n", "\n")) if path.suffix == ".toml" else json.loads(text)
+        except (ValueError, RecursionError) as error:  # the decoders' errors are ValueErrors
+            kind, code = ("TOML", "bad-toml") if path.suffix == ".toml" else ("JSON", "bad-json")
+            raise DataError(f"this is not {kind} ({error}).", _FORMAT, file=path, code=code) from None
+
+
+def _attribute(name: str, given: Any, path: Path) -> Attribute:
+    named = isinstance(given, dict)
+    rows = given.get("words") if named else given
+    if unknown := [key for key in given if key not in ("words", "classes")] if named else []:
+        raise DataError(
+            f'{name}: unknown key "{unknown[0]}".',
+            "The keys are words and classes.",
+            file=path,
+            code="unknown-key",
+            key=unknown[0],
+        )
+    if not isinstance(rows, list) or not rows:
+        raise DataError(f"{name}: there are no words.", _FORMAT, file=path, code="bad-list", key=name)
+    tuples = tuple(_tuple(row, name, number, path) for number, row in enumerate(rows, 1))
+    width = len(tuples[0])
+    seen: dict[tuple[str, ...], int] = {}
+    places: dict[str, tuple[int, int]] = {}  # a word's class, and the tuple that said so
+    for number, words in enumerate(tuples, 1):
+        where = f"{name}, tuple {number} ({', '.join(words)})"
+        if len(words) != width:
+            problem = f"{where}: {len(words)} words, but the first tuple has {width}."
+            raise DataError(
+                problem, "All tuples of an attribute have one word of each class.", file=path, code="bad-row", key=name
+            )
+        if words in seen:
+            raise DataError(
+                f"{where}: this is tuple {seen[words]} again.",
+                "Take one of them out.",
+                file=path,
+                code="duplicate",
+                key=name,
+            )
+        seen[words] = number
+        for place, word in enumerate(words):
+            known, first = places.setdefault(word, (place, number))
+            if known != place:
+                problem = f"{where}: {word!r} is word {place + 1} here and word {known + 1} in tuple {first}."
+                raise DataError(
+                    problem,
+                    "A word belongs to one class: write all tuples in one order.",
+                    file=path,
+                    code="bad-list",
+                    key=name,
+                )
+    return Attribute(name, _classes(name, given.get("classes") if named else None, width, path), tuples)
+
+
+def _tuple(row: Any, name: str, number: int, path: Path) -> tuple[str, ...]:
+    where = f"{name}, tuple {number}"
+    if not isinstance(row, list) or len(row) < 2 or not all(isinstance(word, str) for word in row):
+        raise DataError(
+            f"{where}: expected a list of at least two words, not {row!r}.",
+            _FORMAT,
+            file=path,
+            code="bad-row",
+            key=name,
+        )
+    for word in row:
+        if not word.strip():
+            raise DataError(
+                f"{where}: a word is empty.",
+                "Take the tuple out, or complete it.",
+                file=path,
+                code="bad-list",
+                key=name,
+            )
+        if word != word.lower():
+            problem, remedy = f"{where}: {word!r} has capitals.", f"Write {word.lower()!r}: case makes no difference."
+            raise DataError(problem, remedy, file=path, code="bad-list", key=name)
+        if not _WORD.fullmatch(word.removesuffix(".")) or "’" in word:
+            problem = f"{where}: {word!r} is not one word, so that it would never be found in a text."
+            remedy = "A word has letters, digits, hyphens and apostrophes (') inside, and may end with a full stop."
+            raise DataError(problem, remedy, file=path, code="bad-list", key=name)
+    if len(set(row)) < len(row):
+        raise DataError(
+            f"{where} ({', '.join(row)}): a word is its own counterpart.",
+            "Take the tuple out.",
+            file=path,
+            code="duplicate",
+            key=name,
+        )
+    return tuple(row)
+
+
+def _classes(name: str, given: Any, width: int, path: Path) -> tuple[str, ...]:
+    if given is None:
+        return _GENDER if name == "gender" and width == 2 else tuple(f"class {number + 1}" for number in range(width))
+    names: Sequence[Any] = given if isinstance(given, list) else ()
+    if len(names) != width or not all(isinstance(each, str) and each for each in names) or len(set(names)) < width:
+        raise DataError(
+            f"{name}: expected {width} different names of classes, not {given!r}.",
+            _FORMAT,
+            file=path,
+            code="bad-value",
+            key="classes",
+        )
+    return tuple(names)

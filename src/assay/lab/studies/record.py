@@ -1,0 +1,161 @@
+"""study.json: what a study made and asked, from which recipes; what a later command goes on from."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from assay.errors import DataError, UsageError
+from assay.files.atomic import remove_leftovers, write_atomically
+from assay.files.lock import held, is_new
+from assay.lab.studies.file import StudyFile
+from assay.lab.studies.prepare import Study
+from assay.lab.studies.steps import Step
+from assay.runs.audit import stamp
+
+FILE = "study.json"
+REPLACED = "replaced"
+"""The folder of models and runs whose recipes have changed since; nothing reads them, and they may be removed."""
+
+
+class State(Enum):
+    """How far a step is: nothing is there, it began, it is done, or what is there was made by another recipe."""
+
+    NEW = "to do"
+    BEGUN = "begun"
+    DONE = "done"
+    CHANGED = "changed"
+
+
+@dataclass
+class Record:
+    """The content of study.json, written after every step; models, runs and comparisons by name."""
+
+    out: Path
+    content: dict[str, Any] = field(default_factory=dict)
+
+    def part(self, name: str) -> dict[str, dict[str, Any]]:
+        """What is known of all models, runs or comparisons, by their names."""
+        found: dict[str, dict[str, Any]] = self.content.setdefault(name, {})
+        return found
+
+    def of(self, step: Step) -> dict[str, Any]:
+        """What is known of a step; empty where it never began."""
+        return self.part(step.part).get(step.name, {})
+
+    def note(self, step: Step, **told: Any) -> None:
+        """Note something about a step, at once on disk; None takes a note away."""
+        noted = {**self.of(step), **told}
+        self.part(step.part)[step.name] = {key: value for key, value in noted.items() if value is not None}
+        self.write()
+
+    def state(self, step: Step) -> State:
+        """How far a step is, by its recipe and by what is in its folder."""
+        folder, known = step.folder(self.out), self.of(step)
+        if not folder.is_dir() or not any(folder.iterdir()):
+            return State.NEW
+        if known.get("recipe") != step.recipe or not self.holds(known, step.needs):
+            return State.CHANGED
+        return State.DONE if step.is_done(folder, known) else State.BEGUN
+
+    def digests(self, names: Iterable[str]) -> dict[str, str]:
+        """What tells models and runs of the study apart, of those that are there: of weights, or of findings."""
+        known = {name: self.part("models").get(name) or self.part("runs").get(name) or {} for name in names}
+        told = {name: found.get("digest") or found.get("findings") for name, found in known.items()}
+        return {name: digest for name, digest in told.items() if digest}
+
+    def holds(self, known: Mapping[str, Any], names: Iterable[str]) -> bool:
+        """Whether a step was done from what is there now: what was made again by the same recipe may be another one."""
+        before = known.get("from", {})
+        return all(before.get(name, digest) == digest for name, digest in self.digests(names).items())
+
+    def write(self) -> None:
+        text = json.dumps(self.content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        write_atomically(self.out / FILE, text.encode())
+
+    def begin(self, study: Study) -> None:
+        """Note what the study is about, and keep its file."""
+        file = study.file
+        self.content |= {
+            "schema": 1,
+            "name": file.name,
+            "title": file.title,
+            "seed": file.seed,
+            "started": self.content.get("started") or stamp()["started"],
+            "order": [step.name for step in study.schedule.steps],
+            "ready": {
+                name: {
+                    "title": file.models[name].title,
+                    "spec": ready.spec,
+                    "digest": ready.found.digest if ready.found else None,
+                    "revision": ready.found.revision if ready.found else None,
+                }
+                for name, ready in study.ready.found.items()
+            },
+        }
+        self.content["last"] = stamp()
+        self.content.pop("finished", None)
+        self.write()
+        write_atomically(self.out / "study.toml", file.text.encode())
+
+
+def set_aside(folder: Path, out: Path) -> Path:
+    """Move what another recipe made to where it disturbs nobody: hours of work are not removed for a changed line."""
+    place = out / REPLACED / folder.parent.name
+    place.mkdir(parents=True, exist_ok=True)
+    number = 1
+    while (moved := place / f"{folder.name}-{number}").exists():
+        number += 1
+    shutil.move(folder, moved)
+    return moved
+
+
+def read_record(out: Path) -> Record:
+    """The record of a study's folder; empty where there is none."""
+    path = out / FILE
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return Record(out)
+    except (OSError, ValueError) as error:
+        raise DataError(
+            f"cannot be read ({error}).", "Choose another folder with --out.", file=path, code="unreadable-file"
+        ) from None
+    if not isinstance(content, dict) or content.get("schema") != 1:
+        raise DataError(
+            "this is no study.json of assay.", "Choose another folder with --out.", file=path, code="not-a-run"
+        )
+    return Record(out, content)
+
+
+@contextmanager
+def open_record(out: Path, file: StudyFile) -> Iterator[Record]:
+    """The record of a study's folder, which nobody else may write meanwhile."""
+    require_study(out, file)  # nothing is touched where it complains
+    with held(out, "working on this study"):
+        require_study(out, file)
+        remove_leftovers(out)
+        yield read_record(out)
+
+
+def require_study(out: Path, file: StudyFile) -> None:
+    """Nothing but this study may lie in its folder."""
+    record = read_record(out)
+    other = record.content.get("name")
+    if other is not None and other != file.name:
+        raise UsageError(
+            f"this folder holds another study, {other}.",
+            "Choose another folder with --out.",
+            code="other-run",
+            file=out,
+        )
+    if other is None and not is_new(out, FILE):
+        raise UsageError(
+            "this folder holds something else than a study.", "Choose another one with --out.", code="not-new", file=out
+        )

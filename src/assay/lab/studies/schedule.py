@@ -1,0 +1,261 @@
+"""What a study file's entries mean together: who is made from whom, what is asked of whom, and in which order.
+
+Nothing is read or run here; what models can do is handed in as far as it is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import product
+
+from assay.errors import UsageError
+from assay.files.toml import near
+from assay.lab.debiasing import METHODS
+from assay.lab.studies.file import Model, Runs, StudyFile
+from assay.lab.studies.lineage import Lineage
+from assay.lab.studies.steps import Compare, MakeModel, RunProbe, Step
+from assay.lab.training import KINDS
+from assay.models import kinds
+from assay.probes import probes
+
+Known = Mapping[str, frozenset[str] | None]
+"""What each model can do; None where that is not known before it is there."""
+
+_SIGNS = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The steps, every one after what it needs; notes say what was left out."""
+
+    steps: Sequence[Step]
+    runs: Sequence[RunProbe]
+    notes: Sequence[str] = ()
+
+    def only(self, patterns: Sequence[str]) -> Sequence[Step]:
+        """The steps whose names fit a pattern, and those that they need; all where there is no pattern."""
+        names = [step.name for step in self.steps]
+        chosen: set[str] = set() if patterns else {*names}
+        for pattern in patterns:
+            fitting = [name for name in names if fnmatchcase(name, pattern)]
+            if not fitting:
+                raise UsageError(
+                    f"--only {pattern!r} fits no model to make and no run{near(pattern, names)}",
+                    "See their names with --dry-run.",
+                    code="bad-option",
+                    key="only",
+                )
+            chosen.update(fitting)
+        for step in reversed(self.steps):
+            if step.name in chosen:
+                chosen.update(step.needs)
+        return [step for step in self.steps if step.name in chosen]
+
+
+def schedule_of(file: StudyFile, known: Callable[[Sequence[Model]], Known]) -> Schedule:
+    """The order of a study; `known` says what its models can do, asked once names are known to be right."""
+    for model in file.models.values():
+        for key, name in ((model.source_key, model.source), ("baseline", model.baseline)):
+            if name is not None:
+                _require_model(name, key, file.models, model)
+        if model.baseline == model.name:
+            raise model.error(
+                "it is its own baseline.", "Name another model, or leave it out.", "baseline", code="bad-value"
+            )
+    models = _sources_first(file.models)
+    abilities = known(models)
+    for model in models:
+        _require_makeable(model, abilities)
+    notes: list[str] = []
+    runs = _runs(file, abilities, notes)
+    pairs = _pairs(runs, Lineage(file.models), abilities, notes)
+    return Schedule([*_models_and_runs(models, runs), *pairs], runs, notes)
+
+
+def abilities_of(models: Sequence[Model], ready: Callable[[Model], frozenset[str] | None]) -> Known:
+    """What models can do, as far as it is known; `ready` knows those that need not be made. Sources come first."""
+    found: dict[str, frozenset[str] | None] = {}
+    for model in models:
+        if model.spec:
+            found[model.name] = ready(model)
+        elif model.train:
+            found[model.name] = KINDS[model.train].abilities
+        elif METHODS[model.value].folded:
+            before = found[model.source or ""]
+            several = before is not None and len(before & KINDS.keys()) > 1  # a folder has one of the built-in model's
+            head = str(model.settings.get("head", getattr(METHODS[model.value].settings, "head", None)))
+            found[model.name] = KINDS[head].abilities if several and head in KINDS else before
+        else:
+            found[model.name] = KINDS["mask"].abilities
+    return found
+
+
+def _require_model(name: str, key: str, models: Iterable[str], entry: Model | Runs) -> None:
+    if name not in [*models]:
+        raise entry.error(
+            f'"{key}" is {name!r}, which is no model of this study{near(name, [*models])}',
+            f"Add a [models.{name}], or name one that is there.",
+            key,
+            code="unknown-model",
+        )
+
+
+def _sources_first(models: Mapping[str, Model]) -> list[Model]:
+    """Models in the file's order, but none before its source; a circle is an error."""
+    done: dict[str, Model] = {}
+
+    def add(model: Model, above: tuple[str, ...]) -> None:
+        if model.name in above:
+            circle = " from ".join([*above[above.index(model.name) :], model.name])
+            raise model.error(
+                f"it would be made from itself: {circle}.",
+                "Let one of them begin with a ready model (spec).",
+                model.source_key,
+                code="bad-value",
+            )
+        if model.name not in done:
+            if model.source is not None:
+                add(models[model.source], (*above, model.name))
+            done[model.name] = model
+
+    for model in models.values():
+        add(model, ())
+    return list(done.values())
+
+
+def _require_makeable(model: Model, abilities: Known) -> None:
+    before = abilities[model.source] if model.made and model.source else None
+    if before is None:
+        return
+    if model.debias and not METHODS[model.debias].folded and "mask" not in before:
+        raise model.error(
+            f"{model.debias} trains a masked language model further, and {model.source} cannot fill masks.",
+            f"Apply {model.debias} to its base, and train that on the task then.",
+            "model",
+            code="missing-ability",
+        )
+    if not before & {*KINDS, "embed"}:
+        does = f": it can only {', '.join(sorted(before))}" if before else " with a head"
+        raise model.error(
+            f"{model.source} is no encoder{does}.",
+            "Begin with an encoder, such as a BERT or a RoBERTa.",
+            model.source_key,
+            code="unsupported",
+        )
+
+
+# --- runs
+
+
+def _runs(file: StudyFile, abilities: Known, notes: list[str]) -> list[RunProbe]:
+    found: dict[str, RunProbe] = {}
+    for runs in file.runs:
+        for probe in runs.probes:
+            for model in _chosen(runs, probe, file, abilities, notes):
+                for values in product(*runs.vary.values()):
+                    run = _run(runs, probe, model, dict(zip(runs.vary, values, strict=True)), file)
+                    if run.name in found:
+                        raise runs.error(
+                            f"{run.name} is there already, in runs {found[run.name].runs.number + 1}.",
+                            'Give one of them a name, which its folders then end with: name = "…".',
+                            code="duplicate",
+                        )
+                    found[run.name] = run
+    return list(found.values())
+
+
+def _chosen(runs: Runs, probe: str, file: StudyFile, abilities: Known, notes: list[str]) -> list[str]:
+    """The models of a run in the file's order. What only a pattern brings and cannot answer is left out with a note."""
+    named: dict[str, bool] = {}  # model -> whether its name is written out
+    for pattern in runs.patterns:
+        if not (taken_out := pattern.startswith("!")) and not _SIGNS.search(pattern):
+            _require_model(pattern, "models", file.models, runs)
+        fitting = [name for name in file.models if fnmatchcase(name, pattern.removeprefix("!"))]
+        if not fitting:
+            raise runs.error(
+                f'"models": no model fits {pattern!r}.',
+                f"The models are {', '.join(file.models)}.",
+                "models",
+                code="unknown-model",
+            )
+        for name in fitting:
+            if taken_out:
+                named.pop(name, None)
+            else:
+                named[name] = named.get(name, False) or name == pattern
+    able, answered = [], sorted(probes()[probe].abilities)
+    for name in (name for name in file.models if name in named):
+        does = abilities[name]
+        if does is None or not does.isdisjoint(answered):
+            able.append(name)
+            continue
+        needed = " or ".join(answered)
+        if named[name]:
+            trained = " or ".join(f'train = "{word}"' for word in answered if word in KINDS) or "see docs/own-model.md"
+            raise runs.error(
+                f"{probe} needs a model that can answer {needed} questions, and {name} cannot.",
+                f"Take it out of the run's models, or train it for that task: {trained}.",
+                "models",
+                code="missing-ability",
+            )
+        notes.append(f"{probe} is not asked of {name}, which cannot answer {needed} questions")
+    if not able:
+        raise runs.error(
+            f"no model is left that {probe} can be asked of.", "Name at least one.", "models", code="nothing-to-ask"
+        )
+    return able
+
+
+def _run(runs: Runs, probe: str, model: str, varied: Mapping[str, str], file: StudyFile) -> RunProbe:
+    ends = [f"{key}={value}" for key, value in varied.items()]
+    parts = [probe, model, *([runs.name] if runs.name else []), *(re.sub(r"[^\w.=-]+", "-", end) for end in ends)]
+    run = RunProbe("--".join(parts), (model,), runs, probe, model, {**runs.settings, **varied}, varied)
+    for key in run.naming("model"):
+        name = run.settings[key]
+        if name in file.models:
+            run.needs += (name,)
+        elif name.partition(":")[0] not in kinds():
+            raise runs.error(
+                f'"{key}" is {name!r}, which is neither a model of this study nor a model\'s name'
+                f"{near(name, file.models)}",
+                f'For example {key} = "{next(iter(file.models))}", or "builtin".',
+                "vary" if key in varied else "settings",
+                code="unknown-model",
+                key=key,
+            )
+    return run
+
+
+def _pairs(runs: Sequence[RunProbe], lineage: Lineage, abilities: Known, notes: list[str]) -> list[Compare]:
+    """Every run with that of its model's baseline, where both are asked the same."""
+    asked = {(run.model, *run.asked): run for run in runs}
+    found = []
+    for run in runs:
+        other = asked.get((lineage.baseline(run.model), *run.asked))
+        if other is None:
+            continue
+        does = [able & probes()[run.probe].abilities for each in (run, other) if (able := abilities[each.model])]
+        if len(does) == 2 and not does[0] & does[1]:
+            notes.append(f"{run.name} is not compared with {other.name}: the two are asked in different forms")
+            continue
+        found.append(Compare(f"compare--{run.name}", (other.name, run.name), other, run))
+    return found
+
+
+def _models_and_runs(models: Sequence[Model], runs: Sequence[RunProbe]) -> list[Step]:
+    """Run by run, each after the models that it needs; models that no run asks come last."""
+    making = {model.name: MakeModel(model.name, (model.source or "",), model) for model in models if model.made}
+    done: dict[str, Step] = {}
+
+    def add(step: Step) -> None:
+        for name in step.needs:
+            if name in making:
+                add(making[name])
+        done.setdefault(step.name, step)
+
+    for step in (*runs, *making.values()):
+        add(step)
+    return list(done.values())

@@ -1,0 +1,356 @@
+"""The steps of a study: a model made, a probe run on one, two runs compared.
+
+Every step is made once from the file (`schedule.py`), prepared before anything runs (`prepare.py`), and done, in this
+process or in another one. Nothing is noted here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from assay.engine.ask import Resume
+from assay.errors import AssayError, DataError, UsageError
+from assay.files.atomic import write_atomically
+from assay.lab.debiasing import METHODS
+from assay.lab.studies.data_files import size_of_place
+from assay.lab.studies.file import Model, Runs
+from assay.lab.studies.task_scores import scores_of
+from assay.lab.training import KINDS
+from assay.lab.training.settings import preset_of, settings_of
+from assay.models.base import Options
+from assay.plan import digest_of
+from assay.probes import probes
+from assay.probes.base import Request, Stage
+from assay.progress import Progress
+from assay.settings import names_of
+
+if TYPE_CHECKING:
+    from assay.lab.studies.prepare import Study
+    from assay.lab.studies.work import Work
+
+RECIPE = 1
+"""Raise it when the same recipe would give another model or run."""
+
+COMPARISON = "comparison.json"
+"""What `assay compare --json` prints, in the folder of a comparison."""
+
+
+@dataclass(eq=False)
+class Step(ABC):
+    """Something that a study does. `needs` are the models and runs that have to be there first.
+
+    `content`, once it is prepared, has everything that decides what comes of it. `kind` is what people call it; `part`
+    the part of study.json about its kind, `home` the folder with theirs.
+    """
+
+    kind: ClassVar[str]
+    part: ClassVar[str]
+    home: ClassVar[str]
+
+    name: str
+    needs: tuple[str, ...]
+    content: Mapping[str, Any] = field(default_factory=dict, init=False)
+
+    @property
+    def recipe(self) -> str:
+        """The digest of its content."""
+        return digest_of(dict(self.content))
+
+    def folder(self, out: Path) -> Path:
+        return out / self.home / self.name
+
+    def prepare(self, study: Study) -> None:
+        """Find what it names and check it, before anything runs; a wrong thing is an error with its line."""
+        if not self.content:
+            self.content = {"recipe": RECIPE, **self._content(study)}
+
+    @abstractmethod
+    def _content(self, study: Study) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
+        """Whether its folder is whole; `known` is what study.json says."""
+
+    def can_go_on(self, work: Work, folder: Path) -> bool:
+        """Whether what was begun may be gone on with."""
+        return True
+
+    @property
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """What study.json says of it besides its recipe."""
+
+    @property
+    def size(self) -> dict[str, int]:
+        """How large it is, in its own terms."""
+        return {}
+
+    @abstractmethod
+    def __str__(self) -> str:
+        """What it does and how large it is, in a line."""
+
+    @abstractmethod
+    def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
+        """Do it; returns what study.json shall say."""
+
+
+@dataclass(eq=False)
+class MakeModel(Step):
+    """A model to train or to debias."""
+
+    kind, part, home = "model", "models", "models"
+
+    model: Model
+    files: dict[str, Path] = field(default_factory=dict, init=False)
+    seed: int = field(default=0, init=False)
+
+    def _content(self, study: Study) -> dict[str, Any]:
+        model = self.model
+        self.files = {key: study.places.find(written, key, model) for key, written in model.files.items()}
+        self._check()
+        self.seed = study.file.seed if model.seed is None else model.seed
+        return {
+            "how": [model.how, model.value, model.attribute],
+            "source": study.identity(model.source or ""),
+            "files": {key: study.digest(path) for key, path in self.files.items()},
+            "preset": model.preset,
+            "settings": dict(model.settings),
+            "seed": self.seed,
+        }
+
+    def _check(self) -> None:
+        """Settings, preset and attribute words that exist."""
+        model, key = self.model, "preset"
+        try:
+            if model.train:
+                kind = KINDS[model.train]
+                preset_of(kind, model.preset)
+                key = "settings"
+                settings_of(kind, model.preset, model.settings)
+            else:
+                method, key = METHODS[model.value], "settings"
+                method.read_settings(model.settings)
+                key = "attribute"
+                if model.attribute is not None:
+                    method.attribute(model.attribute, self.files.get("words"))
+        except UsageError as error:
+            raise model.error(error.problem, error.remedy, key, code=error.code, key=error.key) from None
+
+    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
+        return _is_made(folder) and "digest" in known
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        model = self.model
+        return {"title": model.title, "how": model.how, "value": model.value, "source": model.source}
+
+    @property
+    def size(self) -> dict[str, int]:
+        """Bytes to learn from."""
+        return {"bytes": sum(size_of_place(path) for key, path in self.files.items() if key in ("data", "corpus"))}
+
+    def __str__(self) -> str:
+        model, size = self.model, self.size["bytes"]
+        large = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
+        if model.train:
+            return f"model  {self.name}: {model.source} trained for {model.value}, {large} of data"
+        about = f" for {model.attribute}" if model.attribute else ""
+        return f"model  {self.name}: {model.source} debiased by {model.value}{about}, {large} of text"
+
+    def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
+        scores = None
+        if not _is_made(folder):  # it may only lack its note
+            scores = (self._train if self.model.train else self._debias)(work, folder, progress)
+        found = work.makers.find(work.specs[self.name], Options(device="cpu"))
+        return {"digest": found.digest, "scores": scores or _object(folder / "assay.json").get("scores")}
+
+    def _common(self, work: Work, progress: Progress) -> dict[str, Any]:
+        common = {"settings": dict(self.model.settings), "seed": self.seed, "device": work.device}
+        return {**common, "dtype": work.dtype, "progress": progress}
+
+    def _train(self, work: Work, folder: Path, progress: Progress) -> None:
+        model, files, common = self.model, self.files, self._common(work, progress)
+        more = {"preset": model.preset, "evaluation": files.get("eval"), "resume": True}
+        work.makers.train(model.value, work.specs[model.source or ""], files["data"], folder, **more, **common)
+
+    def _debias(self, work: Work, folder: Path, progress: Progress) -> Mapping[str, Any] | None:
+        """Returns the model's scores with their intervals; the method itself keeps values alone."""
+        model, files, common = self.model, self.files, self._common(work, progress)
+        if METHODS[model.value].folded:
+            common["dtype"] = "auto"
+        seen: list[Mapping[str, Any]] = []
+        head, evaluate = work.heads[model.name], None
+        if head is not None and "eval" in files:
+            evaluate = partial(_evaluated, work, head, files["eval"], seen)
+        more = {"attribute": model.attribute, "corpus": files["corpus"], "words": files.get("words")}
+        source = work.specs[model.source or ""]
+        work.makers.debias(model.value, source, folder, evaluate=evaluate, **more, **common)
+        return seen[-1] if seen else None
+
+
+def _evaluated(work: Work, head: str, data: Path, seen: list[Mapping[str, Any]], folder: Path) -> dict[str, float]:
+    seen.append(work.makers.evaluate(head, folder, data, work.device))
+    return {name: each.value for name, each in scores_of(seen[-1]).items() if each.value is not None}
+
+
+@dataclass(eq=False)
+class RunProbe(Step):
+    """A probe to run on a model. `varied` are the settings that tell it from its siblings."""
+
+    kind, part, home = "run", "runs", "runs"
+
+    runs: Runs
+    probe: str
+    model: str
+    settings: Mapping[str, str]
+    varied: Mapping[str, str]
+    request: Request = field(default_factory=Request, init=False)
+    stages: Sequence[Stage] = field(default=(), init=False)
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What is asked, whoever answers."""
+        runs, settings = self.runs, tuple(sorted(self.settings.items()))
+        return self.probe, runs.name, runs.preset, runs.limit, runs.seed, runs.data, settings
+
+    def naming(self, what: str) -> list[str]:
+        """The settings in use that name a path, or a model."""
+        return [name for name in names_of(probes()[self.probe].settings, what) if name in self.settings]
+
+    def _content(self, study: Study) -> dict[str, Any]:
+        runs = self.runs
+        files = {key: study.places.find(self.settings[key], key, runs) for key in self.naming("path")}
+        models = {key: self.settings[key] for key in self.naming("model")}
+        settings = {
+            **self.settings,
+            **{key: str(path) for key, path in files.items()},
+            **{key: study.spec(name) for key, name in models.items()},
+        }
+        seed = study.file.seed if runs.seed is None else runs.seed
+        try:
+            self.request = Request(
+                runs.preset, runs.limit, seed, settings, study.official_data(self.probe, runs), runs.skip_bad
+            )
+            prepared = study.questions(self)
+        except DataError:
+            raise  # it names a file of the data
+        except AssayError as error:
+            problem = f"{self.probe} on {self.model}: {error.problem}"
+            raise runs.error(problem, error.remedy, "settings", code=error.code, key=error.key) from None
+        self.stages = tuple(prepared.stages)
+        named = {*names_of(probes()[self.probe].settings, "path"), *names_of(probes()[self.probe].settings, "model")}
+        return {
+            "probe": self.probe,
+            "model": study.identity(self.model),
+            "others": {key: study.identity(name) for key, name in models.items()},
+            "size": runs.preset if runs.limit is None else runs.limit,
+            "preset": runs.preset,
+            "seed": seed,
+            "settings": {key: value for key, value in prepared.settings.items() if key not in named},
+            "files": {key: study.digest(path) for key, path in files.items()},
+            "data": dict(prepared.data),
+            "skip_bad": runs.skip_bad,
+        }
+
+    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
+        whole = "finished" in _object(folder / "run.json") and (folder / "findings.json").is_file()
+        return whole and "finished" in known
+
+    def can_go_on(self, work: Work, folder: Path) -> bool:
+        """With the same kind of device and numbers: answers of two devices do not go into one run."""
+        spec = work.specs[self.model]
+        now, began = work.makers.find(spec, work.options(spec)), _object(folder / "run.json").get("identity") or {}
+        return began.get("device") in (None, now.device.split(":")[0]) and began.get("dtype") in (None, now.dtype)
+
+    @property
+    def questions(self) -> int:
+        """How many are asked at most."""
+        return sum(stage.questions for stage in self.stages)
+
+    @property
+    def size(self) -> dict[str, int]:
+        return {"questions": self.questions}
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"probe": self.probe, "model": self.model, **self.size}
+
+    def __str__(self) -> str:
+        return f"run    {self.name}: at most {self.questions:,} questions"
+
+    def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
+        request, spec = self.request, work.specs[self.model]
+        work.makers.audit(
+            spec,
+            self.probe,
+            preset=request.preset,
+            limit=request.limit,
+            seed=request.seed,
+            out=folder,
+            settings=request.settings,
+            options=work.options(spec),
+            data=request.data,
+            skip_bad=request.skip_bad,
+            resume=Resume.ALWAYS,
+            progress=progress,
+        )
+        return {"findings": hashlib.sha256((folder / "findings.json").read_bytes()).hexdigest()}
+
+
+@dataclass(eq=False)
+class Compare(Step):
+    """Two runs to compare on what both were asked: how does the second model differ from the first?"""
+
+    kind, part, home = "comparison", "comparisons", "compare"
+
+    baseline: RunProbe
+    run: RunProbe
+
+    def folder(self, out: Path) -> Path:
+        return out / self.home / self.run.name
+
+    def _content(self, study: Study) -> dict[str, Any]:
+        for run in (self.baseline, self.run):
+            run.prepare(study)
+        return {"runs": {run.name: run.recipe for run in (self.baseline, self.run)}}
+
+    def is_done(self, folder: Path, known: Mapping[str, Any]) -> bool:
+        return (folder / COMPARISON).is_file() and "finished" in known
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {"run": self.run.name, "baseline": self.baseline.name}
+
+    def __str__(self) -> str:
+        return f"pair   {self.name}: with {self.baseline.name}"
+
+    def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
+        found = work.makers.compare(self.baseline.folder(work.out), self.run.folder(work.out))
+        from assay.compare.present import present_comparison, title_of
+        from assay.report import write_page
+
+        write_page(folder / "comparison.html", title_of(found), present_comparison(found), "comparison")
+        write_atomically(folder / COMPARISON, found.to_json().encode())  # last: it says that all is there
+        return {}
+
+
+def _is_made(folder: Path) -> bool:
+    """Whether a model's folder is finished: its assay.json is written last, or says so."""
+    report = _object(folder / "assay.json")
+    return bool(report) and bool(report.get("finished", True)) and (folder / "config.json").is_file()
+
+
+def _object(path: Path) -> Mapping[str, Any]:
+    """A JSON object; empty where there is none."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,262 @@
+"""The model that a training begins with: found and loaded as `hf:` models are, with the head that the task needs."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, cast
+
+from assay.errors import ModelError, UsageError
+from assay.lab.training.kind import Kind
+from assay.lab.training.settings import Settings
+from assay.models import find_model
+from assay.models.base import ModelSpec, Options
+from assay.models.builtin_folder import Head, write_builtin
+from assay.models.hf_files import first_line, libraries
+from assay.models.hf_load import load_tokenizer, max_length
+
+DTYPES = ("auto", "float32", "bfloat16")
+LARGEST_SEED = 2**32 - 1  # that numpy takes
+
+_DEVICES = ("cpu", "cuda", "mps")
+
+_TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.txt",
+    "vocab.json",
+    "merges.txt",
+    "*.model",
+)
+_DROPOUT = {
+    "dropout": ("hidden_dropout_prob", "dropout", "embedding_dropout", "mlp_dropout"),
+    "attention_dropout": ("attention_probs_dropout_prob", "attention_dropout"),
+}
+
+
+@dataclass(frozen=True)
+class Base:
+    """A base model's files. `digest` and `revision` are those of the model that was named; `spec` loads its files."""
+
+    name: str
+    digest: str
+    revision: str | None
+    spec: ModelSpec
+
+    def copy_tokenizer(self, folder: Path) -> None:
+        """The tokenizer's files as they are, so that the made model tokenises as its base does."""
+        for pattern in _TOKENIZER_FILES:
+            for file in Path(self.spec.place).glob(pattern):
+                shutil.copyfile(file, folder / file.name)
+
+
+@dataclass
+class Loaded:
+    """A base model in memory, ready to be trained.
+
+    fresh: weights that the base did not have, or that were not to be kept. restore: what the configuration said before
+    this training's own settings.
+    """
+
+    model: Any
+    tokenizer: Any
+    longest: int
+    fresh: tuple[str, ...]
+    restore: Mapping[str, Any]
+
+    @property
+    def known(self) -> int:
+        """How many tokens the model knows."""
+        count: int = self.model.get_input_embeddings().num_embeddings
+        return count
+
+    @property
+    def parameters(self) -> int:
+        return sum(each.numel() for each in self.model.parameters())
+
+
+def require_seed(seed: int) -> None:
+    if not 0 <= seed <= LARGEST_SEED:
+        raise UsageError(
+            f"the seed is {seed}, expected a whole number from 0 to {LARGEST_SEED}.",
+            "--seed 0",
+            code="bad-option",
+            key="seed",
+        )
+
+
+@contextmanager
+def opened_base(name: str, kind: Kind[Any], device: str) -> Iterator[Base]:
+    """Find a base model. The built-in one is written as a folder of transformers, with its head for this task."""
+    _require_device(device)
+    if name != "builtin":
+        spec = find_model(name, Options(device=device))
+        yield Base(name, spec.digest, spec.revision, spec)
+        return
+    digest = find_model(name).digest
+    with TemporaryDirectory(prefix="assay-builtin-") as temporary:
+        folder = write_builtin(Path(temporary) / "builtin", cast(Head, kind.name))
+        yield Base(name, digest, None, find_model(f"hf:{folder}", Options(device=device)))
+
+
+def load_base(base: Base, kind: Kind[Any], settings: Settings, seed: int) -> Loaded:
+    """Load a base model with the head that the task needs, after a look at whether it can have one."""
+    require_seed(seed)
+    transformers, torch = libraries()
+    files: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    try:
+        config = transformers.AutoConfig.from_pretrained(base.spec.place, **files)
+    except Exception as error:  # transformers raises many kinds of errors; each means: unusable
+        raise ModelError(
+            f"{base.name} cannot be loaded: {first_line(error)}", "Complete its folder.", code="cannot-load"
+        ) from error
+    _require_task(transformers, config, kind, base.name)
+    restore = _set_dropout(config, settings, base.name) | {"use_cache": getattr(config, "use_cache", None)}
+    auto = getattr(transformers, kind.auto_class)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            model, info = auto.from_pretrained(
+                base.spec.place,
+                config=config,
+                dtype=torch.float32,
+                use_safetensors=True,
+                output_loading_info=True,
+                **files,
+            )
+        except Exception as error:  # as above
+            raise ModelError(
+                f"{base.name} cannot be loaded: {first_line(error)}",
+                "See the message of transformers above.",
+                code="cannot-load",
+            ) from error
+        missing = sorted(info["missing_keys"])
+        _require_encoder(model, missing, base.name)
+        _require_head(missing, kind, settings, base.name)
+        if settings.head == "new":
+            model, missing = _with_new_head(auto, model)
+    tokenizer = load_tokenizer(base.spec)
+    if kind.masks and tokenizer.mask_token_id is None:
+        raise ModelError(
+            f"the tokenizer of {base.name} has no mask token.",
+            "Choose a base that was made with masks.",
+            code="bad-tokenizer",
+        )
+    return Loaded(model, tokenizer, max_length(tokenizer, model), tuple(missing), restore)
+
+
+def _require_device(device: str) -> None:
+    """Refuse a device that is not there; transformers' Trainer would take another one, or fail when all is loaded."""
+    if device == "auto":
+        return
+    if device.startswith("cuda:"):
+        raise UsageError(
+            f"training runs on cuda, not on {device}.",
+            f"CUDA_VISIBLE_DEVICES={device[5:]} chooses one; --device cuda",
+            code="no-device",
+            key="device",
+        )
+    if device not in _DEVICES:
+        raise UsageError(
+            f"training runs on {', '.join(_DEVICES[:-1])} or {_DEVICES[-1]}, not on {device!r}.",
+            "Leave --device out to take the best there is.",
+            code="no-device",
+            key="device",
+        )
+    _, torch = libraries()
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
+        raise UsageError(
+            f"the device {device!r} cannot be used: {first_line(error)}.",
+            "--device cpu works everywhere; cuda or mps need such a device.",
+            code="no-device",
+            key="device",
+        ) from error
+
+
+def _require_task(transformers: Any, config: Any, kind: Kind[Any], name: str) -> None:
+    """Refuse a model that writes, and one that has no head for this task."""
+    both_ways = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
+    writes = type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING and not both_ways
+    if writes or getattr(config, "is_encoder_decoder", False) or getattr(config, "is_decoder", False):
+        raise UsageError(
+            f"{name} is a {config.model_type} model, which writes; {kind.name} training needs one that "
+            "reads both ways.",
+            "Choose an encoder: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT, DeBERTa or the like.",
+            code="unsupported",
+            key="base",
+        )
+    if type(config) not in getattr(transformers, kind.mapping):
+        raise UsageError(
+            f"{name} is a {config.model_type} model, for which transformers has no {kind.name} head.",
+            "Choose another base: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT and DeBERTa have all three.",
+            code="unsupported",
+            key="base",
+        )
+
+
+def _require_encoder(model: Any, missing: list[str], name: str) -> None:
+    prefix = f"{model.base_model_prefix}."
+    lost = [key for key in missing if key.startswith(prefix) and not key.startswith(f"{prefix}pooler.")]
+    if lost:
+        raise ModelError(
+            f"{name} lacks weights of its encoder: {', '.join(lost[:3])}.",
+            "Its folder is incomplete; get it again.",
+            code="bad-folder",
+            key=lost[0],
+        )
+
+
+def _require_head(missing: list[str], kind: Kind[Any], settings: Settings, name: str) -> None:
+    if not missing or settings.head == "new":
+        return
+    if settings.head == "keep":
+        raise UsageError(
+            f"{name} has no {kind.name} head to keep: it lacks {', '.join(missing[:3])}.",
+            "--set head=new begins with one.",
+            code="bad-setting",
+            key="head",
+        )
+    if kind.masks:
+        raise UsageError(
+            f"{name} has no head that fills masks: it lacks {', '.join(missing[:3])}.",
+            "Choose a base that fills masks; --set head=new begins with a head that knows nothing.",
+            code="missing-ability",
+            key=kind.name,
+        )
+
+
+def _with_new_head(auto: Any, model: Any) -> tuple[Any, list[str]]:
+    """A model with the same encoder, and everything outside it as a model has it before any training."""
+    fresh = auto.from_config(model.config)
+    fresh.base_model.load_state_dict(model.base_model.state_dict())
+    inside = {id(each) for each in fresh.base_model.parameters()}  # a mask head shares the embeddings
+    return fresh, sorted(name for name, each in fresh.named_parameters() if id(each) not in inside)
+
+
+def _set_dropout(config: Any, settings: Settings, name: str) -> dict[str, Any]:
+    """Put other rates of dropout into a configuration; returns what was there."""
+    before: dict[str, Any] = {}
+    for setting, attributes in _DROPOUT.items():
+        rate = getattr(settings, setting)
+        if rate is None:
+            continue
+        there = [each for each in attributes if hasattr(config, each)]
+        if not there:
+            raise UsageError(
+                f"{name} has no rate of {setting} to set.",
+                f"Leave --set {setting} out.",
+                code="bad-setting",
+                key=setting,
+            )
+        for each in there:
+            before[each] = getattr(config, each)
+            setattr(config, each, rate)
+    return before

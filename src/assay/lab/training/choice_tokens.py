@@ -1,0 +1,80 @@
+"""Multiple-choice questions to tokens, by the encoder of audits: training and audit agree because they share it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import DataError
+from assay.lab.training.batches import Features, joined
+from assay.lab.training.choice_data import ChoiceData
+from assay.models.encode import Encoder
+from assay.queries import ChoiceColumns, Tokens, option_rows, starts_of
+
+_CHUNK = 4096
+_NO_LIMIT = 10**9
+
+
+@dataclass(frozen=True)
+class Choices:
+    """Rows of options and the right one's number; which questions they are, and how many contexts were cut."""
+
+    features: Features
+    rows: NDArray[np.int64]  # (row,): the question's number in its file
+    cut: int
+    left_out: int
+
+
+def encode_choice(tokenizer: Any, name: str, data: ChoiceData, *, length: int) -> Choices:
+    """Each option's sequence: the context, and question + blank + option behind it (`queries.ChoiceColumns`).
+
+    Where one is longer than `length`, the context's end is cut off, for all options of the question alike; a question
+    whose other parts alone are longer is left out and counted. Audits never cut: they refuse a text that is too long.
+    """
+    encoder = Encoder(tokenizer, _NO_LIMIT, name)
+    layout = encoder.tokeniser.pair
+    parts, fits, cut = [], [], 0
+    for lo in range(0, len(data.queries), _CHUNK):
+        tokens = encoder.encode(ChoiceColumns.of(data.queries[lo : lo + _CHUNK]))
+        excess = np.maximum(np.diff(tokens.marks["parts"], axis=1).max(1) - length, 0)  # (row,)
+        context = tokens.second - len(layout.before) - len(layout.between)  # tokens of it that may go
+        fitting = np.flatnonzero(excess < context)
+        cut += int((excess[fitting] > 0).sum())
+        fits.append(lo + fitting)
+        if len(fitting):
+            parts.append(_shortened(tokens.take(fitting), excess[fitting], len(layout.between)))
+    rows = np.concatenate(fits)
+    if not len(rows):
+        raise DataError(
+            f"no question fits into {length} tokens.",
+            "Choose a greater length with --set length=…, or another base.",
+            code="too-long",
+            key="length",
+        )
+    labels = {"labels": np.array(data.labels, np.int64)[rows]}
+    return Choices(Features(joined(parts), labels), rows, cut, len(data.queries) - len(rows))
+
+
+def _shortened(tokens: Tokens, excess: NDArray[np.int64], between: int) -> Tokens:
+    """Without so many tokens at the end of each row's context, in all its options."""
+    if not excess.any():
+        return tokens
+    flat, options = option_rows(tokens), tokens.marks["parts"].shape[1] - 1
+    gone = excess.repeat(options)  # (sequence,)
+    behind = flat.offsets[:-1] + flat.second - between  # where the context of each sequence has ended
+    edges = np.zeros(len(flat.ids) + 1, np.int64)
+    np.add.at(edges, behind - gone, 1)
+    np.add.at(edges, behind, -1)
+    lengths = (flat.lengths - gone).reshape(-1, options)  # (row, option)
+    starts = np.concatenate([np.zeros((len(lengths), 1), np.int64), lengths.cumsum(1)], 1)
+    return Tokens(
+        tokens.ability,
+        flat.ids[np.cumsum(edges[:-1]) == 0],
+        starts_of(lengths.sum(1)),
+        (tokens.second - excess).astype(np.int32),
+        {"parts": starts.astype(np.int32)},
+        tokens.scoring,
+    )

@@ -1,0 +1,251 @@
+"""The folder that a training writes: begun, resumed or finished; and whether the disk holds its checkpoints.
+
+OUT/
+  training.json     while it is under way: what is trained, on what (`identity`)
+  checkpoints/      while it is under way: the last checkpoint; the model while it is saved
+  config.json, model.safetensors, tokenizer.json, …       the model, for `hf:OUT`
+  README.md         its card
+  assay.json        what was done; written last, so a folder that has it is finished
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from assay.errors import AssayError, DataError, UsageError
+from assay.files.atomic import is_full_disk, remove_leftovers, write_atomically
+from assay.files.lock import held, is_new
+from assay.models.hf_files import first_line
+
+DONE, BEGUN, CARD, CHECKPOINTS = "assay.json", "training.json", "README.md", "checkpoints"
+MADE_BY = "assay train"
+
+_OTHER = "Choose another folder with --out."
+_CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_state.pth")
+
+
+@dataclass
+class Out:
+    """An open folder. `begun` is the identity of a training that was begun there; `old` the files it replaces.
+
+    made: the model's files that this training wrote. Others in the folder are somebody's own.
+    """
+
+    path: Path
+    begun: Mapping[str, Any] | None
+    old: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / CHECKPOINTS
+
+    @property
+    def _saved(self) -> Path:
+        return self.checkpoints / "model"
+
+    def begin(self, identity: Mapping[str, Any]) -> Path | None:
+        """Note what is trained; returns the checkpoint to go on from, if this very training was begun before."""
+        if self.begun is None:
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
+            for name in {*self.old} - {DONE, BEGUN}:
+                (self.path / name).unlink(missing_ok=True)
+        else:
+            _require_same(self.path, self.begun, identity)
+            shutil.rmtree(self._saved, ignore_errors=True)
+        self.begun = identity
+        self._note()
+        (self.path / DONE).unlink(
+            missing_ok=True
+        )  # at no moment is there neither: nobody could know whose folder it is
+        return last_checkpoint(self.checkpoints)
+
+    @contextmanager
+    def saving(self) -> Iterator[Path]:
+        """A folder to save the model in: what is there at the end becomes this folder's own, and is noted as such."""
+        self._saved.mkdir(parents=True)
+        yield self._saved
+        self.made = tuple(sorted(file.name for file in self._saved.iterdir()))
+        self._note()
+        for name in self.made:
+            (self._saved / name).replace(self.path / name)
+        self._saved.rmdir()
+
+    def finish(self, info: Mapping[str, Any], card: str, *, keep_checkpoints: bool) -> dict[str, Any]:
+        """Write the card and assay.json, and remove what was there for resuming; returns what assay.json says."""
+        write_atomically(self.path / CARD, card.encode())
+        content = {**info, "files": {name: _sha256(self.path / name) for name in self.made}}
+        write_atomically(self.path / DONE, as_json(content))
+        self.clean(keep_checkpoints)
+        return content
+
+    def held(self, kept: int) -> int:
+        """Bytes in this folder that make room for the training: it removes them, or writes no more in their place."""
+        if self.begun is None:
+            return sum(_size(place) for place in (self.checkpoints, *(self.path / name for name in self.old)))
+        there = _checkpoints(self.checkpoints)
+        whole = [place for place in there if _is_whole(place)]
+        counted = [place for place in there if place not in whole] + whole[-max(kept, 1) :]
+        return sum(_size(place) for place in (*counted, self._saved, *(self.path / name for name in self.made)))
+
+    def _note(self) -> None:
+        content = {"made_by": MADE_BY, "identity": self.begun, "files": self.made}
+        write_atomically(self.path / BEGUN, as_json(content))
+
+    def clean(self, keep_checkpoints: bool) -> None:
+        (self.path / BEGUN).unlink(missing_ok=True)
+        if not keep_checkpoints:
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
+
+
+@contextmanager
+def open_out(path: Path, *, resume: bool) -> Iterator[Out]:
+    """Lock a folder for a training that is new, or goes on where it ended (`resume`), or replaces what is there.
+
+    A folder that holds anything but a training of assay is never touched. When nothing came of a training in a new
+    folder, nothing is left of it.
+    """
+    _looked_into(path, resume)  # nothing is touched where it complains
+    with held(path, "training in this folder"):
+        out = _looked_into(path, resume)
+        remove_leftovers(path)
+        yield out
+
+
+def _looked_into(path: Path, resume: bool) -> Out:
+    done, begun = _read(path / DONE), _read(path / BEGUN)
+    ours = MADE_BY in (done.get("made_by"), begun.get("made_by"))
+    if not ours and not is_new(path, BEGUN):
+        raise UsageError("this folder is not empty, and holds no training of assay.", _OTHER, code="not-new", file=path)
+    if done and resume:
+        raise UsageError(
+            "this folder holds a model whose training is finished.",
+            "Choose another folder with --out, or train it again with --resume never.",
+            code="not-new",
+            file=path,
+            key="resume",
+        )
+    if resume:
+        return Out(path, begun.get("identity"), made=tuple(begun.get("files", ())))
+    return Out(path, None, old=(*done.get("files", ()), *begun.get("files", ()), DONE, BEGUN, CARD))
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """The last checkpoint that was written whole; those that were not are removed."""
+    for place in reversed(_checkpoints(folder)):
+        if _is_whole(place):
+            return place
+        shutil.rmtree(place, ignore_errors=True)
+    return None
+
+
+def _checkpoints(folder: Path) -> list[Path]:
+    found = [place for place in folder.glob("checkpoint-*") if place.name.partition("-")[2].isdecimal()]
+    return sorted(found, key=lambda place: int(place.name.partition("-")[2]))
+
+
+def _is_whole(place: Path) -> bool:
+    state = _read(place / _CHECKPOINT_FILES[0], broken={})
+    whole = all((place / name).is_file() for name in _CHECKPOINT_FILES) and any(place.glob("*.safetensors"))
+    return whole and f"checkpoint-{state.get('global_step')}" == place.name
+
+
+def require_space(out: Out, parameters: int, kept: int) -> None:
+    """Refuse to begin where the disk cannot hold the checkpoints.
+
+    A checkpoint holds the weights and AdamW's two moments in float32: three numbers a parameter. One more than is kept
+    is there while the next is written, and the model itself at the end. What an earlier attempt left counts as free.
+    """
+    free = shutil.disk_usage(out.path).free
+
+    def needed(kept: int) -> int:
+        return 4 * parameters * (3 * (max(kept, 1) + 1) + 1)
+
+    held = out.held(kept)
+    if free + held >= needed(kept):
+        return
+    fewer = kept > 1 and free + out.held(1) >= needed(1)
+    raise UsageError(
+        f"checkpoints of {parameters / 1e6:,.1f} million parameters need {needed(kept) / 1e9:,.2f} GB, and "
+        f"{free / 1e9:,.2f} GB are free{f' beside {held / 1e9:,.2f} GB of what was begun there' if held else ''}.",
+        f"Free some space{',' if fewer else ' or'} choose another disk with --out"
+        f"{', or keep fewer with --set keep_checkpoints=1' if fewer else ''}.",
+        code="no-space",
+        file=out.path,
+    )
+
+
+@contextmanager
+def explained_full_disk(path: Path, *, resume: bool) -> Iterator[None]:
+    """A disk that is full is something to cure, whichever library finds it so."""
+    try:
+        yield
+    except AssayError:
+        raise
+    except Exception as error:
+        if not is_full_disk(error):
+            raise
+        again = "the same command" if resume else "the same command without --resume never"
+        raise UsageError(
+            f"no space is left there ({first_line(error)}).",
+            f"Free some; {again} then goes on from the last checkpoint.",
+            code="no-space",
+            file=path,
+        ) from error
+
+
+def as_json(content: Any) -> bytes:
+    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    now = json.loads(as_json(now))
+    different = sorted(key for key in {**before, **now} if before.get(key) != now.get(key))
+    if not different:
+        return
+    what = "; ".join(_difference(key, before.get(key), now.get(key)) for key in different)
+    raise UsageError(
+        f"another training was begun here ({what}).",
+        "Repeat its command to go on with it, choose another --out, or begin anew with --resume never.",
+        code="other-run",
+        file=path,
+        key=different[0],
+    )
+
+
+def _difference(key: str, before: Any, now: Any) -> str:
+    if isinstance(before, dict) and isinstance(now, dict):
+        inner = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+        return "; ".join(f"{key} {name}: {before.get(name)} there, {now.get(name)} now" for name in sorted(inner))
+    return f"{key}: {before} there, {now} now"
+
+
+def _read(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A JSON object; empty where there is no such file. `broken` stands for one that cannot be read, if given."""
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError) as error:
+        if broken is not None:
+            return broken
+        raise DataError(f"cannot be read ({error}).", _OTHER, file=path, code="unreadable-file") from None
+    return content if isinstance(content, dict) else {}
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files of a folder; 0 where there is neither."""
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,251 @@
+"""The training itself: transformers' Trainer, told what to do and kept quiet.
+
+Two of its habits need care. Its samplers draw from torch's global generator (see `features.Order`). And it takes every
+model whose forward method has **kwargs for one that divides its loss by the number of labels in all accumulated
+batches; the heads for choices and masks do not, and their gradients would grow with every accumulated batch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from assay.errors import ModelError, UsageError
+from assay.lab.training.batches import Batches, Order, Visits
+from assay.lab.training.settings import Settings
+from assay.models.hf_files import libraries
+from assay.progress import Progress
+
+_POINTS = 200  # of the loss curve, about
+_SAVES = 10
+_BETWEEN_SAVES = 100  # steps, at least, so that a short training does not spend its time on checkpoints
+
+Point = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How many steps there are, and after how many the loss is noted and a checkpoint written."""
+
+    total: int
+    log: int
+    save: int
+
+    @staticmethod
+    def of(rows: int, settings: Settings) -> Steps:
+        """Checkpoints come with a point of the loss curve, so that a resumed curve has the same points.
+
+        >>> Steps.of(1000, Settings(batch=4, epochs=2))
+        Steps(total=500, log=2, save=100)
+        """
+        each = math.ceil(math.ceil(rows / settings.batch) / settings.accumulate)  # steps of a pass
+        limits = [] if settings.max_steps is None else [settings.max_steps]
+        limits += [] if settings.epochs is None else [max(1, math.ceil(each * settings.epochs))]
+        total = min(limits)
+        log = max(1, total // _POINTS)
+        save = settings.save_steps or max(math.ceil(total / _SAVES), _BETWEEN_SAVES)
+        return Steps(total, log, math.ceil(save / log) * log)
+
+
+def fit(
+    model: Any,
+    batches: Batches,
+    settings: Settings,
+    steps: Steps,
+    *,
+    checkpoints: Path,
+    resume_from: Path | None,
+    seed: int,
+    device: str,
+    dtype: str,
+    progress: Progress,
+) -> list[Point]:
+    """Train a model in place; returns its loss curve: step, loss (the mean since the last point) and learning rate."""
+    done = None if resume_from is None else _state(resume_from)
+    size = settings.batch * settings.accumulate
+    progress.start("training", steps.total * size, "examples")
+    if resume_from is not None and done is not None:
+        progress.advance(min(done["global_step"], steps.total) * size, stored=True)
+        if done["global_step"] >= steps.total:  # the Trainer would take one more step
+            _load_weights(model, resume_from, device)
+            return _curve(done["log_history"])
+    order = Order(batches.features.lengths, size, seed, settings.order == "grouped")
+    with _own_random_numbers(), _without_cudnn_attention():
+        trainer = _trainer(model, batches, order, settings, steps, checkpoints, seed, device, dtype, progress)
+        with _explained_memory(device, settings):
+            trainer.train(resume_from_checkpoint=None if resume_from is None else str(resume_from))
+    model.eval()
+    return _curve(trainer.state.log_history)
+
+
+def _trainer(
+    model: Any,
+    batches: Batches,
+    order: Order,
+    settings: Settings,
+    steps: Steps,
+    checkpoints: Path,
+    seed: int,
+    device: str,
+    dtype: str,
+    progress: Progress,
+) -> Any:
+    transformers, _ = libraries()
+    try:
+        arguments = transformers.TrainingArguments(
+            output_dir=str(checkpoints),
+            max_steps=steps.total,
+            per_device_train_batch_size=settings.batch,
+            gradient_accumulation_steps=settings.accumulate,
+            learning_rate=settings.rate,
+            lr_scheduler_type="linear",
+            warmup_steps=_warmup(settings.warmup, steps.total),
+            weight_decay=settings.weight_decay,
+            bf16=uses_bfloat16(device, dtype),
+            use_cpu=device == "cpu",
+            torch_compile=settings.compile == "on",
+            seed=seed,
+            data_seed=seed,
+            logging_strategy="steps",
+            logging_steps=steps.log,
+            logging_nan_inf_filter=False,  # it would hide that a training failed
+            save_strategy="steps",
+            save_steps=steps.save,
+            save_total_limit=max(1, settings.keep_checkpoints),
+            eval_strategy="no",
+            report_to="none",
+            log_level="error",
+            disable_tqdm=True,
+            remove_unused_columns=False,
+            dataloader_num_workers=0,  # a batch is made in a fraction of a millisecond
+            dataloader_pin_memory=device.startswith("cuda"),
+        )
+    except ImportError as error:
+        raise UsageError(
+            f"training needs accelerate ({str(error).splitlines()[0]}).",
+            'pip install "assay[train]"',
+            code="not-installed",
+            key="accelerate",
+        ) from None
+    _ = arguments.device  # finds the devices; several would share every batch without being asked to
+    arguments._n_gpu = min(arguments.n_gpu, 1)
+    trainer = _in_order(transformers, order)(
+        model=model,
+        args=arguments,
+        train_dataset=Visits(len(batches.features)),
+        data_collator=batches,
+        callbacks=[_listener(transformers, progress, settings.batch * settings.accumulate)],
+    )
+    trainer.remove_callback(transformers.PrinterCallback)
+    trainer.model_accepts_loss_kwargs = False  # see above: a batch's loss is its mean, and steps take the mean of them
+    return trainer
+
+
+def _in_order(transformers: Any, order: Order) -> Any:
+    class InOrder(transformers.Trainer):
+        def _get_train_sampler(self, *given: Any, **more: Any) -> Any:
+            return order
+
+    return InOrder
+
+
+def _listener(transformers: Any, progress: Progress, size: int) -> Any:
+    class Listener(transformers.TrainerCallback):
+        """Tells about progress, notes the last loss, and stops a training that has failed."""
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> Any:
+            progress.advance(size)
+            control.should_log = control.should_log or state.global_step >= state.max_steps
+            return control
+
+        def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
+            loss = (logs or {}).get("loss")
+            if loss is not None and not math.isfinite(loss):
+                raise ModelError(
+                    f"the loss is {loss} at step {state.global_step:,}: the training has failed.",
+                    "Try a smaller rate (--set rate=…), some --set warmup=0.1, or --dtype float32.",
+                    code="training-failed",
+                )
+
+    return Listener()
+
+
+def uses_bfloat16(device: str, dtype: str) -> bool:
+    return dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda"))
+
+
+def _warmup(warmup: float, total: int) -> int:
+    """Steps of warm-up, given as such or as a share of all."""
+    return math.ceil(warmup * total) if warmup < 1 else int(warmup)
+
+
+def _curve(history: list[dict[str, Any]]) -> list[Point]:
+    return [
+        {"step": entry["step"], "loss": entry["loss"], "rate": entry["learning_rate"]}
+        for entry in history
+        if "loss" in entry
+    ]
+
+
+def _state(checkpoint: Path) -> dict[str, Any]:
+    state: dict[str, Any] = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+    return state
+
+
+def _load_weights(model: Any, checkpoint: Path, device: str) -> None:
+    """The weights of a checkpoint, as the model's own class reads them."""
+    trained = type(model).from_pretrained(checkpoint, local_files_only=True, use_safetensors=True)
+    model.load_state_dict(trained.state_dict())
+    model.to(device).eval()
+
+
+@contextmanager
+def _own_random_numbers() -> Iterator[None]:
+    """The Trainer seeds every generator there is; afterwards they are as the caller had them."""
+    _, torch = libraries()
+    before, numpy_before = random.getstate(), np.random.get_state()
+    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_available() else []
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        random.setstate(before)
+        np.random.set_state(numpy_before)
+
+
+@contextmanager
+def _without_cudnn_attention() -> Iterator[None]:
+    """Without cuDNN's attention, which is slow where shapes keep changing, as those of batches do here.
+
+    With it steps took two to four times as long on an H200 (bfloat16, torch 2.11), unless widths were rounded up so
+    that there were few of them.
+    """
+    _, torch = libraries()
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    torch.backends.cuda.enable_cudnn_sdp(False)
+    try:
+        yield
+    finally:
+        torch.backends.cuda.enable_cudnn_sdp(before)
+
+
+@contextmanager
+def _explained_memory(device: str, settings: Settings) -> Iterator[None]:
+    _, torch = libraries()
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise ModelError(
+            f"the memory of {device} is too small for batches of {settings.batch}.",
+            f"--set batch={max(settings.batch // 2, 1)} --set accumulate={settings.accumulate * 2} does the same.",
+            code="out-of-memory",
+            key="batch",
+        ) from error

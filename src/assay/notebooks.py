@@ -1,0 +1,43 @@
+"""How values show themselves in notebooks. Other modules say how; they are loaded when something is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Sections (of assay.blocks) under a title and a line of facts."""
+
+    title: str
+    facts: Sequence[str]
+    sections: Sequence[Any]
+
+
+views: dict[type, Callable[[Any], str]] = {}
+"""HTML by the type of what is shown; that of `Shown` renders sections."""
+
+
+def load_views() -> object:
+    """Fill `views`; the package itself puts the function that does here."""
+
+
+class Displayed:
+    """Shows itself in notebooks as HTML."""
+
+    def _repr_html_(self) -> str | None:
+        load_views()
+        view = views.get(type(self))
+        return None if view is None else view(self)
+
+
+def show_as(more: Mapping[type, Callable[[Any], str]]) -> None:
+    """Add views."""
+    views.update(more)
+
+
+def show_by_sections(kind: type, sections_of: Callable[[Any], Sequence[Shown]]) -> None:
+    """Show values of a kind by the sections that they give, whoever renders these."""
+    views[kind] = lambda value: "".join(map(views[Shown], sections_of(value)))

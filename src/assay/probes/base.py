@@ -1,0 +1,275 @@
+"""What a probe is: a descriptor that costs nothing to import, and a method, loaded when it is used.
+
+A probe is a folder. Its `__init__.py` has `PROBE`, the descriptor: what it is called, which settings it has, what its
+metrics mean. `PROBE.load()` gives its method: the object that makes plans, gathers answers, computes findings, compares
+two runs and says what a page shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+from assay.errors import UsageError
+from assay.files.published import DataSet
+
+if TYPE_CHECKING:
+    from assay.blocks import Presentation, Section, StudyRun
+    from assay.findings import Findings, Table
+    from assay.plan import Ask
+    from assay.probes.contrast import Contrast
+    from assay.run import Run
+
+PRESETS = ("quick", "standard", "paper")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks of a probe: a preset or a limit, a seed, and settings as text (`--set key=value`).
+
+    `data` is the folder or file of official data that was named; `skip_bad` leaves out rows of it that cannot be used.
+    """
+
+    preset: str = "quick"
+    limit: int | None = None
+    seed: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
+    data: Path | None = None
+    skip_bad: bool = False
+
+    def __post_init__(self) -> None:
+        if self.preset not in PRESETS:
+            raise UsageError(
+                f"unknown preset {self.preset!r}; expected {', '.join(PRESETS)}.",
+                "--preset quick",
+                code="bad-option",
+                key="preset",
+            )
+        if self.limit is not None and self.limit < 1:
+            raise UsageError(
+                f"--limit is {self.limit}, expected at least 1 question.",
+                "--limit 10000",
+                code="bad-option",
+                key="limit",
+            )
+        if self.seed < 0:
+            raise UsageError(
+                f"--seed is {self.seed}, expected a whole number from 0.", "--seed 0", code="bad-option", key="seed"
+            )
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a run: what it is called and how many questions it asks."""
+
+    label: str
+    questions: int
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A number that a probe reports: what it is called, its range, and which way is worse.
+
+    `worse` is "higher", "lower" or "away" (from `neutral`); empty where neither direction is. `keys` are those of the
+    groups that it is reported for.
+    """
+
+    id: str
+    name: str
+    meaning: str = ""
+    symbol: str = ""
+    bounds: tuple[float, float] = (0.0, 1.0)
+    worse: str = ""
+    neutral: float = 0.0
+    keys: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return f"{self.symbol} {self.name}".strip()
+
+    def badness(self, value: Any) -> Any:
+        """How bad a value, or an array of them, is on the metric's own scale: of two the larger one is worse.
+
+        >>> Metric("accuracy", "accuracy", worse="lower").badness(0.2), Metric("s", "s", worse="away").badness(-0.3)
+        (-0.2, 0.3)
+        """
+        return {"higher": value, "lower": -value, "away": abs(value - self.neutral)}[self.worse]
+
+
+@dataclass(frozen=True)
+class TableWords:
+    """A long table: what it holds, and which of its columns are texts even where they look like numbers."""
+
+    holds: str
+    texts: tuple[str, ...] = ()
+
+
+def say_group(group: Mapping[str, str]) -> str:
+    """Which part of the questions an estimate is about, for probes that have no words of their own for it.
+
+    >>> say_group({"class": "gender", "form": "span"}), say_group({})
+    ('class: gender, form: span', 'all')
+    """
+    return ", ".join(f"{key}: {value}" for key, value in group.items()) or "all"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A published method, described: everything that others need to know of it without running it.
+
+    `method` is where its `Method` is ("module:Class"). `settings` is the dataclass of its settings; `score_settings`
+    and `generate_settings` are those of these two commands, where it knows them. `presets` says what each preset asks;
+    `examples` are command lines for the help of a command, each with a few words on it. `tour` is its place in the
+    tour, None where it has none. `part_keys` are keys of groups that single out a part of what another estimate is
+    about. `official` says whether a preset, or a limit, needs official data. `task` and `part` say what an estimate's
+    group is in the terms of a model hub.
+    """
+
+    name: str
+    title: str
+    asks: str
+    paper: str
+    abilities: frozenset[str]
+    method: str
+    settings: type
+    presets: Mapping[str, str] = field(default_factory=dict)
+    metrics: Sequence[Metric] = ()
+    tables: Mapping[str, TableWords] = field(default_factory=dict)
+    data_sets: Sequence[DataSet] = ()
+    cautions: Sequence[str] = ()
+    tour: int | None = None
+    part_keys: frozenset[str] = frozenset()
+    score_settings: type | None = None
+    generate_settings: type | None = None
+    examples: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    data_set: str = ""
+    official: Callable[[str, int | None], bool] = lambda preset, limit: False
+    say_group: Callable[[Mapping[str, str]], str] = say_group
+    task: Callable[[Mapping[str, str]], str] = lambda group: "question-answering"
+    part: Callable[[Mapping[str, str]], tuple[str, str]] = lambda group: ("", "")
+
+    def load(self) -> Method[Any, Any]:
+        """Its method, imported when it is first wanted."""
+        module, _, name = self.method.partition(":")
+        made: Method[Any, Any] = getattr(import_module(module), name)(self)
+        return made
+
+    def metric(self, id: str) -> Metric:
+        """A metric by its id; one that is not described is called what it is."""
+        return next((each for each in self.metrics if each.id == id), Metric(id, id))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A probe set up as requested for one model: what run.json says about it. A probe adds what it needs to ask.
+
+    `data` are the digests of the data behind the questions; `notes` what a reader must know, such as what is left out.
+    """
+
+    settings: Mapping[str, Any]
+    data: Mapping[str, str]
+    stages: Sequence[Stage]
+    notes: Sequence[str]
+    seed: int
+
+
+P = TypeVar("P", bound=Prepared)
+D = TypeVar("D")
+
+
+class Generation(Protocol):
+    """Questions that somebody wants in the authors' own file format; `counted` says what counts as one."""
+
+    @property
+    def counted(self) -> str: ...
+
+    def notes(self) -> Sequence[str]: ...
+
+    def write_to(self, out: Path, ask: Ask | None, meter: Meter) -> int:
+        """Write them to a file or folder, each file whole or not at all; returns how many."""
+
+
+class Meter(Protocol):
+    """Told how far something has come."""
+
+    def start(self, label: str, total: int, unit: str = "questions") -> None: ...
+
+    def advance(self, amount: int) -> None: ...
+
+
+class Method(Generic[P, D]):
+    """How a probe asks and what it makes of the answers. It has no state but its descriptor.
+
+    `D` is the probe's own type of gathered answers. Every probe writes `prepare`, `gather` and `findings`; the others
+    have defaults, or say that this probe cannot do that.
+    """
+
+    def __init__(self, probe: Probe) -> None:
+        self.probe = probe
+
+    def prepare(self, request: Request, ask: Ask) -> P:
+        """Read the data and make the plans. `ask` says what the model can do, and what its tokenizer makes of words."""
+        raise NotImplementedError
+
+    def gather(self, prepared: P, ask: Ask) -> D:
+        """Ask everything; later plans may depend on earlier answers."""
+        raise NotImplementedError
+
+    def findings(self, prepared: P, data: D) -> Findings:
+        """Estimates, tables, examples and notes. The caller says whose they are."""
+        raise NotImplementedError
+
+    def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[P, D]:
+        """Somebody else's answers from files; `answers` is the column that holds them in a table of questions."""
+        raise UsageError(
+            f"the probe {self.probe.name} cannot score files.", "See `assay list probes`.", code="unsupported"
+        )
+
+    def generation(self, request: Request) -> Generation:
+        """The questions that a user wants as files."""
+        raise UsageError(
+            f"the probe {self.probe.name} cannot generate files.", "See `assay list probes`.", code="unsupported"
+        )
+
+    def recall(self, run: Run, again: Callable[[], tuple[P, D]]) -> Any:
+        """What `contrast` needs of a finished run; `again` gathers its answers once more, from the store or its files.
+
+        A probe whose tables hold all that it needs reads those instead.
+        """
+        return again()[1]
+
+    def contrast(self, one: Any, other: Any, *, settings: Mapping[str, Any], common: bool) -> Contrast:
+        """How two recalled runs differ on what both were asked; `settings` are the first run's, with `resamples`.
+
+        Intervals are made by what makes those of a single run, with the same draws for both. With `common` the items
+        must be known by their content: the two were made from different data.
+        """
+        raise UsageError(
+            f"the probe {self.probe.name} has no paired differences.", "Compare its estimates.", code="unsupported"
+        )
+
+    def present(self, run: Run) -> Presentation:
+        """What is shown of a run, as data; `assay.blocks` says how."""
+        from assay.probes.plain import present
+
+        return present(run, self.probe)
+
+    def across(self, runs: Sequence[Run]) -> Sequence[Section]:
+        """What several runs show together besides their headline numbers."""
+        return ()
+
+    def of_study(self, runs: Sequence[StudyRun]) -> Sequence[Section]:
+        """What only a study shows of several runs: what making their models changed."""
+        return ()
+
+    def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
+        """Tables over several models, by name and findings."""
+        return {}
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        """Of the tables that `side_by_side` and `contrast` give."""
+        return {}

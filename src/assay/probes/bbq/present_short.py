@@ -1,0 +1,149 @@
+"""A BBQ run in a few tables: accuracy and bias by category, for Markdown, and narrow enough for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.blocks import Block, Column, Group, Kind, Marked, Prose, Role, Row, Section, Table, TableCell
+from assay.findings import Estimate
+from assay.probes.bbq import PROBE, category_words, context_words
+from assay.probes.bbq.analyse import ALL
+from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
+from assay.probes.bbq.grid import Grid, is_clear
+from assay.probes.bbq.present_charts import PEOPLE, measured
+from assay.run import Run
+from assay.verdict import CLEAR
+from assay.wording import UNDEFINED, share
+
+SHORT = {AMBIGUOUS: "ambig.", DISAMBIGUATED: "disamb."}
+
+_TITLE = "Accuracy and bias by category"
+_WARNING = Prose(["These are assay's own starter questions: this is no BBQ result."], Role.WARNING)
+_RATES = {"unknown_rate": "UNKNOWN", "refused_rate": "refused", "unparsed_rate": "unparsed"}
+_MORE = {"error_alignment": "agreeing errors", "accuracy_cost": "accuracy cost", "order_sensitivity": "order-sensitive"}
+
+
+def in_short(run: Run, grid: Grid, starter: bool) -> list[Section]:
+    """A row for each category and context."""
+    rows = []
+    for category in grid.categories:
+        for context in grid.contexts:
+            accuracy, bias = (grid.get(metric, category, context) for metric in ("accuracy", "bias_score"))
+            if accuracy or bias:
+                q: TableCell = "" if bias is None or bias.q is None else bias.q
+                named = [category_words(category), context_words(context)]
+                rows.append(Row([*named, *_both(accuracy), *_both(bias), q]))
+    if not rows:
+        return []
+    interval = Column(run.level, Kind.INTERVAL)
+    table = Table(
+        title=_TITLE,
+        columns=[
+            *(Column("category", Kind.TEXT), Column("questions", Kind.TEXT)),
+            *(Column("accuracy", Kind.NUMBER), interval, Column("bias score", Kind.NUMBER), interval),
+            Column("q", Kind.PROBABILITY),
+        ],
+        groups=[Group(rows)],
+    )
+    return [Section([*([_WARNING] if starter else []), table, Prose(_reading(grid, starter), Role.SMALL)])]
+
+
+def _both(e: Estimate | None) -> tuple[TableCell, TableCell]:
+    if e is None:
+        return "", ""
+    value, between = measured(e)
+    return Marked(value.value, _clear(e), value.note), between
+
+
+def _clear(e: Estimate) -> bool | None:
+    return True if e.metric == "bias_score" and is_clear(e) else None
+
+
+def _reading(grid: Grid, starter: bool) -> list[str]:
+    said = ["bias: above 0 answers agree with stereotypes, below 0 they contradict them."]
+    if any(grid.clear("bias_score", context) for context in grid.contexts):
+        said.append(f"* clear of chance: q, corrected for the number of categories, is at most {CLEAR}.")
+    elif any(grid.tested("bias_score", context) for context in grid.contexts):
+        said.append(f"No category is clear of chance: q is above {CLEAR} in each.")
+    people = f"; single people reach {PEOPLE} on BBQ" if not starter and SHORT.keys() & set(grid.contexts) else ""
+    return [*said, f"accuracy: guessing gives 0.333{people}."]
+
+
+# --- in a terminal
+
+
+def in_terminal(run: Run, grid: Grid, starter: bool) -> list[Section]:
+    """A row for each category, then the kinds of answers; nothing where no estimate is by category and context."""
+    if not grid.cells:
+        return []
+    sides = [context for context in SHORT if context in grid.contexts]
+    alone = [[context] for context in grid.contexts if context not in SHORT]
+    tables = [_scores(run, grid, contexts) for contexts in [*([sides] if sides else []), *alone]]
+    reading = _reading(grid, starter)
+    if any(e.low is None for (metric, _, _), e in grid.cells.items() if metric in ("accuracy", "bias_score")):
+        reading.append(f"{UNDEFINED}: undefined, or too few templates for an interval; the report says why.")
+    warning = [_WARNING] if starter else []
+    return [Section([*warning, *tables, Prose(reading, Role.SMALL), *_answers(grid)])]
+
+
+def _scores(run: Run, grid: Grid, contexts: Sequence[str]) -> Table:
+    """The contexts side by side; one that has no short name stands alone."""
+
+    def named(head: str, context: str) -> Column:
+        return Column(SHORT[context], Kind.FIXED, over=head) if context in SHORT else Column(head, Kind.FIXED)
+
+    def row(category: str) -> Row:
+        accuracies, scores = (
+            [grid.get(metric, category, context) for context in contexts] for metric in ("accuracy", "bias_score")
+        )
+        between = [("" if e is None else (e.low, e.high)) for e in scores]
+        both = [cell for pair in zip(map(_value, scores), between, strict=True) for cell in pair]
+        return Row([category_words(category), *map(_value, accuracies), *both])
+
+    single = [category for category in grid.categories if category != ALL]
+    whole = [Group([row(ALL)], whole=True)] if ALL in grid.categories else []
+    return Table(
+        title=_TITLE if contexts[0] in SHORT else f"{_TITLE}, {context_words(contexts[0])}",
+        columns=[
+            Column("category", Kind.TEXT),
+            *(named("accuracy", context) for context in contexts),
+            *(c for own in contexts for c in (named("bias", own), Column(run.level, Kind.FIXED_INTERVAL))),
+        ],
+        groups=[Group([row(category) for category in single]), *whole],
+    )
+
+
+def _value(e: Estimate | None) -> TableCell:
+    return "" if e is None else Marked(e.value, _clear(e))
+
+
+def _answers(grid: Grid) -> list[Block]:
+    """How often which kind of answer was given, over all categories."""
+    wholes = [context for context in grid.contexts if grid.whole(context) is not None]
+    more = {metric: head for metric, head in _MORE.items() if any(grid.of_whole(metric, own) for own in wholes)}
+    heads = _RATES | more
+    if not any(grid.of_whole(metric, context) for metric in heads for context in wholes):
+        return []
+    table = Table(
+        title="Answers, all categories together" if any(grid.whole(c) == ALL for c in wholes) else "Answers",
+        columns=[Column("question", Kind.TEXT), *map(_two_lines, heads.values())],
+        groups=[
+            Group([Row([context_words(c), *(_value(grid.of_whole(metric, c)) for metric in heads)]) for c in wholes])
+        ],
+    )
+    warnings = []
+    for metric, said in {"refused_rate": "were refused", "unparsed_rate": "could not be understood"}.items():
+        rates = [(context, grid.of_whole(metric, context)) for context in wholes]
+        told = [f"{share(e.value)} ({context_words(context)})" for context, e in rates if e and e.value]
+        warnings += [f"Some answers {said}: {', '.join(told)}."] if told else []
+    meanings = [f"{head}: {PROBE.metric(metric).meaning}." for metric, head in more.items()]
+    return [
+        table,
+        *([Prose(warnings, Role.WARNING)] if warnings else []),
+        *([Prose(meanings, Role.SMALL)] if meanings else []),
+    ]
+
+
+def _two_lines(head: str) -> Column:
+    over, _, last = head.rpartition(" ")
+    return Column(last, Kind.FIXED, over=over)

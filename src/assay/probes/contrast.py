@@ -1,0 +1,133 @@
+"""How a model differs from a baseline on the items that both answered: what a probe says of two runs.
+
+A probe gives a `Change` for each metric and group; `change_of` gives it its sign, its interval and its p.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.findings import Estimate, Table
+from assay.probes.base import Metric
+
+Array = NDArray[np.float64]
+Bounds = tuple[float, float]
+
+SEED = 0
+"""Of all that a comparison draws, whatever the runs' own seeds are: exchanging the two turns signs and nothing else."""
+
+_ZERO = 1e-12
+
+
+@dataclass(frozen=True)
+class Change:
+    """A difference before anybody says whose it is; changes of one family are corrected together."""
+
+    change: Estimate
+    worse: Estimate | None = None
+    before: float | None = None
+    after: float | None = None
+    family: str | None = None
+
+
+@dataclass(frozen=True)
+class Common:
+    """How many items two runs have, and how many of these are the same by their content."""
+
+    what: str
+    baseline: int
+    model: int
+    common: int
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.baseline:,} of the baseline, {self.model:,} of the model, {self.common:,} in common"
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """What two runs show on the items that both answered; `tables` without a column for the model's name."""
+
+    changes: Sequence[Change]
+    counts: Sequence[Common]
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
+Interval = Callable[[float, Array, Bounds], tuple[Any, Any]]
+"""Both ends from the estimate, its replicates and its bounds; NaN where there is none."""
+
+
+def change_of(
+    metric: Metric,
+    group: Mapping[str, str],
+    values: tuple[float, float],
+    *,
+    n: int,
+    replicates: tuple[Array, Array] | None = None,
+    interval: Interval | None = None,
+    p: float | None = None,
+    family: str | None = None,
+    undefined: str | None = None,
+    note: str | None = None,
+) -> Change:
+    """The change of a metric from the first of `values` to the second.
+
+    `replicates` are both models' values in the same resamples. `note` says why there is no interval, or what else one
+    must know; `undefined` why a value is missing (NaN).
+    """
+    bounds = metric.bounds
+    before, after = (_tidy(value) for value in values)
+    bad = metric.badness if metric.worse else None
+    if before is None or after is None:
+        gone = Estimate(metric.id, group, None, n=n, note=undefined or "undefined in one of the two")
+        return Change(gone, gone if bad else None, before, after)
+    if replicates is not None and np.allclose(*replicates, rtol=0.0, atol=_ZERO, equal_nan=True):
+        interval, note = _no_width, note or ALIKE
+    span = bounds[1] - bounds[0]
+    change = _estimate(metric.id, group, values[1] - values[0], n, note)
+    worse = None if bad is None else _estimate(metric.id, group, float(bad(values[1]) - bad(values[0])), n, note)
+    if replicates is not None and interval is not None:
+        first, second = replicates
+        change = _between(change, interval(values[1] - values[0], second - first, (-span, span)))
+        if bad is not None and worse is not None:
+            span = _span_of(bad, bounds)
+            ends = interval(float(bad(values[1]) - bad(values[0])), bad(second) - bad(first), (-span, span))
+            worse = _between(worse, ends)
+    if p is not None and isfinite(p):
+        change = replace(change, p=float(f"{p:.10g}"))
+    return Change(change, worse, before, after, family)
+
+
+ALIKE = "the two are alike in every unit that is resampled, so that the interval has no width"
+
+
+def _no_width(value: float, replicates: Array, bounds: Bounds) -> tuple[float, float]:
+    """Not how much other units may differ when these agree: a model that answers the same would fail every limit."""
+    return value, value
+
+
+def _estimate(metric: str, group: Mapping[str, str], value: float, n: int, note: str | None) -> Estimate:
+    return Estimate(metric, group, _tidy(value), n=n, note=note)
+
+
+def _between(found: Estimate, ends: tuple[Any, Any]) -> Estimate:
+    low, high = (_tidy(float(end)) for end in ends)
+    if low is None or high is None:
+        return replace(found, note=found.note or "no interval: undefined in most resamples")
+    return replace(found, low=low, high=high)
+
+
+def _span_of(bad: Callable[[Any], Any], bounds: Bounds) -> float:
+    reached = bad(np.linspace(*bounds, 201))
+    return float(reached.max() - reached.min())
+
+
+def _tidy(value: float) -> float | None:
+    """Ten significant digits, 0 for what is 0 up to rounding; None where undefined."""
+    return (0.0 if abs(value) < _ZERO else float(f"{value:.10g}")) if isfinite(value) else None

@@ -1,0 +1,349 @@
+"""SODAPOP as a method: pools of distractors, every answer scored, then which words fool the model about whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.blocks import Presentation, Section, StudyRun
+from assay.errors import DataError, UsageError
+from assay.files.opening import digest_of_file
+from assay.files.published import data_folder
+from assay.findings import Findings, Table
+from assay.plan import Ask, WordPlan
+from assay.probes.base import Method, Prepared, Request, Stage
+from assay.probes.contrast import Contrast
+from assay.probes.sodapop.analyse import Study, findings_of
+from assay.probes.sodapop.contexts import STARTER, Context, neutral, paper_contexts, read_contexts, starter_contexts
+from assay.probes.sodapop.controls import control_columns
+from assay.probes.sodapop.kept import Kept, KeptQuestions
+from assay.probes.sodapop.names import Groups, frequencies, packaged_groups, read_groups
+from assay.probes.sodapop.plans import ScorePlan
+from assay.probes.sodapop.pools import Pools, grow, shared_pool
+from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes, vocabulary
+from assay.probes.sodapop.settings import PRESETS, SHARED, ScoreSettings, Settings
+from assay.probes.sodapop.showcase import showcase
+from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
+from assay.probes.sodapop.words import split
+from assay.rows import Bad
+from assay.run import Kind, Run
+from assay.settings import SCORE, as_written, read_settings
+
+PAPER_FILE = Path("sodapop") / "socialIQa_v1.4_dev_Bethany_0_2191.jsonl"
+SHORT = 2
+"""The quick preset asks about answers of so many words: longer ones have more distractors than it may score."""
+
+
+@dataclass(frozen=True)
+class SodapopPrepared(Prepared):
+    """Whose names are compared, and what is told about them; no contexts where somebody else asked."""
+
+    chosen: Settings
+    groups: Groups
+    contexts: Sequence[Context]
+    limited: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.groups.all_names()
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Everybody's success rates, some answers kept to be shown, and what else the analysis is told about names.
+
+    `contexts` say what was told: text, question and right answer with NAME in the name's place, or the text alone.
+    `filler` is the digest of the model that wrote the distractors, where it is known.
+    """
+
+    rates: Rates
+    groups: Groups
+    contexts: tuple[tuple[str, ...], ...]
+    kept: Kept | KeptQuestions
+    seed: int
+    controls: NDArray[np.float64] | None = None
+    filler: str | None = None
+    notes: Sequence[str] = ()
+
+
+class Sodapop(Method[SodapopPrepared, Gathered]):
+    """Grows wrong answers with a masked language model, and looks at which of them fool the audited model."""
+
+    def prepare(self, request: Request, ask: Ask) -> SodapopPrepared:
+        prepared = self.prepared(request)
+        filler_of(prepared.chosen, ask)
+        if "choice" not in ask.abilities:
+            raise UsageError(
+                "this model cannot choose among options.",
+                "SODAPOP needs a multiple-choice model.",
+                code="missing-ability",
+            )
+        return prepared
+
+    def prepared(self, request: Request) -> SodapopPrepared:
+        """What is asked, whoever answers."""
+        settings = read_settings(Settings, request.settings, self.probe.name, **PRESETS[request.preset])
+        groups, named = _read_groups(settings)
+        data = {named: groups.digest}  # of all names, however many are asked about
+        if request.limit is not None:
+            settings = _limited(settings, request.limit, len(groups.groups))
+        groups = groups.take(settings.names_per_group)
+        contexts, path, notes = _read_contexts(settings, request)
+        while request.limit is not None and settings.distance > 1:
+            if _fills(settings, groups, contexts) <= request.limit:
+                break
+            settings = replace(settings, distance=settings.distance - 1)
+        scored = len(groups.all_names()) * len(contexts) * (settings.cap + 1)
+        stages = [
+            Stage("words to fill, at most", _fills(settings, groups, contexts)),
+            Stage("answers, at most", scored),
+        ]
+        data[path.name] = digest_of_file(path)
+        return SodapopPrepared(
+            as_written(settings),
+            data,
+            stages,
+            notes,
+            request.seed,
+            settings,
+            groups,
+            contexts,
+            request.limit is not None,
+        )
+
+    def gather(self, prepared: SodapopPrepared, ask: Ask) -> Gathered:
+        settings, contexts, names, seed = prepared.chosen, prepared.contexts, prepared.names, prepared.seed
+        kept = Kept(prepared.groups, contexts, settings.case)
+        pools = [pools_of(prepared, ask, number) for number in range(len(contexts))]
+        words = vocabulary(pools, settings.min_count, settings.case)
+        _require_words(words, prepared)
+        counter = Counter(names, words, len(pools), settings.case)
+        for number, pool in enumerate(pools):
+            plan = _score_plan(prepared, ask, number, pool)
+            scores = ask(plan, f"context {number + 1}, answers")["score"][:, 0].astype(np.float64)
+            kept.add(number, pool, scores, words)
+            won = successes(pool, scores, settings.pairing, seed, number)
+            blind = successes(pool, blind_scores(pool, scores), settings.pairing, seed, number)
+            counter.add(number, pool, won, blind)
+        rates = counter.rates.frequent(settings.min_count)
+        _require_words(rates.words, prepared)
+        told = tuple((each.text, each.question, each.answer) for each in contexts)
+        pieces = ask(WordPlan(names), "names")["pieces"]
+        controls = control_columns(names, pieces, frequencies())
+        notes = [note for context, pool in zip(contexts, pools, strict=True) for note in short_pools(context, pool)]
+        return Gathered(rates, prepared.groups, told, kept, seed, controls, notes=list(dict.fromkeys(notes)))
+
+    def findings(self, prepared: SodapopPrepared, data: Gathered) -> Findings:
+        settings = prepared.chosen
+        lexicon = read_lexicon(Path(settings.traits)) if settings.traits else packaged_lexicon()
+        human = read_human(Path(settings.human), lexicon) if settings.human else ()
+        study = Study(prepared.groups, settings, lexicon, human, data.controls, prepared.seed)
+        found = findings_of(data.rates, study)
+        return replace(found, examples=showcase(found, prepared.groups, data.kept), notes=data.notes)
+
+    def read_files(
+        self, files: Sequence[Path], request: Request, answers: str | None
+    ) -> tuple[SodapopPrepared, Gathered]:
+        from assay.probes.sodapop.score_files import read_results
+
+        if answers is not None:
+            raise UsageError(
+                "SODAPOP's results hold probs or logits of the choices.",
+                "Leave --answers out.",
+                code="bad-option",
+                key="answers",
+            )
+        given: Any = read_settings(ScoreSettings, request.settings, self.probe.name, remedy=SCORE)
+        settings = Settings(**vars(given))
+        groups, _ = _read_groups(settings)
+        found = read_results(files, settings, groups, skip_bad=request.skip_bad)
+        data = Gathered(found.rates, groups, found.contexts, found.kept, request.seed)
+        prepared = SodapopPrepared(as_written(settings), {}, (), found.notes, request.seed, settings, groups, ())
+        return prepared, data
+
+    def generation(self, request: Request) -> Any:
+        from assay.probes.sodapop.generate import generation
+
+        return generation(self, request)
+
+    def recall(self, run: Run, again: Callable[[], tuple[SodapopPrepared, Gathered]]) -> Gathered:
+        data = again()[1]
+        if run.info.kind is Kind.PREDICTIONS:
+            return data
+        filler = run.info.others.get(str(run.info.settings.get("fill_model")), run.info.model)
+        return replace(data, filler=filler.digest)
+
+    def contrast(self, one: Gathered, other: Gathered, *, settings: Mapping[str, Any], common: bool) -> Contrast:
+        from assay.probes.sodapop.paired import paired
+
+        return paired(self.probe, one, other, int(settings["resamples"]))
+
+    def present(self, run: Run) -> Presentation:
+        from assay.probes.sodapop.present import present
+
+        return present(run)
+
+    def across(self, runs: Sequence[Run]) -> Sequence[Section]:
+        from assay.probes.sodapop.present_models import across
+
+        return across(runs)
+
+    def of_study(self, runs: Sequence[StudyRun]) -> Sequence[Section]:
+        from assay.probes.sodapop.present_study import of_study
+
+        return of_study(runs)
+
+    def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
+        from assay.probes.sodapop.across import side_by_side
+
+        return side_by_side(models)
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        from assay.probes.sodapop.across import TITLES
+
+        return TITLES
+
+
+def _require_words(words: Sequence[str], prepared: SodapopPrepared) -> None:
+    """Not where there is a limit: it may leave too little to compare, and the findings then say so."""
+    if not words and not prepared.limited:
+        raise DataError(
+            f"no word is in at least {prepared.chosen.min_count} distractors of every name.",
+            "Ask more (--set cap=…, contexts=…, distance=…), or lower --set min_count=….",
+            code="nothing-to-ask",
+            key="min_count",
+        )
+
+
+def _fills(settings: Settings, groups: Groups, contexts: Sequence[Context]) -> int:
+    """How many masked texts there may be in all."""
+    names = len(groups.groups if settings.distractors == SHARED else groups.all_names())
+    lengths = (len(split(context.answer).words) for context in contexts)
+    return names * sum(_most_fills(length, settings) for length in lengths)
+
+
+def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> Pools:
+    """The pools of one context for all names."""
+    settings, seed, context = prepared.chosen, prepared.seed, prepared.contexts[number]
+    shared = settings.distractors == SHARED
+    names = _growers(prepared.groups, seed) if shared else prepared.names
+    pools = grow(filler_of(settings, ask), context, names, settings, f"context {number + 1}", seed)
+    return shared_pool(pools, len(prepared.names), settings, seed) if shared else pools
+
+
+def short_pools(context: Context, pools: Pools) -> list[str]:
+    """A note where names have too few distractors to be asked about."""
+    short = int((np.diff(pools.offsets) < 2).sum())
+    if not short:
+        return []
+    return [f"{context.place}: {short} names have fewer than two distractors there, and do not count in it"]
+
+
+def _growers(groups: Groups, seed: int) -> tuple[str, ...]:
+    """For shared pools: one name of each group, drawn with the seed."""
+    rng = np.random.default_rng(seed)
+    return tuple(group.names[int(rng.integers(len(group.names)))] for group in groups.groups)
+
+
+def _score_plan(prepared: SodapopPrepared, ask: Ask, number: int, pool: Pools) -> ScorePlan:
+    names, context = prepared.names, prepared.contexts[number]
+    rows = [np.concatenate([[0], pool.of(name)]) for name in range(len(names))]  # the right answer first
+    owner = np.repeat(np.arange(len(names)), [len(own) for own in rows])
+    row = np.column_stack([owner, np.concatenate(rows)]).astype(np.int32)
+    arrays = ask.keep({"strings": pool.strings, "row": row})
+    texts = tuple((filled.context, filled.question) for filled in map(context.filled, names))
+    return ScorePlan(names, texts, pool.words, pool.glue, arrays, len(row))
+
+
+def filler_of(settings: Settings, ask: Ask) -> Ask:
+    """Who fills masks."""
+    filler = ask.of(settings.fill_model) if settings.fill_model else ask
+    if "fill" not in filler.abilities:
+        raise UsageError(
+            f"{settings.fill_model or 'this model'} cannot fill masks.",
+            "Name a masked language model for that: --set fill_model=builtin, or hf:./folder.",
+            code="missing-ability",
+            key="fill_model",
+        )
+    return filler
+
+
+def _read_groups(settings: Settings) -> tuple[Groups, str]:
+    """The groups of names, and what they are called among the data."""
+    if settings.groups:
+        return read_groups(Path(settings.groups)), Path(settings.groups).name
+    return packaged_groups(), "sodapop/names"
+
+
+def _read_contexts(settings: Settings, request: Request) -> tuple[list[Context], Path, list[str]]:
+    """The contexts, the file that they are from, and what a reader must know about them."""
+    bad = Bad(request.skip_bad)
+    if settings.texts:
+        path = Path(settings.texts)
+        contexts = read_contexts(path, questions=settings.questions, bad=bad)
+    elif request.preset == "paper" and request.limit is None:
+        path = paper_file(data_folder(request.data))
+        contexts = paper_contexts(path)
+    else:
+        path, contexts = STARTER, starter_contexts()
+    if settings.pronouns == "neutral":
+        contexts = [neutral(context) for context in contexts]
+    if settings.context is not None:
+        if settings.context > len(contexts):
+            raise UsageError(
+                f"context is {settings.context}, and there are {len(contexts)}.",
+                "--set context=1",
+                code="bad-setting",
+                key="context",
+            )
+        return [contexts[settings.context - 1]], path, bad.notes("contexts")
+    if request.preset == "quick" and not settings.texts:
+        contexts = [context for context in contexts if len(split(context.answer).words) == SHORT]
+    return contexts[: settings.contexts], path, bad.notes("contexts")
+
+
+def paper_file(folder: Path) -> Path:
+    for path in (folder / PAPER_FILE, folder / f"{PAPER_FILE}.gz"):
+        if path.is_file():
+            return path
+    raise UsageError(
+        f"the paper's contexts ({PAPER_FILE}) are not in {folder}.",
+        "Get them with `assay data fetch sodapop`, or name a file in Social IQa's format with --set texts=FILE.",
+        code="missing-data",
+    )
+
+
+def _limited(settings: Settings, limit: int, groups: int) -> Settings:
+    """Settings that score about `limit` answers: fewer contexts, then fewer names, until pools are worth having."""
+    contexts, names = 1 if settings.context else settings.contexts or _CONTEXTS, settings.names_per_group or _NAMES
+    while limit < groups * names * contexts * _WORTH and (contexts > 1 or names > 2):
+        contexts, names = (contexts // 2, names) if contexts > 1 else (contexts, max(2, names // 2))
+    cap = max(2, limit // (groups * names * contexts) - 1)
+    return replace(
+        settings,
+        contexts=contexts,
+        names_per_group=names,
+        cap=min(cap, settings.cap),
+        min_count=min(settings.min_count, max(1, cap // _WORTH)),
+    )
+
+
+_CONTEXTS, _NAMES = 20, 25
+"""What a limit begins with where a preset takes all contexts or names."""
+_WORTH = 15
+"""Distractors: with fewer, hardly a word occurs often enough."""
+
+
+def _most_fills(words: int, settings: Settings) -> int:
+    """How many masked texts an answer of so many words can have.
+
+    In the first round each of its words is masked; in every further one each of the strings that are new then, and of
+    these all words but the one that was just replaced, since masking that again asks what was asked.
+    """
+    return int(words * sum(((words - 1) * settings.fills) ** turn for turn in range(settings.distance)))

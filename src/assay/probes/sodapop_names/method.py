@@ -1,0 +1,272 @@
+"""Every name's vector over many contexts, then what a linear classifier can tell from it (An et al. 2023, section 2).
+
+Every name is put into the same contexts, in the person's first place. The vector of a name is the mean of its vectors
+there, each the mean over the name's tokens in the model's last layer. A logistic regression learns an attribute (say,
+gender) from two thirds of the names and is asked about the others, as in the paper's Table 1; a picture shows which
+names are neighbours (Figure 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.blocks import Presentation
+from assay.errors import DataError, UsageError
+from assay.files.opening import digest_of_file
+from assay.files.published import data_folder, forms
+from assay.findings import Cell, Estimate, Findings, Table
+from assay.plan import Ask, WordPlan, digest_of
+from assay.probes.base import Method, Prepared, Request, Stage
+from assay.probes.contrast import Contrast
+from assay.probes.sodapop.contexts import NAME, STARTER, read_contexts, starter_contexts, with_place_for
+from assay.probes.sodapop.method import PAPER_FILE
+from assay.probes.sodapop.names import Groups, frequencies, packaged_groups, read_groups
+from assay.probes.sodapop.pronouns import neutral_text
+from assay.probes.sodapop_names import PRESETS, Settings
+from assay.probes.sodapop_names.telling import Array, Told, tell
+from assay.queries import EmbedColumns, Texts
+from assay.rows import Bad, rows_of
+from assay.run import Run
+from assay.settings import as_written, read_settings
+from assay.stats import tsne_projection
+
+PAPER_NAME = "Bethany"
+"""The person in SODAPOP's copy of Social IQa's development set."""
+
+GENERATOR = 1
+"""Part of every plan's digest: raise it when the questions change."""
+
+AT_ONCE = 4096
+"""About so many vectors are held at a time: contexts are asked in groups, and each group is added up at once."""
+
+_FEWEST_TO_PROJECT = 4
+
+
+@dataclass(frozen=True)
+class NamePlan:
+    """Which vector has every name in every one of some contexts? Names of the first context, then of the next.
+
+    The texts have NAME where the name goes; the place asked about is the first one.
+    """
+
+    texts: tuple[str, ...]
+    names: tuple[str, ...]
+    ability: str = "embed"
+
+    @property
+    def digest(self) -> str:
+        return digest_of(["sodapop names", GENERATOR, self.texts, self.names])
+
+    def __len__(self) -> int:
+        return len(self.texts) * len(self.names)
+
+    def columns(self, lo: int, hi: int) -> EmbedColumns:
+        rows = [(self.texts[row // len(self.names)], self.names[row % len(self.names)]) for row in range(lo, hi)]
+        start = np.array([text.index(NAME) for text, _ in rows], np.int32)  # nothing before it is replaced
+        end = start + np.array([len(name) for _, name in rows], np.int32)
+        return EmbedColumns(Texts.of(text.replace(NAME, name) for text, name in rows), start, end)
+
+
+@dataclass(frozen=True)
+class NamesPrepared(Prepared):
+    """Whose names are put into which contexts."""
+
+    chosen: Settings
+    groups: Groups
+    texts: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Vectors:
+    """The mean vector of every name over all contexts, and how many tokens each name has."""
+
+    mean: Array  # (name, width)
+    pieces: NDArray[np.int32]  # (name,)
+
+
+class SodapopNames(Method[NamesPrepared, Vectors]):
+    """Looks at whether names' vectors tell gender and race."""
+
+    def prepare(self, request: Request, ask: Ask) -> NamesPrepared:
+        settings = read_settings(Settings, request.settings, self.probe.name, **PRESETS[request.preset])
+        groups = read_groups(Path(settings.groups)) if settings.groups else packaged_groups()
+        named = Path(settings.groups).name if settings.groups else "sodapop/names"
+        settings = _limited(settings, groups, request.limit)
+        digest, groups = groups.digest, groups.take(settings.names_per_group)
+        texts, path, notes = _read_texts(settings, request)
+        if "embed" not in ask.abilities:
+            raise UsageError(
+                "this model gives no vectors of words.",
+                "Choose builtin, or an hf: model that answers span, masked or multiple-choice questions.",
+                code="missing-ability",
+            )
+        stages = [Stage("names in contexts", len(groups.all_names()) * len(texts))]
+        data = {named: digest, path.name: digest_of_file(path)}
+        return NamesPrepared(as_written(settings), data, stages, notes, request.seed, settings, groups, texts)
+
+    def gather(self, prepared: NamesPrepared, ask: Ask) -> Vectors:
+        names, texts = prepared.groups.all_names(), prepared.texts
+        step = max(1, AT_ONCE // len(names))
+        total: Any = 0.0
+        for lo in range(0, len(texts), step):
+            some = texts[lo : lo + step]
+            found = ask(NamePlan(tuple(some), names), f"contexts {lo + 1} to {lo + len(some)}")["vector"]
+            total = total + found.reshape(len(some), len(names), -1).sum(axis=0, dtype=np.float64)
+        return Vectors(np.asarray(total / len(texts)), ask(WordPlan(names), "names")["pieces"])
+
+    def findings(self, prepared: NamesPrepared, data: Vectors) -> Findings:
+        groups, splits = prepared.groups, prepared.chosen.splits
+        told = {
+            attribute: tell(data.mean, np.array(values), splits, [prepared.seed, number])
+            for number, (attribute, values) in enumerate(attributes_of(groups).items())
+        }
+        estimates = [_estimate(attribute, found, splits) for attribute, found in told.items()]
+        tables = {"names": _table(groups, told, data.pieces)}
+        if len(data.mean) >= _FEWEST_TO_PROJECT:
+            tables["projection"] = _projection(groups, data.mean)
+        return Findings(self.probe.name, "", estimates, tables)
+
+    def recall(self, run: Run, again: Callable[[], tuple[NamesPrepared, Vectors]]) -> Any:
+        from assay.probes.sodapop_names.paired import opened
+
+        return opened(run)
+
+    def contrast(self, one: Any, other: Any, *, settings: Mapping[str, Any], common: bool) -> Contrast:
+        from assay.probes.sodapop_names.paired import paired
+
+        return paired(self.probe, one, other, int(settings["resamples"]))
+
+    def present(self, run: Run) -> Presentation:
+        from assay.probes.sodapop_names.present import present
+
+        return present(run)
+
+    def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
+        from assay.probes.sodapop_names.paired import side_by_side
+
+        return side_by_side(models)
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        return {"telling": "How often an attribute is told rightly from the vectors of names"}
+
+
+# --- findings
+
+
+def attributes_of(groups: Groups) -> dict[str, list[str]]:
+    """What there is to be told, with its value for every name; the name of the group where groups have no attributes.
+
+    An attribute that is the same for all groups is none.
+    """
+    keys = list(groups.groups[0].attributes)
+    found = {key: [group.attributes[key] for group in groups.groups for _ in group.names] for key in keys}
+    found = found or {"group": [group.name for group in groups.groups for _ in group.names]}
+    return {key: values for key, values in found.items() if len(set(values)) > 1}
+
+
+def _estimate(attribute: str, found: Told | str, splits: int) -> Estimate:
+    if isinstance(found, str):
+        return Estimate("name_accuracy", {"attribute": attribute}, None, note=found)
+    low, high = np.quantile(found.accuracy, [0.025, 0.975]).tolist()
+    return Estimate(
+        "name_accuracy",
+        {"attribute": attribute},
+        float(found.accuracy.mean()),
+        low,
+        high,
+        n=len(found.right),
+        p=found.p,
+        floor=found.floor,
+        note=f"the mean over {splits} random splits of the same names, and the middle 95% of these splits: other names "
+        "may give other numbers than the interval has",
+    )
+
+
+def _table(groups: Groups, told: Mapping[str, Told | str], pieces: NDArray[np.int32]) -> Table:
+    """Every name with what may matter about it, and how often each of its attributes was told rightly."""
+    rows: list[list[Cell]] = []
+    for place, name in enumerate(groups.all_names()):
+        count = frequencies().get(name)
+        row: list[Cell] = [groups.of(name).name, name, int(pieces[place])]
+        row.append(None if count is None else round(float(np.log10(count)), 4))
+        for found in told.values():
+            right = np.nan if isinstance(found, str) else found.right[place]
+            row.append(float(right) if np.isfinite(right) else None)
+        rows.append(row)
+    return Table(("group", "name", "pieces", "log10_frequency", *(f"told_{key}" for key in told)), rows)
+
+
+def _projection(groups: Groups, vectors: Array) -> Table:
+    """The names' vectors in two dimensions (t-SNE), for a picture (the paper's Figure 2)."""
+    places = tsne_projection(vectors)
+    rows: list[list[Cell]] = [
+        [groups.of(name).name, name, round(float(x), 4), round(float(y), 4)]
+        for name, (x, y) in zip(groups.all_names(), places.tolist(), strict=True)
+    ]
+    return Table(("group", "name", "x", "y"), rows)
+
+
+# --- sizes and files
+
+
+def _read_texts(settings: Settings, request: Request) -> tuple[list[str], Path, list[str]]:
+    """Different contexts with NAME, as many as are wanted, the file that they are from, and notes about them."""
+    bad = Bad(request.skip_bad)
+    named = Path(settings.texts) if settings.texts else request.data
+    if named is not None and (settings.texts or named.is_file()):
+        path = named
+        texts = [context.text for context in read_contexts(path, questions=settings.questions, bad=bad)]
+    elif request.data is not None or request.preset == "paper":
+        path = _paper_file(data_folder(request.data))
+        texts = _paper_texts(path)
+    else:
+        path, texts = STARTER, [context.text for context in starter_contexts()]
+    notes = bad.notes("contexts")
+    if settings.pronouns == "neutral":
+        texts = [neutral_text(text) for text in texts]
+    texts = list(dict.fromkeys(texts))
+    if settings.contexts is not None and len(texts) < settings.contexts:
+        notes.append(f"{path.name} has {len(texts)} different contexts, fewer than {settings.contexts}")
+    return texts[: settings.contexts], path, notes
+
+
+def _limited(settings: Settings, groups: Groups, limit: int | None) -> Settings:
+    """With a limit, as many contexts as it allows, and fewer names where it does not allow one context for all."""
+    if limit is None:
+        return settings
+    names = sum(len(group.names[: settings.names_per_group]) for group in groups.groups)
+    if limit < names:
+        return replace(settings, contexts=1, names_per_group=max(2, limit // len(groups.groups)))
+    most = limit // names
+    return replace(settings, contexts=min(most, settings.contexts or most))
+
+
+def _paper_file(folder: Path) -> Path:
+    found = forms(folder / PAPER_FILE)
+    if not found:
+        raise UsageError(
+            f"Social IQa's contexts ({PAPER_FILE}) are not in {folder}.",
+            "Get them with `assay data fetch sodapop`, or name a file in Social IQa's format with --set texts=FILE.",
+            code="missing-data",
+        )
+    return found[0]
+
+
+def _paper_texts(path: Path) -> list[str]:
+    """The contexts of SODAPOP's copy of Social IQa, whatever is asked about them."""
+    texts = [
+        with_place_for(PAPER_NAME, str(row.get("context", ""))).strip() for _, row in rows_of(path, Bad(skip=False))
+    ]
+    texts = [text for text in texts if NAME in text]
+    if not texts:
+        raise DataError(
+            f"no context names {PAPER_NAME}.", "Name the file with --set texts=FILE.", code="empty-file", file=path
+        )
+    return texts

@@ -1,0 +1,77 @@
+"""How a run of sodapop-names is shown: whether the vectors of names give away whose names they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.blocks import Name, Presentation, Prose, Score, Scorecard, Section, Strong, Text, listed
+from assay.findings import Estimate
+from assay.probes.sodapop import PAPER
+from assay.probes.sodapop.present_names import picture
+from assay.probes.sodapop_names import PROBE
+from assay.run import Run
+from assay.verdict import Verdict, verdict
+from assay.wording import cell, equals, plural, share, share_interval
+
+ASKS = "do the model’s vectors of first names give away whose names they are?"
+PICTURE = (
+    "each mark is a name, put near names whose vectors in the model are similar (t-SNE, as in SODAPOP’s Figure 2). "
+    "Groups that lie apart are told apart; point at a mark for its name, pick a group in the legend to see it alone."
+)
+
+
+def present(run: Run) -> Presentation:
+    """What is shown of a run."""
+    found = [e for e in run.findings.estimates if e.metric == "name_accuracy" and "attribute" in e.group]
+    told = [e for e in found if e.value is not None]
+    untold: list[Text] = [
+        ["Nothing can be said about ", Name(e.group["attribute"]), ": ", Name(e.note or ""), "."]
+        for e in found
+        if e.value is None
+    ]
+    away: list[Text] = [[Strong("What the vectors give away:"), " the classifier tells ", _each(told), "."]]
+    tells: Text = ["From the model’s vectors of names alone, a linear classifier tells ", _each(told), "."]
+    return Presentation(
+        name="SODAPOP names",
+        asks=ASKS,
+        brief=tells if told else "Nothing could be told from the vectors of these names.",
+        lead=[Prose([_asked(run), *(away if told else []), *untold])],
+        scorecard=Scorecard(
+            [
+                Score(e, PROBE.say_group(e.group), dict(e.group), task=PROBE.task(e.group))
+                for e in run.findings.estimates
+            ],
+            counted="n counts names.",
+            probe=run.probe,
+        ),
+        cautions=PROBE.cautions,
+        citation=[["The method, in section 2: ", PAPER]],
+        data_set="sodapop-names",
+        sections=[
+            Section(picture(run, "Names by their vectors in the model", PICTURE, "sodapop-names-picture")),
+        ],
+    )
+
+
+def _asked(run: Run) -> Text:
+    groups = [cell(row, "group") for row in run.rows("names")]
+    many = f": {plural(len(groups), 'name')} from {plural(len({*groups}), 'group')}" if groups else ""
+    return [
+        *("The model ", Strong(Name(run.model)), f" read the same texts with one first name after another{many}. "),
+        "Inside, a model turns each word into a list of numbers, a vector. A simple (linear) classifier learns from "
+        "the vectors of two thirds of the names what their bearers are taken for, and is asked about the others. If it "
+        "does better than chance, the model tells these groups of names apart, whether or not it ever shows that in "
+        "its answers.",
+    ]
+
+
+def _each(told: Sequence[Estimate]) -> Text:
+    def one(e: Estimate) -> Text:
+        ways = "" if e.low is None else f" (95% of the ways to divide the names give {share_interval(e.low, e.high)})"
+        chance = "" if e.floor is None else f", where chance gives {share(e.floor)}"
+        no_more = "" if verdict(e) is Verdict.ABOVE else ": no more than chance could give"
+        p = "" if e.p is None else f" (p {equals(e.p)}{no_more})"
+        has = f" of {share(e.value)} of the names that it has not seen{ways}{chance}{p}"
+        return ["the ", Name(e.group["attribute"]), has]
+
+    return listed([one(e) for e in told], "; ")

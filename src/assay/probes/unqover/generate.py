@@ -1,0 +1,133 @@
+"""UnQover's questions in the authors' JSON (see predictions.py), for their programs or any other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+from assay.errors import UsageError
+from assay.files.atomic import open_atomically
+from assay.plan import Ask
+from assay.probes.unqover.lists import Attribute, Lists, Subject, read_lists
+from assay.probes.unqover.method import Part, unusable
+from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
+from assay.probes.unqover.settings import MASKED, MASKS, SPAN, GenerateSettings
+from assay.progress import Progress
+from assay.queries import MASK, MaskColumns, SpanColumns
+
+_SOME = 1000
+"""Examples written between two signs of progress."""
+
+
+@dataclass(frozen=True)
+class Generation:
+    """A file of questions that somebody wants."""
+
+    settings: GenerateSettings
+
+    counted: ClassVar[str] = "ordered pairs, two questions each"
+
+    @property
+    def label(self) -> str:
+        return f"{self.settings.cls} ({self.settings.form})"
+
+    def notes(self) -> list[str]:
+        return []
+
+    def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
+        """Write the file, whole or not at all; returns how many examples it has."""
+        if out.is_dir():
+            raise UsageError(
+                "this is a folder.", "Name the file to write with --out.", code="bad-option", file=out, key="out"
+            )
+        plan = self.plan(ask)
+        meter.start(self.label, len(plan))
+        with open_atomically(out) as file:
+            return self.write(file, plan, meter.advance)
+
+    def plan(self, ask: Ask | None) -> UnqoverPlan:
+        """All questions of the class; `ask` says which subjects are single tokens where no list does."""
+        cls, form, folder = self.settings.cls, self.settings.form, self.settings.word_lists
+        masked = MASKS[form] is not None
+        family = form if masked and folder and ask is None else ""
+        lists = read_lists(cls, masked=masked, header=form == "newsqa", family=family, folder=folder)
+        plan = UnqoverPlan(
+            cls,
+            MASKED if masked else SPAN,
+            lists.digest,
+            folder,
+            header=form == "newsqa",
+            released=self.settings.compat == "released",
+            family=family,
+        )
+        if not masked or family:
+            return plan
+        if ask is None:
+            raise UsageError(
+                f"the packaged lists do not say which subjects are one token of a {form} model.",
+                "Name the model with --model hf:…, or the authors' lists with --set word_lists=DIR.",
+                code="missing-setting",
+                key="model",
+            )
+        if MASKED not in ask.abilities:
+            raise UsageError(
+                "this model cannot fill masks.",
+                "Name a masked language model with --model.",
+                code="missing-ability",
+                key="model",
+            )
+        return replace(plan, without=unusable(Part(cls, MASKED), lists, ask, []))
+
+    def write(self, file: BinaryIO, plan: UnqoverPlan, advance: Callable[[int], None]) -> int:
+        """Write the plan's examples as one JSON object, an example a line; returns how many.
+
+        An example has two questions; `advance` is told of questions.
+        """
+        count = 0
+        for key, value in entries(plan, MASKS[self.settings.form]):
+            line = f"{json.dumps(key, ensure_ascii=False)}: {json.dumps(value, ensure_ascii=False)}"
+            file.write((("{\n" if count == 0 else ",\n") + line).encode())
+            count += 1
+            if count % _SOME == 0:
+                advance(2 * _SOME)
+        file.write(b"\n}\n")
+        if count % _SOME:
+            advance(2 * (count % _SOME))
+        return count
+
+
+def entries(plan: UnqoverPlan, mask: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All examples in the authors' order: every pair, then every pair reversed."""
+    lists, table = plan.lists, plan.table
+    per_pair = len(table.combinations)
+    for swapped in (False, True):
+        for pair, ends in enumerate(table.pairs.tolist()):
+            columns = plan.columns(PER_CELL * pair * per_pair, PER_CELL * (pair + 1) * per_pair)
+            people = [lists.subjects[k] for k in (reversed(ends) if swapped else ends)]
+            for place, (template, attribute) in enumerate(table.combinations.tolist()):
+                row = PER_CELL * place + 2 * swapped
+                yield _entry(lists, columns, row, people, template, lists.attributes[attribute], mask)
+
+
+def _entry(
+    lists: Lists,
+    columns: SpanColumns | MaskColumns,
+    row: int,
+    people: Sequence[Subject],
+    template: int,
+    act: Attribute,
+    mask: str | None,
+) -> tuple[str, dict[str, Any]]:
+    wordings = columns.question if isinstance(columns, SpanColumns) else columns.sentence
+    answers = {
+        f"ans{k}": {"text": person.forms[lists.templates[template].slot], "start": "", "end": ""}
+        for k, person in enumerate(people)
+    }
+    clusters, names = "|".join(p.cluster for p in people), "|".join(p.name for p in people)
+    value: dict[str, Any] = {"context": columns.context[row]}
+    for k in (0, 1):
+        value[f"q{k}"] = {"question": wordings[row + k].replace(MASK, mask or MASK), "pred": "", **answers}
+    return f"{clusters}|{names}|{template}|{act.cluster}|{act.text}|{act.text}", value

@@ -1,0 +1,189 @@
+"""How an UnQover run is shown: what was asked, the strongest associations, γ as maps, and subjects by γ(x)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from assay.blocks import Figure, Name, Presentation, Prose, Score, Scorecard, Section, Strong, Text, listed
+from assay.findings import Estimate
+from assay.probes.unqover import PROBE
+from assay.probes.unqover.associations import (
+    MIN_CELLS,
+    Association,
+    Strongest,
+    strongest_associations,
+)
+from assay.probes.unqover.present_heat import maps
+from assay.probes.unqover.present_tables import associations, in_short, subjects
+from assay.run import Run
+from assay.verdict import Verdict, verdict
+from assay.wording import equals, interval, number, plural
+
+ASKS = "questions that the text does not answer: does the model prefer a group anyway?"
+PAPER = (
+    "Tao Li, Daniel Khashabi, Tushar Khot, Ashish Sabharwal and Vivek Srikumar. 2020. UNQOVERing Stereotyping Biases "
+    "via Underspecified Questions. In Findings of the Association for Computational Linguistics: EMNLP 2020, pages "
+    "3475–3489. doi 10.18653/v1/2020.findings-emnlp.311"
+)
+
+
+def present(run: Run) -> Presentation:
+    """What is shown of a run."""
+    strongest = strongest_associations(run)
+    intensities = _intensities(run.findings.estimates)
+    return Presentation(
+        name="UnQover",
+        asks=ASKS,
+        brief=[_exceeding(intensities), _strongest(run, strongest)],
+        lead=[Prose([_asked(run), _strongest(run, strongest), *_intensity(intensities)])],
+        scorecard=_scorecard(run),
+        cautions=[*PROBE.cautions, *_sampled(run)],
+        citation=[["The method: ", PAPER]],
+        data_set="unqover",
+        sections=[associations(run, strongest), Section(maps(run)), Section(subjects(run))],
+        summary=[in_short(run, strongest)],
+    )
+
+
+# --- the first paragraphs
+
+
+def _asked(run: Run) -> Text:
+    asked = "questions" if run.questions is None else plural(run.questions, "question")
+    classes = dict.fromkeys(e.group["class"] for e in run.findings.estimates if "class" in e.group)
+    about: Text = [" about ", listed([Name(each) for each in classes], last=" and ")] if classes else ""
+    return [
+        *("The model ", Strong(Name(run.model)), f" was asked {asked}", about),
+        " that cannot be answered from the text. Each text mentions two people or groups, and the question asks which "
+        "of them something is true of; nothing tells. A fair model would prefer neither. Every question is asked with "
+        "the two in both orders and also negated, so that a liking for the first one mentioned, or for a word, cancels "
+        "out.",
+    ]
+
+
+def _strongest(run: Run, strongest: Strongest) -> Text:
+    clearest = next((row for row in strongest.rows if row.clear), None)
+    if clearest:
+        return [Strong("Strongest association that is clear of chance:"), " ", _told(run, clearest), "."]
+    if strongest.rows:
+        return [
+            Strong("No single association is clear of chance"),
+            " once the number of comparisons is allowed for. The largest: ",
+            *(_told(run, strongest.rows[0]), "."),
+        ]
+    return [
+        Strong("No single association can be named:"),
+        f" no subject was asked about any attribute often enough (at least {MIN_CELLS} cells).",
+    ]
+
+
+def _told(run: Run, row: Association) -> Text:
+    between: Text = "no interval" if row.low is None else [f"{run.level} ", Figure(interval(row.low, row.high))]
+    q = "" if row.q is None else f", q {equals(row.q)}"
+    return [
+        *("in questions about ", Name(row.bias_class), " (", Name(row.form), "), the model gives “"),
+        *(Strong(Name(row.attribute or "")), f"” {'more' if row.gamma > 0 else 'less'} to “"),
+        *(Strong(Name(row.subject)), f"”{' names' if row.pooled else ''} than to the others in the comparison (γ = "),
+        *(Figure(number(row.gamma)), ", ", between, f"{q}; γ runs from −1 to 1, and 0 is no preference)"),
+    ]
+
+
+Intensities = Mapping[Verdict, Sequence[Estimate]]
+
+
+def _intensities(estimates: Sequence[Estimate]) -> Intensities:
+    """One μ for every class and form, by its verdict: of single subjects or, where undefined, of pooled ones."""
+    chosen: dict[tuple[str | None, str | None], Estimate] = {}
+    for estimate in estimates:
+        if estimate.metric == "mu":
+            place = estimate.group.get("class"), estimate.group.get("form")
+            if place not in chosen or (chosen[place].value is None and estimate.value is not None):
+                chosen[place] = estimate
+    return {which: [e for e in chosen.values() if verdict(e) is which] for which in Verdict}
+
+
+def _exceeding(found: Intensities) -> Text:
+    above, tested = found[Verdict.ABOVE], len(found[Verdict.ABOVE]) + len(found[Verdict.WITHIN])
+    if not tested:
+        return ""
+    largest = max(above, key=lambda e: e.value or 0.0, default=None)
+    return [
+        "In questions that cannot be answered from the text, the model’s preferences exceed what chance alone gives ",
+        f"in {len(above)} of {plural(tested, 'setting')}",
+        *([" (the strongest: ", _compared([largest]), ")"] if largest else []),
+        ". ",
+    ]
+
+
+def _intensity(found: Intensities) -> list[Text]:
+    above, within = found[Verdict.ABOVE], found[Verdict.WITHIN]
+    rest = [*found[Verdict.UNTOLD], *found[Verdict.UNDEFINED]]
+    said: list[Text] = []
+    if above:
+        where = f"{len(above)} of {plural(len(above) + len(within), 'setting')}"
+        said.append(
+            [
+                *(Strong(f"Bias intensity μ exceeds what chance alone gives in {where}"), ": ", _compared(above), "."),
+                *([" It is no more than chance could give in ", _compared(within), "."] if within else []),
+            ]
+        )
+    elif within:
+        said.append(
+            [Strong("Bias intensity μ is nowhere clear of what chance alone gives"), ": ", _compared(within), "."]
+        )
+    if rest:
+        where_not = listed([Name(group_said(e)) for e in rest], "; ")
+        said.append(
+            ["Whether μ exceeds chance cannot be told for ", where_not, ": see the headline numbers and their notes."]
+        )
+    return said
+
+
+def _compared(settings: Sequence[Estimate]) -> Text:
+    def one(e: Estimate) -> Text:
+        chance = "" if e.floor is None else f"; chance gives {number(e.floor)}"
+        p = "" if e.p is None else f", p {equals(e.p)}"
+        return [Name(group_said(e)), " (", Figure(f"{number(e.value)}{chance}{p}"), ")"]
+
+    return listed([one(e) for e in settings], "; ")
+
+
+def _sampled(run: Run) -> list[Text]:
+    if not run.sample:
+        return []
+    said = "This run may have asked only a sample of the possible questions ("
+    return [[said, Name(run.sample), "); a larger one gives narrower intervals."]]
+
+
+# --- headline numbers
+
+
+def group_said(estimate: Estimate) -> str:
+    """What an estimate is about.
+
+    >>> group_said(Estimate("mu", {"class": "gender", "form": "span", "subjects": "pooled"}, 0.1))
+    'gender, span, pooled'
+    """
+    plain = ("class", "form", "subjects")
+    return ", ".join(value if key in plain else f"{key}: {value}" for key, value in estimate.group.items()) or "all"
+
+
+def _scorecard(run: Run) -> Scorecard:
+    estimates = run.findings.estimates
+    by_class = all("class" in estimate.group for estimate in estimates)
+    return Scorecard(
+        [_score(estimate, by_class) for estimate in estimates],
+        counted="n counts cells: one pair of subjects in one text with one attribute, asked in four ways.",
+        places=("class", "form") if by_class else ("group",),
+        probe=run.probe,
+    )
+
+
+def _score(estimate: Estimate, by_class: bool) -> Score:
+    group = estimate.group
+    form, cls = group.get("form", ""), group.get("class", "")
+    rest = {key: value for key, value in group.items() if key != "form"}
+    place = (group_said(Estimate("", rest, 0.0)), form) if by_class else ()
+    examples = {key: value for key, value in group.items() if key != "subjects"}
+    task = "fill-mask" if form == "mask" else "question-answering"
+    return Score(estimate, group_said(estimate), examples, place, task, (cls, cls))

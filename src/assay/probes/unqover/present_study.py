@@ -1,0 +1,69 @@
+"""UnQover in a study: how μ shifts from masked language models to the models that were made from them (Figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.blocks import Column, Dot, Figure, Group, Kind, Row, Section, StudyRun, Table, Text
+from assay.findings import Cell, Estimate
+from assay.findings import Table as Data
+from assay.run import Run
+from assay.wording import interval, number
+
+HOW = (
+    "the dot is μ of a question-answering model minus μ of the masked language model that it was made from (as in "
+    "UnQover’s Figure 3). Right of zero, fine-tuning went with more bias. The two are asked in different forms, "
+    "questions and masked sentences, so a shift is no exact measure; it has no interval of its own."
+)
+
+
+def of_study(runs: Sequence[StudyRun]) -> list[Section]:
+    """Shifts from a model to one that came from it: that of two others would say nothing about fine-tuning."""
+    rows, lines = [], []
+    for about, base, tuned, before, after in sorted(_pairs(runs), key=lambda pair: pair[0]):
+        shift = (after.value or 0.0) - (before.value or 0.0)
+        told = f"From {number(before.value)} to {number(after.value)}."
+        rows.append(Row([about, base.model, tuned.model, _said(before), _said(after), Dot(shift, told=told), shift]))
+        line: list[Cell] = [about, base.model, tuned.model, before.value, after.value, shift]
+        lines.append(line)
+    if not rows:
+        return []
+    table = Table(
+        title="Bias shift from language model to fine-tuned model",
+        how=HOW,
+        data=Data(("class", "language_model", "fine_tuned", "mu_before", "mu_after", "shift"), lines),
+        file="unqover-shift",
+        anchor="shift",
+        columns=[
+            *(
+                Column(head, Kind.TEXT)
+                for head in ("asked about", "language model", "fine-tuned", "μ before", "μ after")
+            ),
+            Column("shift", Kind.DOTS),
+            Column("shift", Kind.NUMBER),
+        ],
+        groups=[Group(rows)],
+    )
+    return [Section([table])]
+
+
+def _pairs(runs: Sequence[StudyRun]) -> list[tuple[str, Run, Run, Estimate, Estimate]]:
+    found = []
+    for base in runs:
+        for tuned in (each for each in runs if base.model in each.sources):
+            masked, asked = _intensities(base.run, "mask"), _intensities(tuned.run, "span")
+            found += [(about, base.run, tuned.run, masked[about], asked[about]) for about in masked if about in asked]
+    return found
+
+
+def _intensities(run: Run, form: str) -> dict[str, Estimate]:
+    """μ by class of subjects, and of pooled ones, in one form."""
+    return {
+        ", ".join([e.group["class"], *([e.group["subjects"]] if "subjects" in e.group else [])]): e
+        for e in run.findings.estimates
+        if e.metric == "mu" and e.value is not None and e.group.get("form") == form and "class" in e.group
+    }
+
+
+def _said(estimate: Estimate) -> Text:
+    return Figure(f"{number(estimate.value)} {interval(estimate.low, estimate.high)}")

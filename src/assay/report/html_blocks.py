@@ -1,0 +1,226 @@
+"""Blocks as parts of a page: what is drawn is laid out here, templates/blocks.html has a macro for each block."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup, escape
+
+from assay.blocks import (
+    Block,
+    Code,
+    Emphasis,
+    Figure,
+    File,
+    Heat,
+    Link,
+    Mark,
+    Name,
+    Part,
+    Pick,
+    Prose,
+    Scatter,
+    Scorecard,
+    Section,
+    Strong,
+    Table,
+    Text,
+    plain,
+)
+from assay.examples import Wanted
+from assay.probes import metric_named
+from assay.report.headline import OUTSIDE, by_metric, estimates_block, estimates_table, outside_interval
+from assay.report.heat import draw_heat
+from assay.report.html_tables import LOOKS, NOTHING, Drawn
+from assay.report.page import environment, minus
+from assay.report.scatter import draw_scatter
+
+BEYOND: Text = [" An arrow ", Mark("beyond"), " points to a value beyond the scale."]
+
+
+@dataclass
+class Blocks:
+    """Renders the blocks of one part of a page. `uid` begins the ids of all, `place` the links to the run's files;
+    `has` says whether the page has an example behind a number, and `notes` has the numbers of notes.
+    """
+
+    uid: str
+    place: str = ""
+    has: Callable[[Wanted], bool] = lambda wanted: False
+    notes: Mapping[str, int] = field(default_factory=dict)
+    level: str = ""
+    _anchors: Counter[str] = field(default_factory=Counter)
+
+    BLOCKS, MARKS = "blocks.html", "marks.html"  # the templates with the macros of blocks, and of what they draw
+
+    @property
+    def macros(self) -> Any:
+        return environment().get_template(self.BLOCKS).module
+
+    @property
+    def marks(self) -> Any:
+        return environment().get_template(self.MARKS).module
+
+    # --- text
+
+    def text(self, text: Text) -> Markup:
+        match text:
+            case str():
+                return escape(text)
+            case Name():
+                return Markup("<bdi>{}</bdi>").format(text.text)
+            case Figure():
+                return escape(minus(text.text))
+            case Strong():
+                return Markup("<strong>{}</strong>").format(self.text(text.text))
+            case Emphasis():
+                return Markup("<em>{}</em>").format(self.text(text.text))
+            case Code():
+                return Markup("<code>{}</code>").format(text.text)
+            case File():
+                link = f"{self.place}tables/{quote(text.table, safe='')}.csv"
+                return Markup('<a href="{}">{}</a>').format(link, plain(text))
+            case Link():
+                return Markup('<a href="{}">{}</a>').format(text.to, self.text(text.text))
+            case Mark():
+                return self._mark(text)
+        return Markup("").join(map(self.text, text))
+
+    def _mark(self, mark: Mark) -> Markup:
+        if mark.kind == "part":
+            return Markup(self.macros.part_key(LOOKS[mark.place]))
+        return Markup(self.marks.key(mark.kind))
+
+    def noted(self, note: str | None) -> Markup:
+        """The number of a note, behind what it explains; nothing where there is none."""
+        place = self.notes.get(note or "")
+        return Markup("") if place is None else self.note_link(place)
+
+    def note_link(self, place: int) -> Markup:
+        return Markup(' <a href="#{}-note-{}">[{}]</a>').format(self.uid, place, place)
+
+    # --- blocks
+
+    def sections(self, sections: Sequence[Section]) -> Markup:
+        return Markup("\n").join(map(self.section, sections))
+
+    def section(self, section: Section) -> Markup:
+        if not section.title:
+            return self.blocks(section.blocks)
+        inner = self.blocks(section.blocks, 5)
+        return Markup(self.macros.section(self._id(section.anchor or "section"), section.title, inner))
+
+    def blocks(self, blocks: Sequence[Block], level: int = 4, *, bare: bool = False) -> Markup:
+        return Markup("\n").join(self.block(block, level, bare=bare) for block in blocks)
+
+    def block(self, block: Block, level: int = 4, *, bare: bool = False) -> Markup:
+        """A block under a heading of the level before; `bare` is a table that shares the frame of another chart."""
+        macros = self.macros
+        match block:
+            case Prose():
+                return Markup(macros.prose(list(map(self.text, block.paragraphs)), block.role.value))
+            case Part():
+                said = self.text(block.said or Name(block.name))
+                return Markup(macros.part(block, said, self.blocks(block.blocks, level, bare=bare)))
+            case Pick():
+                parts = [self.block(part, level, bare=bool(block.title)) for part in block.parts]
+                inner = Markup(macros.pick(block.label, parts))
+                return self._framed(block, level, inner) if block.title else inner
+            case Table():
+                return self._table(block, level, bare)
+            case Heat():
+                return self._heat(block, level)
+            case Scatter():
+                identity = self._id(block.anchor)
+                drawn = draw_scatter(block)
+                more: Sequence[Text] = ()
+                if drawn.left_out and block.table:
+                    more = [[f"{drawn.left_out:,} more are not drawn: ", File(block.table), "."]]
+                inner = Markup(macros.scatter(drawn, f"{identity}-map", block.said))
+                return self._framed(block, level, inner, identity, data=block.data or drawn.data, more=more)
+
+    def _framed(
+        self,
+        chart: Table | Heat | Scatter | Pick,
+        level: int,
+        inner: Markup,
+        identity: str = "",
+        *,
+        data: Any = None,
+        beside: str = "",
+        more: Sequence[Text] = (),
+    ) -> Markup:
+        after = [self.text(text) for text in (*chart.after, *more)]
+        return Markup(
+            self.macros.frame(
+                identity or self._id(chart.anchor),
+                chart.title,
+                self.text(chart.how),
+                data if data is not None else chart.data,
+                chart.file,
+                level,
+                beside,
+                inner,
+                after,
+            )
+        )
+
+    def _id(self, anchor: str) -> str:
+        """An id that no other part of the page has."""
+        self._anchors[anchor] += 1
+        before = self._anchors[anchor]
+        return f"{self.uid}-{anchor}" + (f"-{before}" if before > 1 else "")
+
+    # --- heat maps
+
+    def _heat(self, block: Heat, level: int) -> Markup:
+        drawn = draw_heat(block)
+        if drawn is None:
+            return Markup("")
+        identity = self._id(block.anchor)
+        names = (name.replace(" ", "_") for name in (block.row, block.column, block.value))
+        data = block.data if block.data or block.table else drawn.table(*names)
+        beside = f"{self.place}tables/{quote(block.table, safe='')}.csv" if block.table else ""
+        inner = Markup(self.macros.heat(drawn, f"{identity}-map", block))
+        return self._framed(block, level, inner, identity, data=data, beside=beside)
+
+    # --- tables
+
+    def _table(self, table: Table, level: int, bare: bool, below: Markup = NOTHING) -> Markup:
+        identity = self._id(table.anchor)
+        drawn = Drawn(self, table)
+        caption = table.title if bare else ""
+        label = f"{identity}-caption" if bare else f"{identity}-title"
+        inner = Markup(self.macros.table(table, drawn.heads(), drawn.bodies(), label, caption)) + below
+        how = [table.how, BEYOND] if drawn.beyond else table.how
+        return inner if bare else self._framed(replace(table, how=how), level, inner, identity)
+
+    def scorecard(self, card: Scorecard, file: str) -> Markup:
+        """The headline numbers, by metric, with the notes of the whole run."""
+        notes = Markup(self.macros.notes(self))
+        if not card.scores:
+            return self.block(Prose(["This run has no estimates."])) + notes
+        estimates, metrics = card.estimates, by_metric(card.scores)
+        words = [metric_named(card.probe, metric) for metric in metrics]
+        line = [", the line ", Mark("range"), f" its {self.level}"] if any(e.low is not None for e in estimates) else []
+        tick = [", the tick ", Mark("floor"), " what chance alone gives"]
+        shown = estimates_block(
+            [(metric.title, own) for metric, own in zip(words, metrics.values(), strict=True)],
+            self.level,
+            title="Headline numbers",
+            how=[
+                *("the dot ", Mark("dot"), " is the estimate"),
+                *line,
+                *(tick if any(e.floor is not None for e in estimates) else []),
+                *("; a hollow dot ", Mark("hollow"), " could be chance. Bars of one metric share one scale. "),
+                *(OUTSIDE if any(map(outside_interval, estimates)) else "", " ", card.counted),
+            ],
+            data=estimates_table(estimates),
+            file=file,
+            anchor="headline",
+        )
+        return self._table(shown, 4, False, notes + Markup(self.macros.meanings(words)))

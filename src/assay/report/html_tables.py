@@ -1,0 +1,200 @@
+"""Tables as parts of a page: cells with their attributes, and what is drawn on the scales of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
+
+from assay.blocks import Bars, Column, Dot, Gap, Group, Kind, Marked, Name, Row, Table, TableCell, plain
+from assay.report.bars import MARGIN, WIDTH, Scale, bar, scale_for, signed_scale
+from assay.report.cells import figure, is_figure, named, unmarked
+from assay.report.headline import described
+from assay.report.page import minus
+from assay.wording import number, share
+
+if TYPE_CHECKING:
+    from assay.report.html_blocks import Blocks
+
+LOOKS = ("square", "circle", "diamond", "others")
+"""The colours of a bar's parts, by the classes of style.css."""
+
+NOTHING = Markup("")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table: its element, attributes and content."""
+
+    content: Markup
+    tag: str = "td"
+    scope: str = ""
+    css: str = ""
+    value: float | None = None  # what it is sorted by, where its text also has the mark of a note
+    columns: int = 1
+    rows: int = 1
+
+    @property
+    def attributes(self) -> Markup:
+        said: dict[str, Any] = {"scope": self.scope, "class": self.css}
+        said |= {"colspan": self.columns if self.columns > 1 else "", "rowspan": self.rows if self.rows > 1 else ""}
+        own = {name: value for name, value in said.items() if value}
+        if self.value is not None:
+            own["data-v"] = self.value
+        return Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in own.items())
+
+
+@dataclass(frozen=True)
+class Body:
+    rows: Sequence[tuple[str, Sequence[Cell]]]  # (class, cells)
+    whole: bool
+
+
+class Drawn:
+    """A table with the scales of its drawn columns."""
+
+    def __init__(self, view: Blocks, table: Table) -> None:
+        self.view, self.table = view, table
+        self.has_examples = any(row.examples is not None for row in table.rows)
+        self.width = len(table.columns) + table.heads_beside + self.has_examples
+        self.beyond = False  # whether a dot lies beyond its scale
+        self.scales: dict[int, Scale] = {}  # of the columns that are drawn, in the whole table or in the group at hand
+        self._rescale(table.groups, [place for place, column in enumerate(table.columns) if column.kind.drawn])
+
+    def _rescale(self, groups: Sequence[Group], places: Sequence[int]) -> None:
+        rows = [row for group in groups for row in group.rows if isinstance(row, Row)]
+        for place in places:
+            dots = [dot for row in rows if isinstance(dot := row.cells[place], Dot)]
+            scale = self.scales[place] = _scale(self.table.columns[place], dots)
+            values = [dot.value for dot in dots if dot.value is not None]
+            self.beyond = self.beyond or any(not scale.low <= value <= scale.high for value in values)
+
+    def heads(self) -> list[list[Cell]]:
+        """One row of heads, or two where some stand over others."""
+        columns = self.table.columns
+        own = [self._head(place) for place in range(len(columns))]
+        first = [_head(escape(self.table.group))] if self.table.heads_beside else []
+        last = [_head(Markup('<span class="unseen">examples</span>'))] if self.has_examples else []
+        if not any(column.over for column in columns):
+            return [[*first, *own, *last]]
+        upper, lower = [_tall(head) for head in first], []
+        for over, places in groupby(range(len(columns)), key=lambda place: columns[place].over):
+            heads = [own[place] for place in places]
+            if over:
+                upper.append(Cell(Markup("<bdi>{}</bdi>").format(over), "th", "colgroup", "over", columns=len(heads)))
+                lower += heads
+            else:
+                upper += [_tall(head) for head in heads]
+        return [[*upper, *(_tall(head) for head in last)], lower]
+
+    def _head(self, place: int) -> Cell:
+        column = self.table.columns[place]
+        if column.kind is Kind.TEXT:
+            return _head(self.view.text(column.head))
+        if not column.kind.drawn:
+            return _head(self.view.text(column.head), "num wrapped" if column.wraps else "num")
+        if column.by_group:
+            return _head(self.view.text(column.head), "drawing")
+        sides = Markup(self.view.macros.sides(*column.sides)) if column.sides else NOTHING
+        return _head(sides + self._axis(place), "drawing")
+
+    def _axis(self, place: int) -> Markup:
+        return Markup(self.view.marks.axis(self.scales[place]))
+
+    def bodies(self) -> list[Body]:
+        return [self._body(group) for group in self.table.groups]
+
+    def _body(self, group: Group) -> Body:
+        rows: list[tuple[str, Sequence[Cell]]] = []
+        beside: Cell | None = None
+        if group.head:
+            said = self.view.text(Name(group.head) if isinstance(group.head, str) else group.head)
+            if self.table.heads_beside:
+                beside = Cell(said, "th", "rowgroup", rows=len(group.rows))
+            else:
+                rows.append(("head", self._group_head(group, said)))
+        for row in group.rows:
+            if isinstance(row, Gap):
+                rows.append(("more", [Cell(self.view.text(row.said), columns=self.width)]))
+            else:
+                rows.append(("", [*([beside] if beside else []), *self._row(group, row)]))
+                beside = None
+        return Body(rows, group.whole)
+
+    def _group_head(self, group: Group, said: Markup) -> list[Cell]:
+        """A head over all columns; or over those before the one whose scale follows."""
+        place = next((place for place, column in enumerate(self.table.columns) if column.by_group), None)
+        if place is None:
+            return [Cell(said, "th", "rowgroup", columns=self.width)]
+        self._rescale([group], [place])
+        drawn = any(isinstance(dot, Dot) and dot.value is not None for dot in _cells(group, place))
+        axis = Cell(self._axis(place) if drawn else NOTHING, css="drawing")
+        return [Cell(said, "th", "rowgroup", columns=place), axis, Cell(NOTHING, columns=self.width - place - 1)]
+
+    def _row(self, group: Group, row: Row) -> list[Cell]:
+        what = named(self.table, group, row)
+        cells = [self._cell(group, place, cell, what) for place, cell in enumerate(row.cells)]
+        if self.has_examples:
+            about = row.examples
+            see = self.view.marks.see(self.view, about, what) if about is not None else ""
+            cells.append(Cell(Markup(see)))
+        return cells
+
+    def _cell(self, group: Group, place: int, cell: TableCell, what: str) -> Cell:
+        column, value = self.table.columns[place], unmarked(cell)
+        if isinstance(value, Dot):
+            told = f"{plain(group.head)}, {what}:" if column.by_group else f"{what}: {plain(column.head)}"
+            return Cell(self._dot(place, value, told), css="drawing")
+        if isinstance(value, Bars):
+            return Cell(self._bars(column, value, what), css="drawing")
+        if column.kind is Kind.TEXT:
+            said = self.view.text(Name(value) if isinstance(value, str) else value or "")
+            first = place == 0
+            return Cell(said, "th" if first else "td", "row" if first else "", "" if first else "words")
+        content = escape(minus(figure(column.kind, value)) if is_figure(column, value) else value)
+        if not isinstance(cell, Marked):
+            return Cell(content, css="num")
+        if cell.clear and not any(each.kind is Kind.DOTS for each in self.table.columns):
+            content = Markup("<b>{}</b>").format(content)  # nothing is drawn that would show it
+        note = self.view.noted(cell.note)
+        return Cell(content + note, css="num", value=value if note and isinstance(value, float) else None)
+
+    def _dot(self, place: int, dot: Dot, told: str) -> Markup:
+        said = dot.told or described(dot.low, dot.high, dot.floor, dot.reference)
+        title = f"{told} {number(dot.value)}"
+        drawn = bar(self.scales[place], dot.value, dot.low, dot.high, dot.floor, title, said, dot.reference)
+        return Markup(self.view.marks.draw(drawn, dot.hollow))
+
+    def _bars(self, column: Column, bars: Bars, what: str) -> Markup:
+        pieces, left = [], float(MARGIN)
+        for look, name in zip(LOOKS, column.parts, strict=False):
+            width = bars.shares.get(name, 0.0) * (WIDTH - 2 * MARGIN)
+            if width > 0:
+                pieces.append((look, round(left, 1), round(width, 1)))
+            left += width
+        said = ", ".join(f"{name} {share(part)}" for name, part in bars.shares.items())
+        return Markup(self.view.macros.bars(pieces, f"{what}: {said}"))
+
+
+def _cells(group: Group, place: int) -> list[TableCell]:
+    return [row.cells[place] for row in group.rows if isinstance(row, Row)]
+
+
+def _scale(column: Column, dots: Sequence[Dot]) -> Scale:
+    if column.ends or column.kind is Kind.BARS:
+        return Scale(*(column.ends or (0.0, 1.0)))
+    values = column.reach
+    if values is None:
+        values = [mark for dot in dots for mark in (dot.value, dot.low, dot.high, dot.floor, dot.reference)]
+    return (signed_scale if column.signed else scale_for)(values)
+
+
+def _head(content: Markup, css: str = "") -> Cell:
+    return Cell(content, "th", "col", css)
+
+
+def _tall(head: Cell) -> Cell:
+    return replace(head, rows=2)

@@ -1,0 +1,147 @@
+"""One run: what was asked of whom, what was found, and where that lies."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from assay.errors import DataError
+from assay.findings import Cell, Findings
+from assay.models.base import ModelSpec
+from assay.notebooks import Displayed
+
+Row = Mapping[str, Cell]
+
+
+class Kind(StrEnum):
+    """Where a run's answers come from: a model that was asked, somebody's files, or another run's stored answers."""
+
+    ASKED = "asked"
+    PREDICTIONS = "predictions"
+    RESCORED = "rescored"
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """The content of run.json: what was asked of whom, with what, when and where.
+
+    `identity` is what makes it this run: a folder with another one holds another run. `others` are further models that
+    were asked; `stages` how many questions each part has; `data` digests of what the questions were made from, and
+    `data_folder` where that lay. `backed_off` has, by plan, the token budget after memory ran out.
+    """
+
+    probe: str = ""
+    identity: Mapping[str, Any] = field(default_factory=dict)
+    kind: Kind = Kind.ASKED
+    schema: int = 2
+    model: ModelSpec = field(default_factory=lambda: ModelSpec(""))
+    others: Mapping[str, ModelSpec] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    preset: str | None = None
+    limit: int | None = None
+    seed: int | None = None
+    questions: int | None = None
+    stages: Mapping[str, int] = field(default_factory=dict)
+    data: Mapping[str, str] = field(default_factory=dict)
+    data_folder: str | None = None
+    skip_bad: bool = False
+    engine: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, str] = field(default_factory=dict)
+    command: str = ""
+    started: str = ""
+    finished: str = ""
+    timings: Mapping[str, float] = field(default_factory=dict)
+    near_ties: Mapping[str, Any] = field(default_factory=dict)
+    backed_off: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run(Displayed):
+    """A finished run: its folder, what was asked of whom (run.json) and what was found."""
+
+    folder: Path
+    info: RunInfo
+    findings: Findings
+    read_digest: str = ""
+
+    @property
+    def probe(self) -> str:
+        return self.findings.probe
+
+    @property
+    def model(self) -> str:
+        """The audited model as the user named it."""
+        return self.info.model.name or self.findings.model
+
+    @property
+    def questions(self) -> int | None:
+        """How many were asked, where it is recorded."""
+        return self.info.questions
+
+    @property
+    def at_most(self) -> bool:
+        """Whether the number of questions is only an upper bound, as a part of the run then says of itself."""
+        return any("at most" in label for label in self.info.stages)
+
+    @property
+    def notes(self) -> list[str]:
+        """What the run says about itself, such as subjects that were left out; each once."""
+        return list(dict.fromkeys(self.info.notes))
+
+    @property
+    def findings_digest(self) -> str:
+        """Of findings.json: as it was read or, of a run that this process made, as it was written."""
+        return self.read_digest or hashlib.sha256(self.findings.to_json().encode()).hexdigest()
+
+    @property
+    def level(self) -> str:
+        """What the intervals of its estimates are called."""
+        return self.findings.level
+
+    @property
+    def sample(self) -> str:
+        """ "limit 500" or "preset quick", where that may leave out some of the questions; else empty."""
+        if self.info.limit is not None:
+            return f"limit {self.info.limit}"
+        return f"preset {self.info.preset}" if self.info.preset not in (None, "", "paper") else ""
+
+    def setting(self, name: str) -> str:
+        """A setting of the run that is a text; empty where it is missing or something else."""
+        value = self.info.settings.get(name)
+        return value if isinstance(value, str) else ""
+
+    def rows(self, table: str) -> Sequence[Row]:
+        """The rows of a table; none where this run has no such table."""
+        return list(self.findings.tables[table].records()) if table in self.findings.tables else []
+
+    def number(self, table: str, row: Row, column: str) -> float | None:
+        """A cell that has to hold a number or nothing."""
+        value = row.get(column)
+        if value is None or (isinstance(value, int | float) and abs(value) < sys.float_info.max):
+            return value
+        raise DataError(
+            f'column "{column}" holds {str(value)[:40]!r}, expected a finite number or an empty cell.',
+            "Repeat the run to write it again.",
+            code="bad-findings",
+            file=self.folder / "tables" / f"{table}.csv",
+            key=column,
+        )
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.folder)!r}: {self.findings!r})"
+
+
+def run_names(runs: Sequence[Run]) -> list[str]:
+    """Runs by their model's name, or with their folder's where two models have the same."""
+    models = [run.model for run in runs]
+    return [
+        model if models.count(model) == 1 else f"{model} ({run.folder.name})"
+        for model, run in zip(models, runs, strict=True)
+    ]

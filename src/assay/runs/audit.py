@@ -1,0 +1,271 @@
+"""One audit: find the model, set up the probe, ask, analyse, write the run folder."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shlex
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from assay import __version__
+from assay.engine.ask import Asker, Resume
+from assay.engine.executor import LOCAL, Executor, Settings, executor_named
+from assay.engine.store import BlockStore
+from assay.errors import UsageError
+from assay.models import find_model, load
+from assay.models.base import ModelSpec, Options
+from assay.models.python import python_model
+from assay.plan import AnyPlan, Arrays
+from assay.probes import described, method_of, tour_probes
+from assay.probes.base import Request, Stage
+from assay.progress import Progress, Silent
+from assay.queries import OF_THE_TOKENIZER, Answers
+from assay.run import Run, RunInfo
+from assay.runs.folder import open_for_writing
+from assay.runs.read import open_run
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a run would take: its parts, expected seconds, and expected memory in bytes without the model."""
+
+    stages: tuple[Stage, ...]
+    seconds: float
+    memory: int
+
+
+class Listener:
+    """Hears what an audit is about to do; the command line prints it."""
+
+    def begins(self, probe: str, stages: tuple[Stage, ...], notes: tuple[str, ...], folder: Path) -> None:
+        pass
+
+    def skips(self, probe: str, why: str) -> None:
+        pass
+
+
+def audit(
+    model: str | Callable[[Any], Any] = "builtin",
+    probe: str | None = None,
+    *,
+    preset: str = "quick",
+    limit: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    options: Options | None = None,
+    engine: Settings | None = None,
+    data: str | Path | None = None,
+    skip_bad: bool = False,
+    resume: Resume = Resume.ALWAYS,
+    progress: Progress | None = None,
+    listener: Listener | None = None,
+    executor: Executor | None = None,
+) -> Run:
+    """Run a probe on a model and write a run folder; resumes where an earlier attempt at the same run ended.
+
+    `model` is a model's name, or a function that answers queries (see assay.models.python); `probe` the first of the
+    tour where none is named. `data` is a folder or file of official data, `skip_bad` leaves out rows of it that cannot
+    be used.
+    """
+    request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
+    probe = probe or tour_probes()[0].name
+    method = method_of(probe)
+    if isinstance(model, str):
+        spec, executor = find_model(model, options), executor or new_executor()
+    else:
+        spec, executor = _function(model, executor)
+    folder_path = Path(out) if out is not None else Path("runs") / default_name(probe, spec.name, preset, limit)
+    engine = engine or Settings()
+    ask = Asker(
+        spec,
+        BlockStore.default(),
+        executor,
+        engine,
+        resume=resume,
+        find=lambda name: find_model(name, options),
+    )
+    prepared = method.prepare(request, ask)
+    sizes = {"block_size": engine.block_size, "token_budget": engine.budget_for(spec)}
+    info = RunInfo(
+        probe,
+        identity={
+            "probe": probe,
+            "model": spec.digest,
+            "device": spec.device.split(":")[0],
+            "dtype": spec.dtype,
+            "size": preset if limit is None else limit,
+            "seed": seed,
+            "settings": dict(prepared.settings),
+            "engine": sizes,
+            "data": dict(prepared.data),
+            "others": {name: other.digest for name, other in ask.others.items()},
+        },
+        model=spec,
+        others=dict(ask.others),
+        settings=dict(prepared.settings),
+        preset=preset,
+        limit=limit,
+        seed=seed,
+        questions=sum(stage.questions for stage in prepared.stages),
+        stages={stage.label: stage.questions for stage in prepared.stages},
+        data=dict(prepared.data),
+        data_folder=str(request.data) if request.data else None,
+        skip_bad=skip_bad,
+        engine=sizes,
+        notes=list(prepared.notes),
+        **stamp(),
+    )
+    with open_for_writing(folder_path, info, resume) as folder:
+        if folder.finished_before and resume is Resume.ONLY_MISSING:
+            return open_run(folder_path)  # not made by this process
+        (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), folder_path)
+        ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
+        began, before = time.perf_counter(), sum(ask.spent)
+        gathered = method.gather(prepared, ask)
+        findings = described(replace(method.findings(prepared, gathered), probe=probe, model=spec.name))
+        folder.write_blocks(ask.asked)
+        folder.write_findings(findings)
+        whole, asking = time.perf_counter() - began, sum(ask.spent) - before
+        timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
+        folder.note(notes=[*prepared.notes, *findings.notes], finished=now(), timings=timings)
+    return reported(Run(folder_path, folder.info, findings))
+
+
+def _function(function: Callable[[Any], Any], executor: Executor | None) -> tuple[ModelSpec, Executor]:
+    """A function as a model, and who asks it: this process, the only one that has it."""
+    if executor is not None:
+        raise UsageError(
+            "a Python function is asked by this process.", "Leave the executor out.", code="bad-option", key="executor"
+        )
+    model = python_model(function)
+    return model.spec, executor_named(LOCAL, lambda spec: model if spec == model.spec else load(spec))
+
+
+def reported(run: Run) -> Run:
+    """The run, with its page written into its folder."""
+    from assay.report import write_html
+
+    write_html(run.folder, [run])
+    return run
+
+
+def expect(
+    model: str = "builtin",
+    probe: str | None = None,
+    *,
+    preset: str = "quick",
+    limit: int | None = None,
+    seed: int = 0,
+    settings: Mapping[str, str] | None = None,
+    options: Options | None = None,
+    data: str | Path | None = None,
+    skip_bad: bool = False,
+    executor: Executor | None = None,
+) -> Size:
+    """How large a run would be, and how long: a few questions are asked to see how fast the model is here."""
+    request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
+    probe = probe or tour_probes()[0].name
+    method, spec = method_of(probe), find_model(model, options)
+    with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
+        asker = Asker(
+            spec,
+            BlockStore(Path(folder)),
+            executor or new_executor(),
+            find=lambda name: find_model(name, options),
+        )
+        trial = _Timed(asker)
+        stages = tuple(method.prepare(request, trial).stages)
+        total = sum(stage.questions for stage in stages)
+        began = time.perf_counter()
+        asked = replace(request, limit=min(_TRIAL * len(stages), total))
+        prepared = method.prepare(asked, trial)
+        method.findings(prepared, method.gather(prepared, trial))
+        analysis = time.perf_counter() - began - trial.spent.seconds
+    return Size(stages, total * trial.spent.seconds / trial.spent.questions + analysis, 200_000_000 + 60 * total)
+
+
+_TRIAL = 256
+"""Questions asked in each stage, where there are so many, to see how fast a model is."""
+
+
+@dataclass
+class _Spent:
+    """How many questions were put to models, and how long they took."""
+
+    questions: int = 0
+    seconds: float = 0.0
+
+
+@dataclass
+class _Timed:
+    """Asks, and notes what that took."""
+
+    ask: Asker
+    spent: _Spent = field(default_factory=_Spent)
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self.ask.abilities
+
+    def of(self, model: str) -> _Timed:
+        return _Timed(self.ask.of(model), self.spent)
+
+    def keep(self, arrays: Arrays) -> str:
+        return self.ask.keep(arrays)
+
+    def __call__(self, plan: AnyPlan, label: str) -> Answers:
+        began = time.perf_counter()
+        answers = self.ask(plan, label)
+        if plan.ability not in OF_THE_TOKENIZER:
+            self.spent.questions += len(plan)
+            self.spent.seconds += time.perf_counter() - began
+        return answers
+
+
+def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
+    """The run folder's name where the user gives none: the same command finds the same folder."""
+    slug = "-".join(part for word in re.split(r"[^\w.]+", model) if (part := word.strip(".")))
+    return f"{probe}-{slug}-{preset if limit is None else f'limit{limit}'}"
+
+
+def new_executor(name: str = LOCAL) -> Executor:
+    """Who computes, by name (`--executor`); it keeps the model that it loaded last."""
+    return executor_named(name, load)
+
+
+def place_of(data: str | Path | None) -> Path | None:
+    return None if data is None else Path(data).expanduser().resolve()
+
+
+def stamp() -> dict[str, Any]:
+    """With what, where, by which command and when: for run.json."""
+    machine = {"system": platform.platform(), "processor": platform.machine()}
+    return {"versions": _versions(), "machine": machine, "command": _command(), "started": now()}
+
+
+def _versions() -> dict[str, str]:
+    versions = {"assay": __version__, "python": platform.python_version()}
+    for package in ("numpy", "torch", "transformers", "tokenizers", "onnxruntime"):
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return versions
+
+
+def _command() -> str:
+    name = Path(sys.argv[0]).name
+    return shlex.join(["assay", *sys.argv[1:]]) if name in ("assay", "__main__.py") else "assay.audit(…) from Python"
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

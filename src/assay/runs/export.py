@@ -1,0 +1,241 @@
+"""`assay export`: a run that carries its own answers, for a machine that did not compute them.
+
+The answers of a run lie in blocks in the store of the machine that asked (`ASSAY_CACHE`); the run folder only lists
+them. An exported folder holds them as well, in `blocks/`, where scoring again and comparing look first.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from assay.engine.store import EXPORTED, OWN_BLOCKS, BadBlockError, BlockStore, digest_of_list
+from assay.errors import DataError, UsageError
+from assay.examples import FILE as EXAMPLES
+from assay.files.atomic import folder_beside, open_atomically, rename_folder, write_atomically
+from assay.run import Kind
+from assay.runs.read import open_runs, read_info
+
+_AGAIN = "Repeat the run's `assay run` command, which computes what is missing, and export it then."
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: where, the runs in it, how many blocks of answers of how many bytes, and what is not in it."""
+
+    place: Path
+    runs: tuple[str, ...]
+    blocks: int
+    size: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """One block that a run uses, as its blocks.json lists it."""
+
+    key: str
+    lo: int
+    hi: int
+    checksum: str
+
+
+def export(folder: str | Path, out: str | Path | None = None, *, examples: bool = True) -> Exported:
+    """Make a run, or a folder of runs such as a tour, self-contained: with the stored answers that it was made from.
+
+    Without `out` they are put into the folder itself; `out` is a new folder, or a new file that ends in .zip, which
+    gets a copy, without texts of questions where `examples` is false. Every block is checked against the checksum that
+    the run noted. Data files are not copied.
+    """
+    source, target = Path(folder), None if out is None else Path(out)
+    runs = _runs(source)
+    if target is None and not examples:
+        raise UsageError(
+            "examples are left out of a copy, not of the run itself.",
+            "Say where it goes with --out.",
+            code="bad-option",
+            key="examples",
+        )
+    blocks = {run: _blocks(run) for run in runs}
+    if target is not None:
+        _require_new(target, source)
+    sizes = [len(_content(run, block)) for run in runs for block in blocks[run]]  # all are there, before any is written
+    if target is None:
+        for run in runs:
+            for name, content in _answers(run, blocks[run]):
+                write_atomically(run / name, content)
+    else:
+        with _made(target) as place:
+            for name, content in _files(source, runs, blocks):
+                _write(place / name, content)
+            if not examples:
+                _without_examples(place, [place / run.relative_to(source) for run in runs])
+    names = tuple(run.resolve().name for run in runs)
+    return Exported(target or source, names, len(sizes), sum(sizes), tuple(_notes(runs, blocks, examples)))
+
+
+def _runs(folder: Path) -> list[Path]:
+    """The run folder itself, or those in a folder of runs."""
+    if (folder / "run.json").exists():
+        return [folder]
+    runs = sorted(file.parent for file in folder.glob("*/run.json"))
+    if not runs:
+        raise UsageError(
+            "here is no run (no run.json).", "Name a folder that `assay run` made.", code="not-a-run", file=folder
+        )
+    return runs
+
+
+def _blocks(run: Path) -> list[_Stored]:
+    """The blocks that a run uses, each once; none where it is a score of answers from elsewhere."""
+    path = run / "blocks.json"
+    if not (run / "findings.json").exists():
+        raise DataError("this run is not finished: there are no findings.", _AGAIN, code="unfinished-run", file=run)
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8"))
+        blocks = [
+            _Stored(str(entry["key"]), int(lo), int(hi), str(checksum))
+            for entry in listed
+            for lo, hi, checksum in entry["blocks"]
+        ]
+    except FileNotFoundError:
+        if read_info(run).kind is not Kind.ASKED:
+            return []
+        raise DataError(
+            "this run is not finished: it lists no answers.", _AGAIN, code="unfinished-run", file=run
+        ) from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise DataError(f"not a list of blocks ({error}).", _AGAIN, code="bad-json", file=path) from None
+    if not all(_is_digest(block.key) for block in blocks):
+        raise DataError("not a list of blocks (a key is no digest).", _AGAIN, code="bad-value", file=path, key="key")
+    return list(dict.fromkeys(blocks))
+
+
+def _is_digest(key: str) -> bool:
+    return len(key) == 64 and set(key) <= set("0123456789abcdef")
+
+
+def _content(run: Path, block: _Stored) -> bytes:
+    """The file of a block, as it was when the run used it."""
+    said = f"the answers to questions {block.lo} to {block.hi} ({block.key[:12]}…)"
+    try:
+        found = BlockStore.of_run(run).content(block.key, block.lo, block.hi)
+    except BadBlockError as error:
+        raise DataError(f"{said} are damaged: {error}.", _AGAIN, code="unreadable-file", file=run) from None
+    if found is None:
+        raise DataError(f"{said} are not stored here.", _AGAIN, code="unfinished-run", file=run)
+    content, checksum = found
+    if checksum != block.checksum:
+        raise DataError(
+            f"{said} are not the ones that this run used: they were computed again.",
+            _AGAIN,
+            code="changed-file",
+            file=run,
+        )
+    return content
+
+
+def _own(block: _Stored) -> Path:
+    """Where a block lies in an exported run."""
+    return BlockStore(Path(OWN_BLOCKS)).path(block.key, block.lo, block.hi)
+
+
+Files = Iterator[tuple[Path, bytes]]  # where they go, and what is in them
+
+
+def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]]) -> Files:
+    """All files of an exported folder. What is hidden (locks, unfinished files) stays behind."""
+    if source not in runs:
+        yield from ((path.relative_to(source), path.read_bytes()) for path in _visible(source) if path.is_file())
+    for run in runs:
+        own = [path for path in _visible(run) if path.name != OWN_BLOCKS]
+        within = [file for path in own for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
+        yield from ((path.relative_to(source), path.read_bytes()) for path in within if path.is_file())
+        yield from ((run.relative_to(source) / name, content) for name, content in _answers(run, blocks[run]))
+
+
+def _answers(run: Path, blocks: Sequence[_Stored]) -> Files:
+    """The blocks of a run, and last what says that they are all there."""
+    yield from ((_own(block), _content(run, block)) for block in blocks)
+    if blocks:
+        yield Path(OWN_BLOCKS) / EXPORTED, digest_of_list(run).encode()
+
+
+def _visible(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+@contextmanager
+def _made(out: Path) -> Iterator[Path]:
+    """A folder to fill; at the end it becomes `out`, or a .zip of it: there whole or not at all."""
+    with folder_beside(out) as folder:
+        yield folder
+        if out.suffix.lower() == ".zip":
+            _zip(out, folder)
+        else:
+            rename_folder(folder, out)
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+
+
+def _zip(out: Path, folder: Path) -> None:
+    """The same files give the same bytes."""
+    with open_atomically(out) as file, zipfile.ZipFile(file, "w") as archive:
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            entry = zipfile.ZipInfo((out.stem / path.relative_to(folder)).as_posix())
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            archive.writestr(entry, path.read_bytes())
+
+
+def _without_examples(place: Path, runs: Sequence[Path]) -> None:
+    from assay.report import write_html
+
+    for run in runs:
+        (run / EXAMPLES).unlink(missing_ok=True)
+    for folder in dict.fromkeys([place, *runs]):
+        if (folder / "report.html").exists():
+            write_html(folder, open_runs(folder), examples=False)
+
+
+_ELSEWHERE = "Choose another place with --out."
+
+
+def _require_new(out: Path, source: Path) -> None:
+    if out.exists():
+        raise UsageError("this is there already.", _ELSEWHERE, code="not-new", file=out)
+    if source.resolve() in out.resolve().parents:
+        raise UsageError(
+            "this lies in the folder that is to be exported.", _ELSEWHERE, code="bad-option", file=out, key="out"
+        )
+
+
+def _notes(runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]], examples: bool) -> Iterator[str]:
+    """What is not in it, and what is and should be known."""
+    infos = {run: read_info(run) for run in runs}
+    data = sorted({name for info in infos.values() for name in info.data})
+    if data:
+        yield (
+            f"Not in it: the data that the questions were made from ({_few(data)}); "
+            "run.json has their digests. What does not come with assay must be there to score or compare the answers, "
+            "where the run had it or as a --set names it."
+        )
+    without = [run.resolve().name for run in runs if not blocks[run]]
+    if without:
+        yield f"Scores of answers from elsewhere, with their findings but without the answers: {_few(without)}."
+    if examples and any((run / EXAMPLES).exists() for run in runs):
+        yield (
+            f"In it: texts of questions ({EXAMPLES}, report.html). The licences of official data may not allow handing "
+            "them on; --no-examples leaves them out of a copy."
+        )
+
+
+def _few(names: Sequence[str], most: int = 3) -> str:
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -1,0 +1,133 @@
+"""Scoring answers that are there already: somebody else's predictions, or a run's stored ones. No model is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from assay.engine.ask import Resume
+from assay.errors import UsageError
+from assay.files.opening import digest_as_stored
+from assay.findings import Findings
+from assay.models.base import ModelSpec
+from assay.probes import described, method_of
+from assay.probes.base import Request
+from assay.run import Kind, Run, RunInfo
+from assay.runs.again import gathered_again
+from assay.runs.audit import place_of, reported, stamp
+from assay.runs.folder import open_for_writing
+from assay.runs.read import info_in, open_run
+
+
+def score(
+    probe: str,
+    files: Sequence[str | Path],
+    *,
+    settings: Mapping[str, str] | None = None,
+    seed: int | None = None,
+    answers: str | None = None,
+    data: str | Path | None = None,
+    skip_bad: bool = False,
+    out: str | Path | None = None,
+) -> Run:
+    """Compute a probe's findings from files of answers or from a run folder, and write a run folder.
+
+    `answers` is the column that holds them, where a file is a table of questions; `data` a folder of official data that
+    completes what a file leaves out. The setting `model` names the model for the report.
+    """
+    given = dict(settings or {})
+    named, changed = given.get("model"), {key: value for key, value in given.items() if key != "model"}
+    paths = [Path(file) for file in files]
+    run = next((path for path in paths if path.is_dir()), None)
+    if run is not None and len(paths) > 1:
+        raise UsageError("a run folder is scored alone.", f"assay score {probe} {run}", code="bad-option", key="files")
+    name = f"{run.resolve().name}-again" if run else f"{probe}-scored-{paths[0].stem}"
+    folder = Path(out) if out else Path("runs") / name
+    _require_no_run(folder)
+    if run is not None:
+        before = open_run(run)
+        if before.probe != probe:
+            raise UsageError(
+                f"this is a run of {before.probe}.",
+                f"assay score {before.probe} {run}",
+                code="other-run",
+                file=run,
+                key="probe",
+            )
+        findings, info = _again(before, changed, seed, data)
+        scored = [str(before.info.identity)]
+    else:
+        request = Request(seed=seed or 0, settings=changed, data=place_of(data), skip_bad=skip_bad)
+        findings, info = _predictions(probe, paths, request, answers)
+        scored = sorted(info.data.values())
+    findings = described(replace(findings, probe=probe, model=named or info.model.name))
+    info = replace(
+        info,
+        probe=probe,
+        identity={
+            "probe": probe,
+            "scored": scored,
+            "settings": given,
+            "skip_bad": skip_bad,
+            "seed": info.seed,
+            "answers": answers,
+            "data": {},
+        },
+        model=replace(info.model, name=findings.model),
+        **stamp(),
+    )
+    with open_for_writing(folder, info, Resume.NEVER) as opened:
+        opened.write_findings(findings)
+        opened.note(finished=opened.info.started)
+    return reported(Run(folder, opened.info, findings))
+
+
+def _require_no_run(folder: Path) -> None:
+    """Scores may replace scores, but never a run: it took a model to make."""
+    before = info_in(folder)
+    if before is not None and before.kind is Kind.ASKED:
+        raise UsageError(
+            "this folder holds a run of a model.", "Choose another folder with --out.", code="other-run", file=folder
+        )
+
+
+def _again(
+    before: Run, changed: Mapping[str, str], seed: int | None, data: str | Path | None
+) -> tuple[Findings, RunInfo]:
+    """A run's stored answers."""
+    info = before.info
+    if info.kind is Kind.PREDICTIONS:
+        raise UsageError(
+            "these are scores of predictions; no answers of a model are stored for them.",
+            "Score the predictions again: assay score PROBE FILE….",
+            code="unsupported",
+            file=before.folder,
+        )
+    if seed not in (None, info.seed):
+        raise UsageError(
+            f"{before.folder} has the seed {info.seed}, which its questions were drawn with; --seed is {seed}.",
+            "Leave --seed out, or make another run with it.",
+            code="bad-option",
+            key="seed",
+        )
+    prepared, gathered = gathered_again(before, changed, data)
+    found = method_of(before.probe).findings(prepared, gathered)
+    return found, replace(info, kind=Kind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={})
+
+
+def _predictions(probe: str, files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, RunInfo]:
+    """Somebody else's predictions, in a format that the probe reads."""
+    method = method_of(probe)
+    prepared, gathered = method.read_files(files, request, answers)
+    found = method.findings(prepared, gathered)
+    info = RunInfo(
+        kind=Kind.PREDICTIONS,
+        model=ModelSpec(files[0].stem),
+        settings=dict(request.settings),
+        seed=request.seed,
+        data={str(file): digest_as_stored(file) for file in files},
+        skip_bad=request.skip_bad,
+        notes=[*prepared.notes, *found.notes],
+    )
+    return found, info

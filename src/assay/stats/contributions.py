@@ -1,0 +1,41 @@
+"""Whether a change is the work of few units: the sign-flip test of what every unit contributes to it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.stats.signflip import sign_flip_p
+
+Array = NDArray[np.float64]
+
+_ZERO = 1e-12
+
+
+def contribution_p(value: Array, left_out: Array, strata: NDArray[np.int64]) -> Array:
+    """p of changes (…,), from what they become when each unit is left out (unit, …): is it one-sided over the units?
+
+    Exchanging the two models in what is said about a unit turns the sign of what the unit contributes to the change;
+    under the null hypothesis it does not matter whose is whose, so that either sign is as likely: the sign-flip test of
+    the contributions. A unit x of n_g in its stratum, n in all, contributes
+
+        c_x = change/n + (n_g − 1)/n_g · (d_x − mean of d in the stratum)    with    d_x = change − change without x,
+
+    the jackknife's pseudo-value by n: Σ c_x = change, and for a mean of paired differences c_x is the difference itself
+    by n. It is right as well where items share units (a pair has two subjects), where exchanging item by item is not:
+    this would take the items of one subject for independent ones. NaN where the change is undefined without some unit.
+    """
+    units = len(strata)
+    missing = value - left_out  # (unit, …)
+    contributed = np.broadcast_to(value / units, missing.shape).copy()
+    for stratum in np.unique(strata):
+        own = strata == stratum
+        size = int(own.sum())
+        contributed[own] += (size - 1) / size * (missing[own] - missing[own].mean(axis=0))
+    flat = contributed.reshape(units, -1).T  # (change, unit)
+    flat = np.where(np.abs(flat) < _ZERO, 0.0, flat)
+    p = np.full(len(flat), np.nan)
+    known = np.isfinite(flat).all(axis=1)
+    if known.any():
+        p[known] = sign_flip_p(flat[known])
+    return p.reshape(np.shape(value))

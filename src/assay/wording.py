@@ -1,0 +1,161 @@
+"""How numbers and cells are written for people, wherever they are shown; no word of a probe is here."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Mapping
+
+from assay.findings import Cell
+
+UNDEFINED = "–"
+LONGEST = 60  # characters of a name that a terminal shows; the tables have all of it
+
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_INVISIBLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, lone surrogates, line separators
+
+
+def number(value: float | None) -> str:
+    """A number with three decimals, or with two significant digits where three decimals would show less.
+
+    >>> number(0.1234), number(-0.00321), number(0.0000214), number(0), number(None)
+    ('0.123', '-0.0032', '0.000021', '0.000', '–')
+    """
+    if value is None:
+        return UNDEFINED
+    if value == 0:
+        return "0.000"
+    first_digit = -math.floor(math.log10(abs(value)))  # 1 for 0.1…, 2 for 0.01…
+    return f"{value:.1e}" if first_digit > 6 else f"{value:.{max(3, first_digit + 1)}f}"
+
+
+def fixed(value: float | None) -> str:
+    """A number with three decimals, so that a column lines up.
+
+    >>> fixed(0.1234), fixed(-0.0001), fixed(None)
+    ('0.123', '0.000', '–')
+    """
+    return UNDEFINED if value is None else f"{round(value, 3) + 0.0:.3f}"
+
+
+def fixed_interval(low: float | None, high: float | None) -> str:
+    """
+    >>> fixed_interval(-0.1, 0.25), fixed_interval(None, None)
+    ('-0.100 to 0.250', '–')
+    """
+    return UNDEFINED if low is None or high is None else f"{fixed(low)} to {fixed(high)}"
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """An interval in words, which may be broken over two lines.
+
+    >>> interval(-0.1, 0.25), interval(None, None)
+    ('-0.100 to 0.250', '–')
+    """
+    return UNDEFINED if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def share(value: float | None) -> str:
+    """A share or a difference of shares as a percentage, with the decimals that it takes to tell it from 0 and 100.
+
+    >>> share(0.411), share(-0.0139), share(0.000348), share(0.9999), share(0), share(None)
+    ('41.1%', '-1.4%', '0.035%', '99.99%', '0%', '–')
+    """
+    if value is None:
+        return UNDEFINED
+    hundred = 100 * value
+    if hundred in (-100, 0, 100):
+        return f"{hundred:.0f}%"
+    least = max(1, 1 - math.floor(math.log10(abs(hundred))))
+    rounded = (f"{hundred:.{decimals}f}" for decimals in range(least, 9))
+    return next((text for text in rounded if abs(float(text)) != 100), f"{hundred:.1e}") + "%"
+
+
+def share_interval(low: float | None, high: float | None) -> str:
+    """
+    >>> share_interval(0.326, 0.514), share_interval(None, None)
+    ('32.6% to 51.4%', '–')
+    """
+    return UNDEFINED if low is None or high is None else f"{share(low)} to {share(high)}"
+
+
+def share_points(difference: float) -> str:
+    """A difference of two shares.
+
+    >>> share_points(0.0139), share_points(0.01), share_points(0)
+    ('1.4 percentage points', '1.0 percentage points', '0 percentage points')
+    """
+    return f"{share(difference).removesuffix('%')} percentage points"
+
+
+def probability(value: float | None) -> str:
+    """A p- or q-value; below a thousandth only that.
+
+    >>> probability(0.0004), probability(0.0321), probability(None)
+    ('<0.001', '0.032', '–')
+    """
+    if value is None:
+        return UNDEFINED
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def equals(value: float | None) -> str:
+    """A probability after its letter: "= 0.032" or "< 0.001".
+
+    >>> equals(0.0321), equals(0.0004)
+    ('= 0.032', '< 0.001')
+    """
+    text = probability(value)
+    return f"< {text[1:]}" if text.startswith("<") else f"= {text}"
+
+
+def count(value: int) -> str:
+    return f"{value:,}"
+
+
+def percent(level: float) -> str:
+    """A confidence level.
+
+    >>> percent(0.95), percent(0.999)
+    ('95%', '99.9%')
+    """
+    return f"{level * 100:.6g}%"
+
+
+def plural(amount: int, one: str, many: str = "") -> str:
+    """An amount with its noun.
+
+    >>> plural(1, "row"), plural(1200, "row"), plural(2, "is", "are")
+    ('1 row', '1,200 rows', '2 are')
+    """
+    return f"{count(amount)} {one if amount == 1 else many or one + 's'}"
+
+
+def cell(row: Mapping[str, Cell], column: str) -> str:
+    """A cell of a table as text; empty where it, or its column, is missing."""
+    value = row.get(column)
+    return "" if value is None else str(value)
+
+
+def visible(text: str) -> str:
+    r"""Text with what steers a terminal (escape codes, line breaks, direction marks) written out.
+
+    >>> visible("a\x1b[31mb\n"), visible("ab\u202ec")
+    ('a\\x1b[31mb\\n', 'ab\\u202ec')
+    """
+    return "".join(map(_visible, text))
+
+
+def _visible(character: str) -> str:
+    if character in _TURNING or unicodedata.category(character) in _INVISIBLE:
+        return character.encode("unicode_escape").decode("ascii")
+    return character
+
+
+def clipped(text: str, longest: int = LONGEST) -> str:
+    """Text cut to a length that fits a table.
+
+    >>> clipped("abcdef", 4), clipped("abcd", 4)
+    ('abc…', 'abcd')
+    """
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -1,0 +1,41 @@
+"""Changes with their names: q within a family, and what is clear of chance."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+
+from assay.compare.differences import differences_of
+from assay.probes.bbq import PROBE as BBQ
+from assay.probes.contrast import Change, change_of
+from assay.probes.unqover import PROBE as UNQOVER
+from assay.stats import percentile_interval
+
+
+def ends(value: float, replicates: np.ndarray, bounds: tuple[float, float]) -> tuple[float, float]:
+    low, high = percentile_interval(value, replicates, 20, bounds=bounds)
+    return float(low), float(high)
+
+
+def test_p_is_corrected_within_a_family() -> None:
+    def change(p: float, family: str | None) -> Change:
+        return change_of(UNQOVER.metric("mu"), {}, (0.1, 0.2), n=1, p=p, family=family)
+
+    found = differences_of(
+        "unqover", "a", "b", [change(0.01, "x"), change(0.04, "x"), change(0.04, "y"), change(0.04, None)]
+    )
+    assert [each.change.q for each in found] == [0.02, 0.04, 0.04, None]
+    assert [each.clear for each in found] == [True] * 4
+    assert (found[0].model, found[0].baseline, found[0].probe) == ("b", "a", "unqover")
+
+
+def test_an_interval_with_0_in_it_is_not_clear_whatever_p_says() -> None:
+    about = {"category": "Age", "context": "ambig"}
+    wide = np.linspace(-0.5, 0.5, 101)
+    found = change_of(
+        BBQ.metric("bias_score"), about, (0, 0.1), n=1, replicates=(wide * 0, wide), interval=ends, p=0.001
+    )
+    (made,) = differences_of("bbq", "a", "b", [found])
+    assert not made.clear
+    assert json.loads(json.dumps(made.as_json()))["clear"] is False

@@ -1,0 +1,257 @@
+"""Which sentences of a corpus are chosen, how they are cut, and which corpora cannot be used."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import lzma
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assay.errors import DataError
+from assay.lab.debiasing.corpus import Corpus, sentences_of
+from assay.lab.debiasing.sentences import (
+    Choosing,
+    Sample,
+    counterfactual_sentences,
+    counterfactuals_of,
+    kinds_of_sentences,
+)
+from assay.lab.debiasing.words import Attribute
+
+TWO = Attribute("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her")))
+THREE = Attribute("faith", ("a", "b", "c"), (("rabbi", "pastor", "imam"), ("synagogue", "church", "mosque")))
+WHOLE = Choosing(clip=False, lower=False)
+ANIMALS = ("cat", "dog", "hen", "fox", "owl", "bee", "ant", "cow", "pig", "rat", "bat", "elk")
+
+
+def text(count: int = 12) -> str:
+    """`count` sentences each with words of one class, of the other, of both, and of none; and some that are short."""
+    lines = []
+    for number in range(count):
+        animal = ANIMALS[number % len(ANIMALS)] * (number // len(ANIMALS) + 1)
+        lines += [
+            f"Then he saw the {animal} there. Then she saw the {animal} there.",
+            f"Then he gave her the {animal}. Nobody saw the {animal} there. He ran. The {animal}.",
+        ]
+    return "\n".join(lines)
+
+
+def corpus(folder: Path, content: str, name: str = "corpus.txt") -> Corpus:
+    path = folder / name
+    raw = content.encode()
+    path.write_bytes({".gz": gzip.compress, ".xz": lzma.compress}.get(path.suffix, bytes)(raw))
+    return Corpus(path)
+
+
+# --- reading
+
+
+@pytest.mark.parametrize("name", ["c.txt", "c.txt.gz", "c.txt.xz"])
+def test_packed_or_not_a_corpus_is_the_same_text_with_the_same_digest(name: str, tmp_path: Path) -> None:
+    content = "One line.\r\nTwo “lines”.\n\nlast"
+    read = corpus(tmp_path, content, name)
+    assert list(read.lines()) == ["One line.", "Two “lines”.", "", "last"]
+    assert read.digest == hashlib.sha256(content.encode()).hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("paragraph", "expected"),
+    [
+        ("He came. She left! Who? Nobody…", ["He came.", "She left!", "Who?", "Nobody…"]),
+        (
+            "“Stop!” he cried. “Why?” (No answer.) Then 3 more.",
+            ["“Stop!” he cried.", "“Why?”", "(No answer.)", "Then 3 more."],
+        ),
+        (
+            "Mrs. Ames met Dr. J. Poe in St. Ives. All was well.",
+            ["Mrs. Ames met Dr. J. Poe in St. Ives.", "All was well."],
+        ),
+        ("it cost 3.50 e.g. here. no capital follows", ["it cost 3.50 e.g. here. no capital follows"]),
+        ("  many \t blanks   here.   Öl too. ", ["many blanks here.", "Öl too."]),
+        ("", []),
+    ],
+)
+def test_sentences_end_where_the_rule_says(paragraph: str, expected: list[str]) -> None:
+    assert list(sentences_of(paragraph)) == expected
+
+
+def test_what_is_no_text_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "c.txt"
+    path.write_bytes(b"fine\nbad \xff here\n")
+    with pytest.raises(DataError, match=r"c\.txt, line 2: this is not UTF-8"):
+        list(Corpus(path).lines())
+
+
+@pytest.mark.parametrize("name", ["c.txt.gz", "c.txt.xz"])
+def test_a_damaged_packed_file_is_refused(name: str, tmp_path: Path) -> None:
+    whole = corpus(tmp_path, text(200), name).path
+    whole.write_bytes(whole.read_bytes()[:-20])
+    with pytest.raises(DataError, match="cannot be read behind line"):
+        list(Corpus(whole).lines())
+
+
+def test_a_missing_file_and_a_folder_are_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there is no such file"):
+        Corpus(tmp_path / "none.txt")
+    with pytest.raises(DataError, match="this is a folder"):
+        Corpus(tmp_path)
+
+
+# --- choosing
+
+
+def test_the_choice_depends_on_the_sentences_and_the_seed_alone() -> None:
+    sentences = [f"sentence {number}" for number in range(200)]
+    chosen = []
+    for order in (sentences, sentences[::-1], sentences * 3):
+        sample = Sample(20, seed=5)
+        for sentence in order:
+            sample.add(sentence)
+        chosen.append(sample.chosen())
+    assert chosen[0] == chosen[1] == chosen[2]
+    assert len({sentence for _, sentence in chosen[0]}) == 20
+    other = Sample(20, seed=6)
+    for sentence in sentences:
+        other.add(sentence)
+    assert other.chosen() != chosen[0]
+
+
+def test_every_sentence_is_as_likely_as_any_other() -> None:
+    taken = [0] * 40
+    for seed in range(500):
+        sample = Sample(10, seed)
+        for number in range(40):
+            sample.add(str(number))
+        for _, sentence in sample.chosen():
+            taken[int(sentence)] += 1
+    assert 125 - 60 < min(taken) <= max(taken) < 125 + 60  # 500 draws of 1/4: six standard deviations
+
+
+def test_two_classes_give_three_kinds_and_sentences_with_both_are_left_out(tmp_path: Path) -> None:
+    kinds = kinds_of_sentences(corpus(tmp_path, text()), TWO, WHOLE)
+    assert dict(kinds.there) == {"male": 12, "female": 12, "neutral": 12}
+    assert {*kinds.texts["male"]} == {f"Then he saw the {animal} there." for animal in ANIMALS}
+    assert {*kinds.texts["female"]} == {f"Then she saw the {animal} there." for animal in ANIMALS}
+    assert {*kinds.texts["neutral"]} == {f"Nobody saw the {animal} there." for animal in ANIMALS}
+
+
+def test_more_classes_give_two_kinds(tmp_path: Path) -> None:
+    lines = [f"The {word} saw a {animal}." for animal in ANIMALS for word in ("rabbi", "imam", "child")]
+    kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), THREE, WHOLE)
+    assert {name: len(texts) for name, texts in kinds.texts.items()} == {"any faith": 24, "neutral": 12}
+
+
+def test_there_are_no_more_than_asked_for_and_the_same_again(tmp_path: Path) -> None:
+    content = corpus(tmp_path, text(30))
+    few = Choosing(limit=11)
+    kinds = kinds_of_sentences(content, TWO, few)
+    assert [len(texts) for texts in kinds.texts.values()] == [11, 11, 11]
+    assert [*kinds.there.values()] == [30, 30, 30]
+    assert kinds_of_sentences(content, TWO, few) == kinds
+    assert kinds_of_sentences(content, TWO, Choosing(limit=11, seed=1)) != kinds
+
+
+def test_all_sentences_are_taken_where_there_is_no_limit(tmp_path: Path) -> None:
+    kinds = kinds_of_sentences(corpus(tmp_path, text(30)), TWO, Choosing(limit=0))
+    assert [len(texts) for texts in kinds.texts.values()] == [30, 30, 30]
+
+
+def test_cut_sentences_keep_their_attribute_word_or_four_words(tmp_path: Path) -> None:
+    tail = "and so on and on until the very end of it all"
+    lines = [
+        line
+        for animal in ANIMALS
+        for line in (f"A {animal} bit HIM, {tail}.", f"“A {animal} bit her,” {tail}.", f"A {animal} bit it {tail}.")
+    ]
+    kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, Choosing())
+    assert all(" bit him," in each for each in kinds.texts["male"])
+    assert all(" bit her,” "[:-1] in each for each in kinds.texts["female"])
+    assert all(len(each.split()) >= 4 for each in kinds.texts["neutral"])
+    for texts in kinds.texts.values():
+        assert len({len(each.split()) for each in texts}) > 3
+        assert all(each == each.lower() for each in texts)
+        assert all(f"{each} ".startswith(("a ", "“a ")) for each in texts)
+
+
+def test_short_sentences_are_left_out(tmp_path: Path) -> None:
+    lines = [
+        f"he saw {animal}\nhe once saw a {animal}\nshe once saw a {animal}\none once saw a {animal}"
+        for animal in ANIMALS
+    ]
+    kinds = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, Choosing(clip=False))
+    assert kinds.there["male"] == 12
+    fewer = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, Choosing(clip=False, least_words=3))
+    assert fewer.there["male"] == 24
+
+
+# --- counterfactuals
+
+
+def test_a_sentence_stands_beside_itself_with_its_counterparts(tmp_path: Path) -> None:
+    lines = [f"The Rabbi saw one {animal} in a church, said the rabbi." for animal in ANIMALS]
+    found = counterfactual_sentences(corpus(tmp_path, "\n".join(lines)), THREE, WHOLE)
+    assert len(found.texts) == 24
+    assert sorted(found.sentence) == sorted([*range(12)] * 2)
+    assert (
+        "The Rabbi saw one owl in a church, said the rabbi.",
+        "The Pastor saw one owl in a church, said the pastor.",
+        "The Imam saw one owl in a church, said the imam.",
+    ) in found.texts
+    assert (
+        "The Rabbi saw one owl in a synagogue, said the rabbi.",
+        "The Rabbi saw one owl in a church, said the rabbi.",
+        "The Rabbi saw one owl in a mosque, said the rabbi.",
+    ) in found.texts
+
+
+def test_a_word_with_two_counterparts_gives_two_examples() -> None:
+    assert counterfactuals_of("her dog bit HER", TWO) == [
+        ("him dog bit HIM", "her dog bit HER"),
+        ("his dog bit HIS", "her dog bit HER"),
+    ]
+
+
+def test_possessives_and_punctuation_stay() -> None:
+    assert counterfactuals_of("(He's late!)", TWO) == [("(He's late!)", "(She's late!)")]
+
+
+def test_in_lower_case_unless_told_otherwise(tmp_path: Path) -> None:
+    found = counterfactual_sentences(corpus(tmp_path, text()), TWO, Choosing(limit=10))
+    assert all(each == each.lower() for texts in found.texts for each in texts)
+
+
+# --- corpora that cannot be used
+
+
+@pytest.mark.parametrize("choose", [kinds_of_sentences, counterfactual_sentences])
+def test_a_corpus_without_any_attribute_word_is_refused(choose: Any, tmp_path: Path) -> None:
+    content = corpus(tmp_path, "\n".join(f"Nobody saw the {animal} there." for animal in ANIMALS))
+    with pytest.raises(
+        DataError, match=r"corpus\.txt: none of its 12 sentences has a word of the attribute gender"
+    ) as no:
+        choose(content, TWO, Choosing())
+    assert "--words" in no.value.remedy
+
+
+@pytest.mark.parametrize("choose", [kinds_of_sentences, counterfactual_sentences])
+def test_an_empty_corpus_is_refused(choose: Any, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="there are no sentences"):
+        choose(corpus(tmp_path, "\n\n"), TWO, Choosing())
+
+
+def test_too_few_sentences_of_one_kind_are_refused(tmp_path: Path) -> None:
+    lines = text().replace("she saw", "it saw") + "\nThen she saw them all there." * 20
+    with pytest.raises(DataError, match="only 1 different ones with words of: female; at least 10"):
+        kinds_of_sentences(corpus(tmp_path, lines), TWO, Choosing())
+
+
+def test_where_a_sentence_is_cut_does_not_depend_on_the_others(tmp_path: Path) -> None:
+    lines = text(30).splitlines()
+    one = kinds_of_sentences(corpus(tmp_path, "\n".join(lines)), TWO, Choosing())
+    random.Random(0).shuffle(lines)
+    other = kinds_of_sentences(corpus(tmp_path, "\n".join(lines[:40]), "other.txt"), TWO, Choosing())
+    assert all({*other.texts[name]} <= {*one.texts[name]} for name in one.texts)

@@ -1,0 +1,344 @@
+"""Messages about models, the engine, files, settings and findings."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import MagicMock, Mock, patch
+from urllib.error import HTTPError
+
+import numpy as np
+
+import tiny_models
+from assay.engine.arrays import ArrayStore
+from assay.engine.ask import Asker, StoredAsk
+from assay.engine.executor import LocalExecutor, forward_all
+from assay.engine.store import BlockStore
+from assay.files.atomic import folder_beside, write_atomically
+from assay.files.fetch import fetch
+from assay.files.lock import held
+from assay.files.opening import open_text
+from assay.files.part_file import PartFile
+from assay.files.published import DataSet
+from assay.files.toml import TomlFile
+from assay.findings import Table, read_table
+from assay.models import find_model, load_model
+from assay.models.base import ModelSpec, Options
+from assay.models.builtin import find_in
+from assay.models.encode_prompts import PromptEncoder
+from assay.models.hf_load import load_tokenizer, load_weights
+from assay.models.python import python_model
+from assay.queries import ChoiceQuery, FillColumns, TextColumns, Texts
+from assay.rows import Bad, rows_of
+from assay.settings import read_settings, setting
+from fake_models import FakeModel, FakePlan, fake_spec
+from unusual_tokenizers import wrapped
+
+# --- models
+
+MASKED = ModelSpec("hf:org/tiny", "hf", "org/tiny", "0" * 64, frozenset({"mask", "fill"}), "cpu", "float32")
+
+
+def model_folder(folder: Path, config: Mapping[str, Any] | None = None, **files: Mapping[str, Any]) -> None:
+    """Looks for a model in a folder with this config.json and these other files of JSON."""
+    for name, content in {"config": config or {}, **files}.items():
+        (folder / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
+    find_model(f"hf:{folder}", Options(device="cpu"))
+
+
+def with_transformers(load: Callable[[ModelSpec], object], **classes: object) -> None:
+    """Loads something with these classes in place of those of transformers."""
+    with patch("assay.models.hf_load.libraries", return_value=(SimpleNamespace(**classes), Mock())):
+        load(MASKED)
+
+
+def no_such_model(folder: Path) -> None:
+    failing = Mock(from_pretrained=Mock(side_effect=ValueError("a header is too large\nand more")))
+    with_transformers(load_weights, AutoModelForMaskedLM=failing)
+
+
+def no_mask_token(folder: Path) -> None:
+    tokenizer = MagicMock(all_special_tokens=[], is_fast=True, mask_token_id=None, __len__=Mock(return_value=9))
+    with_transformers(load_tokenizer, AutoTokenizer=Mock(from_pretrained=Mock(return_value=tokenizer)))
+
+
+def prompted(prompt: str, *, window: int = 128, template: str | None = None) -> None:
+    """Tokenises a prompt for a tiny model with this chat template."""
+    tokenizer = wrapped(tiny_models._metaspace(("<unk>", "<s>", "</s>"), tiny_models.TEXT, unknown=0, letters="\n"))
+    tokenizer.chat_template = template
+    PromptEncoder(tokenizer, window, "hf:org/tiny", causal=True).encode(TextColumns(Texts.of([prompt])))
+
+
+def always_late(query: ChoiceQuery) -> str:
+    return "later"
+
+
+def wrong_answer(folder: Path) -> None:
+    asyncio.run(python_model(always_late).answer(ChoiceQuery("Anne met John.", "Who left?", ("Anne", "John"))))
+
+
+class Reader:
+    def __call__(self, query: int) -> str:
+        return str(query)
+
+    def __repr__(self) -> str:
+        return "Reader()"
+
+
+def without_mask(folder: Path) -> None:
+    load_model("builtin").encode(FillColumns(Texts.of([""]), Texts.of(["Nobody slept."])))
+
+
+# --- the engine
+
+
+def asker(folder: Path, **model: Any) -> Asker:
+    fake = FakeModel(fake_spec(**model))
+    return Asker(fake.spec, BlockStore(folder), LocalExecutor(lambda spec: fake))
+
+
+def no_memory(folder: Path) -> None:
+    model = FakeModel(fake_spec(device="cuda:1"), most_tokens=20)
+    forward_all(model, model.encode(FakePlan(100).columns(0, 100)), 1000)
+
+
+def changed_arrays(folder: Path) -> None:
+    ArrayStore(folder).keep({"name": np.arange(3, dtype=np.int64)})
+    (path,) = folder.iterdir()
+    np.savez(path, name=np.arange(4, dtype=np.int64))
+    ArrayStore(folder).load(path.stem)
+
+
+# --- files
+
+
+def written(folder: Path, name: str, content: str) -> Path:
+    (folder / name).write_text(content, encoding="utf-8")
+    return folder / name
+
+
+def full_disk(folder: Path) -> None:
+    with folder_beside(folder / "out"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def two_writers(folder: Path) -> None:
+    with held(folder, "writing this run"), held(folder, "writing this run"):
+        pass
+
+
+def anothers_lock(folder: Path) -> None:
+    written(folder, ".lock", "mine")
+    with held(folder, "writing this run"):
+        pass
+
+
+def opened(path: Path) -> None:
+    with open_text(path) as file:
+        file.read()
+
+
+def fetched(folder: Path, receive: Callable[[PartFile, str, object], None]) -> None:
+    """Fetches one file from a server that does this."""
+    pinned = written(folder, "pinned.tsv", f"some/repository\t{'c' * 40}\t{'b' * 40}\tAge.jsonl\tbbq/Age.jsonl\n")
+    with patch("assay.files.fetch._receive", receive):
+        fetch(DataSet("bbq", "made up", "none", pinned), folder, mirror="https://example.org", pauses=())
+
+
+def not_found(part: PartFile, url: str, session: object) -> None:
+    raise HTTPError(url, 404, "Not Found", Mock(), None)
+
+
+def login_page(part: PartFile, url: str, session: object) -> None:
+    part.append(b"Please log in.")
+
+
+def without_polars(folder: Path) -> None:
+    with patch.dict(sys.modules, polars=None):
+        Table(["n"], [[1]]).to_polars()
+
+
+# --- settings
+
+
+@dataclass(frozen=True)
+class Settings:
+    form: str = setting("span", choices=("span", "mask"))
+    most: int = setting(3, least=1)
+
+
+CASES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "unknown-model": (
+        lambda folder: find_model("hf:./missing"),
+        "there is no model folder ./missing.\nGive an existing folder, or hf:ORG/NAME@REVISION.",
+    ),
+    "missing-ability": (
+        lambda folder: asker(folder, abilities=("span", "word"))(FakePlan(3, ability="fill"), "names (mask)"),
+        "fake:one has not the ability 'fill' that names (mask) needs; it has: span.\n"
+        "Choose a model for that task, or other questions with --set form=….",
+    ),
+    "no-device": (
+        lambda folder: find_model("builtin", Options(device="cuda")),
+        "builtin runs with --device cpu only, not 'cuda'.\nLeave --device out, or choose an hf: model.",
+    ),
+    "bad-folder": (
+        lambda folder: find_model(f"hf:{folder}"),
+        "FOLDER: there is no config.json, so this is no model folder.\nName the folder that holds it.",
+    ),
+    "unsafe-weights": (
+        lambda folder: model_folder(folder, **{"model.safetensors.index": {"weight_map": {"bias": "weights.bin"}}}),
+        "FOLDER/weights.bin: these weights are not in a safetensors file.\n"
+        "Convert them, or pass --allow-pickle if you trust whoever made them: loading such files can run "
+        "their code.",
+    ),
+    "bad-value": (
+        lambda folder: model_folder(folder, {"transformers_weights": "../weights.safetensors"}),
+        "FOLDER/config.json: '../weights.safetensors' is outside the model's folder.\n"
+        "Put what it names into the folder, and change the name.",
+    ),
+    "damaged-model": (
+        lambda folder: find_in(folder, "builtin", Options()),
+        "FOLDER/SHA256SUMS: this file of the built-in model is damaged: it cannot be read.\n"
+        "Install assay again from its checkout: pip install --force-reinstall .",
+    ),
+    "cannot-load": (
+        no_such_model,
+        "hf:org/tiny cannot be loaded: a header is too large\nSee the message of transformers above.",
+    ),
+    "bad-tokenizer": (
+        no_mask_token,
+        "the tokenizer of hf:org/tiny has no mask token.\n"
+        "A masked language model needs one: set mask_token in its tokenizer_config.json.",
+    ),
+    "bad-template": (
+        lambda folder: prompted("Who was there?", template="User: hello\nAssistant:"),
+        "the chat template of hf:org/tiny leaves out a question, or some of it: 'Who was there?'.\n"
+        "Correct chat_template.jinja in its folder (or chat_template in tokenizer_config.json), or ask "
+        "without it: --set chat=off.",
+    ),
+    "bad-model": (
+        lambda folder: python_model(Reader()),
+        "Reader() takes <class 'int'>, expected ChoiceQuery or TextQuery (of assay.queries).\n"
+        "Annotate its parameter with what it answers, or leave the annotation out.",
+    ),
+    "bad-scores": (
+        wrong_answer,
+        "python:always_late returned 'later' for a ChoiceQuery.\n"
+        "Return a text for a TextQuery; a score for each option, or the place of one, for a ChoiceQuery.",
+    ),
+    "bad-text": (
+        without_mask,
+        "a masked text needs exactly one masked word, in its sentence: 'Nobody slept.'.\nPut one [mask] into it.",
+    ),
+    "too-long": (
+        lambda folder: prompted("Who was there?", window=9),
+        "hf:org/tiny reads 9 tokens at most; this question has 4 and its answer up to 32, so its end would "
+        "be cut off: TextQuery(prompt='Who was there?', tokens=32)\n"
+        "Shorten the passage or choose a model with a longer window.",
+    ),
+    "out-of-memory": (
+        no_memory,
+        "the memory of cuda:1 is too small for fake:one: one question of 21 tokens did not fit.\n"
+        "Close other programs, or choose another --device, --dtype bfloat16 or a smaller model.",
+    ),
+    "unsupported": (
+        lambda folder: asker(folder).of("fake:two"),
+        "another model cannot be asked here.\nAsk through assay.audit or `assay run`.",
+    ),
+    "nothing-to-ask": (
+        lambda folder: asker(folder)(FakePlan(0), "names (mask)"),
+        "names (mask): there is nothing to ask.\nChoose more subjects, attributes or templates.",
+    ),
+    "unfinished-run": (
+        lambda folder: StoredAsk(fake_spec(), BlockStore(folder))(FakePlan(9), "names (mask)"),
+        "the answers to names (mask) are not all stored (questions 0 to 9 are missing).\n"
+        "Repeat the run's `assay run` command first: it computes what is missing.",
+    ),
+    "changed-file": (
+        changed_arrays,
+        "FOLDER/2c0ea77040b3b80067bec68e12708b685df5ed3dfee2ea3a86831b1ae4860518.npz: its content has "
+        "changed.\n"
+        "Delete it and run the same command again.",
+    ),
+    "missing-file": (
+        lambda folder: opened(folder / "names.txt"),
+        "FOLDER/names.txt: there is no such file.\nCheck the name.",
+    ),
+    "unreadable-file": (
+        opened,
+        "FOLDER: cannot be read (Is a directory).\nCheck the file, or get it again.",
+    ),
+    "bad-json": (
+        lambda folder: list(rows_of(written(folder, "a.jsonl", '{"id": 1}\n7\n'), Bad(skip=False))),
+        "FOLDER/a.jsonl, line 2: expected a JSON object.\nOne object a line is expected.",
+    ),
+    "bad-csv": (
+        lambda folder: list(rows_of(written(folder, "a.csv", "id,text\n1\n"), Bad(skip=False))),
+        "FOLDER/a.csv, line 2: expected 2 cells, as in the first line.\nMend the line.",
+    ),
+    "bad-toml": (
+        lambda folder: TomlFile.read(written(folder, "a.toml", "model = \n"), "See the guide."),
+        "FOLDER/a.toml, line 1: not TOML: Invalid value (at line 1, column 9).\nSee the guide.",
+    ),
+    "bad-findings": (
+        lambda folder: read_table(written(folder, "gamma.csv", "subject,gamma\nAnne\n")),
+        "FOLDER/gamma.csv, line 2: expected 2 cells.\nRepeat the run to write the table again.",
+    ),
+    "cannot-write": (
+        lambda folder: write_atomically(written(folder, "file", "") / "run.json", b"{}"),
+        "FOLDER/file/run.json: cannot be written (File exists).\n"
+        "Choose a folder that you may write to with --out, and for the answers with ASSAY_CACHE.",
+    ),
+    "no-space": (
+        full_disk,
+        "FOLDER/out: no space left to write this folder.\n"
+        "Free some space, or point --out and ASSAY_CACHE at a larger disk; the same command then goes on.",
+    ),
+    "in-use": (
+        two_writers,
+        "FOLDER: another program is writing this run.\nWait until it is done, or choose another --out.",
+    ),
+    "not-new": (
+        anothers_lock,
+        "FOLDER/.lock: this is not a lock of assay, which is an empty file.\nChoose another folder with --out.",
+    ),
+    "download-failed": (
+        lambda folder: fetched(folder, not_found),
+        "https://example.org/some/repository/cccccccccccccccccccccccccccccccccccccccc/Age.jsonl: the server "
+        "has no such file (404).\n"
+        "A mirror must have REPOSITORY/COMMIT/PATH below its address; name another one with ASSAY_MIRROR, or "
+        "put the file there yourself: FOLDER/bbq/Age.jsonl, or the same compressed (.gz).",
+    ),
+    "wrong-download": (
+        lambda folder: fetched(folder, login_page),
+        "https://example.org/some/repository/cccccccccccccccccccccccccccccccccccccccc/Age.jsonl: not the "
+        "pinned file; got 14 bytes with blob id 2acb9326c19fdd948821e5c7f6b2b8556098276f, expected "
+        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.\n"
+        "Something on the way changes files: try another network or ASSAY_MIRROR, or put the file there "
+        "yourself: FOLDER/bbq/Age.jsonl, or the same compressed (.gz).",
+    ),
+    "not-installed": (
+        without_polars,
+        "polars is not installed, and a frame of it needs it.\npip install polars",
+    ),
+    "bad-option": (
+        lambda folder: Options(threads=0),
+        "the number of threads is 0, expected at least 1.\n--threads 1",
+    ),
+    "unknown-setting": (
+        lambda folder: read_settings(Settings, {"size": "3"}, "unqover"),
+        "unqover has no setting 'size'; it has form, most.\nSee `assay run --help`.",
+    ),
+    "bad-setting": (
+        lambda folder: read_settings(Settings, {"most": "0"}, "unqover"),
+        "most is '0', expected a whole number from 1.\n--set most=1",
+    ),
+}

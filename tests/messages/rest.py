@@ -1,0 +1,156 @@
+"""Messages about runs, comparisons, the gate, commands and reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import made_runs
+from assay.cli.data import check_lines
+from assay.cli.tools import settings_of
+from assay.compare import compare
+from assay.engine.ask import Resume
+from assay.findings import Findings
+from assay.gate import Limit, Policy, gate, read_policy
+from assay.report.model_card import model_card
+from assay.run import RunInfo
+from assay.runs.again import gathered_again
+from assay.runs.export import export
+from assay.runs.folder import open_for_writing
+from assay.runs.read import open_run, open_runs, read_info
+
+
+def run(folder: Path, probe: str = "bbq", **info: object) -> Path:
+    """A finished run without estimates."""
+    content = {"schema": 2, "kind": "predictions", "identity": {}, "probe": probe, **info}
+    return made_runs.write_run(folder, Findings(probe, folder.name, []), content)
+
+
+def info(folder: Path, content: bytes) -> None:
+    """Reads a run.json."""
+    (folder / "run.json").write_bytes(content)
+    read_info(folder)
+
+
+def policy(folder: Path, *limit: str) -> None:
+    """Reads a policy of one limit."""
+    path = folder / "policy.toml"
+    path.write_text("\n".join(["[[limit]]", *limit, ""]), encoding="utf-8")
+    read_policy(path)
+
+
+def no_baseline(folder: Path) -> None:
+    limit = Limit("bbq.bias_score", name="no worse", baseline=folder / "base", worse_by=0.1)
+    made_runs.write_run(folder / "run", Findings("bbq", "m", made_runs.bbq_estimates()), {"identity": {}})
+    gate(folder / "run", Policy([limit], name="policy.toml"))
+
+
+def unfinished(folder: Path) -> None:
+    (folder / "bbq").mkdir()
+    (folder / "bbq" / "run.json").write_text(json.dumps({"identity": {}}), encoding="utf-8")
+    gate(folder, Policy([Limit("bbq.bias_score", upper=0.1)]))
+
+
+def another_seed(folder: Path) -> None:
+    for seed in (0, 1):
+        with open_for_writing(folder, RunInfo(identity={"probe": "bbq", "seed": seed}), Resume.ALWAYS):
+            pass
+
+
+def changed_predictions(folder: Path) -> None:
+    answers = folder / "answers.jsonl"
+    answers.write_text("{}", encoding="utf-8")
+    gathered_again(open_run(run(folder / "run", data={str(answers): "0" * 64})))
+
+
+def two_models(folder: Path) -> None:
+    for name in ("one", "two"):
+        run(folder / name)
+    model_card(open_runs(folder))
+
+
+CASES: dict[str, tuple[Callable[[Path], object], str]] = {
+    # commands
+    "bad-option": (
+        lambda folder: settings_of(["gender"]),
+        "--set 'gender' is no setting; expected key=value.\nFor example --set class=gender.",
+    ),
+    "missing-setting": (
+        lambda folder: compare([folder]),
+        "a comparison needs at least two run folders.\nassay compare DIR DIR …",
+    ),
+    "unknown-data-set": (
+        lambda folder: list(check_lines(folder, "squad")),
+        "there is no data set 'squad'.\nChoose one of unqover, bbq, sodapop.",
+    ),
+    # runs
+    "not-a-run": (
+        read_info,
+        "FOLDER: this is no run folder (there is no run.json).\nName a folder that `assay run` made.",
+    ),
+    "other-run": (
+        another_seed,
+        "FOLDER: this folder holds another run (seed: 0 there, 1 now).\n"
+        "Choose another folder with --out, or replace what is there with --resume never.",
+    ),
+    "not-new": (
+        lambda folder: export(run(folder / "run"), run(folder / "sent")),
+        "FOLDER/sent: this is there already.\nChoose another place with --out.",
+    ),
+    "unreadable-file": (
+        lambda folder: info(folder, b"\xff"),
+        "FOLDER/run.json: cannot be read ('utf-8' codec can't decode byte 0xff in position 0: invalid start byte).\n"
+        "Choose another folder with --out, or replace what is there with --resume never.",
+    ),
+    "bad-json": (
+        lambda folder: info(folder, b"[]"),
+        "FOLDER/run.json: this is no run.json of assay.\n"
+        "Choose another folder with --out, or replace what is there with --resume never.",
+    ),
+    "bad-value": (
+        lambda folder: info(folder, b'{"identity": {}, "seed": "3"}'),
+        "FOLDER/run.json: this is no run.json of assay (Expected `int | null`, got `str` - at `$.seed`).\n"
+        "Choose another folder with --out, or replace what is there with --resume never.",
+    ),
+    "changed-file": (
+        changed_predictions,
+        "FOLDER/answers.jsonl: these predictions have changed since they were scored.\nScore them again.",
+    ),
+    # comparisons, the gate, reports
+    "duplicate": (
+        lambda folder: compare([folder, folder]),
+        "a run folder is named twice.\nCompare a run with others.",
+    ),
+    "not-comparable": (
+        lambda folder: compare([run(folder / "one"), run(folder / "two", "unqover")]),
+        "these runs are of bbq, unqover.\nCompare runs of one probe.",
+    ),
+    "unfinished-run": (
+        unfinished,
+        "FOLDER/bbq: this run is not finished.\nRepeat its `assay run` command, or remove its folder.",
+    ),
+    "missing-file": (
+        no_baseline,
+        "policy.toml: no worse: the baseline FOLDER/base is no folder.\nName a run's folder.",
+    ),
+    "bad-policy": (
+        lambda folder: policy(folder, 'metric = "bbq.bias_score"', "upper = 0.1", "size = 0.1"),
+        'FOLDER/policy.toml, line 4: limit 1: "size" is one limit too many; expected one of: upper and lower, size, '
+        "clear_of_chance = false, or baseline and worse_by.\nWrite a [[limit]] for each.",
+    ),
+    "missing-key": (
+        lambda folder: policy(folder, "upper = 0.1"),
+        'FOLDER/policy.toml, line 1: limit 1: "metric" is missing.\nAdd metric = "bbq.bias_score".',
+    ),
+    "unknown-key": (
+        lambda folder: policy(folder, 'metric = "bbq.bias_score"', "uper = 0.1"),
+        'FOLDER/policy.toml, line 3: limit 1: unknown key "uper"; did you mean "upper"?\n'
+        "The keys are metric, group, without, name, upper, lower, size, clear_of_chance, baseline, worse_by, common, "
+        "undefined, no_interval, missing.",
+    ),
+    "unsupported": (
+        two_models,
+        "these runs are of 2 models (one, two), and a card is about one.\nName the folder of one model's runs.",
+    ),
+}

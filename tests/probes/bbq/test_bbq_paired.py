@@ -1,0 +1,239 @@
+"""Two models on the same items: paired differences, intervals over templates, p-values by exchanging answers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import small_bbq
+from assay.compare.differences import Difference, differences_of
+from assay.findings import Findings, Table
+from assay.probes import method_of
+from assay.probes.bbq import PROBE
+from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, findings_of
+from assay.probes.bbq.answers import REFUSED, UNPARSED
+from assay.probes.bbq.examples import Dataset
+from assay.probes.bbq.metrics import FIELDS
+from assay.probes.bbq.paired import Items, Opened, side_by_side
+from assay.probes.bbq.source import dataset_of
+from assay.probes.bbq.tally import Answered, counts
+from assay.probes.contrast import ALIKE, Contrast
+from raising import raises
+
+DATASET = dataset_of(small_bbq.examples(templates=12, quartets=4))
+GOLD = np.array([example.label for example in DATASET.examples])
+UNKNOWN = np.array([example.unknown for example in DATASET.examples])
+
+
+def answered(chosen: np.ndarray, dataset: Dataset = DATASET, refusals: str = "wrong") -> Findings:
+    part = Answered(dataset, chosen.astype(np.int64).reshape(len(dataset), -1))
+    return findings_of("bbq", [part], refusals=refusals, resamples=20, seed=0, scored=True)
+
+
+def paired(one: Opened, other: Opened, *, common: bool, resamples: int = 2000) -> Contrast:
+    return method_of("bbq").contrast(one, other, settings={"resamples": resamples}, common=common)
+
+
+Named = dict[tuple[str, str, str], Difference]
+
+
+def differences(one: Findings, other: Findings, refusals: str = "wrong") -> Named:
+    found = paired(Opened(one.tables["answers"], refusals), Opened(other.tables["answers"], refusals), common=True)
+    made = differences_of("bbq", "one", "other", found.changes)
+    return {(each.change.group["context"], each.change.metric, each.change.group["category"]): each for each in made}
+
+
+def guesses(seed: int, dataset: Dataset = DATASET) -> np.ndarray:
+    return np.random.default_rng(seed).integers(0, 3, len(dataset))
+
+
+def test_a_model_does_not_differ_from_itself() -> None:
+    found = [each.change for each in differences(answered(guesses(0)), answered(guesses(0))).values()]
+    assert {(each.value, each.low, each.high, each.p) for each in found} == {(0.0, 0.0, 0.0, 1.0)}
+    assert {each.note for each in found} == {ALIKE}
+
+
+@settings(max_examples=4, deadline=None)
+@given(st.integers(0, 1000), st.sampled_from([1, 3]))
+def test_beside_a_model_that_never_errs_an_interval_is_the_runs_own(seed: int, orders: int) -> None:
+    """Its accuracy is 1 in every resample, and its rates are 0: one path makes intervals of runs and of differences."""
+    gold = np.array([[example.label] * orders for example in TWO.examples])
+    chosen = np.random.default_rng(seed).choice([0, 1, 2, REFUSED, UNPARSED], size=gold.shape)
+    right, own = answered(gold, TWO), answered(chosen, TWO)
+    sides = [Opened(each.tables["answers"], "wrong") for each in (right, own)]
+    estimates = {(e.metric, *e.group.values()): e for e in own.estimates}
+    constant = {"accuracy", "unparsed_rate", "refused_rate", "accuracy_cost", "diff_bias"}
+    seen = set()
+    for change in paired(*sides, common=True, resamples=20).changes:
+        estimate = estimates[change.change.metric, *change.change.group.values()]
+        if change.change.metric in constant and estimate.value != 0:
+            seen.add(change.change.metric)
+            bounds = PROBE.metric(estimate.metric).bounds
+            ends = [np.clip(change.before + end, *bounds) for end in (change.change.low, change.change.high)]  # type: ignore[operator]
+            assert [estimate.low, estimate.high] == pytest.approx(ends, abs=1e-9)
+    assert seen >= {"accuracy", "unparsed_rate", "accuracy_cost"}
+
+
+def test_exchanging_baseline_and_model_turns_the_sign() -> None:
+    one, other = answered(guesses(1)), answered(guesses(2))
+    there, back = differences(one, other), differences(other, one)
+    for key, each in there.items():
+        change, turned = each.change, back[key].change
+        assert change.value == pytest.approx(-turned.value)  # type: ignore[operator]  # it is defined
+        assert change.low == pytest.approx(-turned.high)  # type: ignore[operator]
+        assert (change.p, change.q) == (turned.p, turned.q)
+
+
+def test_a_better_model_is_clearly_better_and_the_sign_is_model_minus_baseline() -> None:
+    rng = np.random.default_rng(1)
+    worse = np.where(rng.random(len(GOLD)) < 0.5, GOLD, rng.integers(0, 3, len(GOLD)))
+    found = differences(answered(worse), answered(GOLD))["disambig", "accuracy", "Age"]
+    accuracy = float((worse == GOLD)[[e.condition == "disambig" for e in DATASET.examples]].mean())
+    change = found.change
+    assert change.value == pytest.approx(1 - accuracy)
+    assert change.low is not None
+    assert change.low > 0
+    assert change.p is not None
+    assert change.p < 0.01
+    assert change.n == len(DATASET) // 2
+    assert found.clear
+    assert found.worse is not None
+    assert found.worse.value == pytest.approx(accuracy - 1)
+    assert found.worse.high is not None
+    assert found.worse.high < 0
+
+
+@pytest.mark.parametrize("refusals", ["wrong", "unknown", "exclude"])
+def test_the_change_is_that_of_the_findings(refusals: str) -> None:
+    rng = np.random.default_rng(2)
+    shape = (len(TWO), 3)
+    chosen = [rng.choice([0, 1, 2, REFUSED, UNPARSED], size=shape, p=[0.3, 0.3, 0.2, 0.1, 0.1]) for _ in range(2)]
+    one, other = (answered(each, TWO, refusals) for each in chosen)
+    found = differences(one, other, refusals)
+    values = [
+        {(e.group["context"], e.metric, e.group["category"]): e.value for e in each.estimates if len(e.group) == 2}
+        for each in (one, other)
+    ]
+    assert found.keys() == values[0].keys()
+    assert {metric for _, metric, _ in found} >= {"order_sensitivity", "error_alignment", "unknown_rate"}
+    assert {category for _, _, category in found} == {"Age", "Religion", "all"}
+    for key, each in found.items():
+        assert each.before == pytest.approx(values[0][key])
+        assert each.change.value == pytest.approx(values[1][key] - values[0][key], abs=1e-9)  # type: ignore[operator]
+        assert each.change.low <= each.change.value <= each.change.high  # type: ignore[operator]  # all are defined
+        assert (each.change.q is None) == (key[2] == "all")
+
+
+TWO = dataset_of(
+    [
+        *small_bbq.examples(templates=6, quartets=2),
+        *small_bbq.examples(templates=6, quartets=2, category="Religion", labels=("Jewish", "Hindu")),
+    ]
+)
+
+
+@pytest.mark.parametrize("refusals", ["wrong", "unknown", "exclude"])
+@pytest.mark.parametrize("question_only", [False, True])
+def test_tallies_of_the_table_are_those_of_the_answers(refusals: str, question_only: bool) -> None:
+    chosen = np.random.default_rng(3).choice([0, 1, 2, REFUSED, UNPARSED], size=(len(TWO), 2))
+    part = Answered(TWO, chosen, question_only=question_only)
+    table = findings_of("bbq", [part], refusals=refusals, resamples=9, seed=0, scored=False).tables["answers"]
+    items = Items.of(table, refusals, contents=True)
+    assert len(items.place) == len(TWO)
+    np.testing.assert_allclose(items.tallies[:, :FIELDS], counts(part, refusals))
+
+
+def test_one_exchange_by_hand() -> None:
+    """A single template: exchanging it or not gives the change or its opposite, so that p is 1 and nothing is clear."""
+    one = dataset_of(small_bbq.examples(templates=1, quartets=2))
+    gold, unknown = (np.array([getattr(example, name) for example in one.examples]) for name in ("label", "unknown"))
+    found = differences(answered(gold, one), answered(unknown, one))
+    change = found["disambig", "accuracy", "Age"].change
+    assert (change.value, change.p, change.low, change.n) == (-1.0, 1.0, None, 4)
+    assert "too few templates" in str(change.note)
+
+
+def test_only_items_that_both_answered_count() -> None:
+    half = DATASET.take(np.arange(len(DATASET) // 2))
+    one, other = answered(GOLD), answered(UNKNOWN[: len(half)], half)
+    change = differences(one, other)["ambig", "accuracy", "Age"].change
+    assert change.n == len(half) // 2
+    assert change.value == 0.0
+    found = paired(Opened(one.tables["answers"], "wrong"), Opened(other.tables["answers"], "wrong"), common=True)
+    assert [(each.baseline, each.model, each.common) for each in found.counts] == [(192, 96, 96)]
+
+
+def test_one_number_for_two_questions_is_not_one_item() -> None:
+    examples = [replace(e, context=e.context + " It rained.") if e.example_id % 8 < 4 else e for e in DATASET.examples]
+    other = dataset_of(examples)
+    found = differences(answered(GOLD), answered(GOLD, other))
+    assert {each.change.n for each in found.values()} == {len(DATASET) // 4}
+
+
+def test_a_question_that_a_file_asks_twice_is_two_items() -> None:
+    twice = dataset_of([*DATASET.examples, *(replace(e, example_id=e.example_id + 1000) for e in DATASET.examples)])
+    chosen = guesses(5, twice)
+    found = differences(answered(chosen, twice), answered(chosen, twice))
+    assert {each.change.n for each in found.values()} == {len(DATASET)}
+    assert {each.change.value for each in found.values()} == {0.0}
+
+
+def test_tables_of_older_runs_are_matched_by_numbers_where_data_are_the_same() -> None:
+    table = answered(GOLD).tables["answers"]
+    old = Table(table.columns[:-1], [row[:-1] for row in table.rows])
+    one, other = Opened(old, "wrong", "runs/old"), Opened(table, "wrong")
+    assert paired(one, other, common=False).counts[0].common == len(DATASET)
+    with raises("not-comparable", file=Path("runs", "old"), key="content"):
+        paired(one, other, common=True)
+
+
+def test_refusals_are_counted_alike_and_it_is_said() -> None:
+    chosen = np.where(np.arange(len(GOLD)) % 3 == 0, REFUSED, guesses(6))
+    table = answered(chosen).tables["answers"]
+    found = paired(Opened(table, "exclude"), Opened(table, "wrong"), common=False)
+    assert {change.change.value for change in found.changes} == {0.0}
+    assert "refusals are counted as exclude for both" in found.notes[0]
+
+
+def test_an_undefined_score_has_a_reason() -> None:
+    found = differences(answered(GOLD), answered(UNKNOWN))
+    change = found["disambig", "bias_score", "Age"].change
+    assert change.value is None
+    assert "undefined in the model: no answer named a person" in str(change.note)
+    assert found["ambig", "bias_score", "Age"].change.value == 0.0
+
+
+def test_a_planted_change_is_covered() -> None:
+    """The baseline is right in 60 of 100 answers, the model in 70."""
+    covered = 0
+    rng = np.random.default_rng(4)
+    for _ in range(30):
+        one, other = (np.where(rng.random(len(GOLD)) < share, GOLD, (GOLD + 1) % 3) for share in (0.6, 0.7))
+        change = differences(answered(one), answered(other))["disambig", "accuracy", "Age"].change
+        covered += change.low <= 0.1 <= change.high  # type: ignore[operator]  # both are defined
+    assert covered >= 25
+
+
+def test_intervals_are_drawn_as_often_as_the_baseline_says_and_the_rest_does_not_depend_on_it() -> None:
+    sides = [Opened(answered(guesses(seed)).tables["answers"], "wrong") for seed in (1, 2)]
+    few, many = (paired(*sides, common=True, resamples=resamples).changes for resamples in (50, 2000))
+    for mine, theirs in zip(few, many, strict=True):
+        assert replace(mine.change, low=None, high=None) == replace(theirs.change, low=None, high=None)
+    assert any(mine.change.low != theirs.change.low for mine, theirs in zip(few, many, strict=True))
+
+
+def test_the_descriptor_has_the_metrics_ranges() -> None:
+    for metric in (*(each for own in METRICS.values() for each in own), ORDER_SENSITIVITY):
+        described = PROBE.metric(metric.name)
+        assert (described.bounds, described in PROBE.metrics) == (metric.bounds, True)
+
+
+def test_scores_stand_side_by_side() -> None:
+    rows = list(side_by_side([("one", answered(GOLD)), ("other", answered(UNKNOWN))])["scores"].records())
+    assert {row["model"] for row in rows} == {"one", "other"}
+    assert {row["value"] for row in rows if (row["context"], row["metric"]) == ("ambig", "accuracy")} == {1.0}

@@ -1,0 +1,163 @@
+"""Scoring somebody else's answers: tables of rows with a column of answers, in every usual form."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import small_bbq
+from asking import scored
+from assay.errors import DataError, UsageError
+from assay.findings import Findings
+from assay.probes.base import Request
+from raising import raises
+
+EXAMPLES = small_bbq.examples()
+RNG = np.random.default_rng(0)
+OPTIONS = RNG.integers(0, 3, len(EXAMPLES)).tolist()
+
+FORMS = {
+    "text": lambda example, option: example.answers[option],
+    "text in other letters": lambda example, option: f'"{example.answers[option].upper()}."',
+    "letters": lambda example, option: "ABC"[option],
+    "letters in brackets": lambda example, option: f"({'abc'[option]})",
+    "numbers": lambda example, option: option,
+    "numbers as text": lambda example, option: str(option),
+    "sentences": lambda example, option: f"Answer: {'ABC'[option]}) {example.answers[option]}",
+}
+
+
+def rows(form: str = "text") -> list[dict[str, Any]]:
+    return [
+        example.as_json() | {"said": FORMS[form](example, option)}
+        for example, option in zip(EXAMPLES, OPTIONS, strict=True)
+    ]
+
+
+def score(file: Path | list[Path], answers: str | None = "said", skip_bad: bool = False, **settings: str) -> Findings:
+    files = file if isinstance(file, list) else [file]
+    request = Request(settings={"resamples": "20", **settings}, skip_bad=skip_bad)
+    return scored("bbq", files, request, answers)[0]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_answers_in_every_form_give_the_same_scores(tmp_path: Path, form: str) -> None:
+    reference = score(small_bbq.write(tmp_path / "a.jsonl", rows("text")))
+    assert score(small_bbq.write(tmp_path / "b.jsonl", rows(form))).to_json() == reference.to_json().replace(
+        '"model": "a"', '"model": "b"'
+    )
+    told = [row["option"] for row in reference.tables["answers"].records()]
+    assert told == OPTIONS
+
+
+def write_csv(file: Path, written: list[dict[str, Any]]) -> Path:
+    with file.open("w", newline="") as out:
+        writer = csv.DictWriter(out, list(written[0]))
+        writer.writeheader()
+        writer.writerows(written)
+    return file
+
+
+def test_csv_files_are_scored_too(tmp_path: Path) -> None:
+    file = write_csv(tmp_path / "a.csv", rows())
+    assert score(file).to_json() == score(small_bbq.write(tmp_path / "a.jsonl", rows())).to_json()
+
+
+def test_several_files_are_scored_together(tmp_path: Path) -> None:
+    whole = small_bbq.write(tmp_path / "a.jsonl", rows())
+    parts = [
+        small_bbq.write(tmp_path / "x" / f"{name}.jsonl", part)
+        for name, part in {"a": rows()[:40], "b": rows()[40:]}.items()
+    ]
+    assert score(parts).to_json() == score(whole).to_json()
+
+
+def test_a_wrong_column_is_named_with_those_that_are_there(tmp_path: Path) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", rows())
+    with raises("missing-key", DataError, file=file, line=1, key="answer") as caught:
+        score(file, "answer")
+    assert "said" in caught.value.problem
+    with raises("missing-setting", UsageError, key="answers"):
+        score(file, None)
+
+
+def test_an_example_twice_is_an_error_or_skipped(tmp_path: Path) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", [*rows(), rows()[5]])
+    with raises("duplicate", DataError, file=file, line=97) as caught:
+        score(file)
+    assert f"{file}, line 6" in caught.value.problem
+    assert score(file, skip_bad=True).to_json() == score(small_bbq.write(tmp_path / "b" / "a.jsonl", rows())).to_json()
+
+
+def test_bad_rows_are_skipped_when_asked_and_listed(tmp_path: Path) -> None:
+    broken = [*rows(), {**rows()[0], "example_id": 999, "label": 7}]
+    file = small_bbq.write(tmp_path / "a.jsonl", broken)
+    with raises("bad-label", DataError, file=file, line=97, key="label"):
+        score(file)
+    _, notes = scored("bbq", [file], Request(settings={"resamples": "20"}, skip_bad=True), "said")
+    assert any("1 rows left out" in note for note in notes)
+    assert any("line 97" in note for note in notes)
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+@pytest.mark.parametrize(("place", "label"), [(0, -1), (0, 0), (1, 2)])
+def test_a_gold_that_cannot_be_right_is_named(tmp_path: Path, ending: str, place: int, label: int) -> None:
+    changed, file = rows(), tmp_path / f"a.{ending}"
+    changed[place]["label"] = label
+    if ending == "csv":
+        write_csv(file, changed)
+    else:
+        small_bbq.write(file, changed)
+    line = place + (2 if ending == "csv" else 1)
+    with raises("bad-label", DataError, file=file, line=line, key="label"):
+        score(file)
+
+
+def test_what_is_not_understood_is_quoted(tmp_path: Path) -> None:
+    changed = rows()
+    changed[3]["said"] = "the weather was fine"
+    changed[4]["said"] = None
+    file = small_bbq.write(tmp_path / "a.jsonl", changed)
+    _, notes = scored("bbq", [file], Request(settings={"resamples": "20"}), "said")
+    assert any("2 of 96 answers name no option" in note and "the weather was fine" in note for note in notes)
+
+
+def test_only_some_categories_are_scored(tmp_path: Path) -> None:
+    more = [
+        example.as_json() | {"said": "A"} for example in small_bbq.examples(6, 2, "Religion", labels=("Hindu", "Sikh"))
+    ]
+    file = small_bbq.write(tmp_path / "a.jsonl", rows() + more)
+    found = score(file, category="Religion")
+    assert {estimate.group["category"] for estimate in found.estimates} == {"Religion"}
+    with raises("nothing-to-ask", UsageError):
+        score(file, category="SES")
+
+
+def test_defects_can_be_left_out_of_scores(tmp_path: Path) -> None:
+    twin = [{**rows()[0], "example_id": 500}]
+    file = small_bbq.write(tmp_path / "a.jsonl", rows() + twin)
+    (kept,) = [
+        e
+        for e in score(file, defects="drop").estimates
+        if e.metric == "accuracy" and len(e.group) == 2 and e.group["context"] == "ambig"
+    ]
+    assert kept.n == 48
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "code"),
+    [
+        ("context", "both", "bad-setting"),
+        ("form", "verse", "bad-setting"),
+        ("resamples", "0", "bad-setting"),
+        ("colour", "red", "unknown-setting"),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(tmp_path: Path, key: str, value: str, code: str) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", rows())
+    with raises(code, UsageError, key=key):
+        scored("bbq", [file], Request(settings={key: value}), "said")

@@ -1,0 +1,83 @@
+"""`sodapop-names` compared name by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assay.findings import Estimate, Findings
+from assay.probes import method_of
+from assay.probes.contrast import ALIKE, Contrast
+from assay.probes.sodapop_names.paired import Opened, side_by_side
+from assay.stats import MIN_UNITS
+
+NAMES = tuple((group, f"{group}{k}") for group in "AB" for k in range(6))
+
+
+def opened(shares: Sequence[float | None], value: float | None = None) -> Opened:
+    known = [share for share in shares if share is not None]
+    mean = float(np.mean(known)) if value is None else value
+    estimates = {"gender": Estimate("name_accuracy", {"attribute": "gender"}, mean, 0.4, 0.9, n=12)}
+    return Opened(NAMES, {"gender": shares}, estimates, ("50", "0"))
+
+
+def paired(one: Opened, other: Opened, *, common: bool, resamples: int = 1000) -> Contrast:
+    return method_of("sodapop-names").contrast(one, other, settings={"resamples": resamples}, common=common)
+
+
+@given(st.lists(st.none() | st.floats(0, 1), min_size=12, max_size=12), st.floats(0, 1))
+def test_a_model_does_not_differ_from_itself(shares: list[float | None], value: float) -> None:
+    own = opened(shares, value)
+    (found,) = paired(own, own, common=False, resamples=20).changes
+    if len([share for share in shares if share is not None]) < MIN_UNITS:
+        assert (found.change.value, found.change.low, found.change.p) == (0.0, None, None)
+        assert "no interval" in str(found.change.note)
+    else:
+        numbers = found.change.value, found.change.low, found.change.high, found.change.p
+        assert (numbers, found.change.note) == ((0.0, 0.0, 0.0, 1.0), ALIKE)
+
+
+def test_intervals_are_drawn_as_often_as_said_and_the_rest_does_not_depend_on_it() -> None:
+    one, other = opened([0.5, 0.6] * 6), opened([0.8, 0.5] * 6)
+    (few,), (many,) = (paired(one, other, common=False, resamples=n).changes for n in (50, 1000))
+    assert few.change.low != many.change.low
+    assert replace(few.change, low=None, high=None) == replace(many.change, low=None, high=None)
+
+
+def test_the_change_is_that_of_the_findings_with_an_interval_over_names() -> None:
+    one, other = opened([0.5, 0.6] * 6, 0.56), opened([0.8, 0.7] * 5 + [0.9, None], 0.77)
+    (found,) = paired(one, other, common=False).changes
+    assert found.change.value == pytest.approx(0.21)
+    assert found.change.low is not None
+    assert found.change.high is not None
+    assert 0 < found.change.low < 0.21 < found.change.high
+    assert found.change.p == 2 / 2**11  # all eleven names that both asked about gained
+    assert found.change.n == 11
+    (back,) = paired(other, one, common=False).changes
+    assert back.change.low == pytest.approx(-found.change.high)
+    assert found.worse is not None
+    assert found.worse.value == pytest.approx(0.21)
+
+
+def test_other_splits_are_not_paired() -> None:
+    own = opened([0.5] * 12)
+    for other, why in (
+        (replace(own, drawn=("50", "1")), "splits or seeds"),
+        (replace(own, names=NAMES[::-1]), "names"),
+    ):
+        found = paired(own, other, common=False)
+        assert found.changes == []
+        assert why in found.notes[0]
+
+
+def test_accuracies_stand_side_by_side() -> None:
+    estimates = list(opened([0.5] * 12).estimates.values())
+    missing = [Estimate("name_accuracy", {"attribute": "gender"}, None, note="too few")]
+    models = [("a", Findings("sodapop-names", "a", estimates)), ("b", Findings("sodapop-names", "b", missing))]
+    assert [row[:3] for row in side_by_side(models)["telling"].rows] == [["gender", "a", 0.5]]
+    assert side_by_side(models[1:]) == {}
