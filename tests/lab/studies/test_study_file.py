@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from assay.errors import AssayError, DataError
+from assay.errors import DataError
 from assay.lab.studies.file import find_study, read_study
+from raising import raises
 
 SIQA, INLP, CDA = "[models.siqa]", "[models.inlp-gender]", "[models.cda-gender]"
 
@@ -27,61 +28,65 @@ def test_what_a_file_says(bench: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said", "at", "after"),
+    ("old", "new", "code", "key", "at", "after"),
     [
-        ('preset = "sodapop"', 'presets = "sodapop"', 'unknown key "presets"; did you mean "preset"', "presets", SIQA),
-        ('train = "choice"', 'train = "choise"', 'did you mean "choice"', "train", SIQA),
-        ('debias = "inlp"', 'debias = "INLP"', 'did you mean "inlp"', "debias", INLP),
-        ('attribute = "gender"', 'attribute = "age"', "'age'", "attribute", INLP),
-        ('attribute = "gender"\n', "", '"attribute" is missing', INLP, INLP),
-        ('base = "base"\n', "", '"base" is missing', SIQA, SIQA),
-        ('spec = "builtin"', 'spec = "builtin"\ntrain = "span"', "there are spec and train", "[models.base]", ""),
-        ('spec = "builtin"', 'spec = "gpt"', "'gpt'", "spec", ""),
-        ('spec = "builtin"', 'spec = "hf:./nowhere"', "nowhere", "spec", ""),
-        ('model = "siqa"', 'model = "sika"', 'no model of this study; did you mean "siqa"', "model", INLP),
-        ('model = "base"', 'model = "siqa"', "cannot fill masks", "model", CDA),
-        ('base = "base"', 'base = "inlp-gender"', "made from itself: siqa from inlp-gender from siqa", "base", SIQA),
-        ('data = "train.jsonl"', 'data = "gone.jsonl"', "no such file", "data", SIQA),
-        ('corpus = "text.txt"', 'corpus = "gone.txt"', "no such file", "corpus", INLP),
-        ("{ max_steps = 3 }", "{ max_step = 3 }", "no setting 'max_step'", "settings", SIQA),
-        ("{ max_steps = 3 }", '{ max_steps = "many" }', "max_steps is 'many'", "settings", SIQA),
-        ("{ rounds = 2 }", "{ steps = 2 }", "no setting 'steps'", "settings", INLP),
-        ("{ max_steps = 3 }", "{ max_steps = [3, 4] }", "is a list", "settings", SIQA),
-        ('preset = "sodapop"', 'preset = "unqover"', "for span training", "preset", SIQA),
-        ("seed = 7", "seed = -7", '"seed" is -7', "seed", ""),
-        ('probe = "sodapop"', 'probe = "sodapops"', 'did you mean "sodapop"', "probe", ""),
-        ('"inlp-*"', '"inpl-*"', "no model fits 'inpl-*'", "models", "[[runs]]"),
-        ('["siqa", "inlp-*"', '["sika", "inlp-*"', 'did you mean "siqa"', "models", "[[runs]]"),
-        ('fill_model = "base"', 'fill_model = "bass"', "neither a model of this study", "settings", "[[runs]]"),
-        ('fill_model = "base"', 'fill_model = "siqa"', "siqa cannot fill masks", "settings", "[[runs]]"),
-        ('{ fill_model = "base" }', "{ cap = 10 }", "on siqa: this model cannot fill masks", "settings", "[[runs]]"),
-        ('{ form = "mask",', '{ form = "masked",', "form is 'masked'", "settings", '[[runs]]\nprobe = "unqover"'),
+        ('preset = "sodapop"', 'presets = "sodapop"', "unknown-key", "presets", "presets", SIQA),
+        ('train = "choice"', 'train = "choise"', "bad-value", "train", "train", SIQA),
+        ('debias = "inlp"', 'debias = "INLP"', "bad-value", "debias", "debias", INLP),
+        ('attribute = "gender"', 'attribute = "age"', "bad-value", "attribute", "attribute", INLP),
+        ('attribute = "gender"\n', "", "missing-key", "attribute", INLP, INLP),
+        ('base = "base"\n', "", "missing-key", "base", SIQA, SIQA),
+        ('spec = "builtin"', 'spec = "builtin"\ntrain = "span"', "bad-value", "base", "[models.base]", ""),
+        ('spec = "builtin"', 'spec = "gpt"', "unknown-model", "spec", "spec", ""),
+        ('spec = "builtin"', 'spec = "hf:./nowhere"', "unknown-model", "spec", "spec", ""),
+        ('model = "siqa"', 'model = "sika"', "unknown-model", "model", "model", INLP),
+        ('model = "base"', 'model = "siqa"', "missing-ability", "model", "model", CDA),
+        ('base = "base"', 'base = "inlp-gender"', "bad-value", "base", "base", SIQA),
+        ('data = "train.jsonl"', 'data = "gone.jsonl"', "missing-file", "data", "data", SIQA),
+        ('corpus = "text.txt"', 'corpus = "gone.txt"', "missing-file", "corpus", "corpus", INLP),
+        ("{ max_steps = 3 }", "{ max_step = 3 }", "unknown-setting", "max_step", "settings", SIQA),
+        ("{ max_steps = 3 }", '{ max_steps = "many" }', "bad-setting", "max_steps", "settings", SIQA),
+        ("{ rounds = 2 }", "{ steps = 2 }", "unknown-setting", "steps", "settings", INLP),
+        ("{ max_steps = 3 }", "{ max_steps = [3, 4] }", "bad-value", "max_steps", "settings", SIQA),
+        ('preset = "sodapop"', 'preset = "unqover"', "unsupported", "preset", "preset", SIQA),
+        ("seed = 7", "seed = -7", "bad-value", "seed", "seed", ""),
+        ('probe = "sodapop"', 'probe = "sodapops"', "bad-value", "probe", "probe", ""),
+        ('"inlp-*"', '"inpl-*"', "unknown-model", "models", "models", "[[runs]]"),
+        ('["siqa", "inlp-*"', '["sika", "inlp-*"', "unknown-model", "models", "models", "[[runs]]"),
+        ('fill_model = "base"', 'fill_model = "bass"', "unknown-model", "fill_model", "settings", "[[runs]]"),
+        ('fill_model = "base"', 'fill_model = "siqa"', "missing-ability", "fill_model", "settings", "[[runs]]"),
+        ('{ fill_model = "base" }', "{ cap = 10 }", "missing-ability", "fill_model", "settings", "[[runs]]"),
+        ('{ form = "mask",', '{ form = "masked",', "bad-setting", "form", "settings", '[[runs]]\nprobe = "unqover"'),
         (
             'models = ["base", "cda-gender"]',
             'models = ["siqa"]',
-            "siqa cannot",
+            "missing-ability",
+            "models",
             "models",
             '[[runs]]\nprobe = "unqover"',
         ),
         (
             'form = "mask"',
             'form = "span"',
-            "cda-gender: this model has not the ability 'span'",
+            "missing-ability",
+            "form",
             "settings",
             '[[runs]]\nprobe = "unqover"',
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_line(bench: Any, old: str, new: str, said: str, at: str, after: str) -> None:
+def test_what_is_wrong_is_said_with_its_line(
+    bench: Any, old: str, new: str, code: str, key: str, at: str, after: str
+) -> None:
     place = bench.text.index(after.split("\n")[0]) if after else 0
     place = bench.text.index(after) if after in bench.text else place
     assert old in bench.text[place:]
     bench.text = bench.text[:place] + bench.text[place:].replace(old, new, 1)
     error = bench.refused()
     assert isinstance(error, DataError)
-    assert said in error.problem
-    lines = bench.text.splitlines()
-    number = int(error.problem.partition("line ")[2].partition(":")[0])
+    assert (error.code, error.key, error.file) == (code, key, bench.file)
+    lines, number = bench.text.splitlines(), error.line
+    assert number is not None
     assert lines[number - 1].startswith(at), lines[number - 1]
     head = max((n for n, line in enumerate(lines[:number]) if line.startswith("[")), default=0)
     if after:
@@ -89,41 +94,46 @@ def test_what_is_wrong_is_said_with_its_line(bench: Any, old: str, new: str, sai
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "line", "key"),
     [
-        ("[models", "not TOML"),
-        ("models = 3", '"models" is no table'),
-        ("[study]\nname = 'x'", "there are no models"),
-        ("[modles.a]\nspec = 'builtin'", 'unknown key "modles"; did you mean "models"'),
-        ("[models.builtin]\nspec = 'builtin'", "also the name of a kind of model"),
-        ("[models.'a/b']\nspec = 'builtin'", "no name for a folder"),
-        ("[models.a]\nspec = 'builtin'\n[runs]\nprobe = 'unqover'", '"runs" is no list of tables'),
-        ("[models.a]\nspec = 'builtin'\n[[runs]]\nprobe = 'unqover'", '"models" is missing'),
-        ("[models.a]\nspec = 'builtin'\n[[runs]]\nprobe = 'unqover'\nmodels = []", "expected a text or a list"),
-        ("[models.a]\nspec = 'builtin'\n[[runs]]\nprobe = 'unqover'\nmodels = 'a'\nlimit = 0", '"limit" is 0'),
+        ("[models", "bad-toml", None, None),
+        ("models = 3", "bad-value", 1, "models"),
+        ("[study]\nname = 'x'", "missing-key", None, "models"),
+        ("[modles.a]\nspec = 'builtin'", "unknown-key", None, "modles"),
+        ("[models.builtin]\nspec = 'builtin'", "bad-value", 1, "builtin"),
+        ("[models.'a/b']\nspec = 'builtin'", "bad-value", 1, "a/b"),
+        ("[models.a]\nspec = 'builtin'\n[runs]\nprobe = 'unqover'", "bad-value", 3, "runs"),
+        ("[models.a]\nspec = 'builtin'\n[[runs]]\nprobe = 'unqover'", "missing-key", 3, "models"),
+        ("[models.a]\nspec = 'builtin'\n[[runs]]\nprobe = 'unqover'\nmodels = []", "bad-value", 5, "models"),
+        ("[models.a]\nspec = 'builtin'\n[[runs]]\nprobe = 'unqover'\nmodels = 'a'\nlimit = 0", "bad-value", 6, "limit"),
         (
             "[models.a]\nspec = 'builtin'\n" + 2 * "[[runs]]\nprobe = 'unqover'\nmodels = 'a'\n",
-            "unqover--a is there already, in runs 1",
+            "duplicate",
+            6,
+            "runs",
         ),
         (
             "[models.a]\nspec = 'builtin'\n[[runs]]\nprobe = 'unqover'\nmodels = 'a'\nvary = { form = ['mask'] }",
-            "at least two values",
+            "bad-value",
+            6,
+            "form",
         ),
     ],
 )
-def test_files_that_are_no_studies_are_refused(bench: Any, text: str, said: str) -> None:
+def test_files_that_are_no_studies_are_refused(
+    bench: Any, text: str, code: str, line: int | None, key: str | None
+) -> None:
     bench.text = text
     error = bench.refused()
-    assert said in error.problem
-    assert str(bench.file) in error.problem
+    assert (error.code, error.file, error.line, error.key) == (code, bench.file, line, key)
 
 
 def test_a_file_or_a_packaged_name_is_found(bench: Any) -> None:
     assert find_study(bench.file) == bench.file
     assert find_study("study-small").name == "study-small.toml"
-    with pytest.raises(AssayError, match='did you mean "study-small"'):
+    with raises("bad-option", DataError, key="study"):
         find_study("study-smal")
-    with pytest.raises(AssayError, match="no such file"):
+    with raises("missing-file", DataError, file=Path("nowhere/my.toml")):
         find_study("nowhere/my.toml")
 
 
@@ -138,6 +148,9 @@ def test_data_are_looked_for_in_the_data_folder_then_beside_the_file(bench: Any,
 
 
 def test_a_data_folder_that_is_not_there_is_said(bench: Any) -> None:
-    assert "no such folder" in bench.refused(data=bench.folder / "gone").problem
+    error = bench.refused(data=bench.folder / "gone")
+    assert (error.code, error.file, error.key) == ("missing-file", bench.folder / "gone", "data")
     bench.text = bench.text.replace("seed = 7", 'seed = 7\ndata = "gone"')
-    assert "\"data\" is 'gone'" in bench.refused().problem
+    error = bench.refused()
+    assert (error.code, error.file, error.key) == ("missing-file", bench.file, "data")
+    assert error.line == bench.line("data")

@@ -16,6 +16,7 @@ from assay.lab.studies.file import read_study
 from assay.lab.studies.record import open_record
 from assay.models import find_model
 from assay.models.base import ModelSpec
+from raising import raises
 
 MODELS = ["siqa", "inlp-gender", "cda-gender", "cda-gender-siqa"]
 COMPARED = ["sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--cda-gender"]
@@ -87,15 +88,15 @@ def test_what_it_cost_to_debias_a_ready_model_is_measured_too(bench: Any) -> Non
 def test_a_model_without_a_head_is_refused_with_its_line(bench: Any) -> None:
     ready_model(bench, "ready", "BertModel", INLP)
     error = bench.refused()
-    assert "models.inlp-ready: ready is no encoder with a head." in error.problem
-    assert f"line {bench.line('model', '[models.inlp-ready]')}:" in error.problem
+    assert (error.code, error.key, error.line) == ("unsupported", "model", bench.line("model", "[models.inlp-ready]"))
 
 
 def test_bad_words_are_noticed_before_anything_runs(bench: Any) -> None:
     (bench.folder / "words.json").write_text('{"gender": [["He", "she"]]}')
     place = bench.text.index("[models.inlp-gender]")
     bench.text = bench.text[:place] + bench.text[place:].replace('"gender"\n', '"gender"\nwords = "words.json"\n', 1)
-    assert "words.json: gender, tuple 1: 'He' has capitals" in bench.refused().problem
+    error = bench.refused()
+    assert (error.code, error.file, error.key) == ("bad-list", bench.folder / "words.json", "gender")
 
 
 def test_models_that_are_asked_in_different_forms_are_not_compared(bench: Any) -> None:
@@ -253,7 +254,8 @@ def test_a_crash_in_a_library_is_one_failure_with_its_traceback_kept(bench: Any)
     done = bench.run()
     assert [failure.step for failure in done.failures if failure.error is not None] == ["sodapop--siqa"]
     assert done.failures[0].error is not None
-    assert done.failures[0].error.problem == "RuntimeError: CUDA error"
+    assert done.failures[0].error.code == "step-failed"
+    assert "CUDA error" in done.failures[0].error.problem
     assert done.exit_code == 4
     assert "Traceback" in (bench.out / "logs" / "sodapop--siqa.txt").read_text()
 
@@ -302,11 +304,12 @@ def test_study_json_says_what_was_done(bench: Any) -> None:
 def test_a_folder_that_holds_something_else_is_refused(bench: Any) -> None:
     bench.out.mkdir()
     (bench.out / "precious.txt").write_text("mine")
-    assert "something else than a study" in bench.refused().problem
+    error = bench.refused()
+    assert (error.code, error.file) == ("not-new", bench.out)
     (bench.out / "precious.txt").unlink()
     bench.run()
     bench.text = bench.text.replace('name = "mine"', 'name = "yours"')
-    with pytest.raises(UsageError, match="another study, mine"):
+    with raises("other-run", UsageError, file=bench.out):
         bench.run()
 
 
@@ -333,7 +336,7 @@ class Hub:
             return find_model(name, options)
         self.asked.append(name)
         if "gone" in name:
-            raise UsageError(f"the model {name} is not to be had.", "Check the name.")
+            raise UsageError(f"the model {name} is not to be had.", "Check the name.", code="unknown-model")
         return ModelSpec(name, "hf", "/place", "d" * 64, self.abilities, "cpu", "float32", revision="r1")
 
 
@@ -369,7 +372,7 @@ def test_a_hub_model_that_is_not_to_be_had_stops_everything_at_once(bench: Any) 
     bench.text = bench.text.replace("[models.siqa]", '[models.other]\nspec = "hf:org/gone"\n\n[models.siqa]')
     bench.text += '\n[[runs]]\nprobe = "bbq-starter"\nmodels = "other"\n'
     makers = replace(bench.fakes.makers, find=Hub("choice").find)
-    with pytest.raises(DataError, match=r"models\.other: the model hf:org/gone is not to be had"):
+    with raises("unknown-model", DataError, file=bench.file, line=bench.line("spec", "[models.other]"), key="spec"):
         study(bench.file, bench.out, makers=makers)
     assert not bench.fakes.calls
     assert not study(bench.file, bench.out, makers=makers, only=["unqover--base"]).failures, "it is not needed for that"
@@ -380,9 +383,8 @@ def test_a_hub_model_that_cannot_answer_is_noticed_once_it_is_there(bench: Any) 
     bench.text += '\n[[runs]]\nprobe = "sodapop-names"\nmodels = "other"\n'
     makers = replace(bench.fakes.makers, find=Hub("choice", "text", "word").find)
     assert plan(bench.file, bench.out, makers=makers).steps
-    with pytest.raises(
-        DataError, match="sodapop-names needs a model that can answer embed questions, and other cannot"
-    ):
+    line = bench.line("models", 'probe = "sodapop-names"')
+    with raises("missing-ability", DataError, file=bench.file, line=line, key="models"):
         study(bench.file, bench.out, makers=makers)
     assert not bench.fakes.calls
 
@@ -404,7 +406,7 @@ def test_a_run_that_began_on_another_device_begins_anew(bench: Any) -> None:
 
 def test_two_programs_do_not_work_on_one_study(bench: Any) -> None:
     file = read_study(bench.file)
-    with open_record(bench.out, file), pytest.raises(UsageError, match="another program"):
+    with open_record(bench.out, file), raises("in-use", UsageError):
         bench.run()
 
 
