@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from assay.errors import DataError, UsageError
 from assay.lab.debiasing.words import PACKAGED, Attribute, in_case_of, read_attribute, read_words
+from raising import raises
 
 TWO = Attribute("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her"), ("mr.", "mrs.")))
 
@@ -66,38 +68,45 @@ def test_the_digest_tells_lists_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("content", "code", "key", "expected"),
     [
-        ("{", "not JSON"),
-        ("[]", "expected attributes"),
-        ({}, "expected attributes"),
-        ({"gender": []}, "gender: there are no words"),
-        ({"gender": "he"}, "gender: there are no words"),
-        ({"gender": [["he", "she"], ["man"]]}, "gender, tuple 2: expected a list of at least two words"),
-        ({"gender": [["he", 1]]}, "gender, tuple 1: expected a list"),
-        ({"race": [["a", "b", "c"], ["d", "e"]]}, r"race, tuple 2 \(d, e\): 2 words, but the first tuple has 3"),
-        ({"gender": [["he", "she"], ["he", "she"]]}, "tuple 2 .*: this is tuple 1 again"),
-        ({"gender": [["he", "he"]]}, "its own counterpart"),
-        ({"gender": [["he", "she"], ["she", "it"]]}, "'she' is word 1 here and word 2 in tuple 1"),
-        ({"gender": [["he", " "]]}, "a word is empty"),
-        ({"gender": [["He", "she"]]}, "'He' has capitals"),
-        ({"gender": [["young man", "she"]]}, "'young man' is not one word"),
-        ({"gender": [["he!", "she"]]}, "'he!' is not one word"),
-        ({"gender": {"classes": ["one"], "words": [["he", "she"]]}}, "expected 2 different names of classes"),
-        ({"gender": {"clases": ["a", "b"], "words": [["he", "she"]]}}, 'gender: unknown key "clases"'),
-        ({"gender": {"classes": ["a", "a"], "words": [["he", "she"]]}}, "expected 2 different names of classes"),
+        ("{", "bad-json", None, ""),
+        ("[]", "bad-list", None, ""),
+        ({}, "bad-list", None, ""),
+        ({"gender": []}, "bad-list", "gender", "gender: there are no words"),
+        ({"gender": "he"}, "bad-list", "gender", "gender: there are no words"),
+        ({"gender": [["he", "she"], ["man"]]}, "bad-row", "gender", "gender, tuple 2: "),
+        ({"gender": [["he", 1]]}, "bad-row", "gender", "gender, tuple 1: "),
+        ({"race": [["a", "b", "c"], ["d", "e"]]}, "bad-row", "race", r"race, tuple 2 \(d, e\): "),
+        ({"gender": [["he", "she"], ["he", "she"]]}, "duplicate", "gender", "tuple 2 .* tuple 1"),
+        ({"gender": [["he", "he"]]}, "duplicate", "gender", "its own counterpart"),
+        (
+            {"gender": [["he", "she"], ["she", "it"]]},
+            "bad-list",
+            "gender",
+            "'she' is word 1 here and word 2 in tuple 1",
+        ),
+        ({"gender": [["he", " "]]}, "bad-list", "gender", "a word is empty"),
+        ({"gender": [["He", "she"]]}, "bad-list", "gender", "'He' has capitals"),
+        ({"gender": [["young man", "she"]]}, "bad-list", "gender", "'young man' is not one word"),
+        ({"gender": [["he!", "she"]]}, "bad-list", "gender", "'he!' is not one word"),
+        ({"gender": {"classes": ["one"], "words": [["he", "she"]]}}, "bad-value", "classes", ""),
+        ({"gender": {"clases": ["a", "b"], "words": [["he", "she"]]}}, "unknown-key", "clases", ""),
+        ({"gender": {"classes": ["a", "a"], "words": [["he", "she"]]}}, "bad-value", "classes", ""),
     ],
 )
-def test_a_bad_list_is_refused_with_file_and_place(content: Any, expected: str, tmp_path: Path) -> None:
+def test_a_bad_list_is_refused_with_file_and_place(
+    content: Any, code: str, key: str | None, expected: str, tmp_path: Path
+) -> None:
     path = write(tmp_path, content)
-    with pytest.raises(DataError, match=expected) as wrong:
+    with raises(code, DataError, file=path, key=key) as wrong:
         read_words(path)
-    assert wrong.value.problem.startswith(f"{path}: ")
+    assert re.search(expected, wrong.value.problem)
     assert wrong.value.remedy
 
 
 def test_an_unknown_attribute_is_wrong_use() -> None:
-    with pytest.raises(UsageError, match="no attribute 'height'; it has gender, race, religion"):
+    with raises("bad-option", UsageError, key="attribute"):
         read_attribute("height")
 
 

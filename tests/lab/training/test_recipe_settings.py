@@ -13,6 +13,7 @@ from assay.lab.training import KINDS
 from assay.lab.training.presets import presets
 from assay.lab.training.settings import names_of, settings_of
 from assay.lab.training.trainer import Steps
+from raising import raises
 
 
 def read(kind: str, preset: str | None, given: Mapping[str, Any]) -> Any:
@@ -44,30 +45,30 @@ def test_what_is_given_goes_before_the_preset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "key", "value", "message"),
+    ("kind", "key", "value", "code"),
     [
-        ("choice", "window", "384", "choice training has no setting 'window'; it has accumulate, attention_dropout"),
-        ("span", "blocks", "apart", "span training has no setting 'blocks'"),
-        ("mask", "speed", "1", "mask training has no setting 'speed'"),
-        ("span", "batch", "0", "batch is '0', expected a whole number from 1"),
-        ("span", "batch", "2.5", "batch is '2.5', expected a whole number from 1"),
-        ("span", "rate", "0", "rate is '0', expected a number from 0 to 1"),
-        ("span", "rate", "nan", "rate is 'nan'"),
-        ("span", "epochs", "inf", "epochs is 'inf', expected a number above 0"),
-        ("mask", "dropout", "1", "dropout is '1', expected a number from 0 to 0.9"),
-        ("mask", "head", "old", "head is 'old', expected one of auto, keep, new"),
+        ("choice", "window", "384", "unknown-setting"),
+        ("span", "blocks", "apart", "unknown-setting"),
+        ("mask", "speed", "1", "unknown-setting"),
+        ("span", "batch", "0", "bad-setting"),
+        ("span", "batch", "2.5", "bad-setting"),
+        ("span", "rate", "0", "bad-setting"),
+        ("span", "rate", "nan", "bad-setting"),
+        ("span", "epochs", "inf", "bad-setting"),
+        ("mask", "dropout", "1", "bad-setting"),
+        ("mask", "head", "old", "bad-setting"),
     ],
 )
-def test_what_makes_no_sense_is_refused(kind: str, key: str, value: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message) as caught:
+def test_what_makes_no_sense_is_refused(kind: str, key: str, value: str, code: str) -> None:
+    with raises(code, UsageError, key=key) as caught:
         read(kind, None, {key: value})
     assert caught.value.remedy
 
 
 def test_a_preset_belongs_to_one_kind_of_training() -> None:
-    with pytest.raises(UsageError, match="the preset bbq is for choice training, not for span"):
+    with raises("unsupported", UsageError, key="preset"):
         read("span", "bbq", {})
-    with pytest.raises(UsageError, match="there is no preset 'race'; there are unqover, bbq, sodapop"):
+    with raises("bad-option", UsageError, key="preset"):
         read("choice", "race", {})
 
 
