@@ -17,6 +17,7 @@ from assay.lab.debiasing.vectors import head_inputs
 from assay.models import find_model
 from assay.models.base import Options
 from assay.models.hf_load import load_tokenizer, load_weights
+from raising import raises
 
 ModelFolder = Callable[..., Path]
 
@@ -143,15 +144,14 @@ def test_folding_twice_is_folding_once(model_folder: ModelFolder) -> None:
     matrix, places = projection(model.config.hidden_size), find_places(model, inputs)
     first = fold(model, matrix, places, inputs)
     assert first["qa_outputs"] > 0.1
-    with pytest.raises(ModelError, match="the weights of qa_outputs did not change"):
+    with raises("bad-model", ModelError):
         fold(model, matrix, places, inputs)
 
 
 def test_weights_that_do_not_change_are_an_error(model_folder: ModelFolder) -> None:
     model, _, inputs = loaded(model_folder("mask", "roberta"))
-    with pytest.raises(ModelError, match=r"the weights of lm_head\.dense did not change") as same:
+    with raises("bad-model", ModelError):
         fold(model, np.eye(model.config.hidden_size), find_places(model, inputs), inputs)
-    assert "nothing to debias" in same.value.remedy
 
 
 # --- heads that cannot be folded into
