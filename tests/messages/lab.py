@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,13 +14,15 @@ from assay.lab.debiasing.inlp import require_some_left
 from assay.lab.debiasing.sentence import sentence_debias
 from assay.lab.debiasing.swapping import counterfactual
 from assay.lab.debiasing.words import read_words
+from assay.lab.studies import plan
 from assay.lab.studies.file import find_study, read_study
 from assay.lab.studies.processes import _lost
-from assay.lab.studies.record import read_record
+from assay.lab.studies.record import open_record, read_record
 from assay.lab.training import KINDS
+from assay.lab.training.base_model import _require_device
 from assay.lab.training.choice_data import read_choice_data
 from assay.lab.training.data_files import existing
-from assay.lab.training.out_folder import open_out
+from assay.lab.training.out_folder import explained_full_disk, open_out
 from assay.lab.training.settings import preset_of
 from assay.lab.training.span_data import read_span_data
 
@@ -48,6 +51,22 @@ def row(**change: object) -> Callable[[Path], object]:
 
 def lost(folder: Path) -> None:
     raise _lost(-9)
+
+
+def full_disk(folder: Path) -> None:
+    with explained_full_disk(folder, resume=True):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def other_study(folder: Path) -> None:
+    written(folder, "study.json", '{"schema": 1, "name": "yours"}')
+    with open_record(folder, read_study(written(folder, "mine.toml", '[models.a]\nspec = "builtin"\n'))):
+        pass
+
+
+def planned(text: str) -> Callable[[Path], object]:
+    """Plans a study of this text."""
+    return lambda folder: plan(written(folder, "mine.toml", text), folder / "out")
 
 
 def other_files(folder: Path) -> None:
@@ -148,5 +167,23 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "step-failed": (
         lost,
         "its process ended without a result (SIGKILL).\nPerhaps memory ran out: try it again with fewer --jobs.",
+    ),
+    "no-space": (
+        full_disk,
+        "FOLDER: no space is left there ([Errno 28] No space left on device).\n"
+        "Free some; the same command then goes on from the last checkpoint.",
+    ),
+    "other-run": (
+        other_study,
+        "FOLDER: this folder holds another study, yours.\nChoose another folder with --out.",
+    ),
+    "unknown-model": (
+        planned('[models.a]\nspec = "builtin"\n[[runs]]\nprobe = "unqover"\nmodels = "b"\n'),
+        "FOLDER/mine.toml, line 5: runs 1: \"models\" is 'b', which is no model of this study.\n"
+        "Add a [models.b], or name one that is there.",
+    ),
+    "no-device": (
+        lambda folder: _require_device("foo"),
+        "training runs on cpu, cuda or mps, not on 'foo'.\nLeave --device out to take the best there is.",
     ),
 }
