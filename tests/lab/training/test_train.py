@@ -15,6 +15,7 @@ from assay.lab.training import evaluate, train, train_mask_on
 from assay.lab.training.choice_data import read_choice_data
 from assay.models import find_model, load_model
 from assay.queries import ChoiceColumns
+from raising import raises
 
 Write = Callable[..., Path]
 Base = Callable[..., str]
@@ -237,7 +238,7 @@ def test_the_built_in_model_can_be_trained(tmp_path: Path, social_iqa: Write) ->
 
 def test_a_training_that_diverges_stops_and_says_so(tmp_path: Path, social_iqa: Write, small_base: Base) -> None:
     settings = {"rate": "1", "weight_decay": "1e30", "epochs": "3"}
-    with pytest.raises(ModelError, match=r"the loss is (nan|inf) at step") as caught:
+    with raises("training-failed", ModelError) as caught:
         train("choice", small_base(), social_iqa(tmp_path), tmp_path / "out", settings=settings, device="cpu")
     assert "--set rate" in caught.value.remedy
 

@@ -14,6 +14,7 @@ import pytest
 
 from assay.errors import UsageError
 from assay.lab.training import train
+from raising import raises
 
 Write = Callable[..., Path]
 Base = Callable[..., str]
@@ -127,13 +128,13 @@ def test_another_training_is_not_mixed_up_with_the_one_that_was_begun(
 ) -> None:
     with pytest.raises(StopError):
         training("choice", "out", Until(3))
-    with pytest.raises(UsageError, match=r"another training was begun here \(seed: 0 there, 1 now\)"):
+    with raises("other-run", UsageError, file=tmp_path / "out", key="seed"):
         training("choice", "out", seed=1)
-    with pytest.raises(UsageError, match=r"settings rate: 0\.001 there, 0\.002 now") as caught:
+    with raises("other-run", UsageError, file=tmp_path / "out", key="settings") as caught:
         training("choice", "out", settings={"rate": 2e-3})
     assert "--resume never" in caught.value.remedy
     (tmp_path / "train-labels.lst").write_text("1\n" * 24)
-    with pytest.raises(UsageError, match="data: "):
+    with raises("other-run", UsageError, file=tmp_path / "out", key="data"):
         training("choice", "out")
 
 
@@ -149,7 +150,7 @@ def test_a_finished_folder_is_left_alone_unless_it_is_to_be_replaced(
 ) -> None:
     first = training("choice", "out", settings={"max_steps": 2})
     before = (first.folder / "model.safetensors").read_bytes()
-    with pytest.raises(UsageError, match="holds a model whose training is finished") as caught:
+    with raises("not-new", UsageError, file=tmp_path / "out", key="resume") as caught:
         training("choice", "out", settings={"max_steps": 2})
     assert "--resume never" in caught.value.remedy
     second = training("choice", "out", settings={"max_steps": 2}, seed=9, resume=False)
@@ -198,7 +199,7 @@ def test_never_begins_anew_where_a_training_was_begun(training: Callable[..., An
 def test_a_bad_base_for_a_replacement_leaves_the_finished_model(tmp_path: Path, training: Callable[..., Any]) -> None:
     first = training("choice", "out", settings={"max_steps": 2})
     shutil.copytree(first.folder, tmp_path / "copy")
-    with pytest.raises(UsageError, match="length is 9999"):
+    with raises("bad-setting", UsageError, key="length"):
         training("choice", "out", settings={"length": 9999}, resume=False)
     for file in (tmp_path / "copy").iterdir():
         assert (first.folder / file.name).read_bytes() == file.read_bytes()
@@ -248,7 +249,7 @@ def test_a_disk_that_is_full_is_explained_and_the_same_command_goes_on(
         else:
             patched.setattr(PreTrainedModel, "save_pretrained", model_saved)
         for resume, command in ((False, "the same command without --resume never"), (True, "the same command then")):
-            with pytest.raises(UsageError, match="out: no space is left there") as caught:
+            with raises("no-space", UsageError) as caught:
                 training("choice", "out", settings={"max_steps": 4}, resume=resume)
             assert command in caught.value.remedy
     watched = Until(10**6)
