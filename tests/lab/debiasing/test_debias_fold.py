@@ -144,13 +144,13 @@ def test_folding_twice_is_folding_once(model_folder: ModelFolder) -> None:
     matrix, places = projection(model.config.hidden_size), find_places(model, inputs)
     first = fold(model, matrix, places, inputs)
     assert first["qa_outputs"] > 0.1
-    with raises("bad-model", ModelError):
+    with raises("bad-model", ModelError, key="qa_outputs"):
         fold(model, matrix, places, inputs)
 
 
 def test_weights_that_do_not_change_are_an_error(model_folder: ModelFolder) -> None:
     model, _, inputs = loaded(model_folder("mask", "roberta"))
-    with raises("bad-model", ModelError):
+    with raises("bad-model", ModelError, key="lm_head.dense"):
         fold(model, np.eye(model.config.hidden_size), find_places(model, inputs), inputs)
 
 

@@ -249,7 +249,7 @@ def test_a_disk_that_is_full_is_explained_and_the_same_command_goes_on(
         else:
             patched.setattr(PreTrainedModel, "save_pretrained", model_saved)
         for resume, command in ((False, "the same command without --resume never"), (True, "the same command then")):
-            with raises("no-space", UsageError) as caught:
+            with raises("no-space", UsageError, file=tmp_path / "out") as caught:
                 training("choice", "out", settings={"max_steps": 4}, resume=resume)
             assert command in caught.value.remedy
     watched = Until(10**6)

@@ -125,6 +125,7 @@ def fold(model: Any, projection: NDArray[np.floating], places: Places, inputs: I
             f"the weights of {', '.join(changes)} did not change.",
             "The head reads nothing of what would be removed: there is nothing to debias here.",
             code="bad-model",
+            key=next(iter(changes)),
         )
     with torch.inference_mode():
         found = _logits(model(**inputs))
