@@ -1,6 +1,6 @@
 """What is asked: one folder for each published method, and those of other people's packages.
 
-A folder here is a probe if its package has `PROBE`. Other packages register theirs as entry points of the group
+Every folder here is a probe, and its package has `PROBE`. Other packages register theirs as entry points of the group
 `assay.probes`: the name of the probe, and where its `PROBE` is.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module, metadata
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
@@ -22,26 +23,22 @@ if TYPE_CHECKING:
     from assay.findings import Findings
     from assay.run import Run
 
-OWN = ("unqover", "bbq", "bbq_starter", "sodapop", "sodapop_names")
-"""The folders here, in the order in which they are listed and reported."""
-
 GROUP = "assay.probes"
 
 
 @cache
 def probes() -> Mapping[str, Probe]:
-    """Every probe by its name: assay's own, then those of other packages."""
+    """Every probe by its name, in the order of their places: assay's own, and those of other packages."""
+    own = [import_module(f"{__name__}.{each.name}").PROBE for each in iter_modules(__path__) if each.ispkg]
+    others = [entry.load() for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name)]
     found: dict[str, Probe] = {}
-    for folder in OWN:
-        probe: Probe = import_module(f"{__name__}.{folder}").PROBE
-        found[probe.name] = probe
-    for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name):
-        probe = entry.load()
+    for probe in sorted([*own, *others], key=lambda each: each.place):
         if probe.name in found:
             raise UsageError(
-                f"two packages have a probe {probe.name!r}; the second is {entry.value}.",
+                f"two packages have a probe {probe.name!r}.",
                 "Uninstall one of them.",
                 code="duplicate",
+                key=probe.name,
             )
         found[probe.name] = probe
     return found
@@ -84,7 +81,7 @@ def of_study(runs: Sequence[StudyRun]) -> Sequence[Section]:
 
 def tour_probes() -> list[Probe]:
     """The probes of `assay run` without a name, in their order."""
-    return sorted((each for each in probes().values() if each.tour is not None), key=lambda each: each.tour or 0)
+    return [each for each in probes().values() if each.tour]
 
 
 def metrics_called(id: str) -> list[Metric]:

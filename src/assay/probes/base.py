@@ -122,10 +122,10 @@ class Probe:
 
     `method` is where its `Method` is ("module:Class"). `settings` is the dataclass of its settings; `score_settings`
     and `generate_settings` are those of these two commands, where it knows them. `presets` says what each preset asks;
-    `examples` are command lines for the help of a command, each with a few words on it. `tour` is its place in the
-    tour, None where it has none. `part_keys` are keys of groups that single out a part of what another estimate is
-    about. `official` says whether a preset, or a limit, needs official data. `task` and `part` say what an estimate's
-    group is in the terms of a model hub.
+    `examples` are command lines for the help of a command, each with a few words on it. `place` orders lists, pages and
+    the tour, and `tour` says whether the probe is part of that. `part_keys` are keys of groups that single out a part
+    of what another estimate is about. `official` says whether a preset, or a limit, needs official data. `task` and
+    `part` say what an estimate's group is in the terms of a model hub.
     """
 
     name: str
@@ -140,7 +140,8 @@ class Probe:
     tables: Mapping[str, TableWords] = field(default_factory=dict)
     data_sets: Sequence[DataSet] = ()
     cautions: Sequence[str] = ()
-    tour: int | None = None
+    place: int = 100
+    tour: bool = False
     part_keys: frozenset[str] = frozenset()
     score_settings: type | None = None
     generate_settings: type | None = None

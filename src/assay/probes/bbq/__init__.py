@@ -184,6 +184,7 @@ PROBE = Probe(
     ),
     cautions=CAUTIONS,
     part_keys=frozenset({"polarity", "comparison"}),
+    place=20,
     data_set="bbq",
     official=lambda preset, limit: True,
     say_group=say_group,

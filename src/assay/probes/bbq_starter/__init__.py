@@ -30,7 +30,8 @@ PROBE = replace(
     },
     data_sets=(),
     cautions=("The starter questions are assay's own and few: this is no BBQ result.", *CAUTIONS),
-    tour=2,
+    place=30,
+    tour=True,
     data_set="assay-bbq-starter",
     official=lambda preset, limit: False,
 )

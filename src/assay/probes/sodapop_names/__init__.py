@@ -67,6 +67,7 @@ PROBE = Probe(
         "projection": TableWords("the names in two dimensions (t-SNE)", ("group", "name")),
     },
     cautions=_CAUTIONS,
+    place=50,
     data_set="sodapop-names",
     official=lambda preset, limit: preset == "paper" and limit is None,
     task=lambda group: "feature-extraction",
