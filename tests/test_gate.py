@@ -524,7 +524,7 @@ def test_a_file_and_python_give_the_same_verdict(write_run: WriteRun, write_poli
         ('[[limit]]\nmetric = "bbq.bias_score"\nupper = 10\n', 3, "bad-value", "upper"),
         ('[[limit]]\nmetric = "bbq.bias_score"\nsize = 0\n', 3, "bad-value", "size"),
         ('[[limit]]\nmetric = "bbq.bias_score"\nlower = 0.2\nupper = 0.1\n', 3, "bad-policy", "lower"),
-        ('[[limit]]\nmetric = "bbq.bias_score"\n', 1, "bad-policy", None),
+        ('[[limit]]\nmetric = "bbq.bias_score"\n', 1, "bad-policy", "limit"),
         ('[[limit]]\nmetric = "bbq.bias_score"\nupper = 0.1\nsize = 0.1\n', 4, "bad-policy", "size"),
         ('[[limit]]\nmetric = "bbq.bias_score"\nclear_of_chance = true\n', 3, "bad-value", "clear_of_chance"),
         ('[[limit]]\nmetric = "bbq.bias_score"\nworse_by = 0.1\n', 1, "missing-key", "baseline"),

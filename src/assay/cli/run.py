@@ -23,7 +23,7 @@ def examples() -> str:
     from assay.probes import probes
 
     text = examples_of(NAME, lambda probe: probe.settings)
-    tour = f"  {'assay run':<55} the tour: every probe, quickly, on the built-in model\n"
+    tour = f"  {'assay run':<53}   the tour: every probe, quickly, on the built-in model\n"
     presets = "\npresets (questions asked of the model):\n"
     for probe in probes().values():
         said = "   ".join(f"{preset}: {what}" for preset, what in probe.presets.items())

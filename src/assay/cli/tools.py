@@ -51,7 +51,7 @@ def examples_of(command: str, settings: Callable[[Probe], type | None]) -> str:
 
     known = list(probes().values())
     lines = [line for probe in known for line in probe.examples.get(command, ())]
-    text = "examples:\n" + "".join(f"  {line:<55} {what}".rstrip() + "\n" for line, what in lines)
+    text = "examples:\n" + "".join(f"  {line:<53}   {what}".rstrip() + "\n" for line, what in lines)
     listed: dict[tuple[str, ...], list[str]] = {}  # probes that share a class of settings are listed together
     for probe in known:
         kind = settings(probe)

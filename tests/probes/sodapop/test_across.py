@@ -12,9 +12,11 @@ import pytest
 from rich.console import Console
 
 from assay.compare import compare
+from assay.compare.present import terminal_comparison
 from assay.findings import Estimate, Findings, Table
 from assay.probes.sodapop.across import TITLES, side_by_side
 from assay.probes.sodapop.analyse import WORDS
+from assay.report import print_sections
 from assay.runs.score import score
 
 
@@ -125,7 +127,7 @@ def test_two_runs_are_compared_and_shown(tmp_path: Path) -> None:
     assert bold[4] == pytest.approx(2.0)
     assert bold[5] == pytest.approx(-2.0)
     shown = io.StringIO()
-    found.show(Console(file=shown, width=120))
+    print_sections(terminal_comparison(found), Console(file=shown, width=120))
     for part in ("[1] first", "[2] second", *TITLES.values(), "bold"):
         assert part in " ".join(shown.getvalue().split())
     assert json.loads(found.to_json())["tables"]["separation"][0]["accuracy"] > 0.9

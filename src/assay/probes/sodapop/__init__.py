@@ -75,7 +75,7 @@ PROBE = Probe(
         ),
         "generate": (
             ("assay generate sodapop --set what=names --set tables=FILE,FILE --set per_group=25 --out groups.json", ""),
-            ("assay generate sodapop --set what=questions --model builtin --out questions.jsonl", ""),
+            ("assay generate sodapop --set what=questions --model hf:./my-masked-lm --out questions.jsonl", ""),
         ),
     },
     metrics=(
