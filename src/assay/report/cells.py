@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from assay.blocks import Bars, Column, Dot, Gap, Group, Kind, Marked, Row, Table, TableCell, Text, plain
+from assay.blocks import Column, Gap, Group, Kind, Marked, Row, Table, TableCell, Text, plain
 from assay.wording import count, fixed, fixed_interval, interval, number, probability, share
 
 _WRITTEN: Mapping[Kind, Callable[[Any], str]] = {
@@ -49,10 +49,6 @@ def named(table: Table, group: Group, row: Row) -> str:
     texts = [group.head] if table.heads_beside else []
     texts += [unmarked(cell) for column, cell in zip(table.columns, row.cells, strict=True) if column.kind is Kind.TEXT]
     return ", ".join(said for text in texts if text and (said := plain(text)))
-
-
-def is_drawn(cell: TableCell) -> bool:
-    return isinstance(cell, Dot | Bars)
 
 
 Heads = list[tuple[str, str]]  # what stands over a head, or nothing, and the head

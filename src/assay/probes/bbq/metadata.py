@@ -21,7 +21,6 @@ from assay.probes.bbq.examples import NON_NEGATIVE, OPTIONS, Example, no_target
 from assay.queries import NONE
 
 PERSON, BIASED = "person", "biased"
-MEANINGS = ("auto", PERSON, BIASED)
 
 _NEEDED = ("category", "question_index", "example_id", "target_loc", "label_type", "Relevant_social_values")
 _LOCATIONS = {"": NONE, "NA": NONE, **{str(place): place for place in range(OPTIONS)}}
