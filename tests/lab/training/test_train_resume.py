@@ -51,14 +51,13 @@ def training(
     (tmp_path / "text.txt").write_text(prose(80))
     (tmp_path / "squad.json").write_text(json.dumps(squad(6, version=2)))
     data = {"choice": social_iqa(tmp_path), "mask": tmp_path / "text.txt", "span": tmp_path / "squad.json"}
+    base = small_base()  # made here, before a test replaces what writes models
 
     def run(kind: Any, out: str, progress: Any = None, **more: Any) -> Any:
         settings = {"epochs": 3, "batch": 4, "accumulate": 2, "rate": 1e-3, "save_steps": 2, "warmup": 0.2}
         settings |= {"length": 16} if kind == "mask" else {"window": 32} if kind == "span" else {}
         settings |= more.pop("settings", {})
-        return train(
-            kind, small_base(), data[kind], tmp_path / out, settings=settings, device="cpu", progress=progress, **more
-        )
+        return train(kind, base, data[kind], tmp_path / out, settings=settings, device="cpu", progress=progress, **more)
 
     return run
 
