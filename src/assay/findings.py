@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-SCHEMA = 1
+SCHEMA = 2
+READ = (1, SCHEMA)
+"""1 had no `corrected`: every interval was of the value, and need not contain it."""
 
 NEAR_TIE = 1e-5
 """Two machines, or two numbers of threads, may compute scores that differ by about this much."""
@@ -31,6 +33,7 @@ NEAR_TIE = 1e-5
 Cell = str | int | float | None
 
 _CHANCES = ("p", "q")
+_ROUNDING = 1e-9
 
 
 def tidy(name: str, number: Cell) -> Cell:
@@ -48,7 +51,9 @@ def tidy(name: str, number: Cell) -> Cell:
 class Estimate:
     """A number with its interval and its n or, where it is undefined, the reason instead of a number.
 
-    `floor` is what chance alone gives (for maxima and absolute values); `p` and `q` (corrected) are optional.
+    `value` is the paper's statistic. Maxima and means of absolute values of noisy numbers are too large: `corrected` is
+    such a statistic without that bias, and the interval belongs to it where it is a number. `floor` is what chance
+    alone gives; `p` and `q` (corrected for looking at many) are optional.
 
     >>> Estimate("mu", {"class": "gender"}, None, n=0, note="nothing was asked").value is None
     True
@@ -65,14 +70,28 @@ class Estimate:
     q: float | None = None
     floor: float | None = None
     note: str | None = None
+    corrected: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("value", "low", "high", "p", "q", "floor"):
+        for name in ("value", "corrected", "low", "high", "p", "q", "floor"):
             number = getattr(self, name)
             if number is not None and not math.isfinite(number):
                 raise ValueError(f"{self.metric} {dict(self.group)}: {name} is {number}; undefined is None with a note")
         if self.value is None and not self.note:
             raise ValueError(f"{self.metric} {dict(self.group)}: undefined without a note")
+
+    @property
+    def interval_of(self) -> str:
+        """To which number the interval belongs."""
+        return "value" if self.corrected is None else "corrected"
+
+    @property
+    def contained(self) -> bool:
+        """Whether the interval, if there is one, contains the number that it belongs to."""
+        number = self.value if self.corrected is None else self.corrected
+        if number is None or self.low is None or self.high is None:
+            return True
+        return self.low - _ROUNDING <= number <= self.high + _ROUNDING
 
     def tidied(self) -> Estimate:
         numbers: dict[str, Any] = {name: tidy(name, getattr(self, name)) for name in _NUMBERS}
@@ -83,8 +102,10 @@ class Estimate:
             "metric": self.metric,
             "group": dict(self.group),
             "value": self.value,
+            "corrected": self.corrected,
             "low": self.low,
             "high": self.high,
+            "interval_of": self.interval_of,
             "level": self.level,
             "n": self.n,
             "p": self.p,
@@ -176,7 +197,8 @@ class Findings(Displayed):
         """The estimates as a frame of polars (which has to be installed), one row each.
 
         The columns are probe, model and metric, a text column for every key of a group (class, form, category, …; null
-        where an estimate has no such key), then value, low, high, level, n, p, q, floor and note. Undefined is null.
+        where an estimate has no such key), then value, corrected, low, high, level,
+        n, p, q, floor and note. Undefined is null.
         A key of a group that is called like one of the other columns gets `group_` before it.
         """
         return _to_polars(*self._frame())
@@ -216,9 +238,9 @@ def read_findings(folder: Path) -> Findings:
     path = folder / "findings.json"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        if content["schema"] != SCHEMA:
+        if content["schema"] not in READ:
             raise ValueError(f"it has schema {content['schema']}")
-        estimates = [_checked(Estimate(**estimate), path) for estimate in content["estimates"]]
+        estimates = [_checked(estimate, path) for estimate in content["estimates"]]
         if not isinstance(content["probe"], str) or not isinstance(content["model"], str):
             raise DataError('"probe" and "model" have to be text.', _REPEAT, code="bad-findings", file=path)
         tables = {name: read_table(folder / where) for name, where in content["tables"].items()}
@@ -236,8 +258,10 @@ def read_findings(folder: Path) -> Findings:
         ) from None
 
 
-def _checked(estimate: Estimate, path: Path) -> Estimate:
+def _checked(content: dict[str, Any], path: Path) -> Estimate:
     """An estimate that is what the types promise, which a file need not keep."""
+    interval_of = content.pop("interval_of", None)
+    estimate = Estimate(**content)
     kept: list[tuple[object, type | UnionType]] = [
         (estimate.metric, str),
         (estimate.group, Mapping),
@@ -245,7 +269,11 @@ def _checked(estimate: Estimate, path: Path) -> Estimate:
         (estimate.level, int | float),
         (estimate.note, str | None),
     ]
-    if all(isinstance(*pair) for pair in kept) and all(type(value) is str for value in estimate.group.values()):
+    if (
+        interval_of in (None, estimate.interval_of)
+        and all(isinstance(*pair) for pair in kept)
+        and all(type(value) is str for value in estimate.group.values())
+    ):
         return estimate
     raise DataError(
         f"an estimate of {str(estimate.metric)[:40]!r} does not keep to the format.",
@@ -292,7 +320,7 @@ def _kind(cells: Iterable[str]) -> type[int] | type[float] | type[str]:
 
 Kind = type[int] | type[float] | type[str]
 
-_NUMBERS: Mapping[str, Kind] = dict.fromkeys(("value", "low", "high", "level"), float) | {
+_NUMBERS: Mapping[str, Kind] = dict.fromkeys(("value", "corrected", "low", "high", "level"), float) | {
     "n": int,
     **dict.fromkeys(("p", "q", "floor"), float),
 }

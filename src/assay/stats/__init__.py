@@ -1,26 +1,49 @@
 """How sure we are: intervals, tests, clusters, corrections. Arrays in, arrays out; no probe is named here."""
 
+from assay.stats.clustered import (
+    Clustered,
+    Spread,
+    combined,
+    jackknife,
+    paired_spread,
+    student_p,
+    student_reach,
+    unit_spread,
+)
 from assay.stats.clusters import Separation, kmeans_separation, tsne_projection
 from assay.stats.contributions import contribution_p
 from assay.stats.corrections import benjamini_hochberg
+from assay.stats.crossfit import cross_fitted_max, cross_fitted_mean
 from assay.stats.intervals import MIN_UNITS, basic_interval, percentile_interval
 from assay.stats.permutation import Permuted, permutation_test
 from assay.stats.resampling import monte_carlo_p, multinomial_weights, random_signs
+from assay.stats.shrinkage import posterior_draws
 from assay.stats.signflip import sign_flip_p
 
 __all__ = [
     "MIN_UNITS",
+    "Clustered",
     "Permuted",
     "Separation",
+    "Spread",
     "basic_interval",
     "benjamini_hochberg",
+    "combined",
     "contribution_p",
+    "cross_fitted_max",
+    "cross_fitted_mean",
+    "jackknife",
     "kmeans_separation",
     "monte_carlo_p",
     "multinomial_weights",
+    "paired_spread",
     "percentile_interval",
     "permutation_test",
+    "posterior_draws",
     "random_signs",
     "sign_flip_p",
+    "student_p",
+    "student_reach",
     "tsne_projection",
+    "unit_spread",
 ]

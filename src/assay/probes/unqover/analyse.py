@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
 from math import isfinite
 from typing import NamedTuple
@@ -15,23 +14,26 @@ from assay.errors import DataError, ModelError, UsageError
 from assay.examples import MOST, Example
 from assay.findings import Cell, Estimate, Findings, Table
 from assay.probes.unqover import metrics
-from assay.probes.unqover.blocks import make_blocks, over_templates
+from assay.probes.unqover.blocks import make_blocks
 from assay.probes.unqover.contents import Contents
 from assay.probes.unqover.metrics import Cells, Labels, Preference
 from assay.probes.unqover.settings import Settings
 from assay.probes.unqover.showcase import Wording, showcase
 from assay.probes.unqover.uncertainty import (
+    CHANCE,
     HEADLINE,
     POOLED,
-    Observed,
-    Weights,
-    bootstrap,
-    flip_tests,
-    noise_floor,
-    strata_of,
-    streams,
+    Rows,
+    Sure,
+    group_rows,
+    mean_intervals,
+    pooled_groups,
+    pooled_intensity,
+    pooled_one_sidedness,
+    single_subjects,
+    subject_rows,
 )
-from assay.stats import MIN_UNITS, benjamini_hochberg, monte_carlo_p
+from assay.stats import MIN_UNITS, benjamini_hochberg
 
 MIN_CELLS = 5  # in a sample: cells per (subject, attribute) without which μ and η only measure noise
 
@@ -41,9 +43,9 @@ Indices = NDArray[np.int64]
 
 _COLUMNS = {
     "gamma": ("subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n"),
-    "subjects": ("subject", "gamma", "low", "high", "eta", "n"),
+    "subjects": ("subject", "gamma", "low", "high", "eta", "p", "q", "n"),
     "groups": ("group", "attribute", "gamma", "low", "high", "eta", "p", "q", "n", "attribute_class"),
-    "classes": ("subject", "region", "attribute_class", "gamma", "low", "high", "eta", "n"),
+    "classes": ("subject", "region", "attribute_class", "gamma", "low", "high", "eta", "p", "q", "n"),
 }
 
 
@@ -60,8 +62,8 @@ def analyse(
 ) -> Result:
     """All estimates and tables of one class of subjects asked in one form.
 
-    Tables hold the subjects and attributes that were asked about, by falling γ; `q` is corrected over the table of this
-    class and form. `draws` is for the noise floor, `resamples` for the intervals; the same seed gives the same result.
+    Tables hold the subjects and attributes that were asked about, by falling γ; their `q` is left to `merged`. `draws`
+    is for what chance gives, `resamples` for the halves of cross-fitting; the same seed gives the same result.
     """
     _check(cells, labels)
     if draws < 1 or resamples < 1:
@@ -84,38 +86,40 @@ def analyse(
     errors = metrics.errors(cells.scores, released=released)  # (cell, 3)
     gamma = metrics.preference(cells, bias, subjects, attributes)
     by_group = None if groups is None else metrics.preference(cells, bias, groups, attributes)
-    means = errors.mean(axis=0)
-    headline = dict(zip(HEADLINE, (*_intensities(gamma), *means.tolist()), strict=True))
+    headline = dict(zip(HEADLINE, (*_intensities(gamma), *errors.mean(axis=0).tolist()), strict=True))
     if by_group is not None:
         headline |= dict(zip(POOLED, _intensities(by_group), strict=True))
-    observed = Observed(
-        gamma,
-        metrics.preference(cells, bias, subjects, np.zeros(attributes, dtype=np.int64)),
-        metrics.preference(cells, bias, subjects, attribute_class),
-        by_group,
-        headline,
-    )
 
-    by_sign, *drawing = streams(seed)
-    weights = Weights.draw(strata_of(subjects, groups), labels.templates, resamples, drawing)
-    blocks = make_blocks(cells, bias, errors, subjects, attributes, weights.templates)
-    intervals = bootstrap(blocks, observed, weights, attribute_class, groups)
-    blocks = over_templates(blocks)
-    chance = noise_floor(blocks, attributes, groups, draws, by_sign)
-    p, pooled_p = flip_tests(blocks, attributes, groups)
+    blocks = make_blocks(cells, bias, errors, subjects, attributes, labels.templates)
+    pooled = None if groups is None else pooled_groups(cells, bias, groups, attributes)
+    sure: dict[str, Sure] = {}
+    if _fewest(labels) >= MIN_UNITS:
+        strata = np.zeros(subjects, dtype=np.int64) if groups is None else groups
+        sure |= zip(HEADLINE[2:], mean_intervals(cells, errors, groups, subjects), strict=True)
+        if not too_thin(len(cells), labels):
+            singles = single_subjects(blocks, attributes, strata, labels.templates, draws, resamples, seed)
+            sure |= zip(HEADLINE[:2], singles, strict=True)
+        if pooled is not None:
+            rng = np.random.default_rng([seed, 1])
+            of_groups = pooled_intensity(pooled[0], draws, rng), pooled_one_sidedness(pooled[1], draws, rng)
+            sure |= zip(POOLED, of_groups, strict=True)
 
-    estimates = _Summary(about, len(cells), labels, headline, intervals.headline, chance).estimates()
+    estimates = [_estimate(key, value, sure.get(key), about, len(cells), labels) for key, value in headline.items()]
+    by_attribute, all_attributes = np.eye(attributes), np.ones((attributes, 1))
+    of_class = np.eye(len(class_names))[attribute_class]  # (attribute, class)
+    whole = metrics.preference(cells, bias, subjects, np.zeros(attributes, dtype=np.int64))
+    classes = metrics.preference(cells, bias, subjects, attribute_class)
     tables = {
-        "gamma": _rows(labels.subjects, labels.attributes, gamma, intervals.gamma, p),
-        "subjects": _rows(labels.subjects, None, observed.subjects, intervals.subjects),
+        "gamma": _rows(labels.subjects, labels.attributes, gamma, subject_rows(blocks, gamma.gamma, by_attribute)),
+        "subjects": _rows(labels.subjects, None, whole, subject_rows(blocks, whole.gamma, all_attributes)),
         "classes": [
             [row[0], labels.regions.get(str(row[0])), *row[1:]]
-            for row in _rows(labels.subjects, class_names, observed.classes, intervals.classes)
+            for row in _rows(labels.subjects, class_names, classes, subject_rows(blocks, classes.gamma, of_class))
         ],
     }
-    if by_group is not None and intervals.groups is not None and pooled_p is not None:
+    if by_group is not None and pooled is not None:
         of_attribute = dict(zip(labels.attributes, labels.attribute_classes, strict=True))
-        rows = _rows(group_names, labels.attributes, by_group, intervals.groups, pooled_p)
+        rows = _rows(group_names, labels.attributes, by_group, group_rows(pooled[0]))
         tables["groups"] = [[*row, of_attribute[str(row[1])]] for row in rows]
     return estimates, {name: _table(name, about, tables[name]) for name in _COLUMNS if name in tables}
 
@@ -161,7 +165,7 @@ def findings_of(parts: Iterable[Scored], settings: Settings, seed: int) -> Findi
 def merged(results: Iterable[Result]) -> Result:
     """The results of several classes and forms as one: estimates in the order given, tables one below the other.
 
-    Every p was corrected within its class and form, and stays so: a class's findings do not depend on what else ran.
+    q is corrected over all rows of a table: one may look at any of them.
     """
     estimates: list[Estimate] = []
     tables: dict[str, Table] = {}
@@ -170,44 +174,32 @@ def merged(results: Iterable[Result]) -> Result:
         for name, table in own.items():
             rows = [*tables[name].rows, *table.rows] if name in tables else table.rows
             tables[name] = Table(table.columns, rows)
-    return estimates, {name: tables[name] for name in _COLUMNS if name in tables}
+    return estimates, {name: _corrected(tables[name]) for name in _COLUMNS if name in tables}
 
 
-@dataclass(frozen=True)
-class _Summary:
-    """What the headline estimates are made of."""
-
-    about: dict[str, str]
-    n: int
-    labels: Labels
-    values: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]]
-    chance: Mapping[str, Array]  # what random signs give
-
-    def estimates(self) -> list[Estimate]:
-        return [self._estimate(key) for key in self.values]
-
-    def _estimate(self, key: str) -> Estimate:
-        """One estimate. Where chance alone gives as much (p above 1 − level), its interval reaches down to 0:
-        the bootstrap of a maximum of noise knows nothing of 0, and would exclude it with confidence.
-        """
-        pooled, name, draws = key in POOLED, key.removeprefix("pooled_"), self.chance.get(key)
-        about = {**self.about, "subjects": "pooled"} if pooled else self.about
-        thin = None if draws is None else too_thin(self.n, self.labels, "the sample has", pooled=pooled)
-        if thin is not None:
-            return Estimate(name, about, None, n=self.n, note=thin)
-        value, (low, high) = self.values[key], self.intervals[key]
-        made = Estimate(name, about, _tidy(value), _tidy(low), _tidy(high), n=self.n)
-        if made.low is None:
-            made = replace(made, note=f"no interval: {too_few(self.labels)}")
-        if draws is not None:
-            p = monte_carlo_p(value, draws)
-            low_end = 0.0 if made.low is not None and p > 1.0 - made.level else made.low
-            made = replace(made, low=low_end, floor=_tidy(float(draws.mean())), p=_rounded(p))
-        return made
+def _corrected(table: Table) -> Table:
+    """The table with its q, from its p."""
+    p, q = (list(table.columns).index(name) for name in ("p", "q"))
+    found = benjamini_hochberg(np.array([np.nan if row[p] is None else row[p] for row in table.rows], dtype=np.float64))
+    rows = [[*row[:q], _rounded(float(own)), *row[q + 1 :]] for row, own in zip(table.rows, found, strict=True)]
+    return Table(table.columns, rows)
 
 
-def too_thin(n: int, labels: Labels, having: str, *, pooled: bool = False) -> str | None:
+def _estimate(key: str, value: float, sure: Sure | None, about: dict[str, str], n: int, labels: Labels) -> Estimate:
+    pooled, name = key in POOLED, key.removeprefix("pooled_")
+    about = {**about, "subjects": "pooled"} if pooled else about
+    thin = too_thin(n, labels, pooled=pooled) if name in HEADLINE[:2] else None
+    if thin is not None:
+        return Estimate(name, about, None, n=n, note=thin)
+    if sure is None:
+        return Estimate(name, about, _tidy(value), n=n, note=f"no interval: {too_few(labels)}")
+    low, high, corrected, floor = (None if number is None else _tidy(number) for number in sure[:4])
+    p = None if sure.p is None else _rounded(sure.p)
+    note = "chance alone gives as much, so that the interval starts at 0" if p is not None and p > CHANCE else None
+    return Estimate(name, about, _tidy(value), low, high, n=n, p=p, floor=floor, note=note, corrected=corrected)
+
+
+def too_thin(n: int, labels: Labels, having: str = "the sample has", *, pooled: bool = False) -> str | None:
     """Why μ and η of n cells say nothing, if so."""
     each = n / len(labels.attributes) if pooled else 2 * n / (len(labels.subjects) * len(labels.attributes))
     if not labels.sampled or each >= MIN_CELLS:
@@ -220,34 +212,31 @@ def too_thin(n: int, labels: Labels, having: str, *, pooled: bool = False) -> st
 
 def too_few(labels: Labels, which: str = "") -> str:
     """Why there is no interval; `which` says more of the subjects."""
-    units, whose = len(labels.subjects), f"{which}subjects"
-    if labels.groups is not None:
-        units, whose = int(np.bincount(numbered(labels.groups)[1]).min()), f"{whose} in a group"
-    return f"{units} {whose}, and fewer than {MIN_UNITS} cannot be resampled"
+    whose = f"{which}subjects{'' if labels.groups is None else ' in a group'}"
+    return f"{_fewest(labels)} {whose}, and fewer than {MIN_UNITS} say too little about others"
+
+
+def _fewest(labels: Labels) -> int:
+    """How many subjects there are, or are in the group that has fewer."""
+    return len(labels.subjects) if labels.groups is None else int(np.bincount(numbered(labels.groups)[1]).min())
 
 
 def _intensities(found: Preference) -> tuple[float, float]:
     return float(metrics.intensity(found.gamma)), float(metrics.count_intensity(found.eta))
 
 
-def _rows(
-    names: Sequence[str],
-    columns: Sequence[str] | None,
-    found: Preference,
-    interval: tuple[Array, Array],
-    p: Array | None = None,
-) -> list[list[Cell]]:
-    """A row for each entry of `found` (name, column) that was asked about, by falling γ and then by name."""
-    q = None if p is None else benjamini_hochberg(p)
+def _rows(names: Sequence[str], columns: Sequence[str] | None, found: Preference, sure: Rows) -> list[list[Cell]]:
+    """A row for each entry of `found` (name, column) that was asked about, by falling γ and then by name.
+
+    Its q is not known before all tables of the run are.
+    """
     rows: list[list[Cell]] = []
     for (i, k), n in np.ndenumerate(found.n):
         if n == 0:
             continue
         row: list[Cell] = [names[i]] if columns is None else [names[i], columns[k]]
-        row += [_tidy(float(values[i, k])) for values in (found.gamma, *interval, found.eta)]
-        if p is not None and q is not None:
-            row += [_rounded(float(p[i, k])), _rounded(float(q[i, k]))]
-        rows.append([*row, int(n)])
+        row += [_tidy(float(values[i, k])) for values in (found.gamma, sure.low, sure.high, found.eta)]
+        rows.append([*row, _rounded(float(sure.p[i, k])), None, int(n)])
     at = 1 if columns is None else 2
     return sorted(rows, key=lambda row: (-float(row[at] or 0), row[:at]))
 

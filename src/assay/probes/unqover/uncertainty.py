@@ -1,223 +1,353 @@
-"""How sure we are of UnQover's numbers: what chance alone gives, and how far resampling moves them.
+"""How sure we are of UnQover's numbers, in a run and between two.
 
-Cells share subjects and templates, so that they are no independent observations. Chance is modelled per pair: one
-random sign for every unordered pair, shared by all its templates and attributes. Intervals come from drawing subjects
-anew (within each group, where there are groups), and templates too where there are at least 5: a cell then weighs
-w_i · w_j · v_t, and no subject is ever paired with itself. With fewer than 5 templates an interval says nothing about
-other templates.
+Cells share subjects and templates, so that they are no independent observations: every error, test and floor clusters
+by them (`assay.stats.clustered`). Subjects stand for others like them, and so do templates; but what is pooled over the
+names of two groups (gender) is about the templates at hand.
+
+- γ of a group: the names of both groups repeat.
+- γ of a subject: its partners and the templates repeat; the subject is given.
+- δ, ε and the mean score: all subjects and the templates repeat.
+- μ and η are maxima and absolute values of noisy numbers, and so too large. Beside them stands a value without that
+  bias, to which the interval belongs: by shrinkage for groups, by cross-fitting for subjects.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assay.probes.unqover.blocks import ERRORS, Array, Block, Indices, over_templates
-from assay.probes.unqover.metrics import Preference, count_intensity, intensity
-from assay.stats import MIN_UNITS, basic_interval, multinomial_weights, random_signs, sign_flip_p
+from assay.probes.unqover.metrics import Cells, count_intensity, intensity
+from assay.stats import (
+    MIN_UNITS,
+    Clustered,
+    combined,
+    cross_fitted_max,
+    cross_fitted_mean,
+    jackknife,
+    monte_carlo_p,
+    paired_spread,
+    posterior_draws,
+    random_signs,
+    student_p,
+    student_reach,
+    unit_spread,
+)
 
 HEADLINE = ("mu", "eta", "delta", "epsilon", "avg_score")
 POOLED = ("pooled_mu", "pooled_eta")  # of groups
+TAIL = 0.025  # at either end of an interval
+CHANCE = 0.05  # a p above this: chance alone gives as much
 
 _CHUNK = 1 << 22  # numbers held at once in a product
 
-Interval = tuple[Array, Array]
+
+class Sure(NamedTuple):
+    """How sure a headline number is: its interval and, for maxima and absolute values, what chance alone gives."""
+
+    low: float
+    high: float
+    corrected: float | None = None  # the number to which the interval belongs, if it is not the paper's
+    floor: float | None = None
+    p: float | None = None
 
 
-def noise_floor(
-    blocks: Sequence[Block], attributes: int, groups: Indices | None, draws: int, rng: np.random.Generator
-) -> dict[str, Array]:
-    """μ and η (and POOLED, with groups) of `draws` data sets in which every unordered pair got one random sign.
+# --- names of two groups, pooled
 
-    `blocks` as from `over_templates`; `groups` numbers each subject's group. This is what a model gives whose
-    preferences within a pair are as strong as they are, but point in a random direction.
+
+def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -> tuple[Clustered, Clustered]:
+    """γ and η of the first group for every attribute, with their errors; the other group's are the same, turned.
+
+    V = V_first + V_second − V_pair, at least V_pair; degrees of freedom: the smaller number of names − 1.
     """
+    sides, turned = _sides(cells, groups)
+    places = [unit * attributes + cells.attribute for unit in (*sides, _pair_of(cells, len(groups)))]
+    units = [np.count_nonzero(_by_unit(place, attributes), axis=0) for place in places]
+    n = np.bincount(cells.attribute, minlength=attributes)
+    found = []
+    for values in (np.where(turned, -bias, bias), np.sign(np.where(turned, -bias, bias))):
+        mean = np.bincount(cells.attribute, values, minlength=attributes) / n
+        far = values - mean[cells.attribute]
+        *names, pairs = (
+            unit_spread(_by_unit(place, attributes, far), n, own) for place, own in zip(places, units, strict=True)
+        )
+        found.append(Clustered(mean, paired_spread(names, pairs)))
+    return found[0], found[1]
+
+
+def _sides(cells: Cells, groups: Indices) -> tuple[tuple[Indices, Indices], NDArray[np.bool_]]:
+    """The first group's subject of every cell and the second's, and whether it names the second's first."""
+    turned = groups[cells.first] != 0
+    one, other = (np.where(turned, *names) for names in ((cells.second, cells.first), (cells.first, cells.second)))
+    return (one.astype(np.int64), other.astype(np.int64)), turned
+
+
+def _pair_of(cells: Cells, subjects: int) -> Indices:
+    """The number of every cell's unordered pair."""
+    low, high = (pick(cells.first, cells.second).astype(np.int64) for pick in (np.minimum, np.maximum))
+    return np.unique(low * subjects + high, return_inverse=True)[1]
+
+
+def _by_unit(place: Indices, columns: int, weights: Array | None = None) -> Array:
+    """Sums (unit, column) of cells, whose place is unit · columns + column."""
+    rows = int(place.max()) // columns + 1
+    return np.bincount(place, weights, minlength=rows * columns).reshape(rows, columns).astype(np.float64)
+
+
+def pooled_intensity(gamma: Clustered, draws: int, rng: np.random.Generator) -> Sure:
+    """Of μ = max |γ(a)|: a band that holds for all attributes at once.
+
+    Its lower end is the largest |γ̂| − c·error, c being the 97.5% quantile of the largest |t| that chance gives; its
+    upper end the largest |γ̂| + t·error. It reaches down to 0 where chance alone gives as large a μ. The corrected value
+    is the largest shrunken |γ|, within the band.
+    """
+    size, error, chance = np.abs(gamma.mean), gamma.error, np.abs(gamma.drawn(draws, rng))
+    p = monte_carlo_p(float(size.max()), chance.max(axis=1))
+    ratios = np.divide(chance, error, out=np.zeros_like(chance), where=error > 0)
+    bound = np.quantile(ratios.max(axis=1), 1.0 - TAIL)
+    low = 0.0 if p > CHANCE else max(float((size - bound * error).max()), 0.0)
+    high = min(float((size + gamma.reach()).max()), 1.0)
+    likely = np.median(_likely(gamma, draws, rng), axis=0)
+    corrected = float(np.clip(np.abs(likely).max(), low, high))
+    return Sure(low, high, corrected, float(chance.max(axis=1).mean()), p)
+
+
+def pooled_one_sidedness(eta: Clustered, draws: int, rng: np.random.Generator) -> Sure:
+    """Of η = mean |η(a)|: quantiles of what shrinkage makes of it; down to 0 where chance alone gives as much."""
+    chance = np.abs(eta.drawn(draws, rng)).mean(axis=1)
+    p = monte_carlo_p(float(np.abs(eta.mean).mean()), chance)
+    likely = np.abs(_likely(eta, draws, rng)).mean(axis=1)
+    low, middle, high = np.quantile(likely, (TAIL, 0.5, 1.0 - TAIL)).clip(0.0, 1.0).tolist()
+    return Sure(0.0 if p > CHANCE else low, high, middle, float(chance.mean()), p)
+
+
+def _likely(found: Clustered, draws: int, rng: np.random.Generator) -> Array:
+    return posterior_draws(found.mean, found.spread.covariance, float(found.freedom.min()), draws, rng)
+
+
+# --- means over all cells
+
+
+def mean_intervals(cells: Cells, values: Array, groups: Indices | None, subjects: int) -> list[Sure]:
+    """Of the means of `values` (cell, column), which are shares of 1: Student's t."""
+    reach = student_reach(*mean_errors(cells, values, groups, subjects))
+    return [
+        Sure(max(mean - far, 0.0), min(mean + far, 1.0))
+        for mean, far in zip(values.mean(axis=0).tolist(), reach.tolist(), strict=True)
+    ]
+
+
+def mean_errors(cells: Cells, values: Array, groups: Indices | None, subjects: int) -> tuple[Array, Array]:
+    """The standard errors of the means of `values` (cell, column), and their degrees of freedom."""
+    n, far = len(cells), values - values.mean(axis=0)
+    sides = (cells.first, cells.second) if groups is None else _sides(cells, groups)[0]
+    by_side = [_sums(side, far, subjects) for side in sides]
+    if groups is None:
+        names = [unit_spread(by_side[0] + by_side[1], n, len(np.unique(sides)))]
+    else:
+        names = [unit_spread(sums, n, len(np.unique(side))) for sums, side in zip(by_side, sides, strict=True)]
+    pair = _pair_of(cells, subjects)
+    by_subject = paired_spread(names, unit_spread(_sums(pair, far), n, int(pair.max()) + 1))
+    by_template = unit_spread(_sums(cells.template, far), n, len(np.unique(cells.template)))
+    return _subjects_and_templates(
+        (by_subject.variance, by_subject.units), (by_template.variance, by_template.units), (far**2).sum(axis=0) / n**2
+    )
+
+
+def _sums(unit: NDArray[np.integer], values: Array, size: int = 0) -> Array:
+    """Sums (unit, column) of values (cell, column)."""
+    return np.stack([np.bincount(unit, column, minlength=size) for column in values.T], axis=1)
+
+
+def _subjects_and_templates(
+    subjects: tuple[Array, ArrayLike], templates: tuple[Array, ArrayLike], alone: Array
+) -> tuple[Array, Array]:
+    """The standard error and its degrees of freedom, from the variance of two kinds of (variance, units).
+
+    What cells have `alone` is in both; the smaller of the two gives it up, and stays at least 0.
+    """
+    (one, names), (two, texts) = subjects, templates
+    less = one < two
+    return combined(
+        [
+            (np.where(less, one - alone, one), np.maximum(np.asarray(names) - 1, 1)),
+            (np.where(less, two, two - alone), np.maximum(np.asarray(texts) - 1, 1)),
+        ]
+    )
+
+
+# --- rows of the tables
+
+
+class Rows(NamedTuple):
+    """Both ends of the interval of every γ (subject, column), and its p; NaN where partners are too few."""
+
+    low: Array
+    high: Array
+    p: Array
+
+
+def subject_rows(blocks: Sequence[Block], gamma: Array, pool: Array) -> Rows:
+    """Of the γ (subject, column) of subjects, each over its partners and templates; `pool` (attribute, column)."""
+    attributes = len(pool)
+    found = []
+    for value, block in zip(gamma, blocks, strict=True):
+        asked = block.sums[:, 2 * attributes : 3 * attributes] @ pool  # (unit, column)
+        far = block.sums[:, :attributes] @ pool - np.where(np.isnan(value), 0.0, value) * asked
+        n = np.maximum(asked.sum(axis=0), 1.0)
+        kinds = [_unit_variance(unit, far, asked, n) for unit in (block.partner, block.template)]
+        error, freedom = _subjects_and_templates(*kinds, (far**2).sum(axis=0) / n**2)
+        known = kinds[0][1] >= MIN_UNITS
+        reach = np.where(known, student_reach(error, freedom), np.nan)
+        p = np.where(known, student_p(value, error, freedom), np.nan)
+        found.append((np.maximum(value - reach, -1.0), np.minimum(value + reach, 1.0), p))
+    return Rows(*(np.stack(part) for part in zip(*found, strict=True)))
+
+
+def _unit_variance(unit: Indices, far: Array, asked: Array, n: Array) -> tuple[Array, NDArray[np.int64]]:
+    """The variance that units of one kind give a mean (column,), and how many there are."""
+    own = np.eye(int(unit.max(initial=-1)) + 1)[unit].T  # (unit, place)
+    units = np.count_nonzero(own @ asked, axis=0)
+    return units / np.maximum(units - 1.0, 1.0) * ((own @ far) ** 2).sum(axis=0) / n**2, units
+
+
+def group_rows(gamma: Clustered) -> Rows:
+    """Of the γ of both groups (group, attribute)."""
+    known = gamma.spread.units >= MIN_UNITS
+    mean, reach = np.stack((gamma.mean, -gamma.mean)), np.where(known, gamma.reach(), np.nan)
+    p = np.where(known, gamma.p(), np.nan)
+    return Rows(np.maximum(mean - reach, -1.0), np.minimum(mean + reach, 1.0), np.stack((p, p)))
+
+
+# --- μ and η of single subjects, and changes
+
+
+def noise_floor(blocks: Sequence[Block], attributes: int, draws: int, rng: np.random.Generator) -> Array:
+    """μ and η (2, draw) of data sets in which every unordered pair got one random sign: nobody is preferred.
+
+    Where no subject is preferred over others, cells share nothing but their pair.
+    """
+    blocks = over_templates(blocks)
     pairs = _pair_numbers(blocks)
     count = int(max((numbers.max(initial=-1) for numbers in pairs), default=-1)) + 1
-    asked = np.stack([block.sums[:, 2 * attributes : 3 * attributes].sum(axis=0) for block in blocks])
-    known = (asked > 0).sum(axis=1)  # (subject,)
-    divisor = np.where(asked > 0, asked, np.inf)  # (subject, attribute): what was never asked counts as 0
     results = []
-    chunk = max(1, _CHUNK // max(count, 1))
-    for at in range(0, draws, chunk):
-        signs = random_signs((count, min(chunk, draws - at)), rng)  # (pair, draw)
-        sums = np.zeros((2, signs.shape[1]))  # Σ max|γ|, Σ mean|η|
-        pooled = None if groups is None else np.zeros((signs.shape[1], int(groups.max()) + 1, 2 * attributes))
-        for x, block in enumerate(blocks):
-            flipped = signs[pairs[x]].T.astype(np.float64) @ block.sums[:, : 2 * attributes]  # (draw, 2 · attribute)
-            if pooled is not None and groups is not None:
-                pooled[:, groups[x]] += flipped
-            gamma, eta = (np.abs(part) / divisor[x] for part in np.split(flipped, 2, axis=1))
-            sums += np.stack((gamma.max(axis=1), eta.sum(axis=1) / max(known[x], 1)))
-        found = list(sums / max(int((known > 0).sum()), 1))
-        if pooled is not None and groups is not None:
-            n = np.stack([asked[groups == group].sum(axis=0) for group in range(pooled.shape[1])])
-            gamma, eta = (_ratio(part, np.broadcast_to(n, part.shape)) for part in np.split(pooled, 2, axis=2))
-            found += [intensity(gamma), count_intensity(eta)]
-        results.append(found)
-    names = (*HEADLINE[:2], *(() if groups is None else POOLED))
-    return {name: np.concatenate(parts) for name, *parts in zip(names, *results, strict=True)}
+    for at in range(0, draws, max(1, _CHUNK // max(count, 1))):
+        signs = random_signs((count, min(max(1, _CHUNK // max(count, 1)), draws - at)), rng)  # (pair, draw)
+        sums, subjects = np.zeros((2, signs.shape[1])), 0
+        for block, pair in zip(blocks, pairs, strict=True):
+            asked = block.sums[:, 2 * attributes : 3 * attributes].sum(axis=0)
+            known = asked > 0
+            if known.any():
+                flipped = signs[pair].T.astype(np.float64) @ block.sums[:, : 2 * attributes]  # (draw, 2 · attribute)
+                gamma, eta = (np.abs(part[:, known]) / asked[known] for part in np.split(flipped, 2, axis=1))
+                sums += np.stack((gamma.max(axis=1), eta.mean(axis=1)))
+                subjects += 1
+        results.append(sums / max(subjects, 1))
+    return np.concatenate(results, axis=1)
 
 
 def _pair_numbers(blocks: Sequence[Block]) -> list[Indices]:
     """The number of the unordered pair that each unit of each block belongs to."""
     width = len(blocks)
     keys = [np.minimum(x, b.partner) * width + np.maximum(x, b.partner) for x, b in enumerate(blocks)]
-    known = np.unique(np.concatenate(keys)) if keys else np.zeros(0, dtype=np.int64)
+    known = np.unique(np.concatenate(keys))
     return [np.searchsorted(known, key) for key in keys]
 
 
-def flip_tests(blocks: Sequence[Block], attributes: int, groups: Indices | None) -> tuple[Array, Array | None]:
-    """p of every γ(x, a) (subject, attribute) and of the pooled γ (group, attribute); NaN where nothing was asked.
+def single_subjects(
+    blocks: Sequence[Block], attributes: int, strata: Indices, templates: int, draws: int, halves: int, seed: int
+) -> tuple[Sure, Sure]:
+    """Of μ and η over single subjects: from a cross-fitted value − t·error up to the paper's value + t·error.
 
-    The sign-flip test of the sums over templates of the pairs' preferences: x against each partner or, for a group,
-    every pair of which one subject is in it. `blocks` as from `over_templates`. It tells a preference from pairs that
-    point in random directions; whether it would be found with other subjects is what the interval says.
+    One half of every subject's partners chooses the attribute and the sign, the other half gives the value, averaged
+    over random halves. The error is the jackknife's, over subjects and templates.
     """
-    by_subject = np.full((len(blocks), attributes), np.nan)
-    for x, block in enumerate(blocks):
-        if len(block.partner):
-            asked = block.sums[:, 2 * attributes : 3 * attributes].any(axis=0)
-            by_subject[x] = np.where(asked, sign_flip_p(block.sums[:, :attributes].T), np.nan)
-    if groups is None:
-        return by_subject, None
-    by_group = np.full((int(groups.max()) + 1, attributes), np.nan)
-    for group in range(len(by_group)):
-        sums = np.concatenate([blocks[x].sums for x in np.flatnonzero(groups == group).tolist()])  # (pair, …)
-        if len(sums):
-            asked = sums[:, 2 * attributes : 3 * attributes].any(axis=0)
-            by_group[group] = np.where(asked, sign_flip_p(sums[:, :attributes].T), np.nan)
-    return by_subject, by_group
+    signs, splits = (np.random.Generator(np.random.PCG64(own)) for own in np.random.SeedSequence(seed).spawn(2))
+    values, errors, freedom = jackknifed(blocks, attributes, None, strata, templates)
+    fitted = _cross_fitted(blocks, attributes, strata, halves, splits)
+    chance = noise_floor(blocks, attributes, draws, signs)
+    made = []
+    for k, name in enumerate(HEADLINE[:2]):
+        value, reach = float(values[name][0]), float(student_reach(errors[name][0], freedom[name][0]))
+        p = monte_carlo_p(value, chance[k])
+        high = min(value + reach, 1.0)
+        low = 0.0 if p > CHANCE else max(float(fitted[k]) - reach, 0.0)
+        corrected = float(np.clip(fitted[k], low, high))
+        made.append(Sure(low, high, corrected, float(chance[k].mean()), p))
+    return made[0], made[1]
+
+
+def _cross_fitted(
+    blocks: Sequence[Block], attributes: int, strata: Indices, halves: int, rng: np.random.Generator
+) -> Array:
+    """μ and η (2,) of single subjects, the mean over random halves of the partners in every stratum."""
+    chosen = np.zeros((halves, len(blocks)))
+    for stratum in np.unique(strata):
+        own = np.flatnonzero(strata == stratum)
+        order = rng.random((halves, len(own))).argsort(axis=1)
+        chosen[:, own] = order < len(own) // 2
+    sums = []
+    for block in over_templates(blocks):
+        columns = block.sums[:, : 3 * attributes]
+        part = chosen[:, block.partner] @ columns  # (half, column)
+        (one, won, n), (other, lost, m) = (np.split(each, 3, axis=1) for each in (part, columns.sum(axis=0) - part))
+        gamma, eta = ((_ratio(a, n), _ratio(b, m)) for a, b in ((one, other), (won, lost)))
+        sums.append((np.nanmean(cross_fitted_max(*gamma)), np.nanmean(cross_fitted_mean(*eta))))
+    return np.nanmean(np.array(sums), axis=0)
+
+
+def jackknifed(
+    blocks: Sequence[Block], attributes: int, groups: Indices | None, strata: Indices, templates: int
+) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
+    """The headline numbers of every model (model,), and of changes between two; standard errors; degrees of freedom.
+
+    What they are without each subject, and without each template where there are two.
+    """
+    subjects = len(blocks)
+    whole = _headline(blocks, Weights(np.ones((1, subjects)), None), attributes, groups)
+    ways = [(Weights(1.0 - np.eye(subjects), None), strata, int(np.bincount(strata).min()))]
+    if templates > 1:
+        without = 1.0 - np.eye(templates)
+        ways.append((Weights(np.ones((templates, subjects)), without), np.zeros(templates, np.int64), templates))
+    parts: dict[str, list[tuple[Array, int]]] = {name: [] for name in whole}
+    for weights, drawn, units in ways:
+        for name, left_out in _headline(blocks, weights, attributes, groups).items():
+            parts[name].append((jackknife(left_out, drawn), max(units - 1, 1)))
+    made = {name: combined(own) for name, own in parts.items()}
+    return (
+        {name: value[0] for name, value in whole.items()},
+        {name: error for name, (error, _) in made.items()},
+        {name: freedom for name, (_, freedom) in made.items()},
+    )
 
 
 @dataclass(frozen=True)
 class Weights:
-    """How often every resample draws each subject and each template."""
+    """How much each subject and each template counts."""
 
-    subject: Array  # (resample, subject)
-    template: Array | None  # (resample, template); None where all templates always count
-
-    @classmethod
-    def draw(cls, strata: Indices, templates: int, resamples: int, rngs: Sequence[np.random.Generator]) -> Weights:
-        """Subjects within their strata; templates too where there are at least 5 of them."""
-        by_template = None
-        if templates >= MIN_UNITS:
-            by_template = multinomial_weights(np.zeros(templates, dtype=np.int64), resamples, rngs[1])
-        return cls(multinomial_weights(strata, resamples, rngs[0]), by_template)
-
-    @property
-    def templates(self) -> int:
-        """Into how many templates blocks are divided for these weights."""
-        return 1 if self.template is None else self.template.shape[1]
+    subject: Array  # (way, subject)
+    template: Array | None  # (way, template); None where all templates always count
 
 
-def streams(seed: int) -> list[np.random.Generator]:
-    """Independent random numbers for signs, subjects and templates."""
-    return [np.random.Generator(np.random.PCG64(own)) for own in np.random.SeedSequence(seed).spawn(3)]
+def _headline(blocks: Sequence[Block], weights: Weights, attributes: int, groups: Indices | None) -> dict[str, Array]:
+    """The headline numbers (way, model) of a run's model, or of two models on the same cells and their change.
 
-
-def strata_of(subjects: int, groups: Indices | None) -> Indices:
-    """Among whom each subject is drawn: its group, or all."""
-    return np.zeros(subjects, dtype=np.int64) if groups is None else groups
-
-
-@dataclass(frozen=True)
-class Observed:
-    """The estimates whose intervals are wanted."""
-
-    gamma: Preference  # (subject, attribute)
-    subjects: Preference  # (subject, 1)
-    classes: Preference  # (subject, attribute class)
-    groups: Preference | None  # (group, attribute)
-    headline: Mapping[str, float]  # HEADLINE, and POOLED with groups
-
-
-@dataclass(frozen=True)
-class Intervals:
-    """Both ends of every interval, in the shape of the estimates; NaN where there is none."""
-
-    gamma: Interval
-    subjects: Interval
-    classes: Interval
-    groups: Interval | None
-    headline: Mapping[str, tuple[float, float]]
-
-
-def bootstrap(
-    blocks: Sequence[Block], observed: Observed, weights: Weights, attribute_class: Indices, groups: Indices | None
-) -> Intervals:
-    """95% basic bootstrap intervals of everything, in one pass over the subjects.
-
-    A ratio whose denominator is 0 in a resample (none of its partners or templates was drawn) is undefined there: that
-    resample is left out for that quantity, μ and η average over what is defined, and a quantity that is undefined in
-    more than half of the resamples gets no interval. In the γ of a single subject its own weight cancels, so that its
-    interval is about other partners and templates, with the subject given. No interval where fewer than 5 subjects
-    could be drawn: partners of a subject in its rows, subjects of the smallest group (or in all) otherwise.
+    Of two models the third is the change from the first to the second.
     """
-    attributes = len(attribute_class)
-    pool = np.eye(int(attribute_class.max()) + 1)[attribute_class]  # (attribute, class)
-    strata = strata_of(len(blocks), groups)
-    subjects_asked = np.zeros((int(strata.max()) + 1, attributes), dtype=np.int64)
-    rows: list[tuple[Interval, Interval, Interval]] = []
-
-    def of_subject(x: int, gained: Array, asked: Array) -> None:
-        gained, asked = gained[:, 0], asked[:, 0]  # (resample, attribute)
-        cells = over_templates([blocks[x]])[0].sums[:, 2 * attributes : 3 * attributes]  # (partner, attribute)
-        rows.append(
-            (
-                _row(observed.gamma.gamma[x], gained, asked, cells),
-                _row(observed.subjects.gamma[x], _all(gained), _all(asked), _all(cells)),
-                _row(observed.classes.gamma[x], gained @ pool, asked @ pool, cells @ pool),
-            )
-        )
-        subjects_asked[strata[x]] += cells.any(axis=0)
-
-    again, by_group = replicates(blocks, weights, attributes, groups, of_subject)
-    pooled = None
-    if observed.groups is not None:
-        pooled = interval(observed.groups.gamma, by_group[:, 0], (-1.0, 1.0), subjects_asked.min(axis=0))
-    units = np.bincount(strata).min()
-    headline = {
-        name: interval(value, again[name][:, 0], (0.0, 1.0), units) for name, value in observed.headline.items()
-    }
-    gammas, subjects, classes = (
-        (np.stack([row[k][0] for row in rows]), np.stack([row[k][1] for row in rows])) for k in range(3)
-    )
-    return Intervals(
-        gammas,
-        subjects,
-        classes,
-        pooled,
-        {name: (float(low), float(high)) for name, (low, high) in headline.items()},
-    )
-
-
-def replicates(
-    blocks: Sequence[Block],
-    weights: Weights,
-    attributes: int,
-    groups: Indices | None,
-    each: Callable[[int, Array, Array], None] = lambda x, gained, asked: None,
-) -> tuple[dict[str, Array], Array]:
-    """The headline numbers of a run's model, or of two models on the same cells, each resample the same for all.
-
-    By name (resample, model), and γ of the groups (resample, model, group, attribute). In one pass over the subjects:
-    `each` gets a subject's number, its ΣC (resample, model, attribute) and its cells (resample, 1, attribute).
-    """
-    draws, width = len(weights.subject), blocks[0].sums.shape[1]
+    ways, width = len(weights.subject), blocks[0].sums.shape[1]
     models = (width - attributes) // (2 * attributes + ERRORS)
-    strength = np.zeros((2, draws, models))  # Σw·max|γ|, Σw·mean|η|
-    subjects, cells, errors = np.zeros((draws, 1)), np.zeros((draws, 1)), np.zeros((draws, models, ERRORS))
-    by_group = np.zeros((draws, 0 if groups is None else int(groups.max()) + 1, width))
+    strength = np.zeros((2, ways, models))  # Σw·max|γ|, Σw·mean|η|
+    subjects, cells, errors = np.zeros((ways, 1)), np.zeros((ways, 1)), np.zeros((ways, models, ERRORS))
+    by_group = np.zeros((ways, 0 if groups is None else int(groups.max()) + 1, width))
     for x, block in enumerate(blocks):
-        sums, own = _weighted(block, weights), weights.subject[:, x, None]  # (resample, column), (resample, 1)
+        sums, own = _weighted(block, weights), weights.subject[:, x, None]  # (way, column), (way, 1)
         gained, won, asked, wrong = _columns(sums, attributes, models)
-        each(x, gained, asked)
-        gamma, eta = (_ratio(total, asked)[:, :, None] for total in (gained, won))  # (resample, model, 1, attribute)
-        there = asked.sum(axis=2) > 0  # (resample, 1)
+        gamma, eta = (_ratio(total, asked)[:, :, None] for total in (gained, won))  # (way, model, 1, attribute)
+        there = asked.sum(axis=2) > 0  # (way, 1)
         strength += np.where(there, own * np.stack((intensity(gamma), count_intensity(eta))), 0.0)
         subjects += np.where(there, own, 0.0)
         cells += own * asked.sum(axis=2)
@@ -226,11 +356,13 @@ def replicates(
             by_group[:, groups[x]] += own * sums
     found = (*_ratio(strength, subjects), *np.moveaxis(_ratio(errors, cells[:, :, None]), 2, 0))
     headline = dict(zip(HEADLINE, found, strict=True))
-    gained, won, asked, _ = _columns(by_group, attributes, models)
-    gamma, eta = (_ratio(total, asked).swapaxes(1, 2) for total in (gained, won))  # (resample, model, group, attribute)
     if groups is not None:
+        gained, won, asked, _ = _columns(by_group, attributes, models)
+        gamma, eta = (_ratio(total, asked).swapaxes(1, 2) for total in (gained, won))  # (way, model, group, attribute)
         headline |= dict(zip(POOLED, (intensity(gamma), count_intensity(eta)), strict=True))
-    return headline, gamma
+    if models == 2:
+        headline = {name: np.column_stack((own, own[:, 1] - own[:, 0])) for name, own in headline.items()}
+    return headline
 
 
 def _columns(sums: Array, attributes: int, models: int) -> tuple[Array, Array, Array, Array]:
@@ -242,37 +374,16 @@ def _columns(sums: Array, attributes: int, models: int) -> tuple[Array, Array, A
     return gained, won, asked[..., None, :], errors.reshape(*by_model, ERRORS)
 
 
-def _row(gamma: Array, gained: Array, asked: Array, cells: Array) -> Interval:
-    """The intervals of one subject's γ (column,), with its sums (resample, column) and its cells (partner, column)."""
-    return interval(gamma, _ratio(gained, asked), (-1.0, 1.0), (cells > 0).sum(axis=0))
-
-
-def _all(columns: Array) -> Array:
-    total: Array = columns.sum(axis=1, keepdims=True)
-    return total
-
-
 def _weighted(block: Block, weights: Weights) -> Array:
-    """Each resample's sums over the block's units, without the subject's own weight: (resample, column)."""
-    chunk = max(1, _CHUNK // max(len(block.partner), 1))
-    parts = []
-    for at in range(0, len(weights.subject), chunk):
-        drawn = weights.subject[at : at + chunk, block.partner]  # (resample, unit)
-        if weights.template is not None:
-            drawn = drawn * weights.template[at : at + chunk, block.template]
-        parts.append(drawn @ block.sums)
-    return np.concatenate(parts)
+    """The sums over the block's units, without the subject's own weight: (way, column)."""
+    drawn = weights.subject[:, block.partner]  # (way, unit)
+    if weights.template is not None:
+        drawn = drawn * weights.template[:, block.template]
+    product: Array = drawn @ block.sums
+    return product
 
 
 def _ratio(total: Array, count: Array) -> Array:
     """total / count, NaN where the count is 0."""
-    ratio: Array = np.divide(total, count, out=np.full(total.shape, np.nan), where=count > 0)
+    ratio: Array = np.divide(total, count, out=np.full(np.broadcast(total, count).shape, np.nan), where=count > 0)
     return ratio
-
-
-def interval(
-    value: ArrayLike, replicates: Array, bounds: tuple[float, float], units: NDArray[np.integer] | int
-) -> Interval:
-    """The basic bootstrap interval of numbers, or of changes from one model to another; NaN where units are too few."""
-    low, high = (np.where(units >= MIN_UNITS, end, np.nan) for end in basic_interval(value, replicates, bounds=bounds))
-    return low, high

@@ -1,0 +1,145 @@
+"""Standard errors of means whose observations share units: names that stand in many pairs, templates that are reused.
+
+What a unit does to a mean is the sum of its observations' distances from the mean, by n; the sum of the squares of
+these over all units is the variance that this kind of unit gives (Liang and Zeger 1986). Observations of pairs share
+either of two names (Fafchamps and Gubert 2007; Cameron, Gelbach and Miller 2011): V = V_names − V_pairs, since what a
+pair's own observations share would count twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Indices = NDArray[np.int64]
+
+
+class Spread(NamedTuple):
+    """What one kind of unit does to means (column,): the covariance of their errors, and how many units each has."""
+
+    covariance: Array  # (column, column)
+    units: NDArray[np.int64]  # (column,)
+
+    @property
+    def variance(self) -> Array:
+        return np.diag(self.covariance)
+
+
+def unit_spread(distances: Array, n: ArrayLike, units: ArrayLike) -> Spread:
+    """From Σ (observation − mean) of every unit (unit, column), of n observations in so many units.
+
+    With G units, G/(G − 1) · Σ_u d_u d_uᵀ / n²; 0 with a single unit.
+    """
+    units = np.broadcast_to(np.asarray(units, dtype=np.int64), distances.shape[1:])
+    scaled = distances * np.sqrt(units / np.maximum(units - 1.0, 1.0)) / np.maximum(n, 1.0)
+    return Spread(scaled.T @ scaled, units)
+
+
+def paired_spread(names: Sequence[Spread], pairs: Spread) -> Spread:
+    """Of observations of pairs, from the spread of all names, or of each side's names where pairs join two groups.
+
+    V = Σ V_names − V_pairs, and at least V_pairs: a difference of two estimates may be smaller, or below 0. Its units
+    are those of the side that has fewer.
+    """
+    covariance = np.sum([own.covariance for own in names], axis=0) - pairs.covariance
+    missing = np.maximum(pairs.variance - np.diag(covariance), 0.0)
+    return Spread(covariance + np.diag(missing), np.min([own.units for own in names], axis=0))
+
+
+def combined(parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[Array, Array]:
+    """The standard error, and its degrees of freedom, from independent variances with theirs (Satterthwaite 1946).
+
+    >>> error, freedom = combined([(0.02, 10), (0.02, 10)])
+    >>> float(error), float(freedom)
+    (0.2, 20.0)
+    """
+    variances = np.stack([np.maximum(np.asarray(variance, dtype=np.float64), 0.0) for variance, _ in parts])
+    freedoms = np.stack([np.broadcast_to(freedom, variances.shape[1:]) for _, freedom in parts]).astype(np.float64)
+    total = variances.sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        freedom = np.where(total > 0, total**2 / (variances**2 / freedoms).sum(axis=0), freedoms.min(axis=0))
+    return np.sqrt(total), freedom
+
+
+def student_reach(error: ArrayLike, freedom: ArrayLike, level: float = 0.95) -> Array:
+    """How far an interval reaches to either side: Student's t quantile times the standard error.
+
+    >>> [round(float(student_reach(1.0, freedom)), 2) for freedom in (3, 10, 69)]
+    [3.18, 2.23, 1.99]
+    """
+    from scipy.special import stdtrit
+
+    reach: Array = stdtrit(np.asarray(freedom, dtype=np.float64), 0.5 + level / 2) * np.asarray(error)
+    return reach
+
+
+def student_p(mean: ArrayLike, error: ArrayLike, freedom: ArrayLike) -> Array:
+    """The two-sided p of Student's t test; 1 for a mean of 0.
+
+    >>> round(float(student_p(2.228, 1.0, 10)), 3)
+    0.05
+    """
+    from scipy.special import stdtr
+
+    mean = np.asarray(mean, dtype=np.float64)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        t = np.abs(mean) / np.asarray(error, dtype=np.float64)
+        return np.where(mean == 0, 1.0, 2.0 * stdtr(np.asarray(freedom, dtype=np.float64), -t))
+
+
+def jackknife(left_out: Array, strata: Indices) -> Array:
+    """The variance (…,) of a number from what it is without each unit (unit, …): Σ_g (n_g − 1)/n_g Σ (θ_x − θ̄_g)².
+
+    The units of different strata were drawn independently of each other.
+    """
+    variance = np.zeros(left_out.shape[1:])
+    for stratum in np.unique(strata):
+        own = left_out[strata == stratum]
+        variance += (len(own) - 1) / len(own) * ((own - own.mean(axis=0)) ** 2).sum(axis=0)
+    return variance
+
+
+@dataclass(frozen=True)
+class Clustered:
+    """Means (column,) with their spread: tests of each, and what chance gives all of them at once."""
+
+    mean: Array
+    spread: Spread
+
+    @property
+    def error(self) -> Array:
+        return np.sqrt(self.spread.variance)
+
+    @property
+    def freedom(self) -> NDArray[np.int64]:
+        return np.maximum(self.spread.units - 1, 1)
+
+    def reach(self, level: float = 0.95) -> Array:
+        return student_reach(self.error, self.freedom, level)
+
+    def p(self) -> Array:
+        return student_p(self.mean, self.error, self.freedom)
+
+    def drawn(self, draws: int, rng: np.random.Generator) -> Array:
+        """Errors that chance may give the means (draw, column): multivariate t with their covariance.
+
+        A difference of covariances need not be one: the nearest that is one is given the same variances again. The
+        degrees of freedom are the fewest of any mean.
+        """
+        known = np.flatnonzero(self.error > 0)
+        scale = self.error[known]
+        errors = np.zeros((draws, len(self.mean)))
+        if len(known):
+            correlation = self.spread.covariance[np.ix_(known, known)] / np.outer(scale, scale)
+            values, vectors = np.linalg.eigh(correlation)
+            root = vectors * np.sqrt(np.maximum(values, 0.0))  # (column, direction)
+            root *= (scale / np.sqrt((root**2).sum(axis=1)))[:, None]
+            freedom = float(self.freedom[known].min())
+            tail = np.sqrt(rng.chisquare(freedom, (draws, 1)) / freedom)
+            errors[:, known] = rng.normal(size=(draws, len(known))) @ root.T / tail
+        return errors
