@@ -93,7 +93,9 @@ class Design:
 @cache
 def design(cls: str, size: str) -> Design:
     lists = read_lists(cls, masked=False, header=False)
-    wanted = int(size) if size.isdigit() else {"quick": QUICK_CELLS[cls], "standard": STANDARD_CELLS, "paper": None}[size]
+    wanted = (
+        int(size) if size.isdigit() else {"quick": QUICK_CELLS[cls], "standard": STANDARD_CELLS, "paper": None}[size]
+    )
     table = cell_table(lists, wanted, 0)
     first, second, template, attribute = table.rows(np.arange(len(table), dtype=np.int64))
     labels = Labels(
@@ -118,7 +120,9 @@ class Effects:
     shift: Array  # (template,) of the negated question's scores
 
 
-def draw_effects(scenario: Scenario, subjects: int, attributes: int, templates: int, rng: np.random.Generator) -> Effects:
+def draw_effects(
+    scenario: Scenario, subjects: int, attributes: int, templates: int, rng: np.random.Generator
+) -> Effects:
     spread = scenario.subjects / np.sqrt(2)
     return Effects(
         spread * (rng.normal(size=(subjects, 1)) + rng.normal(size=(subjects, attributes))),
@@ -200,7 +204,11 @@ def _intervals(result: Result, known: dict[str, float]) -> dict[str, tuple[float
 
 def _rows(result: Result, own: Design, effects: Effects, effect: Array) -> dict[str, tuple[float, ...]]:
     """The share of a table's intervals that contain the truth, and their mean width."""
-    side = np.ones(own.shape[0]) if not own.grouped else np.where(np.array(own.labels.groups) == own.labels.groups[0], 1, -1)
+    side = (
+        np.ones(own.shape[0])
+        if not own.grouped
+        else np.where(np.array(own.labels.groups) == own.labels.groups[0], 1, -1)
+    )
     gamma = effects.liking + side[:, None] * effect
     subjects = {name: k for k, name in enumerate(own.labels.subjects)}
     attributes = {name: k for k, name in enumerate(own.labels.attributes)}
@@ -243,8 +251,12 @@ def report(results: dict[str, list[tuple[float, ...]]]) -> None:
             value, middle, low, high, true = found.T
             inside = ((low <= true + 1e-9) & (true <= high + 1e-9)).mean()
             apart = (middle < low - 1e-9) | (middle > high + 1e-9)
-            numbers = f"{true[0]:7.4f} {value.mean():8.4f} {middle.mean():9.4f} {(high - low).mean():7.4f} {inside:9.1%}"
-            print(f"  {name:22s} {numbers} ± {_error(inside, len(found)):.1%}{'  OUTSIDE ITS INTERVAL' if apart.any() else ''}")
+            numbers = (
+                f"{true[0]:7.4f} {value.mean():8.4f} {middle.mean():9.4f} {(high - low).mean():7.4f} {inside:9.1%}"
+            )
+            print(
+                f"  {name:22s} {numbers} ± {_error(inside, len(found)):.1%}{'  OUTSIDE ITS INTERVAL' if apart.any() else ''}"
+            )
         elif found.shape[1] == 2:
             error = found[:, 0].std(ddof=1) / np.sqrt(len(found))
             print(f"  {name:22s} {'':26s} {found[:, 1].mean():7.4f} {found[:, 0].mean():9.1%} ± {error:.1%}")

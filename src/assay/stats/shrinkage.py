@@ -8,38 +8,79 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 _STEPS = 200  # of EM; the weights have settled long before
-_WIDTH = np.sqrt(2.0)  # each normal of the prior is so much wider than the one before
+_WIDER = np.sqrt(2.0)  # each normal of a prior than the one before
 
 
-def posterior_draws(estimates: Array, covariance: Array, freedom: float, draws: int, rng: np.random.Generator) -> Array:
+def posterior_draws(
+    estimates: Array,
+    covariance: Array,
+    freedom: float,
+    draws: int,
+    rng: np.random.Generator,
+    *,
+    no_shift: float = 0.5,
+    nulls: float = 0.0,
+) -> Array:
     """Draws (draw, number) of the true values behind `estimates` (number,), whose errors have this covariance.
 
     Each true value is a common shift plus a deviation of its own. The shift is the mean of the estimates with its own
-    error, which all of them share. Deviations come from a mixture of normals around 0, whose weights are found by EM
-    (Stephens 2017): their standard deviations reach from 0 to twice the largest deviation seen. So numbers that differ
-    by no more than their errors are drawn together, and numbers that stand out stay where they are.
+    error, which all of them share; with probability `no_shift` it is 0 to begin with. Deviations come from a mixture
+    of normals around 0 (Stephens 2017), whose standard deviations reach from 0 to twice the largest deviation seen and
+    whose weights are found by EM; `nulls` supposes that many further numbers, for each one seen, without a deviation.
+    So numbers that differ by no more than their errors are drawn together, and those that stand out stay there.
     """
     count = len(estimates)
-    shift, moved = float(estimates.mean()), covariance.mean(axis=0)  # (number,) covariance with the mean
-    common = max(float(moved.mean()), 0.0)
-    noise = np.maximum(np.diag(covariance) - 2.0 * moved + common, 1e-12 * max(float(np.diag(covariance).max()), 1e-30))
+    shift, shared = float(estimates.mean()), covariance.mean(axis=0)  # (number,): covariance with the mean
+    common = max(float(shared.mean()), 0.0)
+    most = max(float(np.diag(covariance).max()), 1e-30)
+    noise = np.maximum(np.diag(covariance) - 2.0 * shared + common, 1e-12 * most)
     deviation = estimates - shift
-    widths = _grid(deviation, noise)
-    spread = widths[:, None] ** 2 + noise  # (width, number)
-    density = np.exp(-0.5 * (deviation**2 / spread + np.log(spread)) + 0.5 * np.log(spread.min(axis=0)))
+    widths = _widths(2.0 * float(np.abs(deviation).max()), float(np.sqrt(noise.min())))
+    density = _density(deviation, widths, noise)  # (width, number)
     weights = np.full(len(widths), 1.0 / len(widths))
     for _ in range(_STEPS):
         share = weights[:, None] * density
-        share /= np.maximum(share.sum(axis=0), 1e-300)  # (width, number)
-        weights = share.mean(axis=1)
-    chosen = (rng.random((draws, 1, count)) > np.cumsum(share, axis=0)[None]).sum(axis=1).clip(max=len(widths) - 1)
-    kept = widths[chosen] ** 2 / (widths[chosen] ** 2 + noise)  # (draw, number)
-    own: Array = kept * deviation + np.sqrt(kept * noise) * rng.normal(size=(draws, count))
-    return shift + np.sqrt(common) * rng.standard_t(freedom, size=(draws, 1)) + own
+        share /= share.sum(axis=0)
+        weights = share.sum(axis=1)
+        weights[0] += nulls * count
+        weights /= weights.sum()
+    own = _drawn(deviation, widths, noise, share, draws, rng)
+    return own + _shift_draws(shift, np.sqrt(common), freedom, no_shift, draws, rng)
 
 
-def _grid(deviation: Array, noise: Array) -> Array:
-    """Standard deviations of the prior's normals: 0, then from a tenth of the least noise to twice the largest."""
-    most, least = 2.0 * float(np.abs(deviation).max()), np.sqrt(float(noise.min())) / 10.0
-    steps = max(int(np.ceil(np.log(max(most / least, 1.0)) / np.log(_WIDTH))), 0)
-    return np.concatenate(([0.0], least * _WIDTH ** np.arange(steps + 1)))
+def _shift_draws(
+    shift: float, error: float, freedom: float, no_shift: float, draws: int, rng: np.random.Generator
+) -> Array:
+    """(draw, 1): the shift, given that it is 0 with a probability of its own, and of any size otherwise."""
+    flat = shift + error * rng.standard_t(freedom, size=(draws, 1))
+    if not no_shift or not error:
+        return flat
+    widths = _widths(2.0 * abs(shift), error)
+    prior = np.concatenate(([no_shift], np.full(len(widths) - 1, (1.0 - no_shift) / (len(widths) - 1))))
+    here, noise = np.array([shift]), np.array([error**2])
+    share = prior[:, None] * _density(here, widths, noise)
+    return _drawn(here, widths, noise, share / share.sum(axis=0), draws, rng)
+
+
+def _widths(most: float, noise: float) -> Array:
+    """Standard deviations of a prior's normals: 0, then from a tenth of the noise to the most."""
+    least = noise / 10.0
+    steps = int(np.ceil(np.log(max(most / least, 1.0)) / np.log(_WIDER)))
+    return np.concatenate(([0.0], least * _WIDER ** np.arange(steps + 1)))
+
+
+def _density(values: Array, widths: Array, noise: Array) -> Array:
+    """(width, value): how likely each value is under each normal, relative to the likeliest."""
+    spread = widths[:, None] ** 2 + noise
+    log = -0.5 * (values**2 / spread + np.log(spread))
+    density: Array = np.exp(log - log.max(axis=0))
+    return density
+
+
+def _drawn(values: Array, widths: Array, noise: Array, share: Array, draws: int, rng: np.random.Generator) -> Array:
+    """(draw, value): true values, from normals chosen by their shares (width, value)."""
+    passed = rng.random((draws, 1, len(values))) > np.cumsum(share, axis=0)
+    chosen = widths[passed.sum(axis=1).clip(max=len(widths) - 1)]
+    kept = chosen**2 / (chosen**2 + noise)
+    true: Array = kept * values + np.sqrt(kept * noise) * rng.normal(size=kept.shape)
+    return true

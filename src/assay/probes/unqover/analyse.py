@@ -93,11 +93,10 @@ def analyse(
     blocks = make_blocks(cells, bias, errors, subjects, attributes, labels.templates)
     pooled = None if groups is None else pooled_groups(cells, bias, groups, attributes)
     sure: dict[str, Sure] = {}
-    if _fewest(labels) >= MIN_UNITS:
-        strata = np.zeros(subjects, dtype=np.int64) if groups is None else groups
+    if fewest(labels) >= MIN_UNITS:
         sure |= zip(HEADLINE[2:], mean_intervals(cells, errors, groups, subjects), strict=True)
         if not too_thin(len(cells), labels):
-            singles = single_subjects(blocks, attributes, strata, labels.templates, draws, resamples, seed)
+            singles = single_subjects(blocks, attributes, groups, labels.templates, draws, resamples, seed)
             sure |= zip(HEADLINE[:2], singles, strict=True)
         if pooled is not None:
             rng = np.random.default_rng([seed, 1])
@@ -213,10 +212,10 @@ def too_thin(n: int, labels: Labels, having: str = "the sample has", *, pooled: 
 def too_few(labels: Labels, which: str = "") -> str:
     """Why there is no interval; `which` says more of the subjects."""
     whose = f"{which}subjects{'' if labels.groups is None else ' in a group'}"
-    return f"{_fewest(labels)} {whose}, and fewer than {MIN_UNITS} say too little about others"
+    return f"{fewest(labels)} {whose}, and fewer than {MIN_UNITS} say too little about others"
 
 
-def _fewest(labels: Labels) -> int:
+def fewest(labels: Labels) -> int:
     """How many subjects there are, or are in the group that has fewer."""
     return len(labels.subjects) if labels.groups is None else int(np.bincount(numbered(labels.groups)[1]).min())
 

@@ -92,7 +92,7 @@ class UnQover(Method[UnqoverPrepared, Data]):
     def contrast(self, one: Data, other: Data, *, settings: Mapping[str, Any], common: bool) -> Contrast:
         from assay.probes.unqover.paired import contrast
 
-        return contrast(self.probe, one, other, int(settings["resamples"]))
+        return contrast(self.probe, one, other)
 
     def present(self, run: Run) -> Presentation:
         from assay.probes.unqover.present import present

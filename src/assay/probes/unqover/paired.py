@@ -1,10 +1,10 @@
 """Two models on the same cells: by how much μ, η, δ and ε change.
 
 Cells are the same where their content is: the template's text, both questions with the attribute in them, and the two
-subjects. Intervals are made as a run's own are (`uncertainty.replicates`), the same draws for both models. p asks
-whether the change is the work of few subjects: the sign-flip test of what every subject contributes to it. It is not
-the test that exchanges the two models' answers pair by pair. For two models that prefer different subjects equally
-strongly, such an exchange mixes them into one that prefers nobody, so that any difference of μ looks clear.
+subjects. Interval and p come from what the change is without each subject and without each template: Student's t with
+the jackknife's error. It is not the test that exchanges the two models' answers pair by pair. For two models that
+prefer different subjects equally strongly, such an exchange mixes them into one that prefers nobody, so that any
+difference of μ looks clear.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from functools import partial
 import numpy as np
 
 from assay.probes.base import Probe
-from assay.probes.contrast import SEED, Change, Common, Contrast, change_of
+from assay.probes.contrast import Change, Common, Contrast, change_of
 from assay.probes.unqover import metrics
-from assay.probes.unqover.analyse import Scored, numbered, only_asked, too_few, too_thin
+from assay.probes.unqover.analyse import Scored, fewest, numbered, only_asked, too_few, too_thin
 from assay.probes.unqover.blocks import Indices, make_blocks
 from assay.probes.unqover.contents import Content
 from assay.probes.unqover.metrics import Cells, Labels
-from assay.probes.unqover.uncertainty import POOLED, Weights, interval, replicates, strata_of, streams
-from assay.stats import MIN_UNITS, contribution_p
+from assay.probes.unqover.uncertainty import POOLED, jackknifed
+from assay.stats import MIN_UNITS, student_p, student_reach
 
 
 @dataclass(frozen=True)
@@ -96,16 +96,14 @@ def _by_name(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
     return replace(cells, first=place[cells.first], second=place[cells.second]), named
 
 
-def contrast(probe: Probe, one: Sequence[Scored], other: Sequence[Scored], resamples: int) -> Contrast:
+def contrast(probe: Probe, one: Sequence[Scored], other: Sequence[Scored]) -> Contrast:
     """The changes from one model to the other on the cells of every class and form that both were asked."""
     theirs = {(side.cls, side.form): side for side in other}
-    found = [
-        changes(probe, side, theirs[side.cls, side.form], resamples) for side in one if (side.cls, side.form) in theirs
-    ]
+    found = [changes(probe, side, theirs[side.cls, side.form]) for side in one if (side.cls, side.form) in theirs]
     return Contrast([change for some, _ in found for change in some], [counts for _, counts in found])
 
 
-def changes(probe: Probe, one: Scored, other: Scored, resamples: int) -> tuple[list[Change], Common]:
+def changes(probe: Probe, one: Scored, other: Scored) -> tuple[list[Change], Common]:
     """The changes from one model to the other on the cells of a class and form that both were asked."""
     both = _Both.of(one, other)
     n = len(both.cells)
@@ -115,36 +113,38 @@ def changes(probe: Probe, one: Scored, other: Scored, resamples: int) -> tuple[l
     labels, released = both.labels, (one.released, other.released)
     subjects, attributes = len(labels.subjects), len(labels.attributes)
     groups = None if labels.groups is None else numbered(labels.groups)[1]
-    strata = strata_of(subjects, groups)
-    weights = Weights.draw(strata, labels.templates, resamples, streams(SEED)[1:])
     scores = both.cells.scores, both.other
     bias = np.stack([metrics.comparative_bias(each) for each in scores])  # (model, cell)
     errors = np.stack([metrics.errors(each, released=own) for each, own in zip(scores, released, strict=True)])
-    blocks = make_blocks(both.cells, bias, errors, subjects, attributes, weights.templates)
-    whole, left_out = (Weights(each, None) for each in (np.ones((1, subjects)), 1.0 - np.eye(subjects)))
-    values, again, without = (replicates(blocks, each, attributes, groups)[0] for each in (whole, weights, left_out))
-    units = int(np.bincount(strata).min())
-    enough = units >= MIN_UNITS
+    blocks = make_blocks(both.cells, bias, errors, subjects, attributes, labels.templates)
+    enough = fewest(labels) >= MIN_UNITS
     made = []
-    for name, (value,) in values.items():
+    for name, found in jackknifed(blocks, attributes, groups, labels.templates).items():
         pooled, metric = name in POOLED, name.removeprefix("pooled_")
         why = _undefined(metric, n, labels, pooled, released)
-        p = contribution_p(value[1] - value[0], without[name][:, 1] - without[name][:, 0], strata)
+        before, after, change = found.value.tolist()
         made.append(
             change_of(
                 probe.metric(metric),
                 {"class": one.cls, "form": one.form, **({"subjects": "pooled"} if pooled else {})},
-                (np.nan, np.nan) if why else (float(value[0]), float(value[1])),
+                (np.nan, np.nan) if why else (before, after),
                 n=n,
-                replicates=(again[name][:, 0], again[name][:, 1]) if enough else None,
-                interval=partial(interval, units=units),
-                p=float(p) if enough else None,
+                replicates=(found.without[:, 0], found.without[:, 1]) if enough else None,
+                interval=partial(_around, reach=float(student_reach(found.error, found.freedom)[2])),
+                p=float(student_p(change, found.error[2], found.freedom[2])) if enough else None,
                 family=name,
                 undefined=why,
                 note=None if enough else f"no interval and no p: {too_few(labels, 'common ')}",
             )
         )
     return made, counts
+
+
+def _around(
+    value: float, replicates: metrics.Array, bounds: tuple[float, float], *, reach: float
+) -> tuple[float, float]:
+    """The interval of a change, within what is possible."""
+    return max(value - reach, bounds[0]), min(value + reach, bounds[1])
 
 
 def _undefined(metric: str, n: int, labels: Labels, pooled: bool, released: tuple[bool, bool]) -> str | None:

@@ -14,7 +14,7 @@ names of two groups (gender) is about the templates at hand.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from assay.probes.unqover.metrics import Cells, count_intensity, intensity
 from assay.stats import (
     MIN_UNITS,
     Clustered,
+    Spread,
     combined,
     cross_fitted_max,
     cross_fitted_mean,
@@ -76,7 +77,22 @@ def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -
             unit_spread(_by_unit(place, attributes, far), n, own) for place, own in zip(places, units, strict=True)
         )
         found.append(Clustered(mean, paired_spread(names, pairs)))
-    return found[0], found[1]
+    gamma, eta = found
+    return gamma, replace(eta, spread=_at_least(eta.spread, _sign_variance(eta.mean, n)))
+
+
+def _sign_variance(mean: Array, n: NDArray[np.integer]) -> Array:
+    """The least variance that the mean of n signs may have: two more of each, as Agresti and Coull (1998) count.
+
+    Signs that all agree have no spread, and yet are not known to agree always.
+    """
+    share = (n * (1.0 - np.abs(mean)) / 2.0 + 2.0) / (n + 4.0)
+    return 4.0 * share * (1.0 - share) / (n + 4.0)
+
+
+def _at_least(spread: Spread, variance: Array) -> Spread:
+    missing = np.maximum(variance - spread.variance, 0.0)
+    return spread._replace(covariance=spread.covariance + np.diag(missing))
 
 
 def _sides(cells: Cells, groups: Indices) -> tuple[tuple[Indices, Indices], NDArray[np.bool_]]:
@@ -89,7 +105,8 @@ def _sides(cells: Cells, groups: Indices) -> tuple[tuple[Indices, Indices], NDAr
 def _pair_of(cells: Cells, subjects: int) -> Indices:
     """The number of every cell's unordered pair."""
     low, high = (pick(cells.first, cells.second).astype(np.int64) for pick in (np.minimum, np.maximum))
-    return np.unique(low * subjects + high, return_inverse=True)[1]
+    number: Indices = np.unique(low * subjects + high, return_inverse=True)[1]
+    return number
 
 
 def _by_unit(place: Indices, columns: int, weights: Array | None = None) -> Array:
@@ -117,16 +134,24 @@ def pooled_intensity(gamma: Clustered, draws: int, rng: np.random.Generator) -> 
 
 
 def pooled_one_sidedness(eta: Clustered, draws: int, rng: np.random.Generator) -> Sure:
-    """Of η = mean |η(a)|: quantiles of what shrinkage makes of it; down to 0 where chance alone gives as much."""
+    """Of η = mean |η(a)|, by shrinkage; down to 0 where chance alone gives as much.
+
+    The mean of absolute values depends on how many attributes have no preference at all, which data hardly tell. So the
+    lower end supposes as many again that have none, the upper end nothing, and both are wide enough for either.
+    """
     chance = np.abs(eta.drawn(draws, rng)).mean(axis=1)
     p = monte_carlo_p(float(np.abs(eta.mean).mean()), chance)
-    likely = np.abs(_likely(eta, draws, rng)).mean(axis=1)
-    low, middle, high = np.quantile(likely, (TAIL, 0.5, 1.0 - TAIL)).clip(0.0, 1.0).tolist()
-    return Sure(0.0 if p > CHANCE else low, high, middle, float(chance.mean()), p)
+    low, middle, high = (
+        float(np.quantile(np.abs(_likely(eta, draws, rng, no_shift, nulls)).mean(axis=1), share))
+        for no_shift, nulls, share in ((0.5, 1.0, TAIL), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0 - TAIL))
+    )
+    low, high = 0.0 if p > CHANCE else min(low, high), min(high, 1.0)
+    return Sure(low, high, float(np.clip(middle, low, high)), float(chance.mean()), p)
 
 
-def _likely(found: Clustered, draws: int, rng: np.random.Generator) -> Array:
-    return posterior_draws(found.mean, found.spread.covariance, float(found.freedom.min()), draws, rng)
+def _likely(found: Clustered, draws: int, rng: np.random.Generator, no_shift: float = 0.5, nulls: float = 0.0) -> Array:
+    freedom = float(found.freedom.min())
+    return posterior_draws(found.mean, found.spread.covariance, freedom, draws, rng, no_shift=no_shift, nulls=nulls)
 
 
 # --- means over all cells
@@ -144,10 +169,12 @@ def mean_intervals(cells: Cells, values: Array, groups: Indices | None, subjects
 def mean_errors(cells: Cells, values: Array, groups: Indices | None, subjects: int) -> tuple[Array, Array]:
     """The standard errors of the means of `values` (cell, column), and their degrees of freedom."""
     n, far = len(cells), values - values.mean(axis=0)
-    sides = (cells.first, cells.second) if groups is None else _sides(cells, groups)[0]
+    sides: tuple[NDArray[np.integer], ...] = (cells.first, cells.second)
+    if groups is not None:
+        sides = _sides(cells, groups)[0]
     by_side = [_sums(side, far, subjects) for side in sides]
     if groups is None:
-        names = [unit_spread(by_side[0] + by_side[1], n, len(np.unique(sides)))]
+        names = [unit_spread(by_side[0] + by_side[1], n, len(np.unique(np.concatenate(sides))))]
     else:
         names = [unit_spread(sums, n, len(np.unique(side))) for sums, side in zip(by_side, sides, strict=True)]
     pair = _pair_of(cells, subjects)
@@ -199,9 +226,9 @@ def subject_rows(blocks: Sequence[Block], gamma: Array, pool: Array) -> Rows:
         asked = block.sums[:, 2 * attributes : 3 * attributes] @ pool  # (unit, column)
         far = block.sums[:, :attributes] @ pool - np.where(np.isnan(value), 0.0, value) * asked
         n = np.maximum(asked.sum(axis=0), 1.0)
-        kinds = [_unit_variance(unit, far, asked, n) for unit in (block.partner, block.template)]
-        error, freedom = _subjects_and_templates(*kinds, (far**2).sum(axis=0) / n**2)
-        known = kinds[0][1] >= MIN_UNITS
+        partners, templates = (_unit_variance(unit, far, asked, n) for unit in (block.partner, block.template))
+        error, freedom = _subjects_and_templates(partners, templates, (far**2).sum(axis=0) / n**2)
+        known = partners[1] >= MIN_UNITS
         reach = np.where(known, student_reach(error, freedom), np.nan)
         p = np.where(known, student_p(value, error, freedom), np.nan)
         found.append((np.maximum(value - reach, -1.0), np.minimum(value + reach, 1.0), p))
@@ -259,70 +286,74 @@ def _pair_numbers(blocks: Sequence[Block]) -> list[Indices]:
 
 
 def single_subjects(
-    blocks: Sequence[Block], attributes: int, strata: Indices, templates: int, draws: int, halves: int, seed: int
-) -> tuple[Sure, Sure]:
+    blocks: Sequence[Block], attributes: int, groups: Indices | None, templates: int, draws: int, halves: int, seed: int
+) -> list[Sure]:
     """Of μ and η over single subjects: from a cross-fitted value − t·error up to the paper's value + t·error.
 
     One half of every subject's partners chooses the attribute and the sign, the other half gives the value, averaged
-    over random halves. The error is the jackknife's, over subjects and templates.
+    over random halves. The error is the jackknife's. Down to 0 where chance alone gives as much.
     """
     signs, splits = (np.random.Generator(np.random.PCG64(own)) for own in np.random.SeedSequence(seed).spawn(2))
-    values, errors, freedom = jackknifed(blocks, attributes, None, strata, templates)
-    fitted = _cross_fitted(blocks, attributes, strata, halves, splits)
-    chance = noise_floor(blocks, attributes, draws, signs)
+    jacks = jackknifed(blocks, attributes, groups, templates)
+    fitted = _cross_fitted(blocks, attributes, groups, halves, splits)
     made = []
-    for k, name in enumerate(HEADLINE[:2]):
-        value, reach = float(values[name][0]), float(student_reach(errors[name][0], freedom[name][0]))
-        p = monte_carlo_p(value, chance[k])
-        high = min(value + reach, 1.0)
-        low = 0.0 if p > CHANCE else max(float(fitted[k]) - reach, 0.0)
-        corrected = float(np.clip(fitted[k], low, high))
-        made.append(Sure(low, high, corrected, float(chance[k].mean()), p))
-    return made[0], made[1]
+    for name, own, chance in zip(HEADLINE[:2], fitted, noise_floor(blocks, attributes, draws, signs), strict=True):
+        value, reach = float(jacks[name].value[0]), float(student_reach(jacks[name].error, jacks[name].freedom)[0])
+        p = monte_carlo_p(value, chance)
+        low, high = 0.0 if p > CHANCE else max(own - reach, 0.0), min(value + reach, 1.0)
+        made.append(Sure(low, high, float(np.clip(own, low, high)), float(chance.mean()), p))
+    return made
 
 
 def _cross_fitted(
-    blocks: Sequence[Block], attributes: int, strata: Indices, halves: int, rng: np.random.Generator
-) -> Array:
-    """μ and η (2,) of single subjects, the mean over random halves of the partners in every stratum."""
+    blocks: Sequence[Block], attributes: int, groups: Indices | None, halves: int, rng: np.random.Generator
+) -> list[float]:
+    """μ and η of single subjects, the mean over random halves of all subjects, or of each group's."""
     chosen = np.zeros((halves, len(blocks)))
-    for stratum in np.unique(strata):
-        own = np.flatnonzero(strata == stratum)
-        order = rng.random((halves, len(own))).argsort(axis=1)
-        chosen[:, own] = order < len(own) // 2
-    sums = []
+    for group in range(1 if groups is None else 2):
+        own = np.flatnonzero(np.zeros(len(blocks)) == 0 if groups is None else groups == group)
+        chosen[:, own] = rng.random((halves, len(own))).argsort(axis=1) < len(own) // 2
+    sums, known = np.zeros((2, halves)), np.zeros((2, halves))
     for block in over_templates(blocks):
         columns = block.sums[:, : 3 * attributes]
         part = chosen[:, block.partner] @ columns  # (half, column)
         (one, won, n), (other, lost, m) = (np.split(each, 3, axis=1) for each in (part, columns.sum(axis=0) - part))
-        gamma, eta = ((_ratio(a, n), _ratio(b, m)) for a, b in ((one, other), (won, lost)))
-        sums.append((np.nanmean(cross_fitted_max(*gamma)), np.nanmean(cross_fitted_mean(*eta))))
-    return np.nanmean(np.array(sums), axis=0)
+        found = np.stack(
+            (
+                cross_fitted_max(_ratio(one, n), _ratio(other, m)),
+                cross_fitted_mean(_ratio(won, n), _ratio(lost, m)),
+            )
+        )
+        sums, known = sums + np.nan_to_num(found), known + np.isfinite(found)
+    return [float(value) for value in _ratio(sums.sum(axis=1), known.sum(axis=1))]
+
+
+class Jackknifed(NamedTuple):
+    """A headline number of every model (model,); of two models the third is the change from the first to the second."""
+
+    value: Array
+    without: Array  # (subject, model): what it is without each subject
+    error: Array
+    freedom: Array
 
 
 def jackknifed(
-    blocks: Sequence[Block], attributes: int, groups: Indices | None, strata: Indices, templates: int
-) -> tuple[dict[str, Array], dict[str, Array], dict[str, Array]]:
-    """The headline numbers of every model (model,), and of changes between two; standard errors; degrees of freedom.
-
-    What they are without each subject, and without each template where there are two.
-    """
+    blocks: Sequence[Block], attributes: int, groups: Indices | None, templates: int
+) -> dict[str, Jackknifed]:
+    """The headline numbers with errors from leaving out each subject, and each template where there are several."""
     subjects = len(blocks)
+    strata = np.zeros(subjects, dtype=np.int64) if groups is None else groups
     whole = _headline(blocks, Weights(np.ones((1, subjects)), None), attributes, groups)
-    ways = [(Weights(1.0 - np.eye(subjects), None), strata, int(np.bincount(strata).min()))]
-    if templates > 1:
-        without = 1.0 - np.eye(templates)
-        ways.append((Weights(np.ones((templates, subjects)), without), np.zeros(templates, np.int64), templates))
-    parts: dict[str, list[tuple[Array, int]]] = {name: [] for name in whole}
-    for weights, drawn, units in ways:
-        for name, left_out in _headline(blocks, weights, attributes, groups).items():
-            parts[name].append((jackknife(left_out, drawn), max(units - 1, 1)))
-    made = {name: combined(own) for name, own in parts.items()}
-    return (
-        {name: value[0] for name, value in whole.items()},
-        {name: error for name, (error, _) in made.items()},
-        {name: freedom for name, (_, freedom) in made.items()},
-    )
+    by_subject = _headline(blocks, Weights(1.0 - np.eye(subjects), None), attributes, groups)
+    each = Weights(np.ones((templates, subjects)), 1.0 - np.eye(templates))
+    by_template = _headline(blocks, each, attributes, groups) if templates > 1 else {}
+    found = {}
+    for name, without in by_subject.items():
+        parts: list[tuple[Array, float]] = [(jackknife(without, strata), max(np.bincount(strata).min() - 1.0, 1.0))]
+        if name in by_template:
+            parts.append((jackknife(by_template[name], np.zeros(templates, np.int64)), templates - 1.0))
+        found[name] = Jackknifed(whole[name][0], without, *combined(parts))
+    return found
 
 
 @dataclass(frozen=True)
