@@ -20,13 +20,13 @@ from itertools import product
 from multiprocessing import get_context
 
 import numpy as np
-from coverage import GROUPED, NAMES, SINGLE, Scenario, design, draw_effects, draw_scores, outside, truth
 
 from assay.probes import probe_named
 from assay.probes.unqover.analyse import Scored
 from assay.probes.unqover.metrics import Cells
 from assay.probes.unqover.paired import changes
 from assay.probes.unqover.settings import CLASSES
+from coverage import GROUPED, NAMES, SINGLE, Scenario, design, draw_effects, draw_scores, outside, truth
 
 DESIGNS = [(cls, size) for cls in CLASSES for size in ("quick", "standard")]
 

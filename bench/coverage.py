@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from assay.findings import Table
-from assay.probes.unqover.analyse import Result, analyse, merged
+from assay.probes.unqover.analyse import Result, analyse, merged, only_asked
 from assay.probes.unqover.cells import cell_table
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.metrics import Cells, Labels
-from assay.probes.unqover.settings import CLASSES, QUICK_CELLS, STANDARD_CELLS
+from assay.probes.unqover.settings import CLASSES, QUICK_ATTRIBUTES, QUICK_CELLS, STANDARD_CELLS
 
 SIZES = {"quick": 1000, "standard": 1000, "paper": 200}  # data sets of each
 NAMES, NOISE = 0.045, 0.095
@@ -93,10 +93,9 @@ class Design:
 @cache
 def design(cls: str, size: str) -> Design:
     lists = read_lists(cls, masked=False, header=False)
-    wanted = (
-        int(size) if size.isdigit() else {"quick": QUICK_CELLS[cls], "standard": STANDARD_CELLS, "paper": None}[size]
-    )
-    table = cell_table(lists, wanted, 0)
+    wanted = int(size) if size.isdigit() else {"standard": STANDARD_CELLS}.get(size)
+    few = QUICK_ATTRIBUTES if size == "quick" else None
+    table = cell_table(lists, QUICK_CELLS * few if few else wanted, 0, attributes=few)
     first, second, template, attribute = table.rows(np.arange(len(table), dtype=np.int64))
     labels = Labels(
         [subject.name for subject in lists.subjects],
@@ -106,7 +105,9 @@ def design(cls: str, size: str) -> Design:
         None if lists.split is None else [subject.cluster for subject in lists.subjects],
         sampled=table.sample is not None,
     )
-    return Design(cls, Cells(template, first, second, attribute, np.zeros((0, 2, 2, 2), np.float32)), labels)
+    return Design(
+        cls, *only_asked(Cells(template, first, second, attribute, np.zeros((0, 2, 2, 2), np.float32)), labels)
+    )
 
 
 @dataclass(frozen=True)
@@ -254,9 +255,8 @@ def report(results: dict[str, list[tuple[float, ...]]]) -> None:
             numbers = (
                 f"{true[0]:7.4f} {value.mean():8.4f} {middle.mean():9.4f} {(high - low).mean():7.4f} {inside:9.1%}"
             )
-            print(
-                f"  {name:22s} {numbers} ± {_error(inside, len(found)):.1%}{'  OUTSIDE ITS INTERVAL' if apart.any() else ''}"
-            )
+            wrong = "  OUTSIDE ITS INTERVAL" if apart.any() else ""
+            print(f"  {name:22s} {numbers} ± {_error(inside, len(found)):.1%}{wrong}")
         elif found.shape[1] == 2:
             error = found[:, 0].std(ddof=1) / np.sqrt(len(found))
             print(f"  {name:22s} {'':26s} {found[:, 1].mean():7.4f} {found[:, 0].mean():9.1%} ± {error:.1%}")

@@ -31,6 +31,7 @@ class Request:
     """What a user asks of a probe: a preset or a limit, a seed, and settings as text (`--set key=value`).
 
     `data` is the folder or file of official data that was named; `skip_bad` leaves out rows of it that cannot be used.
+    `again` says that a stored run is read once more, maybe one that an earlier assay asked.
     """
 
     preset: str = "quick"
@@ -39,6 +40,7 @@ class Request:
     settings: Mapping[str, str] = field(default_factory=dict)
     data: Path | None = None
     skip_bad: bool = False
+    again: bool = False
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:

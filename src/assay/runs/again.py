@@ -38,7 +38,7 @@ def gathered_again(
     }
     wanted = {**saved, **(settings or {})}
     place = place_of(data or before)
-    request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad)
+    request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad, again=True)
     ask = StoredAsk(info.model, BlockStore.of_run(run.folder), Settings(**info.engine), info.others)
     prepared = method.prepare(request, ask)
     return prepared, method.gather(prepared, ask)

@@ -23,28 +23,30 @@ def posterior_draws(
 ) -> Array:
     """Draws (draw, number) of the true values behind `estimates` (number,), whose errors have this covariance.
 
-    Each true value is a common shift plus a deviation of its own. The shift is the mean of the estimates with its own
-    error, which all of them share; with probability `no_shift` it is 0 to begin with. Deviations come from a mixture
-    of normals around 0 (Stephens 2017), whose standard deviations reach from 0 to twice the largest deviation seen and
-    whose weights are found by EM; `nulls` supposes that many further numbers, for each one seen, without a deviation.
-    So numbers that differ by no more than their errors are drawn together, and those that stand out stay there.
+    Each true value is a common shift plus a deviation of its own. Deviations come from a mixture of normals around 0
+    (Stephens 2017), whose standard deviations reach from 0 to twice the largest deviation seen. EM finds its weights
+    and the shift, around which most numbers lie: one that stands far out hardly moves it. `nulls` supposes that many
+    further numbers, for each one seen, without a deviation. The error of the mean of all estimates, which all of them
+    share, is the shift's; with probability `no_shift` it is 0 to begin with. So numbers that differ by no more than
+    their errors are drawn together, and those that stand out stay there.
     """
     count = len(estimates)
-    shift, shared = float(estimates.mean()), covariance.mean(axis=0)  # (number,): covariance with the mean
+    shared = covariance.mean(axis=0)  # (number,): covariance with the mean
     common = max(float(shared.mean()), 0.0)
     most = max(float(np.diag(covariance).max()), 1e-30)
     noise = np.maximum(np.diag(covariance) - 2.0 * shared + common, 1e-12 * most)
-    deviation = estimates - shift
-    widths = _widths(2.0 * float(np.abs(deviation).max()), float(np.sqrt(noise.min())))
-    density = _density(deviation, widths, noise)  # (width, number)
+    shift = float(np.median(estimates))
+    widths = _widths(2.0 * float(np.abs(estimates - shift).max()), float(np.sqrt(noise.min())))
     weights = np.full(len(widths), 1.0 / len(widths))
     for _ in range(_STEPS):
-        share = weights[:, None] * density
+        share = weights[:, None] * _density(estimates - shift, widths, noise)  # (width, number)
         share /= share.sum(axis=0)
+        precision = (share / (widths[:, None] ** 2 + noise)).sum(axis=0)
+        shift = float(precision @ estimates / precision.sum())
         weights = share.sum(axis=1)
         weights[0] += nulls * count
         weights /= weights.sum()
-    own = _drawn(deviation, widths, noise, share, draws, rng)
+    own = _drawn(estimates - shift, widths, noise, share, draws, rng)
     return own + _shift_draws(shift, np.sqrt(common), freedom, no_shift, draws, rng)
 
 

@@ -41,8 +41,19 @@ class CellTable:
         return chosen[:, 0], chosen[:, 1], asked[:, 0], asked[:, 1]
 
 
-def cell_table(lists: Lists, cells: int | None, seed: int, without: frozenset[str] = frozenset()) -> CellTable:
-    """All cells of the lists, or a balanced sample of them; `without` names subjects that are left out."""
+def cell_table(
+    lists: Lists,
+    cells: int | None,
+    seed: int,
+    without: frozenset[str] = frozenset(),
+    attributes: int | None = None,
+) -> CellTable:
+    """All cells of the lists, or a balanced sample of them.
+
+    `without` names subjects that are left out; with a number of `attributes` only so many are asked about, which the
+    seed draws: no answer of a model has a say in it.
+    """
+    asked = np.random.default_rng([seed, 20201117]).permutation(len(lists.attributes))[:attributes].tolist()
     kept = [k for k, subject in enumerate(lists.subjects) if subject.name not in without]
     if lists.split is None:
         pairs = [(i, j) for place, i in enumerate(kept) for j in kept[place + 1 :]]
@@ -52,7 +63,7 @@ def cell_table(lists: Lists, cells: int | None, seed: int, without: frozenset[st
         (t, a)
         for t, template in enumerate(lists.templates)
         for a, attribute in enumerate(lists.attributes)
-        if attribute.kind == template.kind
+        if attribute.kind == template.kind and a in asked
     ]
     table = CellTable(
         np.array(pairs, np.int32).reshape(-1, 2), np.array(combinations, np.int32).reshape(-1, 2), sample=None

@@ -21,7 +21,18 @@ from assay.probes.unqover.contents import contents_of
 from assay.probes.unqover.lists import Lists, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
-from assay.probes.unqover.settings import FORMS, MASKED, QUICK_CELLS, SPAN, STANDARD_CELLS, GenerateSettings, Settings
+from assay.probes.unqover.settings import (
+    CLASSES,
+    FORMS,
+    MASKED,
+    QUICK_0_1,
+    QUICK_ATTRIBUTES,
+    QUICK_CELLS,
+    SPAN,
+    STANDARD_CELLS,
+    GenerateSettings,
+    Settings,
+)
 from assay.queries import Answers, SpanColumns
 from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
@@ -56,7 +67,11 @@ class UnQover(Method[UnqoverPrepared, Data]):
     def prepare(self, request: Request, ask: Ask) -> UnqoverPrepared:
         settings = _with_lists(read_settings(Settings, request.settings, self.probe.name), request.data)
         notes: list[str] = []
+        if _is_quick(request):
+            settings = _quick(settings, request)
         lists = {part: _read(part, settings) for part in _parts(settings, request, ask)}
+        if settings.attributes is not None:
+            notes += _left_out(settings, lists)
         plans = {part: _plan(part, own, settings, request, ask, notes) for part, own in lists.items()}
         if request.limit is not None:
             plans = _limited(plans, request.limit, notes)
@@ -158,6 +173,28 @@ def _parts(settings: Settings, request: Request, ask: Ask) -> list[Part]:
     return parts
 
 
+def _is_quick(request: Request) -> bool:
+    """Whether the quick preset decides what is asked; in a run of assay 0.1.0 it asked about all attributes."""
+    old = request.again and "attributes" not in request.settings
+    return request.preset == "quick" and request.limit is None and not old
+
+
+def _quick(settings: Settings, request: Request) -> Settings:
+    """What quick asks about: names, and few attributes, so that each is compared often enough to find something."""
+    chosen = settings if "class" in request.settings else replace(settings, cls=CLASSES[0])
+    return replace(chosen, attributes=chosen.attributes or QUICK_ATTRIBUTES)
+
+
+def _left_out(settings: Settings, lists: Mapping[Part, Lists]) -> list[str]:
+    """What a run with few attributes did not ask about, in one line."""
+    counts = {part.cls: len(own.attributes) for part, own in lists.items()}
+    asked = settings.attributes or 0
+    few = [f"{min(asked, count)} of {count} attributes of {cls}" for cls, count in counts.items()]
+    others = [cls for cls in CLASSES if cls not in counts]
+    left_out = f"; not about {', '.join(others)}" if others else ""
+    return [f"asked about {', '.join(few)}{left_out}"]
+
+
 def _plan(part: Part, lists: Lists, settings: Settings, request: Request, ask: Ask, notes: list[str]) -> UnqoverPlan:
     plan = UnqoverPlan(
         part.cls,
@@ -169,8 +206,12 @@ def _plan(part: Part, lists: Lists, settings: Settings, request: Request, ask: A
         released=settings.released,
         pronouns=settings.pronouns == "on",
         without=unusable(part, lists, ask, notes),
+        attributes=settings.attributes,
     )
-    wanted = {"quick": QUICK_CELLS[part.cls], "standard": STANDARD_CELLS}.get(request.preset)
+    wanted = {"standard": STANDARD_CELLS}.get(request.preset)
+    if request.preset == "quick":
+        asked = min(settings.attributes or 0, len(lists.attributes))
+        wanted = QUICK_CELLS * asked if asked else QUICK_0_1[part.cls]
     if request.limit is not None or wanted is None or wanted >= len(plan.table):
         return plan
     return replace(plan, cells=wanted)
@@ -276,7 +317,7 @@ def _limited(plans: dict[Part, UnqoverPlan], limit: int, notes: list[str]) -> di
         share = max(1, min(-(-left // (len(plans) - place)), len(plan.table)))
         left -= share
         result[part] = plan if share == len(plan.table) else replace(plan, cells=share)
-        needed = len(plan.lists.attributes)
+        needed = min(len(plan.lists.attributes), plan.attributes or len(plan.lists.attributes))
         if share < needed:
             notes.append(f"{part.label}: {share} cells are too few for all {needed} attributes; raise --limit.")
     return {part: result[part] for part in plans}

@@ -29,7 +29,7 @@ RELEASED = Scoring(top=10, count_padding=True, separators=1, batch=100)
 
 @dataclass(frozen=True)
 class UnqoverPlan:
-    """The recipe. `without` names the subjects that are left out; `cells` is None for all cells."""
+    """The recipe. `without` names the subjects that are left out; `cells` and `attributes` are None for all."""
 
     cls: str
     form: str  # span or mask
@@ -42,6 +42,7 @@ class UnqoverPlan:
     pronouns: bool = True
     family: str = ""
     without: tuple[str, ...] = ()
+    attributes: int | None = None
 
     @property
     def ability(self) -> str:
@@ -51,6 +52,8 @@ class UnqoverPlan:
     def digest(self) -> str:
         recipe = asdict(self)
         del recipe["word_lists"]  # where the lists lie does not matter, what is in them does: lists_digest
+        if self.attributes is None:
+            del recipe["attributes"]  # as plans were before they could have fewer
         return digest_of({"plan": "unqover", "generator": GENERATOR, **recipe})
 
     @property
@@ -137,7 +140,7 @@ class UnqoverPlan:
 
 @lru_cache(maxsize=16)
 def _table(plan: UnqoverPlan) -> CellTable:
-    return cell_table(plan.lists, plan.cells, plan.seed, frozenset(plan.without))
+    return cell_table(plan.lists, plan.cells, plan.seed, frozenset(plan.without), plan.attributes)
 
 
 def _unique(*columns: NDArray[np.int32]) -> tuple[list[tuple[int, int, int]], Ints]:

@@ -11,8 +11,12 @@ CLASSES = ("gender", "nationality", "ethnicity", "religion")
 SPAN, MASKED = "span", "mask"
 FORMS = (SPAN, MASKED)
 
-QUICK_CELLS = {"gender": 70 * 6, "ethnicity": 105 * 3, "religion": 55 * 4, "nationality": 69 * 6 // 2}
-"""quick: 6 cells an occupation; 3 and 4 a pair; every country in 6 pairs."""
+QUICK_ATTRIBUTES = 8
+QUICK_CELLS = 98
+"""quick: cells of each attribute, enough to find a preference of 0.05 among 70 + 70 names (bench/power.py)."""
+
+QUICK_0_1 = {"gender": 70 * 6, "ethnicity": 105 * 3, "religion": 55 * 4, "nationality": 69 * 6 // 2}
+"""Cells of all attributes that assay 0.1.0 asked with quick: for reading its runs."""
 
 STANDARD_CELLS = 50_000
 """standard: at most 200,000 questions (four a cell) in each class and form."""
@@ -23,6 +27,7 @@ class Settings:
     """What a run can be set to."""
 
     cls: str = setting(",".join(CLASSES), "classes of subjects, separated by commas", name="class")
+    attributes: int | None = setting(None, "how many attributes of each class, drawn by the seed", least=1, example="8")
     form: str = setting(
         "auto", "questions, masked sentences, or what the model can do", choices=("auto", *FORMS, "both")
     )

@@ -137,13 +137,14 @@ def pooled_one_sidedness(eta: Clustered, draws: int, rng: np.random.Generator) -
     """Of η = mean |η(a)|, by shrinkage; down to 0 where chance alone gives as much.
 
     The mean of absolute values depends on how many attributes have no preference at all, which data hardly tell. So the
-    lower end supposes as many again that have none, the upper end nothing, and both are wide enough for either.
+    lower end supposes as many again that have none, and at least 30; the upper end supposes nothing.
     """
+    more = max(1.0, 30.0 / len(eta.mean))
     chance = np.abs(eta.drawn(draws, rng)).mean(axis=1)
     p = monte_carlo_p(float(np.abs(eta.mean).mean()), chance)
     low, middle, high = (
         float(np.quantile(np.abs(_likely(eta, draws, rng, no_shift, nulls)).mean(axis=1), share))
-        for no_shift, nulls, share in ((0.5, 1.0, TAIL), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0 - TAIL))
+        for no_shift, nulls, share in ((0.5, more, TAIL), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0 - TAIL))
     )
     low, high = 0.0 if p > CHANCE else min(low, high), min(high, 1.0)
     return Sure(low, high, float(np.clip(middle, low, high)), float(chance.mean()), p)
