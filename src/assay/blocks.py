@@ -31,7 +31,7 @@ case in report/terminal.py and report/markdown.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, TypeAlias
@@ -502,26 +502,3 @@ def data_table(table: Data, named: Mapping[str, str] | None = None, **chart: Any
 
     rows = [Row([*map(shown, columns, row)]) for row in table.rows]
     return Table(columns=columns, groups=[Group(rows)], **chart)
-
-
-# --- looking through blocks
-
-
-def tables_in(blocks: Iterable[Block]) -> Iterable[Table]:
-    """All tables, also those in parts to pick from."""
-    for block in blocks:
-        match block:
-            case Table():
-                yield block
-            case Pick():
-                yield from tables_in(block.parts)
-            case Part():
-                yield from tables_in(block.blocks)
-
-
-def notes_in(sections: Iterable[Section]) -> list[str]:
-    """The notes of marked cells, in order of appearance."""
-    cells = (
-        cell for section in sections for table in tables_in(section.blocks) for r in table.rows for cell in r.cells
-    )
-    return [cell.note for cell in cells if isinstance(cell, Marked) and cell.note]

@@ -1,4 +1,6 @@
-"""report.html: one page about one run or many, made from their folders alone; no network, the same bytes each time.
+"""Pages: report.html, about one run or many and made from their folders alone, and sections of blocks of any kind.
+
+A page needs no network, and has the same bytes each time.
 
 Charts are drawn here, as SVG, and can be read without a script; report.js lets readers sort, filter, pick and search.
 """
@@ -14,12 +16,14 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
+from assay.blocks import Block, Section, Text, plain
+from assay.examples import Example, Wanted
 from assay.files.atomic import write_atomically
-from assay.probes import across, table_words
+from assay.probes import across, present, table_words
 from assay.report.headline import beside
-from assay.report.made import asked, facts, flat, in_order, known
+from assay.report.html_blocks import Blocks
 from assay.report.page import rendered
-from assay.report.told import Told
+from assay.report.texts import asked, facts, flat, in_order, known, notes_of
 from assay.run import Run
 
 MOST_EXAMPLES = 360
@@ -38,6 +42,27 @@ _RECORDED = {
     "near_ties": "Near ties (another machine may decide them differently)",
     "timings": "Time, in seconds",
 }
+
+
+class Told:
+    """What the templates of pages show of a run. `uid` begins the ids of its parts, `place` the links to its files."""
+
+    def __init__(self, run: Run, uid: str, place: str = "", examples: Sequence[Example] = ()) -> None:
+        self.run, self.uid, self.place, self.examples = run, uid, place, examples
+        self.shown = present(run)
+        self.view = Blocks(
+            uid, place, self.has, notes_of(self.shown.sections, self.shown.scorecard.estimates), run.level
+        )
+
+    def has(self, about: Wanted) -> bool:
+        """Whether the page has an example behind a number."""
+        return any(example.fits(about) for example in self.examples)
+
+    @staticmethod
+    def beside(uid: str, block: Block, sections: Sequence[Section]) -> Markup:
+        """What several runs of its probe show together, under this id."""
+        view = Blocks(uid)
+        return view.block(block) + view.sections(sections)
 
 
 @dataclass(frozen=True)
@@ -73,7 +98,7 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
             for number, run in enumerate(of_probe, 1)
         ]
         headlines = [told.shown.scorecard.estimates for told in shown]
-        together = shown[0].beside(anchor, beside(of_probe, headlines), across(of_probe)) if several else Markup("")
+        together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe)) if several else Markup("")
         parts.append(_Part(anchor, [(told, _recorded(told)) for told in shown], together))
     return rendered(
         "report.html",
@@ -115,3 +140,26 @@ def _table_link(shown: Told, name: str) -> tuple[str, str, int, str]:
     run = shown.run
     link = f"{shown.place}tables/{quote(name, safe='')}.csv"
     return name, link, len(run.findings.tables[name].rows), table_words(run.probe, name)
+
+
+# --- sections of blocks, whatever they are about
+
+
+def write_page(path: Path, title: Text, sections: Sequence[Section], kind: str = "") -> Path:
+    """Writes a page and returns its path; `kind` says in a word what it is."""
+    write_atomically(path, render_page(title, sections, kind).encode("utf-8", "replace"))
+    return path
+
+
+def render_page(title: Text, sections: Sequence[Section], kind: str = "") -> str:
+    """The page as text; every section has a heading, and its anchor as id."""
+    views = [Blocks(section.anchor, notes=notes_of([section])) for section in sections]
+    return rendered(
+        "sections.html",
+        title=plain(title),
+        heading=Blocks("").text(title),
+        kind=kind,
+        sections=[
+            (section, view, view.blocks(section.blocks, 3)) for section, view in zip(sections, views, strict=True)
+        ],
+    )

@@ -33,11 +33,11 @@ from assay.blocks import (
 )
 from assay.examples import Wanted
 from assay.probes import metric_named
-from assay.report.headline import OUTSIDE, by_metric, estimates_block, estimates_table, outside_interval
-from assay.report.heat import draw_heat
+from assay.report.drawing import draw_heat, draw_scatter
+from assay.report.headline import by_metric, estimates_block, estimates_table
 from assay.report.html_tables import LOOKS, NOTHING, Drawn
 from assay.report.page import environment, minus
-from assay.report.scatter import draw_scatter
+from assay.report.texts import OUTSIDE, outside_interval
 
 BEYOND: Text = [" An arrow ", Mark("beyond"), " points to a value beyond the scale."]
 
@@ -182,8 +182,7 @@ class Blocks:
         if drawn is None:
             return Markup("")
         identity = self._id(block.anchor)
-        names = (name.replace(" ", "_") for name in (block.row, block.column, block.value))
-        data = block.data if block.data or block.table else drawn.table(*names)
+        data = block.data if block.data or block.table else drawn.table
         beside = f"{self.place}tables/{quote(block.table, safe='')}.csv" if block.table else ""
         inner = Markup(self.macros.heat(drawn, f"{identity}-map", block))
         return self._framed(block, level, inner, identity, data=data, beside=beside)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from assay.blocks import Bars, Column, Dot, Gap, Group, Kind, Marked, Name, Row, Table, TableCell, plain
-from assay.report.bars import MARGIN, WIDTH, Scale, bar, scale_for, signed_scale
-from assay.report.cells import figure, is_figure, named, unmarked
-from assay.report.headline import described
+from assay.report.drawing import MARGIN, WIDTH, Scale, scale_for
 from assay.report.page import minus
-from assay.wording import number, share
+from assay.report.texts import named, unmarked, written
+from assay.wording import interval, number, share
 
 if TYPE_CHECKING:
     from assay.report.html_blocks import Blocks
@@ -69,8 +68,7 @@ class Drawn:
         for place in places:
             dots = [dot for row in rows if isinstance(dot := row.cells[place], Dot)]
             scale = self.scales[place] = _scale(self.table.columns[place], dots)
-            values = [dot.value for dot in dots if dot.value is not None]
-            self.beyond = self.beyond or any(not scale.low <= value <= scale.high for value in values)
+            self.beyond = self.beyond or any(dot.value is not None and scale.beyond(dot.value) for dot in dots)
 
     def heads(self) -> list[list[Cell]]:
         """One row of heads, or two where some stand over others."""
@@ -154,7 +152,8 @@ class Drawn:
             said = self.view.text(Name(value) if isinstance(value, str) else value or "")
             first = place == 0
             return Cell(said, "th" if first else "td", "row" if first else "", "" if first else "words")
-        content = escape(minus(figure(column.kind, value)) if is_figure(column, value) else value)
+        said = written(column, cell)
+        content = escape(said if isinstance(value, str) else minus(said))
         if not isinstance(cell, Marked):
             return Cell(content, css="num")
         if cell.clear and not any(each.kind is Kind.DOTS for each in self.table.columns):
@@ -163,10 +162,8 @@ class Drawn:
         return Cell(content + note, css="num", value=value if note and isinstance(value, float) else None)
 
     def _dot(self, place: int, dot: Dot, told: str) -> Markup:
-        said = dot.told or described(dot.low, dot.high, dot.floor, dot.reference)
-        title = f"{told} {number(dot.value)}"
-        drawn = bar(self.scales[place], dot.value, dot.low, dot.high, dot.floor, title, said, dot.reference)
-        return Markup(self.view.marks.draw(drawn, dot.hollow))
+        said = dot.told or described(dot)
+        return Markup(self.view.marks.draw(dot, self.scales[place], f"{told} {number(dot.value)}", said))
 
     def _bars(self, column: Column, bars: Bars, what: str) -> Markup:
         pieces, left = [], float(MARGIN)
@@ -189,7 +186,23 @@ def _scale(column: Column, dots: Sequence[Dot]) -> Scale:
     values = column.reach
     if values is None:
         values = [mark for dot in dots for mark in (dot.value, dot.low, dot.high, dot.floor, dot.reference)]
-    return (signed_scale if column.signed else scale_for)(values)
+    return scale_for(values, signed=column.signed)
+
+
+def described(dot: Dot) -> str:
+    """What is drawn besides a value, in words.
+
+    >>> described(Dot(0.2, 0.1, 0.3, floor=0.05)), described(Dot(0.2))
+    ('Interval 0.100 to 0.300. Chance alone gives 0.050.', '')
+    """
+    said = []
+    if dot.low is not None and dot.high is not None:
+        said.append(f"Interval {interval(dot.low, dot.high)}.")
+    if dot.floor is not None:
+        said.append(f"Chance alone gives {number(dot.floor)}.")
+    if dot.reference is not None:
+        said.append(f"For comparison: {number(dot.reference)}.")
+    return " ".join(said)
 
 
 def _head(content: Markup, css: str = "") -> Cell:
