@@ -152,8 +152,7 @@ class Drawn:
             said = self.view.text(Name(value) if isinstance(value, str) else value or "")
             first = place == 0
             return Cell(said, "th" if first else "td", "row" if first else "", "" if first else "words")
-        said = written(column, cell)
-        content = escape(said if isinstance(value, str) else minus(said))
+        content = escape(value if isinstance(value, str) else minus(written(column, cell)))
         if not isinstance(cell, Marked):
             return Cell(content, css="num")
         if cell.clear and not any(each.kind is Kind.DOTS for each in self.table.columns):
