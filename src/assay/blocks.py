@@ -3,8 +3,8 @@
 How a probe is shown
 --------------------
 1. The probe's `Method` has `present(run) -> Presentation` and, if several models of the probe can be shown together,
-   `across(runs) -> Sequence[Section]`; both import `assay/probes/NAME/present.py` when they are called. `run` is an
-   `assay.run.Run`; nothing of `assay.report` is imported.
+   `across(runs) -> Sequence[Section]`: functions of `assay/probes/NAME/present.py`, which the method takes as they are
+   (`present = staticmethod(present)`). `run` is an `assay.run.Run`; nothing of `assay.report` is imported.
 2. What people read is `Text`: strings of your own, and beside them `Name` for whatever comes from data or a model,
    `Figure` for a number that `assay.wording` wrote, `Strong`, `Emphasis`, `Code`, `Mark` (the mark of a chart, in
    running text) and `File` (a link to a table of the run). Never markup: each view escapes by itself.

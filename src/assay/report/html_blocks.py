@@ -39,6 +39,8 @@ from assay.report.html_tables import LOOKS, NOTHING, Drawn
 from assay.report.page import environment, minus
 from assay.report.texts import OUTSIDE, outside_interval
 
+_TAGS = {Name: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
+
 BEYOND: Text = [" An arrow ", Mark("beyond"), " points to a value beyond the scale."]
 
 
@@ -71,29 +73,21 @@ class Blocks:
         match text:
             case str():
                 return escape(text)
-            case Name():
-                return Markup("<bdi>{}</bdi>").format(text.text)
             case Figure():
                 return escape(minus(text.text))
-            case Strong():
-                return Markup("<strong>{}</strong>").format(self.text(text.text))
-            case Emphasis():
-                return Markup("<em>{}</em>").format(self.text(text.text))
-            case Code():
-                return Markup("<code>{}</code>").format(text.text)
+            case Name() | Strong() | Emphasis() | Code():
+                tag = _TAGS[type(text)]
+                return Markup(f"<{tag}>{{}}</{tag}>").format(self.text(text.text))
             case File():
                 link = f"{self.place}tables/{quote(text.table, safe='')}.csv"
                 return Markup('<a href="{}">{}</a>').format(link, plain(text))
             case Link():
                 return Markup('<a href="{}">{}</a>').format(text.to, self.text(text.text))
             case Mark():
-                return self._mark(text)
+                return Markup(
+                    self.macros.part_key(LOOKS[text.place]) if text.kind == "part" else self.marks.key(text.kind)
+                )
         return Markup("").join(map(self.text, text))
-
-    def _mark(self, mark: Mark) -> Markup:
-        if mark.kind == "part":
-            return Markup(self.macros.part_key(LOOKS[mark.place]))
-        return Markup(self.marks.key(mark.kind))
 
     def noted(self, note: str | None) -> Markup:
         """The number of a note, behind what it explains; nothing where there is none."""

@@ -46,10 +46,7 @@ class Cell:
         return Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in own.items())
 
 
-@dataclass(frozen=True)
-class Body:
-    rows: Sequence[tuple[str, Sequence[Cell]]]  # (class, cells)
-    whole: bool
+Body = list[tuple[str, Sequence[Cell]]]  # of every row, its class and its cells
 
 
 class Drawn:
@@ -102,11 +99,12 @@ class Drawn:
     def _axis(self, place: int) -> Markup:
         return Markup(self.view.marks.axis(self.scales[place]))
 
-    def bodies(self) -> list[Body]:
-        return [self._body(group) for group in self.table.groups]
+    def bodies(self) -> list[tuple[Body, bool]]:
+        """The rows of every group, and whether it is the total."""
+        return [(self._body(group), group.whole) for group in self.table.groups]
 
     def _body(self, group: Group) -> Body:
-        rows: list[tuple[str, Sequence[Cell]]] = []
+        rows: Body = []
         beside: Cell | None = None
         if group.head:
             said = self.view.text(Name(group.head) if isinstance(group.head, str) else group.head)
@@ -120,7 +118,7 @@ class Drawn:
             else:
                 rows.append(("", [*([beside] if beside else []), *self._row(group, row)]))
                 beside = None
-        return Body(rows, group.whole)
+        return rows
 
     def _group_head(self, group: Group, said: Markup) -> list[Cell]:
         """A head over all columns; or over those before the one whose scale follows."""

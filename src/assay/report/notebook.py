@@ -31,7 +31,7 @@ from assay.blocks import (
 )
 from assay.blocks import Table as TableBlock
 from assay.findings import Findings, Table
-from assay.notebooks import Shown, show_as
+from assay.notebooks import Shown, views
 from assay.probes import metric_named, say_group
 from assay.report.headline import by_metric, estimates_block
 from assay.report.html_blocks import Blocks
@@ -127,4 +127,4 @@ def _cut(rows: Sequence[Row | Gap], most: int, where: str) -> list[Row | Gap]:
     return [*rows[:most], Gap(f"… and {plural(more, 'more row')}{where}.")] if more > 0 else list(rows)
 
 
-show_as({Findings: findings_html, Table: table_html, Run: run_html, Shown: shown_html})
+views.update({Findings: findings_html, Table: table_html, Run: run_html, Shown: shown_html})
