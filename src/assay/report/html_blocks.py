@@ -79,8 +79,7 @@ class Blocks:
                 tag = _TAGS[type(text)]
                 return Markup(f"<{tag}>{{}}</{tag}>").format(self.text(text.text))
             case File():
-                link = f"{self.place}tables/{quote(text.table, safe='')}.csv"
-                return Markup('<a href="{}">{}</a>').format(link, plain(text))
+                return Markup('<a href="{}">{}</a>').format(self.link_to(text.table), plain(text))
             case Link():
                 return Markup('<a href="{}">{}</a>').format(text.to, self.text(text.text))
             case Mark():
@@ -88,6 +87,9 @@ class Blocks:
                     self.macros.part_key(LOOKS[text.place]) if text.kind == "part" else self.marks.key(text.kind)
                 )
         return Markup("").join(map(self.text, text))
+
+    def link_to(self, table: str) -> str:
+        return f"{self.place}tables/{quote(table, safe='')}.csv"
 
     def noted(self, note: str | None) -> Markup:
         """The number of a note, behind what it explains; nothing where there is none."""
@@ -177,7 +179,7 @@ class Blocks:
             return Markup("")
         identity = self._id(block.anchor)
         data = block.data if block.data or block.table else drawn.table
-        beside = f"{self.place}tables/{quote(block.table, safe='')}.csv" if block.table else ""
+        beside = self.link_to(block.table) if block.table else ""
         inner = Markup(self.macros.heat(drawn, f"{identity}-map", block))
         return self._framed(block, level, inner, identity, data=data, beside=beside)
 

@@ -94,10 +94,7 @@ class Drawn:
         if column.by_group:
             return _head(self.view.text(column.head), "drawing")
         sides = Markup(self.view.macros.sides(*column.sides)) if column.sides else NOTHING
-        return _head(sides + self._axis(place), "drawing")
-
-    def _axis(self, place: int) -> Markup:
-        return Markup(self.view.marks.axis(self.scales[place]))
+        return _head(sides + Markup(self.view.marks.axis(self.scales[place])), "drawing")
 
     def bodies(self) -> list[tuple[Body, bool]]:
         """The rows of every group, and whether it is the total."""
@@ -126,9 +123,10 @@ class Drawn:
         if place is None:
             return [Cell(said, "th", "rowgroup", columns=self.width)]
         self._rescale([group], [place])
-        drawn = any(isinstance(dot, Dot) and dot.value is not None for dot in _cells(group, place))
-        axis = Cell(self._axis(place) if drawn else NOTHING, css="drawing")
-        return [Cell(said, "th", "rowgroup", columns=place), axis, Cell(NOTHING, columns=self.width - place - 1)]
+        dots = [cell for row in group.rows if isinstance(row, Row) and isinstance(cell := row.cells[place], Dot)]
+        axis = self.view.marks.axis(self.scales[place]) if any(dot.value is not None for dot in dots) else ""
+        rest = Cell(NOTHING, columns=self.width - place - 1)
+        return [Cell(said, "th", "rowgroup", columns=place), Cell(Markup(axis), css="drawing"), rest]
 
     def _row(self, group: Group, row: Row) -> list[Cell]:
         what = named(self.table, group, row)
@@ -143,7 +141,8 @@ class Drawn:
         column, value = self.table.columns[place], unmarked(cell)
         if isinstance(value, Dot):
             told = f"{plain(group.head)}, {what}:" if column.by_group else f"{what}: {plain(column.head)}"
-            return Cell(self._dot(place, value, told), css="drawing")
+            drawn = (value, self.scales[place], f"{told} {number(value.value)}", value.told or described(value))
+            return Cell(Markup(self.view.marks.draw(*drawn)), css="drawing")
         if isinstance(value, Bars):
             return Cell(self._bars(column, value, what), css="drawing")
         if column.kind is Kind.TEXT:
@@ -158,10 +157,6 @@ class Drawn:
         note = self.view.noted(cell.note)
         return Cell(content + note, css="num", value=value if note and isinstance(value, float) else None)
 
-    def _dot(self, place: int, dot: Dot, told: str) -> Markup:
-        said = dot.told or described(dot)
-        return Markup(self.view.marks.draw(dot, self.scales[place], f"{told} {number(dot.value)}", said))
-
     def _bars(self, column: Column, bars: Bars, what: str) -> Markup:
         pieces, left = [], float(MARGIN)
         for look, name in zip(LOOKS, column.parts, strict=False):
@@ -171,10 +166,6 @@ class Drawn:
             left += width
         said = ", ".join(f"{name} {share(part)}" for name, part in bars.shares.items())
         return Markup(self.view.macros.bars(pieces, f"{what}: {said}"))
-
-
-def _cells(group: Group, place: int) -> list[TableCell]:
-    return [row.cells[place] for row in group.rows if isinstance(row, Row)]
 
 
 def _scale(column: Column, dots: Sequence[Dot]) -> Scale:
