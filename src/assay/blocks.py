@@ -25,8 +25,8 @@ How a probe is shown
    `of_study(runs: Sequence[StudyRun]) -> Sequence[Section]`.
 6. `Pick` lets readers pick one of several `Part`s; a `Part` that is `folded` opens on a click, alone or in a `Pick`.
 
-A new kind of block is a class here, a macro in report/templates/blocks.html with a case in report/html_blocks.py, and a
-case in report/terminal.py and report/markdown.py.
+A new kind of block is a class here, and a macro in report/templates/blocks.html with a case in report/html_blocks.py.
+The terminal and Markdown show what `readable` of report/texts.py makes of it: paragraphs and tables.
 """
 
 from __future__ import annotations
