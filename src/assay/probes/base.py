@@ -260,7 +260,7 @@ class Method(Generic[P, D]):
         probe, estimates = self.probe, run.findings.estimates
         asked: Text = "its questions" if run.questions is None else Figure(plural(run.questions, "question"))
         made: Text = [asked, " and made ", Figure(plural(len(estimates), "estimate")), " from the answers."]
-        who: Text = ["The probe ", Strong(Name(probe.title)), " asked the model ", Strong(Name(run.model)), " "]
+        who: list[Text] = ["The probe ", Strong(Name(probe.title)), " asked the model ", Strong(Name(run.model)), " "]
         scores = [
             Score(e, probe.say_group(e.group), dict(e.group), task=probe.task(e.group), part=probe.part(e.group))
             for e in estimates
