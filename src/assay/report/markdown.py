@@ -142,12 +142,13 @@ def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> lis
             lines += [*table(heads, [cells for cells, *_ in rows], len(figures)), ""]
             continue
         said = [escaped(plain(text)) for text in block.paragraphs]
-        if block.role is Role.ITEMS:
-            lines += [*(f"- {each}" for each in said), ""]
-        else:
-            lines += (
-                [" ".join(said), ""] if block.role is Role.SMALL else [line for each in said for line in (each, "")]
-            )
+        match block.role:
+            case Role.ITEMS:
+                lines += [*(f"- {each}" for each in said), ""]
+            case Role.SMALL:
+                lines += [" ".join(said), ""]
+            case _:
+                lines += [line for each in said for line in (each, "")]
     return lines
 
 
