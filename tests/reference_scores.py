@@ -15,7 +15,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from assay.queries import MASK, MaskQuery, SpanQuery
+from assay.queries import MASK, MaskQuery, SpanColumns, SpanQuery, Texts
 
 Scores = NDArray[np.float64]
 Range = tuple[int, int]
@@ -99,6 +99,13 @@ def span_query(question: str, context: str, *subjects: str | tuple[str, int]) ->
             at = context.index(name, at + 1)
         ranges.append((at, at + len(name)))
     return SpanQuery(question, context, tuple(ranges))
+
+
+def columns_of(queries: Sequence[SpanQuery]) -> SpanColumns:
+    """Queries as a model is asked them."""
+    spans = np.array([query.subjects for query in queries], dtype=np.int32)  # (row, subject, 2)
+    questions, contexts = (Texts.of(getattr(query, name) for query in queries) for name in ("question", "context"))
+    return SpanColumns(questions, contexts, spans[:, :, :1], spans[:, :, 1:])
 
 
 def stacked(reference: SpanReference | MaskReference, queries: Sequence[Any]) -> Scores:

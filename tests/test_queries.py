@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from assay.plan import SpanListPlan, TokenPlan, WordPlan, digest_of
+from assay.plan import TokenPlan, WordPlan, digest_of
 from assay.queries import (
     MASK,
     NONE,
@@ -203,13 +203,6 @@ def test_texts_cannot_be_cut_differently_under_the_same_digest(one: list[str], o
 # --- plans that are written down
 
 
-def test_a_plan_of_written_questions_asks_them_in_order() -> None:
-    plan = SpanListPlan(tuple(span().row(row) for row in (0, 1, 0)))
-    assert [plan.columns(0, 3).row(row) for row in range(3)] == list(plan.queries)
-    assert plan.columns(1, 3).row(0) == plan.queries[1]
-    assert (len(plan), plan.ability, plan.columns(0, 3).ability) == (3, "span", "span")
-
-
 def test_a_plan_of_words_asks_them_in_order() -> None:
     plan = WordPlan(("Anne", "John", "Anne"))
     assert [plan.columns(1, 3).row(row) for row in range(2)] == [WordQuery("John"), WordQuery("Anne")]
@@ -224,12 +217,9 @@ def test_a_plan_of_tokens_asks_them_in_order() -> None:
 
 
 def test_plans_are_told_apart_by_what_they_ask() -> None:
-    first, second = (span().row(row) for row in (0, 1))
-    moved = replace(first, subjects=((0, 4), (9, 12)))
-    plans = [SpanListPlan(queries) for queries in ((first,), (second,), (first, second), (moved,))]
     words = [WordPlan(words) for words in (("a", "b"), ("b", "a"), ("a b",), ("ab",))]
     tokens = [TokenPlan(tokens) for tokens in ((1, 2), (2, 1), (12,))]
-    digests = [plan.digest for plan in (*plans, *words, *tokens)]
+    digests = [plan.digest for plan in (*words, *tokens)]
     assert len(set(digests)) == len(digests)
 
 

@@ -3,8 +3,8 @@
 How a probe is shown
 --------------------
 1. The probe's `Method` has `present(run) -> Presentation` and, if several models of the probe can be shown together,
-   `across(runs) -> Sequence[Section]`; both import `assay/probes/NAME/present.py` when they are called. `run` is an
-   `assay.run.Run`; nothing of `assay.report` is imported.
+   `across(runs) -> Sequence[Section]`: functions of `assay/probes/NAME/present.py`, which the method takes as they are
+   (`present = staticmethod(present)`). `run` is an `assay.run.Run`; nothing of `assay.report` is imported.
 2. What people read is `Text`: strings of your own, and beside them `Name` for whatever comes from data or a model,
    `Figure` for a number that `assay.wording` wrote, `Strong`, `Emphasis`, `Code`, `Mark` (the mark of a chart, in
    running text) and `File` (a link to a table of the run). Never markup: each view escapes by itself.
@@ -25,13 +25,13 @@ How a probe is shown
    `of_study(runs: Sequence[StudyRun]) -> Sequence[Section]`.
 6. `Pick` lets readers pick one of several `Part`s; a `Part` that is `folded` opens on a click, alone or in a `Pick`.
 
-A new kind of block is a class here, a macro in report/templates/blocks.html with a case in report/html_blocks.py, and a
-case in report/terminal.py and report/markdown.py.
+A new kind of block is a class here, and a macro in report/templates/blocks.html with a case in report/html_blocks.py.
+The terminal and Markdown show what `readable` of report/texts.py makes of it: paragraphs and tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, TypeAlias
@@ -502,26 +502,3 @@ def data_table(table: Data, named: Mapping[str, str] | None = None, **chart: Any
 
     rows = [Row([*map(shown, columns, row)]) for row in table.rows]
     return Table(columns=columns, groups=[Group(rows)], **chart)
-
-
-# --- looking through blocks
-
-
-def tables_in(blocks: Iterable[Block]) -> Iterable[Table]:
-    """All tables, also those in parts to pick from."""
-    for block in blocks:
-        match block:
-            case Table():
-                yield block
-            case Pick():
-                yield from tables_in(block.parts)
-            case Part():
-                yield from tables_in(block.blocks)
-
-
-def notes_in(sections: Iterable[Section]) -> list[str]:
-    """The notes of marked cells, in order of appearance."""
-    cells = (
-        cell for section in sections for table in tables_in(section.blocks) for r in table.rows for cell in r.cells
-    )
-    return [cell.note for cell in cells if isinstance(cell, Marked) and cell.note]

@@ -10,7 +10,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import msgspec
 
 from assay.errors import DataError
 
@@ -23,8 +25,7 @@ Wanted = Mapping[str, str | Sequence[str]]
 """What numbers an example should stand behind: by key the value, or any of several."""
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """An answer that could be given, with the model's score where it gave one."""
 
     text: str
@@ -67,15 +68,10 @@ class Example:
 
     def as_json(self) -> dict[str, Any]:
         asked = [
-            {
-                "text": each.text,
-                "question": each.question,
-                "options": [[o.text, o.score, int(o.chosen), int(o.right)] for o in each.options],
-                "answer": each.answer,
-            }
+            {**vars(each), "options": [[o.text, o.score, int(o.chosen), int(o.right)] for o in each.options]}
             for each in self.asked
         ]
-        return {"about": dict(self.about), "asked": asked, "scores": self.scores, "note": self.note}
+        return {**vars(self), "about": dict(self.about), "asked": asked}
 
 
 def to_lines(examples: Sequence[Example]) -> bytes:
@@ -101,31 +97,10 @@ _AGAIN = "Repeat the run to write it again, or delete the file: the report is th
 
 def _example(line: str, path: Path, number: int) -> Example:
     try:
-        content = json.loads(line)
-        asked = [
-            Asked(
-                str(each["text"]),
-                str(each["question"]),
-                [
-                    Option(str(text), _score(score), bool(chosen), bool(right))
-                    for text, score, chosen, right in each["options"]
-                ],
-                None if each["answer"] is None else str(each["answer"]),
-            )
-            for each in content["asked"]
-        ]
-        about = {
-            str(key): value if isinstance(value, str) else [str(one) for one in value]
-            for key, value in content["about"].items()
-        }
-        return Example(about, asked, str(content["scores"]), str(content["note"]))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        return msgspec.convert(json.loads(line), Example, strict=False)  # options say 0 and 1 for no and yes
+    except ValueError as error:
         problem = f"this is no example of assay ({error})."
         raise DataError(problem, _AGAIN, code="bad-findings", file=path, line=number) from None
-
-
-def _score(score: object) -> float | None:
-    return float(score) if isinstance(score, int | float) else None
 
 
 def _several(value: str | Sequence[str]) -> Sequence[str]:

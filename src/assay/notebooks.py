@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,11 +31,6 @@ class Displayed:
         load_views()
         view = views.get(type(self))
         return None if view is None else view(self)
-
-
-def show_as(more: Mapping[type, Callable[[Any], str]]) -> None:
-    """Add views."""
-    views.update(more)
 
 
 def show_by_sections(kind: type, sections_of: Callable[[Any], Sequence[Shown]]) -> None:

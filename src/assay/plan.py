@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.queries import Answers, QueryColumns, SpanColumns, SpanQuery, Texts, TokenColumns, WordColumns
+from assay.queries import Answers, QueryColumns, Texts, TokenColumns, WordColumns
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -92,7 +92,7 @@ class WordPlan:
         return len(self.words)
 
     def columns(self, lo: int, hi: int) -> WordColumns:
-        return WordColumns(Texts(self.words[lo:hi], np.arange(hi - lo, dtype=np.int32)))
+        return WordColumns(Texts.in_order(self.words[lo:hi]))
 
 
 @dataclass(frozen=True)
@@ -111,28 +111,3 @@ class TokenPlan:
 
     def columns(self, lo: int, hi: int) -> TokenColumns:
         return TokenColumns(np.array(self.tokens[lo:hi], np.int32))
-
-
-@dataclass(frozen=True)
-class SpanListPlan:
-    """Asks a few span questions that somebody wrote down one by one."""
-
-    queries: tuple[SpanQuery, ...]
-    ability: str = "span"
-
-    @property
-    def digest(self) -> str:
-        return digest_of(["spans", *[[query.question, query.context, query.subjects] for query in self.queries]])
-
-    def __len__(self) -> int:
-        return len(self.queries)
-
-    def columns(self, lo: int, hi: int) -> SpanColumns:
-        queries: Sequence[SpanQuery] = self.queries[lo:hi]
-        spans = np.array([query.subjects for query in queries], dtype=np.int32)  # (row, subject, 2)
-        return SpanColumns(
-            Texts.of(query.question for query in queries),
-            Texts.of(query.context for query in queries),
-            spans[:, :, :1],
-            spans[:, :, 1:],
-        )

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import IntEnum
 from typing import Any, ClassVar
 
@@ -143,8 +143,16 @@ class Texts:
     values: Sequence[str]
     index: Ints  # (row,)
 
+    def __len__(self) -> int:
+        return len(self.index)
+
     def __getitem__(self, row: int) -> str:
         return self.values[int(self.index[row])]
+
+    @staticmethod
+    def in_order(texts: Sequence[str]) -> Texts:
+        """Texts that need no comparing: few, or all different."""
+        return Texts(texts, np.arange(len(texts), dtype=np.int32))
 
     @staticmethod
     def of(texts: Iterable[str]) -> Texts:
@@ -159,7 +167,39 @@ class Texts:
 
 
 @dataclass(frozen=True)
-class SpanColumns:
+class Columns:
+    """Queries of one ability. Its fields are columns, words that a later column points into, numbers that all rows
+    share, and the scoring; the last column has a row for each query.
+    """
+
+    ability: ClassVar[str]
+
+    def __len__(self) -> int:
+        return len(self._columns()[-1])
+
+    def digest(self) -> str:
+        shared = " ".join(str(each) for each in self._values() if isinstance(each, int | Scoring))
+        named = f"{self.ability} {shared}".replace(", chat=True", "")  # stored answers are older than the choice
+        hasher = hashlib.sha256(named.encode())
+        for column in self._columns():
+            if isinstance(column, Texts):
+                for text in column.values:
+                    encoded = text.encode()
+                    hasher.update(len(encoded).to_bytes(4, "little") + encoded)
+                column = column.index
+            hasher.update(f"{column.dtype.str}{column.shape}".encode() + np.ascontiguousarray(column).tobytes())
+        return hasher.hexdigest()
+
+    def _values(self) -> list[Any]:
+        return [getattr(self, each.name) for each in fields(self)]
+
+    def _columns(self) -> list[Texts | Ints]:
+        columns = [each for each in self._values() if not isinstance(each, int | Scoring)]
+        return [each if isinstance(each, Texts | np.ndarray) else Texts.in_order(each) for each in columns]
+
+
+@dataclass(frozen=True)
+class SpanColumns(Columns):
     """Rows of SpanQuery. A subject may have several alternative starts and ends: the likeliest of each counts."""
 
     ability: ClassVar[str] = "span"
@@ -169,19 +209,13 @@ class SpanColumns:
     end: Ints  # (row, subject, alternative): offset behind the last character, or NONE
     scoring: Scoring = Scoring()
 
-    def __len__(self) -> int:
-        return len(self.start)
-
     def row(self, row: int) -> SpanQuery:
         spans = zip(self.start[row, :, 0].tolist(), self.end[row, :, 0].tolist(), strict=True)
         return SpanQuery(self.question[row], self.context[row], tuple(spans))
 
-    def digest(self) -> str:
-        return _digest(self.ability, self.scoring, self.question, self.context, self.start, self.end)
-
 
 @dataclass(frozen=True)
-class MaskColumns:
+class MaskColumns(Columns):
     """Rows of MaskQuery; the text is context + blank + sentence, or the sentence alone where the context is empty.
 
     The likeliest alternative of a subject counts.
@@ -194,20 +228,13 @@ class MaskColumns:
     subjects: Ints  # (row, subject, alternative): index into words, or NONE
     scoring: Scoring = Scoring()
 
-    def __len__(self) -> int:
-        return len(self.subjects)
-
     def row(self, row: int) -> MaskQuery:
         words = tuple(self.words[k] for k in self.subjects[row, :, 0].tolist())
         return MaskQuery(joined_by_blank(self.context[row], self.sentence[row]), words)
 
-    def digest(self) -> str:
-        words = Texts(self.words, np.arange(len(self.words), dtype=np.int32))
-        return _digest(self.ability, self.scoring, self.context, self.sentence, words, self.subjects)
-
 
 @dataclass(frozen=True)
-class FillColumns:
+class FillColumns(Columns):
     """Rows of FillQuery; the text is as in MaskColumns, and the `top` likeliest tokens are wanted."""
 
     ability: ClassVar[str] = "fill"
@@ -216,18 +243,12 @@ class FillColumns:
     top: int = 10
     scoring: Scoring = Scoring()
 
-    def __len__(self) -> int:
-        return len(self.sentence.index)
-
     def row(self, row: int) -> FillQuery:
         return FillQuery(joined_by_blank(self.context[row], self.sentence[row]))
 
-    def digest(self) -> str:
-        return _digest(f"{self.ability} {self.top}", self.scoring, self.context, self.sentence)
-
 
 @dataclass(frozen=True)
-class ChoiceColumns:
+class ChoiceColumns(Columns):
     """Rows of ChoiceQuery, each with as many options as the others.
 
     A multiple-choice model reads the context and, as the text behind it, question + blank + option, or the option alone
@@ -253,20 +274,13 @@ class ChoiceColumns:
             scoring or Scoring(),
         )
 
-    def __len__(self) -> int:
-        return len(self.options)
-
     def row(self, row: int) -> ChoiceQuery:
         options = tuple(self.choices[k] for k in self.options[row].tolist())
         return ChoiceQuery(self.context[row], self.question[row], options)
 
-    def digest(self) -> str:
-        choices = Texts(self.choices, np.arange(len(self.choices), dtype=np.int32))
-        return _digest(self.ability, self.scoring, self.context, self.question, choices, self.options)
-
 
 @dataclass(frozen=True)
-class TextColumns:
+class TextColumns(Columns):
     """Rows of TextQuery; at most `tokens` new tokens are wanted, each the likeliest one."""
 
     ability: ClassVar[str] = "text"
@@ -274,18 +288,12 @@ class TextColumns:
     tokens: int = 32
     scoring: Scoring = Scoring()
 
-    def __len__(self) -> int:
-        return len(self.prompt.index)
-
     def row(self, row: int) -> TextQuery:
         return TextQuery(self.prompt[row], self.tokens)
 
-    def digest(self) -> str:
-        return _digest(f"{self.ability} {self.tokens}", self.scoring, self.prompt)
-
 
 @dataclass(frozen=True)
-class EmbedColumns:
+class EmbedColumns(Columns):
     """Rows of EmbedQuery."""
 
     ability: ClassVar[str] = "embed"
@@ -294,50 +302,32 @@ class EmbedColumns:
     end: Ints  # (row,): offset behind the last character
     scoring: Scoring = Scoring()
 
-    def __len__(self) -> int:
-        return len(self.start)
-
     def row(self, row: int) -> EmbedQuery:
         return EmbedQuery(self.text[row], (int(self.start[row]), int(self.end[row])))
 
-    def digest(self) -> str:
-        return _digest(self.ability, self.scoring, self.text, self.start, self.end)
-
 
 @dataclass(frozen=True)
-class WordColumns:
+class WordColumns(Columns):
     """Rows of WordQuery."""
 
     ability: ClassVar[str] = "word"
     words: Texts
     scoring: Scoring = Scoring()
 
-    def __len__(self) -> int:
-        return len(self.words.index)
-
     def row(self, row: int) -> WordQuery:
         return WordQuery(self.words[row])
 
-    def digest(self) -> str:
-        return _digest(self.ability, self.scoring, self.words)
-
 
 @dataclass(frozen=True)
-class TokenColumns:
+class TokenColumns(Columns):
     """Rows of TokenQuery."""
 
     ability: ClassVar[str] = "token"
     tokens: Ints  # (row,)
     scoring: Scoring = Scoring()
 
-    def __len__(self) -> int:
-        return len(self.tokens)
-
     def row(self, row: int) -> TokenQuery:
         return TokenQuery(int(self.tokens[row]))
-
-    def digest(self) -> str:
-        return _digest(self.ability, self.scoring, self.tokens)
 
 
 QueryColumns = (
@@ -457,16 +447,3 @@ def ragged_take(
     lengths = offsets[rows + 1] - offsets[rows]
     shift = np.repeat(offsets[rows] - starts_of(lengths)[:-1], lengths)
     return flat[np.arange(len(shift)) + shift], lengths
-
-
-def _digest(name: str, scoring: Scoring, *columns: Texts | Ints) -> str:
-    settings = str(scoring).replace(", chat=True", "")  # as it was before there was a choice: stored answers stay valid
-    hasher = hashlib.sha256(f"{name} {settings}".encode())
-    for column in columns:
-        if isinstance(column, Texts):
-            for text in column.values:
-                encoded = text.encode()
-                hasher.update(len(encoded).to_bytes(4, "little") + encoded)
-            column = column.index
-        hasher.update(f"{column.dtype.str}{column.shape}".encode() + np.ascontiguousarray(column).tobytes())
-    return hasher.hexdigest()

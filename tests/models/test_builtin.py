@@ -25,7 +25,6 @@ from assay.models import find_model, load, load_model
 from assay.models.base import Options
 from assay.models.builtin import likeliest
 from assay.models.builtin_folder import FOLDER
-from assay.plan import SpanListPlan
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.queries import (
@@ -42,7 +41,7 @@ from assay.queries import (
     WordColumns,
 )
 from raising import raises
-from reference_scores import span_query
+from reference_scores import columns_of, span_query
 
 Answer = Callable[..., dict[str, NDArray[Any]]]
 
@@ -67,9 +66,7 @@ WORDS = ("Mary", "John", "she")
 
 
 def span_columns(*, scoring: Scoring | None = None) -> SpanColumns:
-    columns = SpanListPlan(tuple(SPANS)).columns(0, len(SPANS))
-    assert isinstance(columns, SpanColumns)
-    return replace(columns, scoring=scoring or Scoring())
+    return replace(columns_of(SPANS), scoring=scoring or Scoring())
 
 
 def mask_columns(*, scoring: Scoring | None = None) -> MaskColumns:

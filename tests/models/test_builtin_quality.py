@@ -13,9 +13,8 @@ import pytest
 from numpy.typing import NDArray
 
 from assay.models import load_model
-from assay.plan import SpanListPlan
 from assay.queries import MASK, ChoiceColumns, EmbedColumns, FillColumns, Texts
-from reference_scores import span_query
+from reference_scores import columns_of, span_query
 
 Answer = Callable[..., dict[str, NDArray[Any]]]
 
@@ -41,7 +40,7 @@ HOMES = "Ann lives in Oslo and Ben lives in Lima."
 def test_it_finds_the_answer_in_a_text(
     question: str, context: str, right: str, wrong: str, model: Any, answer: Answer
 ) -> None:
-    columns = SpanListPlan((span_query(question, context, right, wrong),)).columns(0, 1)
+    columns = columns_of((span_query(question, context, right, wrong),))
     good, bad = answer(model, columns)["score"][0].tolist()
     assert good > 1.3 * bad
     assert good > 0.4

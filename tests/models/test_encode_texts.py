@@ -18,7 +18,6 @@ from assay.errors import DataError, ModelError
 from assay.models.encode import Encoder
 from assay.models.encode_texts import joined_tokens
 from assay.models.tokenise import FastTokenizer, Tokeniser
-from assay.plan import SpanListPlan
 from assay.queries import (
     MASK,
     ChoiceColumns,
@@ -33,7 +32,7 @@ from assay.queries import (
     option_rows,
 )
 from raising import raises
-from reference_scores import span_query
+from reference_scores import columns_of, span_query
 from tiny_models import FAMILIES
 from unusual_tokenizers import (
     KEEPING_BLANKS,
@@ -304,7 +303,7 @@ def test_a_subject_keeps_its_place_where_characters_are_written_apart(
     """Its tokens are all those that hold one of its characters, none else; the last one may be in no token."""
     tokeniser: Any = tokenisers[name]
     query = span_query("Who?", text, subject, subject)
-    tokens = joined_tokens(tokeniser, SpanListPlan((query,)).columns(0, 1), whole=whole)
+    tokens = joined_tokens(tokeniser, columns_of((query,)), whole=whole)
     start, end = query.subjects[0]
     encoding = tokeniser.tokenizer("Who?", text).encodings[0]
     ranges = zip(encoding.offsets, encoding.sequence_ids, strict=True)
@@ -331,7 +330,7 @@ def test_a_tokenizer_without_accents_sees_the_same_however_they_are_written(text
 def test_a_subject_of_dropped_characters_alone_is_refused(subject: tuple[int, int], tokenisers: Tokenisers) -> None:
     query = replace(span_query("Who?", "a\u200bx, \u200b he", "a", "he"), subjects=(subject, (7, 9)))
     with raises("bad-text", DataError, key="subjects"):
-        joined_tokens(tokenisers["bert"], SpanListPlan((query,)).columns(0, 1), whole=False)
+        joined_tokens(tokenisers["bert"], columns_of((query,)), whole=False)
 
 
 # --- tokenizers that cut and pad, and tokenizers without transformers
@@ -352,9 +351,7 @@ class Bare:
 
 LONG = "Anne met " + "the old man and " * 50 + "Gerald."
 ASKED: dict[str, QueryColumns] = {
-    "span": SpanListPlan(
-        (span_query(LONG, LONG, "Anne", "Gerald"), span_query("Who?", "Anne.", "Anne", "Anne"))
-    ).columns(0, 2),
+    "span": columns_of((span_query(LONG, LONG, "Anne", "Gerald"), span_query("Who?", "Anne.", "Anne", "Anne"))),
     "fill": FillColumns(Texts.of([LONG, "Anne."]), Texts.of([f"{MASK} was there.", f"It was {MASK}"])),
     "odd fill": FillColumns(Texts.of([LONG + "  "]), Texts.of([f"{MASK} was\tthere."])),
     "choice": choice(ChoiceQuery(LONG, LONG, ("Anne", LONG)), ChoiceQuery("", "Who?", ("Anne", "he"))),

@@ -22,13 +22,12 @@ import pytest
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import Options
-from assay.plan import SpanListPlan
 from assay.queries import MASK, FillColumns, Texts
 from raising import raises
-from reference_scores import span_query
+from reference_scores import columns_of, span_query
 from tiny_models import CAUSAL_FAMILIES, TEXT_FAMILIES, ModelFolder
 
-QUESTION = SpanListPlan((span_query("Who was there?", "Gerald met Jennifer.", "Gerald", "Jennifer"),)).columns(0, 1)
+QUESTION = columns_of((span_query("Who was there?", "Gerald met Jennifer.", "Gerald", "Jennifer"),))
 ON_CPU = Options(device="cpu")
 
 
@@ -430,14 +429,15 @@ def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(
     endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_HUB_OFFLINE": "0"}
     ask = f"""{FIND}
     from assay.models import load
-    from assay.plan import SpanListPlan
-    from assay.queries import SpanQuery
+    import numpy as np
+    from assay.queries import SpanColumns, Texts
 
     missing = find("hf:org/tiny@v2")
     tiny = find("hf:org/tiny@v1")
     model = load(find_model("hf:org/tiny@v1", Options(device="cpu")))
-    query = SpanQuery("Who was there?", "Gerald met Jennifer.", ((0, 6), (11, 19)))
-    scores = model.forward(model.encode(SpanListPlan((query,)).columns(0, 1)))["score"]
+    places = np.array([[[0], [11]]], np.int32), np.array([[[6], [19]]], np.int32)
+    asked = SpanColumns(Texts.of(["Who was there?"]), Texts.of(["Gerald met Jennifer."]), *places)
+    scores = model.forward(model.encode(asked))["score"]
     trusted = find("hf:org/tiny", trust_remote_code=True)
     print(json.dumps([missing, tiny, scores.tolist(), trusted]))
     """

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import Options
-from assay.plan import SpanListPlan
 from raising import raises
-from reference_scores import span_query
+from reference_scores import columns_of, span_query
 from tiny_models import ModelFolder
 
-QUESTION = SpanListPlan((span_query("Who was there?", "Gerald met Jennifer.", "Gerald", "Jennifer"),)).columns(0, 1)
+QUESTION = columns_of((span_query("Who was there?", "Gerald met Jennifer.", "Gerald", "Jennifer"),))
 INDEX = "model.safetensors.index.json"
 
 

@@ -18,10 +18,9 @@ import pytest
 
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import load_model
-from assay.plan import SpanListPlan
 from assay.queries import NONE, FillColumns, Scoring, SpanColumns, SpanQuery, Texts
 from raising import raises
-from reference_scores import assert_close, span_query, stacked, tokens_of
+from reference_scores import assert_close, columns_of, span_query, stacked, tokens_of
 from tiny_models import FAMILIES
 
 Models = Callable[..., Any]
@@ -57,7 +56,7 @@ USUAL = {name: query for name, query in QUERIES.items() if name != "special toke
 
 
 def columns(*queries: SpanQuery, scoring: Scoring | None = None) -> SpanColumns:
-    asked = SpanListPlan(queries).columns(0, len(queries))
+    asked = columns_of(queries)
     return replace(asked, scoring=scoring or Scoring())
 
 

@@ -22,13 +22,12 @@ from assay.errors import DataError, ModelError
 from assay.models import load_model
 from assay.models.encode import Encoder
 from assay.models.tokenise import Ragged, Tokeniser, chosen, constant, join
-from assay.plan import SpanListPlan
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.probes.unqover.settings import CLASSES
 from assay.queries import MASK, MaskColumns, Texts, ragged_take, starts_of
 from raising import raises
-from reference_scores import MaskReference, SpanReference, assert_close, span_query, stacked
+from reference_scores import MaskReference, SpanReference, assert_close, columns_of, span_query, stacked
 from tiny_models import FAMILIES
 from unusual_tokenizers import (
     KEEPING_BLANKS,
@@ -212,7 +211,7 @@ def test_a_tokenizer_that_does_not_split_at_blanks_gets_whole_texts_for_spans(
         loaded = load_model(f"hf:{folder}", device="cpu")
     plain = SpanReference(folder)
     assert "▁New▁Zealand" in plain.tokenizer.tokenize(QUERIES[0].context)
-    scores = answer(loaded, SpanListPlan(QUERIES).columns(0, 2))["score"]
+    scores = answer(loaded, columns_of(QUERIES))["score"]
     assert_close(scores, stacked(plain, QUERIES))
 
 
@@ -236,7 +235,7 @@ def test_a_tokenizer_that_does_not_split_at_blanks_gets_whole_texts_for_masks(
 def test_whole_texts_are_noticed_to_be_needed_on_the_sample() -> None:
     """This tokenizer splits at blanks, but what it makes of a word depends on the word behind it."""
     encoder = Encoder(changing("an African"), 128, "a model")
-    columns = SpanListPlan(QUERIES).columns(0, 2)
+    columns = columns_of(QUERIES)
     assert not encoder.whole
     with pytest.warns(UserWarning, match="needs whole texts"):
         tokens = encoder.encode(columns)
@@ -271,7 +270,7 @@ def test_a_rare_text_that_no_sample_meets_is_tokenised_right(name: str, rare: st
     contexts = [f"Gerald met Anne {number}." for number in range(200)]
     contexts[77] = rare
     queries = tuple(span_query("Who was there?", context, "Gerald", "Anne") for context in contexts)
-    tokens = encoder.encode(SpanListPlan(queries).columns(0, 200))
+    tokens = encoder.encode(columns_of(queries))
     real = encoder.tokeniser.tokenizer("Who was there?", rare)
     assert tokens.ids[tokens.offsets[77] : tokens.offsets[78]].tolist() == real["input_ids"]
     for subject, (start, end) in enumerate(queries[77].subjects):
@@ -313,7 +312,7 @@ def test_a_pair_that_is_not_tokenised_text_by_text_is_refused() -> None:
     backend = encoder.tokeniser.tokenizer.backend_tokenizer
     backend.post_processor = TemplateProcessing(single="$A", pair="$B $A")
     with raises("bad-tokenizer", ModelError, key=None):
-        encoder.encode(SpanListPlan(QUERIES).columns(0, 2))
+        encoder.encode(columns_of(QUERIES))
 
 
 @pytest.fixture(autouse=True)

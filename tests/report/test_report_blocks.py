@@ -38,7 +38,6 @@ from assay.blocks import (
     TableCell,
     Text,
     Tools,
-    notes_in,
 )
 from assay.findings import Table as Data
 from assay.report import markdown_sections, print_sections, write_page
@@ -46,6 +45,7 @@ from assay.report.html_blocks import Blocks
 from assay.report.markdown import section_lines
 from assay.report.notebook import sections_html
 from assay.report.terminal import Summary
+from assay.report.texts import notes_of
 from html_pages import HOSTILE, Page
 
 SCORES = [
@@ -177,7 +177,7 @@ def test_without_room_to_draw_a_table_has_its_numbers_and_marks() -> None:
 
 def test_a_note_is_linked_from_the_page_and_numbered_everywhere() -> None:
     shown = table(scored("Ann", None, note="nobody answered"))
-    assert notes_in([Section([Pick(label="x", parts=[Part("y", [shown])])])]) == ["nobody answered"]
+    assert notes_of([Section([Pick(label="x", parts=[Part("y", [shown])])])]) == {"nobody answered": 1}
     notes = ["another", "nobody answered"]
     assert "#p1-note-2" in page_of(shown, notes=notes).links
     assert "Ann – [2] –" in terminal(shown, notes=notes)

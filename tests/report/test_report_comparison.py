@@ -10,7 +10,7 @@ from assay.compare.runs import Comparison
 from assay.findings import Estimate, Table
 from assay.probes.contrast import Common
 from assay.report import write_page
-from assay.report.sections import render_page
+from assay.report.html import render_page
 from html_pages import HOSTILE, Page, assert_harmless
 
 

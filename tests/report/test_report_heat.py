@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assay.report.heat import CELL, FEW, MOST_COLUMNS, MOST_ROWS, STEPS, Heat, heat_map, similar_first, step
+from assay.blocks import Beside, Cells, Heat
+from assay.report.drawing import (
+    CELL,
+    FEW,
+    MOST_COLUMNS,
+    MOST_ROWS,
+    STEPS,
+    HeatMap,
+    draw_heat,
+    similar_first,
+    step,
+)
 
 NUMBERS = st.floats(-1, 1)
 
@@ -19,17 +30,22 @@ def some(rows: int, columns: int) -> dict[tuple[str, str], float]:
     return {(f"row {i}", f"column {j}"): float(rng.normal()) for i in range(rows) for j in range(columns)}
 
 
-def drawn(heat: Heat) -> int:
+def heat_map(cells: Cells, beside: Beside | None = None) -> HeatMap:
+    heat = draw_heat(Heat(name="", row="r", column="c", value="v", cells=cells, beside=beside or {}))
+    assert heat is not None
+    return heat
+
+
+def drawn(heat: HeatMap) -> int:
     return sum(len(re.findall("M", cells)) for _, cells in heat.paths)
 
 
 @settings(deadline=None)  # the first call imports scipy
 @given(st.dictionaries(st.tuples(st.sampled_from("abcdefg"), st.sampled_from("uvwxyz")), NUMBERS, min_size=1))
 def test_every_value_is_drawn_once_and_stands_in_its_data(cells: dict[tuple[str, str], float]) -> None:
-    heat = heat_map("", cells)
-    assert heat is not None
+    heat = heat_map(cells)
     assert drawn(heat) == len(cells)
-    assert {(row, column): value for row, column, value in heat.table("r", "c", "v").rows} == cells
+    assert {(row, column): value for row, column, value in heat.table.rows} == cells
 
 
 @given(NUMBERS, st.floats(0.01, 2))
@@ -52,15 +68,13 @@ def test_similar_rows_are_neighbours() -> None:
 
 
 def test_what_is_missing_stays_blank_and_is_none_in_the_data() -> None:
-    heat = heat_map("", {("a", "x"): 0.5, ("b", "y"): -0.5})
-    assert heat is not None
+    heat = heat_map({("a", "x"): 0.5, ("b", "y"): -0.5})
     assert drawn(heat) == 2
     assert sorted(value is None for row in heat.data["values"] for value in row) == [False, False, True, True]
 
 
 def test_values_with_a_small_n_are_pale() -> None:
-    heat = heat_map("", {("a", "x"): 0.5, ("b", "x"): 0.5}, {"n": {("a", "x"): FEW - 1, ("b", "x"): FEW}})
-    assert heat is not None
+    heat = heat_map({("a", "x"): 0.5, ("b", "x"): 0.5}, {"n": {("a", "x"): FEW - 1, ("b", "x"): FEW}})
     assert heat.has_few
     assert sorted(colour for colour, _ in heat.paths) == ["h5", "h5 few"]
 
@@ -68,16 +82,14 @@ def test_values_with_a_small_n_are_pale() -> None:
 def test_of_very_many_rows_the_strongest_are_kept_and_the_others_counted() -> None:
     cells = some(MOST_ROWS + 7, MOST_COLUMNS + 3)
     cells["row 0", "column 0"] = 100.0
-    heat = heat_map("", cells)
-    assert heat is not None
+    heat = heat_map(cells)
     assert (len(heat.rows), len(heat.columns), heat.left_out) == (MOST_ROWS, MOST_COLUMNS, 7)
     assert "row 0" in heat.rows
     assert "column 0" in heat.columns
 
 
 def test_the_picture_has_room_for_all_cells() -> None:
-    heat = heat_map("", some(4, 9))
-    assert heat is not None
+    heat = heat_map(some(4, 9))
     places = [(int(x), int(y)) for _, cells in heat.paths for x, y in re.findall(r"M(\d+) (\d+)h", cells)]
     assert max(x for x, _ in places) + CELL <= heat.width
     assert max(y for _, y in places) + CELL <= heat.height + 1
@@ -85,4 +97,4 @@ def test_the_picture_has_room_for_all_cells() -> None:
 
 
 def test_nothing_gives_no_map() -> None:
-    assert heat_map("", {}) is None
+    assert draw_heat(Heat(name="", row="r", column="c", value="v", cells={})) is None

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from assay.findings import Findings, Table
-from assay.report.bars import Scale, bar
+from assay.report.drawing import Scale
 from html_pages import Page, write_page
 
 WriteRun = Callable[..., Path]
@@ -153,8 +153,7 @@ def test_a_word_that_hardly_ever_wins_does_not_squeeze_the_others(write_run: Wri
 
 def test_a_bar_knows_whether_its_value_lies_beyond_the_scale() -> None:
     scale = Scale(-1.0, 1.0)
-    beyond = [bar(scale, value, None, None, None, "", "") for value in (-1.5, -1.0, 0.0, 1.0, 1.5)]
-    assert [drawn.beyond for drawn in beyond if drawn] == [-1, 0, 0, 0, 1]
+    assert [scale.beyond(value) for value in (-1.5, -1.0, 0.0, 1.0, 1.5)] == [-1, 0, 0, 0, 1]
 
 
 def test_separation_comes_surest_first_with_floor_and_undefined_ones_last(

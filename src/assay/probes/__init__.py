@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.files.published import DataSet
-from assay.probes.base import Method, Metric, Probe
-from assay.probes.base import say_group as plain_group
+from assay.probes.base import Method, Metric, Probe, unknown_probe
 
 if TYPE_CHECKING:
     from assay.blocks import Presentation, Section, StudyRun
@@ -58,25 +57,24 @@ def method_of(name: str) -> Method[Any, Any]:
     return probe_named(name).load()
 
 
-def present(run: Run) -> Presentation:
-    """What a run's probe shows of it; one that is not installed shows it plainly."""
-    if run.probe in probes():
-        return method_of(run.probe).present(run)
-    from assay.probes import plain
+def known_probe(name: str) -> Probe:
+    """The probe of this name; one that is not installed says as little as can be said."""
+    return probes().get(name) or unknown_probe(name)
 
-    return plain.present(run, plain.unknown(run.probe))
+
+def present(run: Run) -> Presentation:
+    """What a run's probe shows of it."""
+    return known_probe(run.probe).load().present(run)
 
 
 def across(runs: Sequence[Run]) -> Sequence[Section]:
     """What several runs of one probe show together besides their headline numbers."""
-    probe = runs[0].probe
-    return method_of(probe).across(runs) if probe in probes() else ()
+    return known_probe(runs[0].probe).load().across(runs)
 
 
 def of_study(runs: Sequence[StudyRun]) -> Sequence[Section]:
     """What only a study shows of several runs of one probe: what making their models changed."""
-    probe = runs[0].run.probe
-    return method_of(probe).of_study(runs) if probe in probes() else ()
+    return known_probe(runs[0].run.probe).load().of_study(runs)
 
 
 def tour_probes() -> list[Probe]:
@@ -101,26 +99,23 @@ def data_sets() -> Mapping[str, DataSet]:
 
 def say_group(probe: str, group: Mapping[str, str]) -> str:
     """Which part of a probe's questions an estimate is about, in its probe's words."""
-    known = probes().get(probe)
-    return plain_group(group) if known is None else known.say_group(group)
+    return known_probe(probe).say_group(group)
 
 
 def metric_named(probe: str, id: str) -> Metric:
     """A metric of a probe; what is not described is called what it is."""
-    known = probes().get(probe)
-    return Metric(id, id) if known is None else known.metric(id)
+    return known_probe(probe).metric(id)
 
 
 def table_words(probe: str, table: str) -> str:
     """What a table of a probe holds; empty where that is not described."""
-    known = probes().get(probe)
-    return known.tables[table].holds if known is not None and table in known.tables else ""
+    tables = known_probe(probe).tables
+    return tables[table].holds if table in tables else ""
 
 
 def described(findings: Findings) -> Findings:
     """Findings whose tables know which of their columns are texts, as their probe says."""
-    known = probes().get(findings.probe)
-    words = {} if known is None else known.tables
+    words = known_probe(findings.probe).tables
     tables = {
         name: replace(table, texts=words[name].texts) if name in words else table
         for name, table in findings.tables.items()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from assay.findings import Findings, Table
     from assay.plan import Ask
     from assay.probes.contrast import Contrast
+    from assay.progress import Progress
     from assay.run import Run
 
 PRESETS = ("quick", "standard", "paper")
@@ -44,23 +45,16 @@ class Request:
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
-            raise UsageError(
-                f"unknown preset {self.preset!r}; expected {', '.join(PRESETS)}.",
-                "--preset quick",
-                code="bad-option",
-                key="preset",
-            )
+            expected = f"unknown preset {self.preset!r}; expected {', '.join(PRESETS)}."
+            raise _bad_option("preset", expected, "quick")
         if self.limit is not None and self.limit < 1:
-            raise UsageError(
-                f"--limit is {self.limit}, expected at least 1 question.",
-                "--limit 10000",
-                code="bad-option",
-                key="limit",
-            )
+            raise _bad_option("limit", f"--limit is {self.limit}, expected at least 1 question.", "10000")
         if self.seed < 0:
-            raise UsageError(
-                f"--seed is {self.seed}, expected a whole number from 0.", "--seed 0", code="bad-option", key="seed"
-            )
+            raise _bad_option("seed", f"--seed is {self.seed}, expected a whole number from 0.", "0")
+
+
+def _bad_option(option: str, problem: str, better: str) -> UsageError:
+    return UsageError(problem, f"--{option} {better}", code="bad-option", key=option)
 
 
 @dataclass(frozen=True)
@@ -165,6 +159,22 @@ class Probe:
         return next((each for each in self.metrics if each.id == id), Metric(id, id))
 
 
+def unknown_probe(name: str) -> Probe:
+    """The descriptor of a probe that is not installed: it says as little as can be said."""
+    return Probe(
+        name,
+        title=name,
+        asks="no description",
+        paper=f"the paper that describes the probe {name}, and its data",
+        abilities=frozenset(),
+        method=f"{__name__}:Method",
+        settings=object,
+        cautions=(
+            "The questions cover certain groups, in one language; nothing follows for groups that they leave out.",
+        ),
+    )
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A probe set up as requested for one model: what run.json says about it. A probe adds what it needs to ask.
@@ -191,27 +201,23 @@ class Generation(Protocol):
 
     def notes(self) -> Sequence[str]: ...
 
-    def write_to(self, out: Path, ask: Ask | None, meter: Meter) -> int:
+    def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
         """Write them to a file or folder, each file whole or not at all; returns how many."""
-
-
-class Meter(Protocol):
-    """Told how far something has come."""
-
-    def start(self, label: str, total: int, unit: str = "questions") -> None: ...
-
-    def advance(self, amount: int) -> None: ...
 
 
 class Method(Generic[P, D]):
     """How a probe asks and what it makes of the answers. It has no state but its descriptor.
 
     `D` is the probe's own type of gathered answers. Every probe writes `prepare`, `gather` and `findings`; the others
-    have defaults, or say that this probe cannot do that.
+    have defaults, or say that this probe cannot do that. What needs no descriptor may be a function of another module:
+    `present = staticmethod(present)`.
     """
 
     def __init__(self, probe: Probe) -> None:
         self.probe = probe
+
+    def _cannot(self, what: str, remedy: str = "See `assay list probes`.") -> UsageError:
+        return UsageError(f"the probe {self.probe.name} {what}.", remedy, code="unsupported")
 
     def prepare(self, request: Request, ask: Ask) -> P:
         """Read the data and make the plans. `ask` says what the model can do, and what its tokenizer makes of words."""
@@ -227,15 +233,11 @@ class Method(Generic[P, D]):
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[P, D]:
         """Somebody else's answers from files; `answers` is the column that holds them in a table of questions."""
-        raise UsageError(
-            f"the probe {self.probe.name} cannot score files.", "See `assay list probes`.", code="unsupported"
-        )
+        raise self._cannot("cannot score files")
 
     def generation(self, request: Request) -> Generation:
         """The questions that a user wants as files."""
-        raise UsageError(
-            f"the probe {self.probe.name} cannot generate files.", "See `assay list probes`.", code="unsupported"
-        )
+        raise self._cannot("cannot generate files")
 
     def recall(self, run: Run, again: Callable[[], tuple[P, D]]) -> Any:
         """What `contrast` needs of a finished run; `again` gathers its answers once more, from the store or its files.
@@ -250,15 +252,31 @@ class Method(Generic[P, D]):
         Intervals are made by what makes those of a single run, with the same draws for both. With `common` the items
         must be known by their content: the two were made from different data.
         """
-        raise UsageError(
-            f"the probe {self.probe.name} has no paired differences.", "Compare its estimates.", code="unsupported"
-        )
+        raise self._cannot("has no paired differences", "Compare its estimates.")
 
     def present(self, run: Run) -> Presentation:
-        """What is shown of a run, as data; `assay.blocks` says how."""
-        from assay.probes.plain import present
+        """What is shown of a run, as data (`assay.blocks` says how): here plainly, in the words of the descriptor."""
+        from assay.blocks import Figure, Name, Presentation, Prose, Score, Scorecard, Strong, Text
+        from assay.wording import plural
 
-        return present(run, self.probe)
+        probe, estimates = self.probe, run.findings.estimates
+        asked: Text = "its questions" if run.questions is None else Figure(plural(run.questions, "question"))
+        made: Text = [asked, " and made ", Figure(plural(len(estimates), "estimate")), " from the answers."]
+        who: list[Text] = ["The probe ", Strong(Name(probe.title)), " asked the model ", Strong(Name(run.model)), " "]
+        scores = [
+            Score(e, probe.say_group(e.group), dict(e.group), task=probe.task(e.group), part=probe.part(e.group))
+            for e in estimates
+        ]
+        return Presentation(
+            name=probe.title,
+            asks=probe.asks,
+            brief=["It asked ", made],
+            lead=[Prose([[*who, made]])],
+            scorecard=Scorecard(scores, probe=probe.name),
+            cautions=probe.cautions,
+            citation=[["The method: ", Name(probe.paper)]],
+            data_set=probe.data_set or probe.name,
+        )
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
         """What several runs show together besides their headline numbers."""

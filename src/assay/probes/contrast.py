@@ -81,27 +81,29 @@ def change_of(
     `replicates` are both models' values in the same resamples. `note` says why there is no interval, or what else one
     must know; `undefined` why a value is missing (NaN).
     """
-    bounds = metric.bounds
     before, after = (_tidy(value) for value in values)
-    bad = metric.badness if metric.worse else None
     if before is None or after is None:
         gone = Estimate(metric.id, group, None, n=n, note=undefined or "undefined in one of the two")
-        return Change(gone, gone if bad else None, before, after)
+        return Change(gone, gone if metric.worse else None, before, after)
     if replicates is not None and np.allclose(*replicates, rtol=0.0, atol=_ZERO, equal_nan=True):
         interval, note = _no_width, note or ALIKE
-    span = bounds[1] - bounds[0]
-    change = _estimate(metric.id, group, values[1] - values[0], n, note)
-    worse = None if bad is None else _estimate(metric.id, group, float(bad(values[1]) - bad(values[0])), n, note)
-    if replicates is not None and interval is not None:
-        first, second = replicates
-        change = _between(change, interval(values[1] - values[0], second - first, (-span, span)))
-        if bad is not None and worse is not None:
-            span = _span_of(bad, bounds)
-            ends = interval(float(bad(values[1]) - bad(values[0])), bad(second) - bad(first), (-span, span))
-            worse = _between(worse, ends)
+
+    def difference(seen: Callable[[Any], Any], span: float) -> Estimate:
+        """Between what is seen of the two values, where that is at most `span`."""
+        value = float(seen(values[1]) - seen(values[0]))
+        found = Estimate(metric.id, group, _tidy(value), n=n, note=note)
+        if replicates is None or interval is None:
+            return found
+        return _between(found, interval(value, seen(replicates[1]) - seen(replicates[0]), (-span, span)))
+
+    low, high = metric.bounds
+    change = difference(lambda value: value, high - low)
     if p is not None and isfinite(p):
         change = replace(change, p=float(f"{p:.10g}"))
-    return Change(change, worse, before, after, family)
+    if not metric.worse:
+        return Change(change, None, before, after, family)
+    reached = metric.badness(np.linspace(low, high, 201))
+    return Change(change, difference(metric.badness, float(np.ptp(reached))), before, after, family)
 
 
 ALIKE = "the two are alike in every unit that is resampled, so that the interval has no width"
@@ -112,20 +114,11 @@ def _no_width(value: float, replicates: Array, bounds: Bounds) -> tuple[float, f
     return value, value
 
 
-def _estimate(metric: str, group: Mapping[str, str], value: float, n: int, note: str | None) -> Estimate:
-    return Estimate(metric, group, _tidy(value), n=n, note=note)
-
-
 def _between(found: Estimate, ends: tuple[Any, Any]) -> Estimate:
     low, high = (_tidy(float(end)) for end in ends)
     if low is None or high is None:
         return replace(found, note=found.note or "no interval: undefined in most resamples")
     return replace(found, low=low, high=high)
-
-
-def _span_of(bad: Callable[[Any], Any], bounds: Bounds) -> float:
-    reached = bad(np.linspace(*bounds, 201))
-    return float(reached.max() - reached.min())
 
 
 def _tidy(value: float) -> float | None:

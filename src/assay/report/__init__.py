@@ -4,9 +4,8 @@ A run is shown from its folder alone (findings.json, tables/*.csv, run.json), so
 by anybody who is handed the folder; no model is loaded.
 """
 
-from assay.report.html import write_html
+from assay.report.html import write_html, write_page
 from assay.report.markdown import markdown_sections
-from assay.report.sections import write_page
 from assay.report.terminal import print_sections, terminal_summary
 
 __all__ = ["markdown_sections", "print_sections", "terminal_summary", "write_html", "write_page"]

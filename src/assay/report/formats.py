@@ -9,35 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from assay.findings import Cell, Table
-from assay.report.made import in_order, known
+from assay.report.headline import estimates_table
 from assay.report.markdown import markdown_report
 from assay.report.model_card import model_card
+from assay.report.texts import in_order, known
 from assay.run import Run
 
 SCHEMA = 1
 
 _ESSENTIAL = (
-    "model",
-    "others",
-    "settings",
-    "preset",
-    "limit",
-    "seed",
-    "questions",
-    "stages",
-    "data",
-    "versions",
-    "command",
-    "notes",
-    "near_ties",
-    "started",
-    "finished",
+    *("model", "others", "settings", "preset", "limit", "seed", "questions", "stages", "data"),
+    *("versions", "command", "notes", "near_ties", "started", "finished"),
 )
 """The keys of run.json that mean something on another machine."""
-
-_BEFORE = ("run", "probe", "model", "metric")
-_AFTER = ("value", "low", "high", "level", "n", "p", "q", "floor", "note")
 
 
 def report_text(runs: Sequence[Run], form: str) -> str:
@@ -69,17 +53,12 @@ def json_report(runs: Sequence[Run]) -> str:
 def csv_report(runs: Sequence[Run]) -> str:
     """All estimates of all runs, one a row, with a column for each key of their groups."""
     every = [(name, run, e) for name, run in zip(_names(runs), runs, strict=True) for e in run.findings.estimates]
-    keys = list(dict.fromkeys(key for _, _, estimate in every for key in estimate.group))
-    rows: list[list[Cell]] = [
-        [
-            *(name, run.probe, run.model, e.metric),
-            *(e.group.get(key) for key in keys),
-            *(getattr(e, key) for key in _AFTER),
-        ]
-        for name, run, e in every
-    ]
-    taken = {*_BEFORE, *_AFTER}
-    return Table([*_BEFORE, *(f"group_{key}" if key in taken else key for key in keys), *_AFTER], rows).to_csv()
+    about = {
+        "run": [name for name, _, _ in every],
+        "probe": [run.probe for _, run, _ in every],
+        "model": [run.model for _, run, _ in every],
+    }
+    return estimates_table([e for _, _, e in every], about).to_csv()
 
 
 def _portable(value: Any) -> Any:

@@ -3,65 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from assay.blocks import Block, Code, Column, Dot, Group, Kind, Mark, Marked, Prose, Row, Score, Table, TableCell
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
 from assay.probes import metric_named, say_group
+from assay.report.texts import lacks_interval
 from assay.run import Run, run_names
 from assay.verdict import Verdict, verdict
-from assay.wording import interval, number
-
-OUTSIDE = (
-    "An interval may lie below its value: maxima and absolute values come out too high by chance, "
-    "and the interval allows for that."
-)
-
-
-def lacks_interval(estimate: Estimate) -> bool:
-    """Whether there is a value but no interval, which is then what a note explains."""
-    return estimate.value is not None and estimate.low is None
-
-
-def outside_interval(estimate: Estimate) -> bool:
-    """Whether the interval leaves its own value out, as it may where the value is a maximum or an absolute value."""
-    value, low, high = estimate.value, estimate.low, estimate.high
-    return value is not None and low is not None and high is not None and not low <= value <= high
-
-
-def numbered(notes: Sequence[str | None]) -> Mapping[str, int]:
-    """Each different note once, numbered from 1 in order of appearance.
-
-    >>> numbered(["b", None, "a", "b"])
-    {'b': 1, 'a': 2}
-    """
-    return {note: place for place, note in enumerate(dict.fromkeys(filter(None, notes)), start=1)}
-
-
-def described(low: float | None, high: float | None, floor: float | None, reference: float | None = None) -> str:
-    """What is drawn besides a value, in words.
-
-    >>> described(0.1, 0.3, 0.05), described(None, None, None)
-    ('Interval 0.100 to 0.300. Chance alone gives 0.050.', '')
-    """
-    said = []
-    if low is not None and high is not None:
-        said.append(f"Interval {interval(low, high)}.")
-    if floor is not None:
-        said.append(f"Chance alone gives {number(floor)}.")
-    if reference is not None:
-        said.append(f"For comparison: {number(reference)}.")
-    return " ".join(said)
-
-
-def measured(estimate: Estimate, notes: Mapping[str, int]) -> list[str]:
-    """The value and the interval of an estimate; the one that is missing has the number of the note that says why."""
-    value, between = number(estimate.value), interval(estimate.low, estimate.high)
-    if not estimate.note:
-        return [value, between]
-    mark = f" [{notes[estimate.note]}]"
-    return [value, between + mark] if lacks_interval(estimate) else [value + mark, between]
 
 
 def by_metric(scores: Sequence[Score]) -> dict[str, list[Score]]:
@@ -116,19 +68,17 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
     for name, estimates in zip(run_names(runs), headlines, strict=True):
         for e in estimates:
             found.setdefault(e.metric, {}).setdefault(say_group(probe, e.group), []).append((name, e))
-    shared = {
-        metric: {said: own for said, own in groups.items() if sum(e.value is not None for _, e in own) > 1}
+    lines = [
+        (metric, said, name, e)
         for metric, groups in found.items()
-    }
-    groups, rows = [], []
-    for metric, own in shared.items():
-        lines = [(said, name, e) for said, estimates in own.items() for name, e in estimates]
-        if lines:
-            shown = [Row([said, name, dot_of(e), e.value, (e.low, e.high)]) for said, name, e in lines]
-            groups.append(Group(shown, metric_named(probe, metric).title))
-            rows += [[metric, said, name, e.value, e.low, e.high, e.floor, e.p, e.q, e.n] for said, name, e in lines]
-    if not groups:
+        for said, own in groups.items()
+        if sum(e.value is not None for _, e in own) > 1
+        for name, e in own
+    ]
+    if not lines:
         return Prose(["No estimate is defined in more than one of these runs."])
+    numbers = ("value", "low", "high", "floor", "p", "q", "n")
+    data = [[metric, said, name, *(getattr(e, each) for each in numbers)] for metric, said, name, e in lines]
     return Table(
         title="Headline numbers by model",
         how=[
@@ -136,7 +86,7 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
             " what chance alone gives. Overlapping intervals do not show that two models are alike; ",
             *(Code("assay compare"), " tests differences on the same questions."),
         ],
-        data=Data(("metric", "group", "model", "value", "low", "high", "floor", "p", "q", "n"), rows),
+        data=Data(("metric", "group", "model", *numbers), data),
         file=f"{probe}-models",
         anchor="models",
         columns=[
@@ -144,15 +94,26 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
             Column("on its scale", Kind.DOTS, signed=False, by_group=True),
             *(Column("value", Kind.NUMBER), Column("interval", Kind.INTERVAL)),
         ],
-        groups=groups,
+        groups=[
+            Group(
+                [Row([said, name, dot_of(e), e.value, (e.low, e.high)]) for _, said, name, e in own],
+                metric_named(probe, metric).title,
+            )
+            for metric, own in groupby(lines, key=itemgetter(0))
+        ],
     )
 
 
-def estimates_table(estimates: Sequence[Estimate]) -> Data:
-    """The estimates as a table, with a column for each key of their groups."""
+_NUMBERS = ("value", "low", "high", "level", "n", "p", "q", "floor", "note")
+
+
+def estimates_table(estimates: Sequence[Estimate], before: Mapping[str, Sequence[Cell]] | None = None) -> Data:
+    """The estimates as a table, with a column for each key of their groups; `before` are more columns, before these."""
+    more = before or {}
     keys = list(dict.fromkeys(key for estimate in estimates for key in estimate.group))
-    rows: list[list[Cell]] = [
-        [e.metric, *(e.group.get(key) for key in keys), e.value, e.low, e.high, e.level, e.n, e.p, e.q, e.floor, e.note]
-        for e in estimates
+    taken = {*more, "metric", *_NUMBERS}
+    rows = [
+        [*own, e.metric, *map(e.group.get, keys), *(getattr(e, name) for name in _NUMBERS)]
+        for e, *own in zip(estimates, *more.values(), strict=True)
     ]
-    return Data(("metric", *keys, "value", "low", "high", "level", "n", "p", "q", "floor", "note"), rows)
+    return Data([*more, "metric", *(f"group_{key}" if key in taken else key for key in keys), *_NUMBERS], rows)

@@ -33,11 +33,13 @@ from assay.blocks import (
 )
 from assay.examples import Wanted
 from assay.probes import metric_named
-from assay.report.headline import OUTSIDE, by_metric, estimates_block, estimates_table, outside_interval
-from assay.report.heat import draw_heat
+from assay.report.drawing import draw_heat, draw_scatter
+from assay.report.headline import by_metric, estimates_block, estimates_table
 from assay.report.html_tables import LOOKS, NOTHING, Drawn
 from assay.report.page import environment, minus
-from assay.report.scatter import draw_scatter
+from assay.report.texts import OUTSIDE, outside_interval
+
+_TAGS = {Name: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
 
 BEYOND: Text = [" An arrow ", Mark("beyond"), " points to a value beyond the scale."]
 
@@ -71,29 +73,23 @@ class Blocks:
         match text:
             case str():
                 return escape(text)
-            case Name():
-                return Markup("<bdi>{}</bdi>").format(text.text)
             case Figure():
                 return escape(minus(text.text))
-            case Strong():
-                return Markup("<strong>{}</strong>").format(self.text(text.text))
-            case Emphasis():
-                return Markup("<em>{}</em>").format(self.text(text.text))
-            case Code():
-                return Markup("<code>{}</code>").format(text.text)
+            case Name() | Strong() | Emphasis() | Code():
+                tag = _TAGS[type(text)]
+                return Markup(f"<{tag}>{{}}</{tag}>").format(self.text(text.text))
             case File():
-                link = f"{self.place}tables/{quote(text.table, safe='')}.csv"
-                return Markup('<a href="{}">{}</a>').format(link, plain(text))
+                return Markup('<a href="{}">{}</a>').format(self.link_to(text.table), plain(text))
             case Link():
                 return Markup('<a href="{}">{}</a>').format(text.to, self.text(text.text))
             case Mark():
-                return self._mark(text)
+                return Markup(
+                    self.macros.part_key(LOOKS[text.place]) if text.kind == "part" else self.marks.key(text.kind)
+                )
         return Markup("").join(map(self.text, text))
 
-    def _mark(self, mark: Mark) -> Markup:
-        if mark.kind == "part":
-            return Markup(self.macros.part_key(LOOKS[mark.place]))
-        return Markup(self.marks.key(mark.kind))
+    def link_to(self, table: str) -> str:
+        return f"{self.place}tables/{quote(table, safe='')}.csv"
 
     def noted(self, note: str | None) -> Markup:
         """The number of a note, behind what it explains; nothing where there is none."""
@@ -182,9 +178,8 @@ class Blocks:
         if drawn is None:
             return Markup("")
         identity = self._id(block.anchor)
-        names = (name.replace(" ", "_") for name in (block.row, block.column, block.value))
-        data = block.data if block.data or block.table else drawn.table(*names)
-        beside = f"{self.place}tables/{quote(block.table, safe='')}.csv" if block.table else ""
+        data = block.data if block.data or block.table else drawn.table
+        beside = self.link_to(block.table) if block.table else ""
         inner = Markup(self.macros.heat(drawn, f"{identity}-map", block))
         return self._framed(block, level, inner, identity, data=data, beside=beside)
 

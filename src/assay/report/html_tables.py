@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from assay.blocks import Bars, Column, Dot, Gap, Group, Kind, Marked, Name, Row, Table, TableCell, plain
-from assay.report.bars import MARGIN, WIDTH, Scale, bar, scale_for, signed_scale
-from assay.report.cells import figure, is_figure, named, unmarked
-from assay.report.headline import described
+from assay.report.drawing import MARGIN, WIDTH, Scale, scale_for
 from assay.report.page import minus
-from assay.wording import number, share
+from assay.report.texts import named, unmarked, written
+from assay.wording import interval, number, share
 
 if TYPE_CHECKING:
     from assay.report.html_blocks import Blocks
@@ -47,10 +46,7 @@ class Cell:
         return Markup("").join(Markup(' {}="{}"').format(name, value) for name, value in own.items())
 
 
-@dataclass(frozen=True)
-class Body:
-    rows: Sequence[tuple[str, Sequence[Cell]]]  # (class, cells)
-    whole: bool
+Body = list[tuple[str, Sequence[Cell]]]  # of every row, its class and its cells
 
 
 class Drawn:
@@ -69,8 +65,7 @@ class Drawn:
         for place in places:
             dots = [dot for row in rows if isinstance(dot := row.cells[place], Dot)]
             scale = self.scales[place] = _scale(self.table.columns[place], dots)
-            values = [dot.value for dot in dots if dot.value is not None]
-            self.beyond = self.beyond or any(not scale.low <= value <= scale.high for value in values)
+            self.beyond = self.beyond or any(dot.value is not None and scale.beyond(dot.value) for dot in dots)
 
     def heads(self) -> list[list[Cell]]:
         """One row of heads, or two where some stand over others."""
@@ -99,16 +94,14 @@ class Drawn:
         if column.by_group:
             return _head(self.view.text(column.head), "drawing")
         sides = Markup(self.view.macros.sides(*column.sides)) if column.sides else NOTHING
-        return _head(sides + self._axis(place), "drawing")
+        return _head(sides + Markup(self.view.marks.axis(self.scales[place])), "drawing")
 
-    def _axis(self, place: int) -> Markup:
-        return Markup(self.view.marks.axis(self.scales[place]))
-
-    def bodies(self) -> list[Body]:
-        return [self._body(group) for group in self.table.groups]
+    def bodies(self) -> list[tuple[Body, bool]]:
+        """The rows of every group, and whether it is the total."""
+        return [(self._body(group), group.whole) for group in self.table.groups]
 
     def _body(self, group: Group) -> Body:
-        rows: list[tuple[str, Sequence[Cell]]] = []
+        rows: Body = []
         beside: Cell | None = None
         if group.head:
             said = self.view.text(Name(group.head) if isinstance(group.head, str) else group.head)
@@ -122,7 +115,7 @@ class Drawn:
             else:
                 rows.append(("", [*([beside] if beside else []), *self._row(group, row)]))
                 beside = None
-        return Body(rows, group.whole)
+        return rows
 
     def _group_head(self, group: Group, said: Markup) -> list[Cell]:
         """A head over all columns; or over those before the one whose scale follows."""
@@ -130,9 +123,10 @@ class Drawn:
         if place is None:
             return [Cell(said, "th", "rowgroup", columns=self.width)]
         self._rescale([group], [place])
-        drawn = any(isinstance(dot, Dot) and dot.value is not None for dot in _cells(group, place))
-        axis = Cell(self._axis(place) if drawn else NOTHING, css="drawing")
-        return [Cell(said, "th", "rowgroup", columns=place), axis, Cell(NOTHING, columns=self.width - place - 1)]
+        dots = [cell for row in group.rows if isinstance(row, Row) and isinstance(cell := row.cells[place], Dot)]
+        axis = self.view.marks.axis(self.scales[place]) if any(dot.value is not None for dot in dots) else ""
+        rest = Cell(NOTHING, columns=self.width - place - 1)
+        return [Cell(said, "th", "rowgroup", columns=place), Cell(Markup(axis), css="drawing"), rest]
 
     def _row(self, group: Group, row: Row) -> list[Cell]:
         what = named(self.table, group, row)
@@ -147,26 +141,21 @@ class Drawn:
         column, value = self.table.columns[place], unmarked(cell)
         if isinstance(value, Dot):
             told = f"{plain(group.head)}, {what}:" if column.by_group else f"{what}: {plain(column.head)}"
-            return Cell(self._dot(place, value, told), css="drawing")
+            drawn = (value, self.scales[place], f"{told} {number(value.value)}", value.told or described(value))
+            return Cell(Markup(self.view.marks.draw(*drawn)), css="drawing")
         if isinstance(value, Bars):
             return Cell(self._bars(column, value, what), css="drawing")
         if column.kind is Kind.TEXT:
             said = self.view.text(Name(value) if isinstance(value, str) else value or "")
             first = place == 0
             return Cell(said, "th" if first else "td", "row" if first else "", "" if first else "words")
-        content = escape(minus(figure(column.kind, value)) if is_figure(column, value) else value)
+        content = escape(value if isinstance(value, str) else minus(written(column, cell)))
         if not isinstance(cell, Marked):
             return Cell(content, css="num")
         if cell.clear and not any(each.kind is Kind.DOTS for each in self.table.columns):
             content = Markup("<b>{}</b>").format(content)  # nothing is drawn that would show it
         note = self.view.noted(cell.note)
         return Cell(content + note, css="num", value=value if note and isinstance(value, float) else None)
-
-    def _dot(self, place: int, dot: Dot, told: str) -> Markup:
-        said = dot.told or described(dot.low, dot.high, dot.floor, dot.reference)
-        title = f"{told} {number(dot.value)}"
-        drawn = bar(self.scales[place], dot.value, dot.low, dot.high, dot.floor, title, said, dot.reference)
-        return Markup(self.view.marks.draw(drawn, dot.hollow))
 
     def _bars(self, column: Column, bars: Bars, what: str) -> Markup:
         pieces, left = [], float(MARGIN)
@@ -179,17 +168,29 @@ class Drawn:
         return Markup(self.view.macros.bars(pieces, f"{what}: {said}"))
 
 
-def _cells(group: Group, place: int) -> list[TableCell]:
-    return [row.cells[place] for row in group.rows if isinstance(row, Row)]
-
-
 def _scale(column: Column, dots: Sequence[Dot]) -> Scale:
     if column.ends or column.kind is Kind.BARS:
         return Scale(*(column.ends or (0.0, 1.0)))
     values = column.reach
     if values is None:
         values = [mark for dot in dots for mark in (dot.value, dot.low, dot.high, dot.floor, dot.reference)]
-    return (signed_scale if column.signed else scale_for)(values)
+    return scale_for(values, signed=column.signed)
+
+
+def described(dot: Dot) -> str:
+    """What is drawn besides a value, in words.
+
+    >>> described(Dot(0.2, 0.1, 0.3, floor=0.05)), described(Dot(0.2))
+    ('Interval 0.100 to 0.300. Chance alone gives 0.050.', '')
+    """
+    said = []
+    if dot.low is not None and dot.high is not None:
+        said.append(f"Interval {interval(dot.low, dot.high)}.")
+    if dot.floor is not None:
+        said.append(f"Chance alone gives {number(dot.floor)}.")
+    if dot.reference is not None:
+        said.append(f"For comparison: {number(dot.reference)}.")
+    return " ".join(said)
 
 
 def _head(content: Markup, css: str = "") -> Cell:

@@ -5,30 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from assay.blocks import (
-    Block,
-    Gap,
-    Marked,
-    Part,
-    Pick,
-    Presentation,
-    Prose,
-    Role,
-    Scorecard,
-    Section,
-    Table,
-    TableCell,
-    notes_in,
-    plain,
-)
+from assay.blocks import Presentation, Role, Scorecard, Section, Table, plain
 from assay.probes import metric_named, present
-from assay.report.cells import printed, printed_cells
-from assay.report.headline import OUTSIDE, measured, numbered, outside_interval
-from assay.report.made import asked, facts
+from assay.report.texts import OUTSIDE, asked, facts, measured, notes_of, outside_interval, printed, readable
 from assay.run import Run
 from assay.wording import count, number, probability, visible
 
-MARK = "\\*"  # of what is clear of chance
+CLEAR, UNCLEAR = "\\*", "\\~"  # marks of what is clear of chance, and of what could be chance
 
 GENERAL_CAUTIONS = (
     "A low score does not show that a model is unbiased. It shows that these questions, with these names and groups, "
@@ -107,7 +90,7 @@ def run_section(run: Run, shown: Presentation) -> list[str]:
 
 def findings(run: Run, shown: Presentation, level: str) -> list[str]:
     """The headline of a run, what its probe shows besides, below headings of this level, and the notes of both."""
-    notes = numbered([*(e.note for e in shown.scorecard.estimates), *notes_in(shown.summary)])
+    notes = notes_of(shown.summary, shown.scorecard.estimates)
     lines = [*scorecard_lines(shown.scorecard, run.level, notes), ""]
     lines += [line for section in shown.summary for line in section_lines(section, f"{level}#", notes)]
     return [*lines, *_notes(notes)]
@@ -115,7 +98,7 @@ def findings(run: Run, shown: Presentation, level: str) -> list[str]:
 
 def markdown_sections(sections: Sequence[Section], level: str = "##") -> str:
     """Sections, and the notes on what they show."""
-    notes = numbered(notes_in(sections))
+    notes = notes_of(sections)
     lines = [line for section in sections for line in section_lines(section, level, notes)]
     return "\n".join([*lines, *_notes(notes)]).rstrip("\n") + "\n"
 
@@ -138,7 +121,7 @@ def scorecard_lines(card: Scorecard, level: str, notes: Mapping[str, int]) -> li
             escaped(score.said),
             *measured(e, notes),
             "" if e.floor is None else number(e.floor),
-            *("" if p is None else escaped_probability(p) for p in (e.p, e.q)),
+            *("" if p is None else escaped(probability(p)) for p in (e.p, e.q)),
             count(e.n),
         ]
         for score in card.scores
@@ -151,47 +134,22 @@ def scorecard_lines(card: Scorecard, level: str, notes: Mapping[str, int]) -> li
 def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> list[str]:
     """The blocks of a section, below a heading of this level."""
     lines = [f"{level} {escaped(section.title)}", ""] if section.title else []
-    return lines + [line for block in section.blocks for line in block_lines(block, level, notes)]
-
-
-def block_lines(block: Block, level: str, notes: Mapping[str, int]) -> list[str]:
-    """A block; pictures are left to the page."""
-    match block:
-        case Prose():
-            said = [escaped(plain(text)) for text in block.paragraphs]
-            if block.role is Role.ITEMS:
-                return [*(f"- {each}" for each in said), ""]
-            return [" ".join(said), ""] if block.role is Role.SMALL else [line for each in said for line in (each, "")]
-        case Table():
-            heading = [f"{level} {escaped(block.title)}", ""] if block.title else []
-            return [*heading, *_table_lines(block, notes), ""]
-        case Pick():
-            return [line for part in block.parts for line in block_lines(part, level, notes)]
-        case Part():
-            return [line for own in block.blocks for line in block_lines(own, level, notes)]
-    return []
-
-
-def _table_lines(block: Table, notes: Mapping[str, int]) -> list[str]:
-    def marked(said: str, cell: TableCell) -> str:
-        if not isinstance(cell, Marked):
-            return escaped(said)
-        before, after = "\\~" if cell.clear is False else "", MARK if cell.clear else ""
-        return f"{before}{escaped(said)}{after}" + (f" [{notes[cell.note]}]" if cell.note else "")
-
-    words, figures, rows = printed(block)
-    lines = []
-    for group, row, starts in rows:
-        if not isinstance(row, Gap):
-            cells = [cell for side in printed_cells(block, group, row, starts, marked) for cell in side]
-        else:
-            cells = [escaped(plain(row.said)), *[""] * (len(words) + len(figures) - 1)]
-        lines.append(cells)
-    return table([escaped(" ".join(head)) for head in (*words, *figures)], lines, len(figures))
-
-
-def escaped_probability(value: float) -> str:
-    return escaped(probability(value))
+    for block in readable(section.blocks):
+        if isinstance(block, Table):
+            lines += [f"{level} {escaped(block.title)}", ""] if block.title else []
+            words, figures, rows = printed(block, notes, escaped, CLEAR, UNCLEAR)
+            heads = [escaped(" ".join(head)) for head in (*words, *figures)]
+            lines += [*table(heads, [cells for cells, *_ in rows], len(figures)), ""]
+            continue
+        said = [escaped(plain(text)) for text in block.paragraphs]
+        match block.role:
+            case Role.ITEMS:
+                lines += [*(f"- {each}" for each in said), ""]
+            case Role.SMALL:
+                lines += [" ".join(said), ""]
+            case _:
+                lines += [line for each in said for line in (each, "")]
+    return lines
 
 
 # --- what goes with the numbers

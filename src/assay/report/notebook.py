@@ -27,17 +27,17 @@ from assay.blocks import (
     Section,
     Text,
     data_table,
-    notes_in,
     plain,
 )
 from assay.blocks import Table as TableBlock
 from assay.findings import Findings, Table
-from assay.notebooks import Shown, show_as
+from assay.notebooks import Shown, views
 from assay.probes import metric_named, say_group
-from assay.report.headline import by_metric, estimates_block, numbered
+from assay.report.headline import by_metric, estimates_block
 from assay.report.html_blocks import Blocks
 from assay.report.html_tables import NOTHING
 from assay.report.page import environment
+from assay.report.texts import notes_of
 from assay.run import Run
 from assay.wording import plural
 
@@ -71,7 +71,7 @@ class Notebook(Blocks):
 
 def sections_html(title: str, facts: Sequence[str], sections: Sequence[Section]) -> str:
     """Sections below a line of facts, with the notes on what they show."""
-    view = Notebook("", notes=numbered(notes_in(sections)))
+    view = Notebook("", notes=notes_of(sections))
     content = {"title": title, "facts": facts, "inner": view.sections(sections), "notes": view.notes}
     text = environment().get_template("notebook.html").render(content)
     return text.encode("utf-8", "replace").decode()  # half of a surrogate pair would stop the notebook
@@ -127,4 +127,4 @@ def _cut(rows: Sequence[Row | Gap], most: int, where: str) -> list[Row | Gap]:
     return [*rows[:most], Gap(f"… and {plural(more, 'more row')}{where}.")] if more > 0 else list(rows)
 
 
-show_as({Findings: findings_html, Table: table_html, Run: run_html, Shown: shown_html})
+views.update({Findings: findings_html, Table: table_html, Run: run_html, Shown: shown_html})

@@ -15,7 +15,6 @@ from markupsafe import Markup
 
 from assay import wording
 from assay.findings import Table
-from assay.probes import metric_named, say_group
 
 
 @cache
@@ -30,15 +29,13 @@ def environment() -> Environment:
     )
     made.filters |= {
         "number": lambda value: minus(wording.number(value)),
-        "fixed": lambda value: minus(wording.fixed(value)),
         "short": lambda value: minus(f"{value:g}"),
         "count": wording.count,
         "data_uri": data_uri,
         "in_attribute": lambda value: json.dumps(value, ensure_ascii=False),  # escaped like every other text
         "in_script": in_script,
     }
-    functions: dict[str, Any] = {"plural": wording.plural, "say_group": say_group, "metric_named": metric_named}
-    made.globals |= functions | {"interval": lambda low, high: minus(wording.interval(low, high))}
+    made.globals |= {"plural": wording.plural}
     return made
 
 

@@ -1,27 +1,36 @@
-"""The summary of a run in a terminal or a pipe: headline estimates, what its probe shows in short, where to look."""
+"""The summary of a run in a terminal or a pipe: headline estimates, what its probe shows in short, where to look.
+
+Everything is plain text: nothing that comes from data or a model can act.
+"""
 
 from __future__ import annotations
 
 import shlex
+import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from typing import NamedTuple
 
+from rich import box
 from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
 
-from assay.blocks import Block, Marked, Part, Pick, Prose, Role, Scorecard, Section, Table, TableCell, notes_in, plain
+from assay.blocks import Gap, Marked, Role, Scorecard, Section, Table, plain
 from assay.blocks import Row as TableRow
 from assay.findings import Estimate
 from assay.probes import metric_named, present, table_words
-from assay.report.cells import printed, printed_cells
-from assay.report.headline import OUTSIDE, measured, numbered, outside_interval
-from assay.report.made import asked, facts
-from assay.report.printer import Printer, Row
+from assay.report.texts import OUTSIDE, asked, facts, measured, notes_of, outside_interval, printed, readable
 from assay.run import Run
 from assay.verdict import Verdict, verdict
 from assay.wording import clipped, count, number, plural, probability, visible
 
 LONGEST_NOTE = 400  # characters
 CLEAR, UNCLEAR = "*", "~"  # marks of what is clear of chance, and of what could be chance
+ROOMY = 100  # columns of a console from which tables get wider gaps
+LONG_FIGURE, LONG_WORD = 18, 20  # characters from which a cell may be broken
+WHOLE = ("form", "metric", "question")  # columns of words that are broken only when they are long
+_IN_LETTERS = {"–": "-", "…": "...", "·": "|"}
 
 
 def terminal_summary(run: Run, console: Console) -> None:
@@ -31,20 +40,55 @@ def terminal_summary(run: Run, console: Console) -> None:
 
 def print_sections(sections: Sequence[Section], console: Console) -> None:
     """Prints sections, then the notes on what they show."""
-    summary, notes = Summary(console), numbered(notes_in(sections))
+    summary, notes = Summary(console), notes_of(sections)
     for section in sections:
         summary.section(section, notes)
     summary.notes(notes)
 
 
-class Summary(Printer):
-    """Prints the parts of a summary."""
+class Row(NamedTuple):
+    """The cells of a table's row; it may begin a section."""
+
+    cells: Sequence[str]
+    style: str = ""
+    starts_section: bool = False
+
+
+class Summary:
+    """Prints the parts of a summary on one console."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def text(self, said: str, style: str = "") -> Text:
+        return Text(encodable(said, self.console.encoding), style)
+
+    def line(self, said: str = "", style: str = "", *, wrap: bool = True) -> None:
+        self.console.print(self.text(said, style), soft_wrap=not wrap)
+
+    def table(self, title: str, wordy: Sequence[str], figures: Sequence[str], rows: Sequence[Row]) -> None:
+        """A table of columns of words, then columns of figures; only words, and very long figures, are broken."""
+        if title:
+            self.line(visible(title), "bold")
+        gap = 0 if self.console.width < ROOMY else 1
+        table = RichTable(box=box.SIMPLE_HEAD, padding=(0, gap, 0, 0), pad_edge=False, show_edge=False)
+        for index, name in enumerate([*wordy, *figures]):
+            is_figure = index >= len(wordy)
+            longest = max(len(row.cells[index]) for row in rows)
+            whole = longest <= LONG_FIGURE if is_figure else name in WHOLE and longest <= LONG_WORD
+            table.add_column(self.text(name), justify="right" if is_figure else "left", overflow="fold", no_wrap=whole)
+        for index, row in enumerate(rows):
+            if row.starts_section and index:
+                table.add_section()
+            table.add_row(*(self.text(clipped(visible(cell))) for cell in row.cells), style=row.style)
+        self.console.print(table)
+        self.line()
 
     def summary(self, run: Run) -> None:
         self.title(run)
         shown = present(run)
         sections = shown.terminal or shown.summary
-        notes = numbered([*(e.note for e in shown.scorecard.estimates), *notes_in(sections)])
+        notes = notes_of(sections, shown.scorecard.estimates)
         if not shown.terminal:
             self.scorecard(shown.scorecard, run.level, notes)
         for section in sections:
@@ -94,42 +138,22 @@ class Summary(Printer):
     def section(self, section: Section, notes: Mapping[str, int]) -> None:
         if section.title:
             self.line(visible(section.title), "bold")
-        for block in section.blocks:
-            self.block(block, notes)
-
-    def block(self, block: Block, notes: Mapping[str, int]) -> None:
-        """A block; pictures are left to the page."""
-        match block:
-            case Prose():
-                style = {Role.SMALL: "dim", Role.WARNING: "bold"}.get(block.role, "")
-                for text in block.paragraphs:
-                    self.line(visible(plain(text)), style)
-                self.line()
-            case Table():
+        for block in readable(section.blocks):
+            if isinstance(block, Table):
                 self.block_table(block, notes)
-            case Pick():
-                for part in block.parts:
-                    self.block(part, notes)
-            case Part():
-                for own in block.blocks:
-                    self.block(own, notes)
+                continue
+            style = {Role.SMALL: "dim", Role.WARNING: "bold"}.get(block.role, "")
+            for text in block.paragraphs:
+                self.line(visible(plain(text)), style)
+            self.line()
 
     def block_table(self, block: Table, notes: Mapping[str, int]) -> None:
-        def marked(said: str, cell: TableCell) -> str:
-            if not isinstance(cell, Marked):
-                return said
-            said = f"{UNCLEAR if cell.clear is False else ''}{said}{CLEAR if cell.clear else ''}"
-            return said + (f" [{notes[cell.note]}]" if cell.note else "")
-
-        words, figures, rows = printed(block)
-        lines = []
-        for group, row, starts in rows:
-            if isinstance(row, TableRow):
-                cells = [cell for side in printed_cells(block, group, row, starts, marked) for cell in side]
-                lines.append(Row(cells, _row_style(row), starts and (bool(group.head) or group.whole)))
-            else:
-                lines.append(Row([plain(row.said), *[""] * (len(words) + len(figures) - 1)], "dim"))
-        self.table(block.title, [*map(_head, words)], [*map(_head, figures)], lines)
+        words, figures, lines = printed(block, notes, str, CLEAR, UNCLEAR)
+        rows = [
+            Row(cells, _row_style(row), starts and isinstance(row, TableRow) and (bool(group.head) or group.whole))
+            for cells, group, row, starts in lines
+        ]
+        self.table(block.title, [*map(_head, words)], [*map(_head, figures)], rows)
 
     def more(self, run: Run) -> None:
         folder, report = run.folder, run.folder / "report.html"
@@ -164,8 +188,10 @@ def _head(head: tuple[str, str]) -> str:
     return "\n".join(visible(part) for part in head if part)
 
 
-def _row_style(row: TableRow) -> str:
-    """What is clear of chance stands out, what could be chance steps back."""
+def _row_style(row: TableRow | Gap) -> str:
+    """What is clear of chance stands out, what could be chance or is left out steps back."""
+    if isinstance(row, Gap):
+        return "dim"
     told = {cell.clear for cell in row.cells if isinstance(cell, Marked)}
     return "bold" if True in told else "dim" if False in told else ""
 
@@ -174,3 +200,30 @@ def _holds(run: Run, table: str) -> str:
     rows = plural(len(run.findings.tables[table].rows), "row")
     holds = table_words(run.probe, table)
     return f"{holds} ({rows})" if holds else rows
+
+
+def encodable(text: str, encoding: str) -> str:
+    r"""Text that a stream of this encoding can carry, Greek letters spelt out where it has none.
+
+    >>> encodable("μ 0.1 – é", "utf-8"), encodable("μ 0.1 – é", "ascii")
+    ('μ 0.1 – é', 'mu 0.1 - \\xe9')
+    """
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        spelt = "".join(map(_spelt, text))
+        return spelt.encode(encoding, "backslashreplace").decode(encoding)
+    except LookupError:
+        return encodable(text, "ascii")
+    return text
+
+
+def _spelt(character: str) -> str:
+    """
+    >>> "".join(map(_spelt, "μ – a"))
+    'mu - a'
+    """
+    name = unicodedata.name(character, "")
+    if name.startswith("GREEK SMALL LETTER "):
+        return name.rpartition(" ")[2].lower()
+    return _IN_LETTERS.get(character, character)

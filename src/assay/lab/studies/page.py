@@ -41,10 +41,10 @@ from assay.lab.studies.steps import Compare, RunProbe
 from assay.lab.studies.task_scores import scores_of, task_score
 from assay.probes import across, of_study, present, probes
 from assay.report.headline import beside
+from assay.report.html import Told
 from assay.report.html import render as render_report
 from assay.report.html_blocks import Blocks
 from assay.report.page import environment, script_and_digest
-from assay.report.told import Told
 from assay.run import Run
 from assay.runs.read import open_bare
 from assay.wording import number

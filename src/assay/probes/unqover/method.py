@@ -10,17 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from assay.blocks import Presentation, Section, StudyRun
 from assay.errors import DataError, UsageError
-from assay.findings import Findings, Table
+from assay.findings import Findings
 from assay.plan import Ask, WordPlan
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
+from assay.probes.unqover.across import TITLES, side_by_side
 from assay.probes.unqover.analyse import Scored, findings_of
 from assay.probes.unqover.contents import contents_of
 from assay.probes.unqover.lists import Lists, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
+from assay.probes.unqover.paired import contrast
 from assay.probes.unqover.plan import PER_CELL, UnqoverPlan
+from assay.probes.unqover.present import present
+from assay.probes.unqover.present_study import of_study
+from assay.probes.unqover.present_tables import across
 from assay.probes.unqover.settings import (
     CLASSES,
     FORMS,
@@ -34,7 +38,6 @@ from assay.probes.unqover.settings import (
     Settings,
 )
 from assay.queries import Answers, SpanColumns
-from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
 
 
@@ -105,35 +108,13 @@ class UnQover(Method[UnqoverPrepared, Data]):
         return Generation(read_settings(GenerateSettings, request.settings, self.probe.name, remedy=GENERATE))
 
     def contrast(self, one: Data, other: Data, *, settings: Mapping[str, Any], common: bool) -> Contrast:
-        from assay.probes.unqover.paired import contrast
-
         return contrast(self.probe, one, other)
 
-    def present(self, run: Run) -> Presentation:
-        from assay.probes.unqover.present import present
-
-        return present(run)
-
-    def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        from assay.probes.unqover.present_tables import across
-
-        return across(runs)
-
-    def of_study(self, runs: Sequence[StudyRun]) -> Sequence[Section]:
-        from assay.probes.unqover.present_study import of_study
-
-        return of_study(runs)
-
-    def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
-        from assay.probes.unqover.across import side_by_side
-
-        return side_by_side(models)
-
-    @property
-    def titles(self) -> Mapping[str, str]:
-        from assay.probes.unqover.across import TITLES
-
-        return TITLES
+    present = staticmethod(present)
+    across = staticmethod(across)
+    of_study = staticmethod(of_study)
+    side_by_side = staticmethod(side_by_side)
+    titles = TITLES
 
 
 def _scored(part: Part, plan: UnqoverPlan, answers: Answers) -> Scored:

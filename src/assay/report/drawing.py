@@ -1,0 +1,333 @@
+"""Where the marks of charts go: numbers in, drawing units out; the templates draw.
+
+Intervals on a scale, points in the plane, and heat maps, which have one path for each colour: thousands of cells stay
+small.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.blocks import Heat, Point, Scatter
+from assay.findings import Table
+from assay.wording import clipped
+
+# --- intervals
+
+WIDTH = 200  # of the drawing, in its own units
+MARGIN = 6  # so that a dot at either end is not cut off
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the left and the right end of a bar stand for."""
+
+    low: float
+    high: float
+
+    def x(self, value: float | None) -> float | None:
+        """The place of a value, in drawing units; one outside the scale goes to its end.
+
+        >>> Scale(0, 1).x(0.5), Scale(-1, 1).x(-2), Scale(0, 1).x(None)
+        (100.0, 6.0, None)
+        """
+        if value is None:
+            return None
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return round(MARGIN + share * (WIDTH - 2 * MARGIN), 1)
+
+    def beyond(self, value: float) -> int:
+        """1 or -1 where a value lies beyond the right or the left end, at which its mark then points outwards."""
+        return (value > self.high) - (value < self.low)
+
+
+def scale_for(values: Iterable[float | None], *, signed: bool = False) -> Scale:
+    """A scale from 0 to a round number over all values; to both sides of 0 if `signed`, or if one of them is negative.
+
+    >>> scale_for([0.12, None, 0.31])
+    Scale(low=0.0, high=0.5)
+    >>> scale_for([-0.012, 0.004]), scale_for([0.12, None], signed=True)
+    (Scale(low=-0.02, high=0.02), Scale(low=-0.2, high=0.2))
+    """
+    known = [value for value in values if value is not None]
+    end = _round_up(max((abs(value) for value in known), default=0.0))
+    return Scale(-end if signed or any(value < 0 for value in known) else 0.0, end)
+
+
+def _round_up(value: float) -> float:
+    """The next of …, 0.1, 0.2, 0.5, 1, … that is no smaller; 1 for 0."""
+    if value < 1e-12:
+        return 1.0
+    power = math.floor(math.log10(value))
+    candidates = (float(f"{step}e{power}") for step in (1, 2, 5, 10))
+    return next((end for end in candidates if end >= value), float(f"2e{power + 1}"))
+
+
+# --- points in the plane
+
+PLANE_WIDTH, PLANE_HEIGHT, PLANE_MARGIN = 640, 460, 14
+MOST_POINTS = 600
+
+SHAPES: Mapping[str, str] = {
+    "circle": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0-10 0Z",
+    "square": "M-4.5-4.5h9v9h-9Z",
+    "triangle": "M0-6L5.6 4.2H-5.6Z",
+    "diamond": "M0-6.4L5.6 0L0 6.4L-5.6 0Z",
+    "upended": "M0 6L5.6-4.2H-5.6Z",
+    "plus": "M-1.8-5.6h3.6v3.8h3.8v3.6h-3.8v3.8h-3.6v-3.8h-3.8v-3.6h3.8Z",
+}
+"""Outlines around (0, 0). A shape has a colour of its own in style.css, so that nobody needs to tell colours."""
+
+_OTHERS = "others"
+_OUTLINES = {**SHAPES, _OTHERS: "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0Z"}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a group's points are drawn as."""
+
+    shape: str
+    hollow: bool = False
+
+    @property
+    def outline(self) -> str:
+        return _OUTLINES[self.shape]
+
+
+@dataclass(frozen=True)
+class Placed:
+    name: str
+    group: str
+    mark: Shape
+    x: float
+    y: float
+    key: int  # the place of its mark in the legend
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The picture: its points, what the marks mean (groups that share one together), and how many points it lacks."""
+
+    points: Sequence[Placed]
+    legend: Sequence[tuple[str, Shape, int]]  # (group, mark, points)
+    left_out: int
+    data: Table  # the points that are drawn
+    width: int = PLANE_WIDTH
+    height: int = PLANE_HEIGHT
+
+
+def draw_scatter(block: Scatter) -> Plane:
+    """The picture of a block that has points; of very many, every second, third, … of a group."""
+    groups: dict[str, list[Point]] = {}
+    for point in block.points:
+        groups.setdefault(point.group, []).append(point)
+    step = -(-len(block.points) // MOST_POINTS)
+    shown = [point for points in groups.values() for point in points[::step]]
+    marks = group_marks(list(groups))
+    own = [group for group in groups if marks[group].shape in SHAPES]
+    legend = [(group, marks[group], len(groups[group])) for group in own]
+    others = [len(points) for group, points in groups.items() if group not in own]
+    if others:
+        legend.append((f"{len(others)} other groups", Shape(_OTHERS), sum(others)))
+    keys = {group: own.index(group) if group in own else len(own) for group in groups}
+    spots = _into_box([(point.x, point.y) for point in shown])
+    placed = [
+        Placed(point.name, point.group, marks[point.group], x, y, keys[point.group])
+        for point, (x, y) in zip(shown, spots, strict=True)
+    ]
+    data = Table(("group", "name", "x", "y"), [[point.group, point.name, point.x, point.y] for point in shown])
+    return Plane(placed, legend, len(block.points) - len(shown), data)
+
+
+def group_marks(groups: Sequence[str]) -> Mapping[str, Shape]:
+    """A mark for each group; what has two kinds (EA female, EA male) gets two kinds of one shape.
+
+    >>> {group: (mark.shape, mark.hollow) for group, mark in group_marks(["A x", "A y", "B x"]).items()}
+    {'A x': ('circle', False), 'A y': ('circle', True), 'B x': ('square', False)}
+    >>> [mark.shape for mark in group_marks(["A", "B"]).values()]
+    ['circle', 'square']
+    """
+    shapes = list(SHAPES)
+    parts = [group.rpartition(" ") for group in groups]
+    firsts, seconds = (list(dict.fromkeys(part[side] for part in parts)) for side in (0, 2))
+    if len(groups) > 2 and all(firsts) and len(seconds) == 2 and len(firsts) <= len(shapes):
+        return {
+            group: Shape(shapes[firsts.index(first)], second == seconds[1])
+            for group, (first, _, second) in zip(groups, parts, strict=True)
+        }
+    plain = [Shape(shape, hollow) for hollow in (False, True) for shape in shapes]
+    return {group: plain[number] if number < len(plain) else Shape(_OTHERS) for number, group in enumerate(groups)}
+
+
+def _into_box(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Places moved into the drawing, both directions on one scale; up stays up."""
+    xs, ys = [x for x, _ in places], [y for _, y in places]
+    wide, high = max(xs) - min(xs), max(ys) - min(ys)
+    room = PLANE_WIDTH - 2 * PLANE_MARGIN, PLANE_HEIGHT - 2 * PLANE_MARGIN
+    scale = min((side / size for side, size in zip(room, (wide, high), strict=True) if size > 0), default=1.0)
+    middle = (max(xs) + min(xs)) / 2, (max(ys) + min(ys)) / 2
+    return [
+        (round(PLANE_WIDTH / 2 + (x - middle[0]) * scale, 1), round(PLANE_HEIGHT / 2 - (y - middle[1]) * scale, 1))
+        for x, y in places
+    ]
+
+
+# --- heat maps
+
+CELL = 15  # drawing units
+FEW = 5  # a value with a smaller n is drawn pale
+STEPS = 5  # colours on either side of 0
+LONGEST_ROW, LONGEST_COLUMN = 26, 24  # characters of a label that are drawn
+MOST_ROWS, MOST_COLUMNS = 150, 80
+_LETTER = 6.2  # the width of a character, about
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """The picture of a heat map: which rows and columns of its block are drawn, in which order."""
+
+    block: Heat
+    rows: Sequence[str]
+    columns: Sequence[str]
+    end: float  # the value of the strongest colour
+    left_out: int  # rows that are not drawn
+
+    @property
+    def left(self) -> float:
+        return 8 + _LETTER * max(len(clipped(row, LONGEST_ROW)) for row in self.rows)
+
+    @property
+    def top(self) -> float:
+        return 10 + 0.82 * _LETTER * max(len(clipped(column, LONGEST_COLUMN)) for column in self.columns)
+
+    @property
+    def width(self) -> int:
+        overhang = 0.6 * _LETTER * min(LONGEST_COLUMN, max(map(len, self.columns)))
+        return round(self.left + CELL * len(self.columns) + overhang + 6)
+
+    @property
+    def height(self) -> int:
+        return round(self.top + CELL * len(self.rows) + 4)
+
+    @property
+    def zoom(self) -> float:
+        """Small maps are drawn larger."""
+        return 1.4 if self.width <= 500 and len(self.rows) <= 40 else 1.0
+
+    @property
+    def row_labels(self) -> list[tuple[str, float]]:
+        """(text, height of its line)"""
+        return [(clipped(row, LONGEST_ROW), round(self.top + CELL * (i + 0.75), 1)) for i, row in enumerate(self.rows)]
+
+    @property
+    def column_labels(self) -> list[tuple[str, float]]:
+        places = [round(self.left + CELL * (j + 0.65), 1) for j in range(len(self.columns))]
+        return [(clipped(column, LONGEST_COLUMN), x) for column, x in zip(self.columns, places, strict=True)]
+
+    @property
+    def paths(self) -> list[tuple[str, str]]:
+        """For each colour that is used, its class (h-5 to h5, pale ones with few) and the cells that have it."""
+        found: dict[str, list[str]] = {}
+        for (i, row), (j, column) in product(enumerate(self.rows), enumerate(self.columns)):
+            value = self.block.cells.get((row, column))
+            if value is not None:
+                x, y = self.left + CELL * j, self.top + CELL * i
+                colour = f"h{step(value, self.end)}{' few' if self._few(row, column) else ''}"
+                found.setdefault(colour, []).append(f"M{x:.0f} {y:.0f}h14v14h-14z")
+        return [(colour, "".join(cells)) for colour, cells in sorted(found.items())]
+
+    def _few(self, row: str, column: str) -> bool:
+        n = self.block.beside.get("n", {}).get((row, column))
+        return n is not None and n < FEW
+
+    @property
+    def has_few(self) -> bool:
+        return any(self._few(*place) for place in product(self.rows, self.columns))
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What report.js draws it from anew when readers sort or filter."""
+        return {
+            "rows": list(self.rows),
+            "columns": list(self.columns),
+            "values": self._rounded(self.block.cells),
+            "beside": {name: self._rounded(numbers) for name, numbers in self.block.beside.items()},
+            **{"left": round(self.left), "top": round(self.top), "end": self.end},
+        }
+
+    def _rounded(self, numbers: Mapping[tuple[str, str], float | None]) -> list[list[float | None]]:
+        """Numbers with the figures that readers see; counts keep all of theirs."""
+        drawn = [[numbers.get((row, column)) for column in self.columns] for row in self.rows]
+        return [[None if v is None else int(v) if v == int(v) else float(f"{v:.4g}") for v in row] for row in drawn]
+
+    @property
+    def table(self) -> Table:
+        """The same as a long table."""
+        block = self.block
+        heads = [name.replace(" ", "_") for name in (block.row, block.column, block.value)]
+        places = [place for place in product(self.rows, self.columns) if place in block.cells]
+        numbers = [block.cells, *block.beside.values()]
+        return Table((*heads, *block.beside), [[*place, *(each.get(place) for each in numbers)] for place in places])
+
+
+def step(value: float, end: float) -> int:
+    """The colour of a value: 0 near 0, then STEPS on either side.
+
+    >>> step(0.0, 0.5), step(0.04, 0.5), step(0.5, 0.5), step(-9, 0.5), step(0.9, 1), step(-0.9, 1)
+    (0, 0, 5, -5, 5, -5)
+    """
+    size = math.floor(min(STEPS * abs(value) / end, STEPS) + 0.5)  # as report.js rounds
+    return size if value > 0 else -size
+
+
+def draw_heat(block: Heat) -> HeatMap | None:
+    """The map of a block, similar rows and (unless it says their order) columns together; None where it has no cells.
+
+    Where there are too many, rows and columns with the largest values are kept.
+    """
+    cells = block.cells
+    if not cells:
+        return None
+    rows, columns = (list(dict.fromkeys(key[side] for key in cells)) for side in (0, 1))
+    kept, shown = _strongest(rows, 0, cells, MOST_ROWS), _strongest(columns, 1, cells, MOST_COLUMNS)
+    matrix = np.array([[cells.get((row, column), np.nan) for column in shown] for row in kept], np.float64)
+    kept = [kept[i] for i in similar_first(matrix)]
+    if block.columns is None:
+        shown = [shown[j] for j in similar_first(matrix.T)]
+    else:
+        shown.sort(key=list(block.columns).index)
+    end = scale_for(cells.values() if block.reach is None else block.reach).high
+    return HeatMap(block, kept, shown, end, len(rows) - len(kept))
+
+
+def _strongest(names: Sequence[str], side: int, cells: Mapping[tuple[str, str], float], most: int) -> list[str]:
+    if len(names) <= most:
+        return list(names)
+    largest: dict[str, float] = {}
+    for key, value in cells.items():
+        largest[key[side]] = max(largest.get(key[side], 0.0), abs(value))
+    kept = set(sorted(names, key=lambda name: -largest[name])[:most])
+    return [name for name in names if name in kept]
+
+
+def similar_first(matrix: NDArray[np.float64]) -> list[int]:
+    """An order of the rows in which similar ones are neighbours: the leaves of their average-linkage tree.
+
+    >>> similar_first(np.array([[0.0, 0.0], [1.0, 1.0], [0.1, 0.0], [1.0, 0.9]]))
+    [1, 3, 2, 0]
+    """
+    if len(matrix) < 3:
+        return list(range(len(matrix)))
+    from scipy.cluster.hierarchy import leaves_list, linkage  # takes a second to import
+    from scipy.spatial.distance import pdist
+
+    known = np.where(np.isfinite(matrix), matrix, 0.0)
+    tree = linkage(pdist(known), "average", optimal_ordering=True)
+    return [int(leaf) for leaf in leaves_list(tree)]
