@@ -19,12 +19,20 @@ def people_words(group: str) -> str:
     return group.replace("_", " ")
 
 
+def say_pair(groups: tuple[str, str]) -> str:
+    """
+    >>> say_pair(("EA_female", "EA_male"))
+    'EA female and EA male'
+    """
+    return " and ".join(map(people_words, groups))
+
+
 def say_group(group: Mapping[str, str]) -> str:
     """
     >>> say_group({"a": "EA_female", "b": "EA_male", "trait": "warm"})
     'EA female and EA male, trait: warm'
     """
-    pair = [f"{people_words(group['a'])} and {people_words(group['b'])}"] if {"a", "b"} <= group.keys() else []
+    pair = [say_pair((group["a"], group["b"]))] if {"a", "b"} <= group.keys() else []
     rest = [f"{key}: {value}" for key, value in group.items() if not pair or key not in ("a", "b")]
     return ", ".join([*pair, *rest]) or "all"
 

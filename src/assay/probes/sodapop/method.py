@@ -194,7 +194,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         return across(runs)
 
     def of_study(self, runs: Sequence[StudyRun]) -> Sequence[Section]:
-        from assay.probes.sodapop.present_study import of_study
+        from assay.probes.sodapop.present_models import of_study
 
         return of_study(runs)
 

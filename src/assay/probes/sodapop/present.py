@@ -7,11 +7,9 @@ from typing import Any
 from assay.blocks import Name, Presentation, Score, Scorecard, Section, Text
 from assay.probes.sodapop import PAPER, PROBE, say_group
 from assay.probes.sodapop.differences import read_pairs
-from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, read_separations, told_apart
+from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
 from assay.probes.sodapop.present_lead import Found, brief, lead
-from assay.probes.sodapop.present_names import names, picture
-from assay.probes.sodapop.present_traits import traits
-from assay.probes.sodapop.present_words import words_in_short, words_that_fool
+from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
 from assay.run import Run
 from assay.wording import count
 
@@ -26,7 +24,7 @@ PICTURE = (
 def present(run: Run) -> Presentation:
     """What is shown of a run."""
     pairs = read_pairs(run)
-    found, in_short = Found(run, pairs, read_separations(run, pairs)), words_in_short(run, pairs)
+    found, in_short = Found(run, pairs), words_in_short(run, pairs)
     return Presentation(
         name="SODAPOP",
         asks=ASKS,
@@ -42,13 +40,15 @@ def present(run: Run) -> Presentation:
         data_set="sodapop",
         sections=[
             *words_that_fool(run, pairs),
-            Section(told_apart(run, found.separations)),
+            Section(groups_told_apart(run, found.separations, pairs)),
             Section(picture(run, "Names by the words that fool the model about them", PICTURE, "sodapop-picture")),
             Section(traits(run)),
             Section(names(run)),
         ],
         summary=[in_short] if found.words else (),
-        terminal=[in_short, *groups_in_short(found.separations)] if pairs or found.separations else (),
+        terminal=[in_short, *groups_in_short(found.separations, len(found.tested))]
+        if pairs or found.separations
+        else (),
     )
 
 

@@ -8,11 +8,11 @@ from functools import cached_property
 from statistics import fmean
 
 from assay.blocks import Block, Code, Figure, Name, Prose, Role, Strong, Text, listed
-from assay.probes.sodapop import people_words
-from assay.probes.sodapop.differences import Pair, Word, clearest
-from assay.probes.sodapop.present_groups import Separation
+from assay.findings import Estimate
+from assay.probes.sodapop import people_words, say_group
+from assay.probes.sodapop.differences import Pair, Word, clearest, separations, surest_first, told_apart
 from assay.run import Kind, Run
-from assay.verdict import CLEAR
+from assay.verdict import CLEAR, Verdict, verdict
 from assay.wording import cell, count, equals, fixed, fixed_interval, plural, share
 
 MOST_TOLD = 4  # words in the first paragraphs
@@ -34,25 +34,37 @@ class Found:
 
     run: Run
     pairs: Sequence[Pair]
-    separations: Sequence[Separation]
 
     @cached_property
     def words(self) -> list[Word]:
         """Those of all pairs, the clearest first."""
         return clearest(self.pairs)
 
-    @property
+    @cached_property
     def clear(self) -> list[Word]:
         return [word for word in self.words if word.clear]
+
+    @cached_property
+    def separations(self) -> list[Estimate]:
+        return surest_first(separations(self.run.findings))
+
+    @cached_property
+    def tested(self) -> list[Estimate]:
+        """The pairs of groups that could be told apart, or not."""
+        return [e for e in self.separations if verdict(e) in (Verdict.ABOVE, Verdict.WITHIN)]
 
     @property
     def vocabulary(self) -> str:
         return plural(_different(self.words), "word")
 
     @property
-    def tested(self) -> list[Separation]:
-        """The pairs of groups that could be told apart, or not."""
-        return [each for each in self.separations if each.tested]
+    def by_chance(self) -> str:
+        """How many pairs of groups would be told apart by chance alone."""
+        return f"{round(CLEAR * len(self.tested), 1):g}"
+
+    @property
+    def compared(self) -> str:
+        return f"{plural(len(self.pairs), 'comparison')} of two groups"
 
     @property
     def where_clear(self) -> str:
@@ -66,16 +78,34 @@ class Found:
         return f"{said} (by chance alone it would be at most about {round(expected, 1):g})"
 
     @property
-    def compared(self) -> str:
-        return f"{plural(len(self.pairs), 'comparison')} of two groups"
-
-    @property
     def told(self) -> list[Word]:
         """The clearest, each word once, with the groups in the order that makes RD positive."""
         once: dict[str, Word] = {}
         for word in self.clear or self.words[:1]:
             once.setdefault(word.word, word.towards_first)
         return list(once.values())[:MOST_TOLD]
+
+    @property
+    def codes(self) -> Mapping[str, str]:
+        """The paper's abbreviations, where its groups were asked about."""
+        if not _unset(self.run, "groups"):
+            return {}
+        asked = {people_words(cell(row, "group")).split(" ")[0] for row in self.run.rows("names")}
+        return {code: said for code, said in CODES.items() if code in asked}
+
+    def spelt(self, group: str) -> str:
+        """A group without abbreviations."""
+        first, *rest = people_words(group).split(" ")
+        return " ".join([self.codes.get(first, first), *rest])
+
+
+def _different(words: Sequence[Word]) -> int:
+    return len({word.word for word in words})
+
+
+def _unset(run: Run, name: str) -> bool:
+    """Whether a setting is there and has no value, so that the probe's own choice holds."""
+    return run.info.settings.get(name, "") is None
 
 
 # --- in short
@@ -88,7 +118,7 @@ def brief(found: Found) -> Text:
             f"Wrong answers with {count(_different(found.clear))} of {found.vocabulary} fool the model more often "
             "about one group’s names than about another’s, clear of chance, in "
             f"{found.where_clear}. The clearest: ",
-            *(_told(found, found.told[0], _spelt(found.run)), "."),
+            *(_told(found, found.told[0], found.spelt), "."),
         ]
     elif any(word.q is not None for word in found.words):
         said.append(
@@ -98,11 +128,11 @@ def brief(found: Found) -> Text:
     else:
         said.append("No word could be compared: none was tested in two groups of names.")
     if found.tested:
-        separated = sum(each.above for each in found.tested) or "none"
-        chance = f"; chance alone would give about {_by_chance(found)}" if len(found.tested) > FEW else ""
+        chance = f"; chance alone would give about {found.by_chance}" if len(found.tested) > FEW else ""
         said.append(
             " By these words alone, groups of names can be told apart better than chance in "
-            f"{separated} of {plural(len(found.tested), 'pair')} of groups (p at most {CLEAR}{chance})."
+            f"{sum(map(told_apart, found.tested)) or 'none'} of {plural(len(found.tested), 'pair')} of groups (p at "
+            f"most {CLEAR}{chance})."
         )
     return said
 
@@ -110,14 +140,14 @@ def brief(found: Found) -> Text:
 def _told(found: Found, word: Word, say: Callable[[str], str] = people_words) -> Text:
     """A difference in a sentence; `say` says how groups are called."""
     often, than = how_much(word.sr_a, word.sr_b)
-    rates = (
-        "" if word.sr_a is None or word.sr_b is None else f"{share(word.sr_a)} and {share(word.sr_b)} of the times; "
-    )
+    known = word.sr_a is not None and word.sr_b is not None
+    rates = f"{share(word.sr_a)} and {share(word.sr_b)} of the times; " if known else ""
     between = "no interval" if word.low is None else f"{found.run.level} {fixed_interval(word.low, word.high)}"
     q = "" if word.q is None else f", q {equals(word.q)}"
+    a, b = Name(say(word.group_a)), Name(say(word.group_b))
     return [
-        *("“", Strong(Name(word.word)), f"” fooled the model {often} about ", Name(say(word.a)), f" names {than} "),
-        *("about ", Name(say(word.b)), f" names ({rates}RD ", Figure(f"{fixed(word.rd)}, {between}"), f"{q})"),
+        *("“", Strong(Name(word.word)), f"” fooled the model {often} about ", a, f" names {than} about ", b),
+        *(f" names ({rates}RD ", Figure(f"{fixed(word.rd)}, {between}"), f"{q})"),
     ]
 
 
@@ -133,38 +163,10 @@ def how_much(more: float | None, less: float | None) -> tuple[str, str]:
     return (f"{ratio:.1f} times as often", "as") if ratio >= 2 else (f"{share(ratio - 1)} more often", "than")
 
 
-def _different(words: Sequence[Word]) -> int:
-    return len({word.word for word in words})
-
-
-def _by_chance(found: Found) -> str:
-    return f"{round(CLEAR * len(found.tested), 1):g}"
-
-
-def _codes(run: Run) -> Mapping[str, str]:
-    """The paper's abbreviations, where its groups were asked about."""
-    if not _unset(run, "groups"):
-        return {}
-    asked = {people_words(cell(row, "group")).split(" ")[0] for row in run.rows("names")}
-    return {code: said for code, said in CODES.items() if code in asked}
-
-
-def _spelt(run: Run) -> Callable[[str], str]:
-    """Says a group without abbreviations."""
-    codes = _codes(run)
-
-    def spelt(group: str) -> str:
-        first, *rest = people_words(group).split(" ")
-        return " ".join([codes.get(first, first), *rest])
-
-    return spelt
-
-
 # --- the first paragraphs
 
 
 def lead(found: Found) -> list[Block]:
-    run, compared = found.run, found.compared
     items: list[Block] = []
     if found.clear:
         fool = f"{plural(_different(found.clear), 'word fools', 'words fool')} the model at different rates for "
@@ -178,19 +180,21 @@ def lead(found: Found) -> list[Block]:
         words = [
             Strong("No word is clear of chance"),
             f" once the number of words is allowed for: of {found.vocabulary}, none fools the model at different rates "
-            f"for two groups with q at most {CLEAR}, in {compared}. The largest difference, which could be chance: ",
+            f"for two groups with q at most {CLEAR}, in {found.compared}. The largest difference, which could be "
+            "chance: ",
             *(_told(found, found.told[0]), "."),
         ]
     else:
         words = [Strong("No word could be compared:"), " none was tested in two groups of names."]
     rest = [text for text in (_separation(found), _reasons(found)) if text]
-    return [Prose([_asked(run), words]), *items, *([Prose(rest)] if rest else [])]
+    return [Prose([_asked(found), words]), *items, *([Prose(rest)] if rest else [])]
 
 
-def _asked(run: Run) -> Text:
+def _asked(found: Found) -> Text:
+    run = found.run
     asked = [cell(row, "group") for row in run.rows("names")]
     many = f": {plural(len(asked), 'name')} from {plural(len({*asked}), 'group')}" if asked else ""
-    codes = ", ".join(f"{code} {said}" for code, said in _codes(run).items())
+    codes = ", ".join(f"{code} {said}" for code, said in found.codes.items())
     return [
         *("The model ", Strong(Name(run.model)), " was given short texts about one person, each with a question "),
         *("about that person and ", _answers(run), f" The person had one first name after another{many}. Which "),
@@ -206,14 +210,11 @@ def _answers(run: Run) -> Text:
             "several answers, one of them right. Here the questions were put elsewhere and only their results were "
             "scored; in the method, a masked language model writes the wrong answers, replacing words of the right one."
         )
-    filler: Text = ""
-    if named := run.setting("fill_model"):
-        filler = [" (", Name(named), ")"]
-    elif _unset(run, "fill_model"):
-        filler = " (here the audited model itself)"
+    itself = " (here the audited model itself)" if _unset(run, "fill_model") else ""
+    named = run.setting("fill_model")
     return [
         "three answers: the right one and two wrong ones. The wrong answers were written by a masked language model",
-        *(filler, ", which replaced words of the right answer."),
+        *([" (", Name(named), ")"] if named else itself, ", which replaced words of the right answer."),
     ]
 
 
@@ -222,10 +223,9 @@ def _separation(found: Found) -> Text:
     if not tested:
         return ""
     pairs = f"{plural(len(tested), 'pair')} of groups"
-    separated = [each for each in tested if each.above]
-    chance = f" Chance alone would give about {_by_chance(found)} of {len(tested)}." if len(tested) > FEW else ""
-    if separated:
-        surest = [_agreed(each, place == 0) for place, each in enumerate(separated[:MOST_SEPARATED])]
+    chance = f" Chance alone would give about {found.by_chance} of {len(tested)}." if len(tested) > FEW else ""
+    if separated := [e for e in tested if told_apart(e)]:
+        surest = [_agreed(e, in_full=place == 0) for place, e in enumerate(separated[:MOST_SEPARATED])]
         return [
             Strong(f"The words alone tell the groups apart in {len(separated)} of {pairs}"),
             ": two clusters of names, made without knowing the groups, agree with them better than chance (p at most "
@@ -240,17 +240,16 @@ def _separation(found: Found) -> Text:
     ]
 
 
-def _agreed(each: Separation, in_full: bool) -> Text:
-    e = each.estimate
+def _agreed(e: Estimate, *, in_full: bool) -> Text:
     cluster, chance = (" of names in the cluster of their group", "where chance gives") if in_full else ("", "chance")
     floor = "" if e.floor is None else f", {chance} {share(e.floor)}"
-    return [Name(each.said), f" ({share(e.value)}{cluster}{floor}, p {equals(e.p)})"]
+    return [Name(say_group(e.group)), f" ({share(e.value)}{cluster}{floor}, p {equals(e.p)})"]
 
 
 def _reasons(found: Found) -> Text:
     """What else could make a difference: the wrong answers, and the names' spelling and frequency."""
     words, came = found.clear or found.words, Strong("Where differences come from:")
-    pools = [word for word in words if word.pools is not None]
+    pools = [(word.rd_pools, word.rd) for word in words if word.rd_pools is not None]
     match found.run.setting("distractors"):
         case "shared":
             return [
@@ -261,13 +260,13 @@ def _reasons(found: Found) -> Text:
             ]
         case "per_name" if pools:
             which = f"the {plural(len(words), 'clear difference')}" if found.clear else "all words"
-            same = sum((word.pools or 0.0) * word.rd > 0 for word in pools)
+            same = sum(alone * rd > 0 for alone, rd in pools)
             return [
                 came,
                 " each name had wrong answers of its own, as in the paper (per-name pools), so that a part may come "
                 f"from the model that wrote them. Over {which}, RD is {fixed(fmean(abs(word.rd) for word in words))} "
                 "on average, whatever its sign; the pools alone, with a model that ignores names, would give "
-                f"{fixed(fmean(abs(word.pools or 0.0) for word in pools))}, and point the same way in {count(same)} of "
+                f"{fixed(fmean(abs(alone) for alone, _ in pools))}, and point the same way in {count(same)} of "
                 f"{count(len(words))}. Shared pools (",
                 *(Code("--set distractors=shared"), ") have no such part. ", _spelling(found.clear)),
             ]
@@ -275,7 +274,7 @@ def _reasons(found: Found) -> Text:
 
 
 def _spelling(clear: Sequence[Word]) -> str:
-    controlled = [word for word in clear if word.controlled is not None]
+    controlled = [word for word in clear if word.rd_controlled is not None]
     if not controlled:
         return ""
     explained = sum(word.explained for word in controlled)
@@ -286,8 +285,3 @@ def _spelling(clear: Sequence[Word]) -> str:
         f"out, {count(explained)} of {plural(len(controlled), 'clear difference')} {shrink} to less than half or "
         f"{turn} round{why}."
     )
-
-
-def _unset(run: Run, name: str) -> bool:
-    """Whether a setting is there and has no value, so that the probe's own choice holds."""
-    return run.info.settings.get(name, "") is None
