@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.findings import Cell, Estimate, Findings, Table
-from assay.probes.sodapop.controls import adjusted_difference
-from assay.probes.sodapop.metrics import Array, group_difference, group_mean, relative_difference
+from assay.probes.sodapop.metrics import Array, adjusted_difference, group_difference, group_mean, relative_difference
 from assay.probes.sodapop.names import Groups
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import Settings

@@ -14,14 +14,14 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
 from assay.errors import DataError
 from assay.files.opening import PACKED, open_text
-from assay.probes.sodapop.pronouns import neutral_text
 from assay.rows import Bad, Row, rows_of
+from assay.wording import clipped
 
 NAME = "\ue000"
 """Stands for the person's name in the texts of a context: a character that no language uses."""
@@ -31,8 +31,6 @@ DESCRIBE, ALL = "describe", "all"
 
 STARTER = Path(__file__).parents[2] / "data" / "sodapop" / "contexts.toml"
 PAPER_LINES, PAPER_CONTEXTS, PAPER_QUESTION = 321, 50, "How would you describe Bethany?"
-
-_SKIP = "or leave out such rows with --skip-bad."
 
 
 class Filled(NamedTuple):
@@ -191,14 +189,27 @@ def _contexts(path: Path, found: Iterable[tuple[int, Row]], kinds: Sequence[str]
 
 
 def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list[str]) -> Context | None:
+    def wrong(code: str, key: str | None, problem: str, remedy: str = "Mend the row") -> NoReturn:
+        skip = f"{remedy}, or leave out such rows with --skip-bad."
+        raise DataError(problem, skip, code=code, file=path, line=line, key=key)
+
     def text(key: str) -> str:
         value = row.get(key)
         if not isinstance(value, str) or not value.strip() or NAME in value:
-            said = f"is {value!r}" if key in row else "is missing"
-            problem = f'"{key}" {said}, expected a text (without U+E000).'
-            code = "bad-value" if key in row else "missing-key"
-            raise DataError(problem, f"Mend the row, {_SKIP}", code=code, file=path, line=line, key=key)
+            code, said = ("bad-value", f"is {value!r}") if key in row else ("missing-key", "is missing")
+            wrong(code, key, f'"{key}" {said}, expected a text (without U+E000).')
         return value.strip()
+
+    def letter() -> str:
+        """Which answer is the right one: A, B or C."""
+        if "correct" in row:
+            if row["correct"] not in ("A", "B", "C"):
+                wrong("bad-label", "correct", f'"correct" is {row["correct"]!r}, expected A, B or C.', "Mend it")
+            return str(row["correct"])
+        label = labels[line - 1]
+        if label not in ("1", "2", "3"):
+            wrong("bad-label", None, f"its label is {label!r}, expected 1, 2 or 3.", "Mend it")
+        return "ABC"[int(label) - 1]
 
     question = " ".join(text("question").split())
     people = ((kind, _QUESTIONS[kind].person(question)) for kind in kinds)
@@ -207,38 +218,14 @@ def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list
         return None
     context = with_place_for(name, text("context"))
     if NAME not in context:
-        raise DataError(
-            f"the question is about {name}, expected this name as a word of the context: {_short(context)}",
-            f"Write the name there as in the question, {_SKIP}",
-            code="bad-text",
-            file=path,
-            line=line,
-            key="context",
-        )
-    right = f"answer{_letter(path, line, row, labels)}"
-    answer = with_place_for(name, text(right))
-    answer = re.sub(r"(?<!\.)\.$", "", answer).strip()
+        problem = f"the question is about {name}, expected this name as a word of the context: {_short(context)}"
+        wrong("bad-text", "context", problem, "Write the name there as in the question")
+    right = f"answer{letter()}"
+    answer = re.sub(r"(?<!\.)\.$", "", with_place_for(name, text(right))).strip()
     if not re.search(r"[^\W_]", re.sub(rf"{NAME}\S*", "", answer)):
-        problem = f"the right answer {_short(answer)} has no word."
-        raise DataError(problem, f"Mend the row, {_SKIP}", code="bad-text", file=path, line=line, key=right)
+        wrong("bad-text", right, f"the right answer {_short(answer)} has no word.")
     prompt = _QUESTIONS[kind].prompt_before(answer)
     return Context(context, with_place_for(name, question), prompt, answer, f"{path.name} line {line}")
-
-
-def _letter(path: Path, line: int, row: Row, labels: list[str]) -> str:
-    """Which answer is the right one: A, B or C."""
-    if "correct" not in row:
-        letter = {"1": "A", "2": "B", "3": "C"}.get(labels[line - 1])
-        said, expected = f"its label is {labels[line - 1]!r}", "1, 2 or 3"
-    else:
-        letter = row["correct"] if row["correct"] in ("A", "B", "C") else None
-        said, expected = f'"correct" is {row["correct"]!r}', "A, B or C"
-    if letter is None:
-        key = "correct" if "correct" in row else None
-        raise DataError(
-            f"{said}, expected {expected}.", f"Mend it, {_SKIP}", code="bad-label", file=path, line=line, key=key
-        )
-    return letter
 
 
 def _labels(path: Path) -> list[str]:
@@ -275,8 +262,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _short(text: str) -> str:
-    shown = text if len(text) <= 80 else f"{text[:79]}…"
-    return f'"{shown}"'
+    return f'"{clipped(text, 80)}"'
 
 
 def with_place_for(name: str, text: str) -> str:
@@ -296,11 +282,57 @@ def _word(name: str) -> re.Pattern[str]:
     return re.compile(rf"{before}{re.escape(name)}(?:{bare}|{behind})")
 
 
-def neutral(context: Context) -> Context:
-    """The context with they in place of he and she (see `pronouns`), whomever they are about."""
-    return replace(
-        context,
-        text=neutral_text(context.text),
-        question=neutral_text(context.question),
-        answer=neutral_text(context.answer),
+# --- texts without he and she
+
+_PLURAL = {"is": "are", "was": "were", "has": "have", "does": "do"}
+
+# Behind "her" where it is an object; in front of any other word it is taken for a possessive.
+_BEHIND_OBJECT = """
+    a about after again all also an and any around as at away be because before but by do down everything feel find for
+    from get go he her his how if in into it know not of off on or out over she so some something that the their there
+    they through to too understand until up very was well what when where whether which while who why with without
+"""
+
+_CHANGES = [
+    (re.compile(rf"(?<![\w-])(?:{pattern})(?!-?\w)", re.IGNORECASE), plain)
+    for pattern, plain in (
+        (r"s?he['’]s(?= (?:been|got|had|never)\b)", "they've"),
+        (r"s?he['’]s", "they're"),
+        *((rf"s?he {verb}n['’]t", f"they {plural}n't") for verb, plural in _PLURAL.items()),
+        *((rf"s?he {verb}", f"they {plural}") for verb, plural in _PLURAL.items()),
+        ("s?he", "they"),
+        ("him", "them"),
+        (r"hers|her['’]s|his(?=\s*(?:[.,;:!?]|$))", "theirs"),
+        (rf"her(?=\s+(?!(?:{'|'.join(_BEHIND_OBJECT.split())})(?!-?\w))\w)", "their"),
+        ("her", "them"),
+        ("his", "their"),
+        ("himself|herself", "themself"),
     )
+]
+
+
+def neutral_text(text: str) -> str:
+    """A text with they in place of he and she, in all their forms; capitals stay.
+
+    is, was, has and does agree with it; other verbs stay ("they goes"), and so does a verb in front ("is they").
+    Nothing here knows whom a pronoun is about: other people lose theirs as well. "her" is read by the word behind it:
+    it is "them" in "told her that" and "their" in "her book", but "took her home" becomes "took their home".
+
+    >>> neutral_text("She was late, so he lent her his car and told her to keep it to herself.")
+    'They were late, so they lent them their car and told them to keep it to themself.'
+    """
+    for pattern, plain in _CHANGES:
+        text = pattern.sub(partial(_with_capitals, plain), text)
+    return text
+
+
+def neutral(context: Context) -> Context:
+    """The context with they in place of he and she, whomever they are about."""
+    text, question, answer = map(neutral_text, (context.text, context.question, context.answer))
+    return replace(context, text=text, question=question, answer=answer)
+
+
+def _with_capitals(plain: str, old: re.Match[str]) -> str:
+    if old[0].isupper():
+        return plain.upper()
+    return plain[0].upper() + plain[1:] if old[0][0].isupper() else plain

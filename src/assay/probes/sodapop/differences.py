@@ -90,9 +90,11 @@ class Pair:
 
 def word_of(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> Word | None:
     """A row of the table of words, whose numbers `number` reads; None where it has no RD."""
-    rd, *others = map(number, _NUMBERS)
-    place = cell(row, "group_a"), cell(row, "group_b"), cell(row, "word")
-    return None if rd is None else Word(*place, rd, *others, n=int(number("n") or 0))
+    rd, low, high, sr_a, sr_b, p, q, pools, controlled = map(number, _NUMBERS)
+    if rd is None:
+        return None
+    place, n = (cell(row, "group_a"), cell(row, "group_b"), cell(row, "word")), int(number("n") or 0)
+    return Word(*place, rd, low, high, sr_a, sr_b, p, q, pools, controlled, n)
 
 
 def read_pairs(run: Run) -> list[Pair]:

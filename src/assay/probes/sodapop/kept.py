@@ -13,11 +13,9 @@ from assay.examples import Asked, Option
 from assay.probes.sodapop.contexts import NAME, Context, with_place_for
 from assay.probes.sodapop.metrics import Array
 from assay.probes.sodapop.names import Groups
-from assay.probes.sodapop.plans import answers_of
+from assay.probes.sodapop.plans import Strings, answers_of
 from assay.probes.sodapop.pools import Pools
-from assay.probes.sodapop.rates import said
-from assay.probes.sodapop.strings import Strings
-from assay.probes.sodapop.words import split
+from assay.probes.sodapop.words import said, split
 
 Ints = NDArray[np.int64]
 

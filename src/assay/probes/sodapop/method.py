@@ -20,9 +20,8 @@ from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import STARTER, Context, neutral, paper_contexts, read_contexts, starter_contexts
-from assay.probes.sodapop.controls import control_columns
 from assay.probes.sodapop.kept import Kept, KeptQuestions
-from assay.probes.sodapop.names import Groups, frequencies, packaged_groups, read_groups
+from assay.probes.sodapop.names import Groups, control_columns, frequencies, packaged_groups, read_groups
 from assay.probes.sodapop.plans import ScorePlan
 from assay.probes.sodapop.pools import Pools, grow, shared_pool
 from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes, vocabulary
@@ -133,8 +132,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         rates = counter.rates.frequent(settings.min_count)
         _require_words(rates.words, prepared)
         told = tuple((each.text, each.question, each.answer) for each in contexts)
-        pieces = ask(WordPlan(names), "names")["pieces"]
-        controls = control_columns(names, pieces, frequencies())
+        controls = control_columns(names, ask(WordPlan(names), "names")["pieces"], frequencies())
         notes = [note for context, pool in zip(contexts, pools, strict=True) for note in short_pools(context, pool)]
         return Gathered(rates, prepared.groups, told, kept, seed, controls, notes=list(dict.fromkeys(notes)))
 

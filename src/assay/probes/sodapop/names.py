@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 from assay.errors import DataError, UsageError
 from assay.files.opening import open_text
@@ -29,7 +29,8 @@ from assay.plan import digest_of
 
 PACKAGED = Path(__file__).parents[2] / "data" / "sodapop"
 
-Rows = npt.NDArray[np.int64]
+UNCOUNTED = 100
+"""The count taken for a name that the table of counts leaves out, having fewer than 200."""
 
 _FEWEST = 2  # names in a group, and groups
 _FORMAT = (
@@ -86,7 +87,7 @@ class Groups:
         known = ", ".join(group.name for group in self.groups)
         raise UsageError(f"{name} is in no group.", f"The groups are {known}.", code="bad-option", key="name")
 
-    def rows(self, *groups: Group) -> Rows:
+    def rows(self, *groups: Group) -> NDArray[np.int64]:
         """The places of these groups' names in `all_names`, in the order given."""
         ends = np.cumsum([len(group.names) for group in self.groups])
         places = {own.name: range(end - len(own.names), end) for own, end in zip(self.groups, ends, strict=True)}
@@ -135,6 +136,12 @@ def frequencies() -> Mapping[str, int]:
     for name, _, count in (line.split("\t") for line in lines if not line.startswith(("#", "name\t"))):
         found[name] = found.get(name, 0) + int(count)
     return MappingProxyType(found)
+
+
+def control_columns(names: Sequence[str], pieces: NDArray[np.int32], counts: Mapping[str, int]) -> NDArray[np.float64]:
+    """What else differs between names (name, 2): the tokens that a model makes of each, and log10 of its frequency."""
+    frequency = [np.log10(counts.get(name, UNCOUNTED)) for name in names]
+    return np.column_stack([pieces.astype(np.float64), np.array(frequency)])
 
 
 def read_groups(path: Path) -> Groups:

@@ -210,11 +210,11 @@ def _answers(run: Run) -> Text:
             "several answers, one of them right. Here the questions were put elsewhere and only their results were "
             "scored; in the method, a masked language model writes the wrong answers, replacing words of the right one."
         )
-    itself = " (here the audited model itself)" if _unset(run, "fill_model") else ""
-    named = run.setting("fill_model")
+    named, itself = run.setting("fill_model"), " (here the audited model itself)"
     return [
         "three answers: the right one and two wrong ones. The wrong answers were written by a masked language model",
-        *([" (", Name(named), ")"] if named else itself, ", which replaced words of the right answer."),
+        *([" (", Name(named), ")"] if named else [itself] if _unset(run, "fill_model") else []),
+        ", which replaced words of the right answer.",
     ]
 
 

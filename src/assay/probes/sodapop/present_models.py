@@ -192,8 +192,8 @@ def _top_words(titles: Sequence[str], words: Sequence[_Words], pairs: Pairs) -> 
     parts = [Part(say_pair(pair), [_top(pair, titles, found[pair])]) for pair in listed[:STUDY_PAIRS]]
     left_out = len(listed) - len(parts)
     more = [Prose([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], Role.SMALL)]
-    blocks = [Pick(label="Words of", parts=parts), *(more if left_out else [])]
-    return [Section(blocks, "Top words by model", "words")] if parts else []
+    pick = Pick(label="Words of", parts=parts)
+    return [Section([pick, *(more if left_out else [])], "Top words by model", "words")] if parts else []
 
 
 def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[Word]]) -> Table:

@@ -85,10 +85,12 @@ def words_that_fool(run: Run, pairs: Sequence[Pair]) -> list[Section]:
         *(File("words"), ".", pooled if any(pair.pooled for pair in pairs) else ""),
     ]
     tables = [_table(run, pair, each, extra, _reach(shown)) for pair in telling]
-    parts = [
-        _part(pair, table, place < OPEN_PAIRS) for place, (pair, table) in enumerate(zip(telling, tables, strict=True))
+    parts = [_part(*both, place < OPEN_PAIRS) for place, both in enumerate(zip(telling, tables, strict=True))]
+    blocks: list[Block] = [
+        Prose([explained, _ORDER], Role.SMALL),
+        Pick(label="Groups", parts=parts),
+        Prose([after], Role.SMALL),
     ]
-    blocks = [Prose([explained, _ORDER], Role.SMALL), Pick(label="Groups", parts=parts), Prose([after], Role.SMALL)]
     return [Section(blocks, "Words that fool the model", "words")]
 
 
@@ -236,16 +238,18 @@ def _read_traits(run: Run) -> list[_Traits]:
         poles, pole = poles_of(cell(row, "trait"))
         scores = [run.number("traits", row, key) for key in ("score_a", "score_b")]
         agrees = run.number("traits", row, "agrees")
-        more: Mapping[str, str] = {">": a, "<": b}
-        by_words, by_people = (
-            [Name(more[order]), ": more ", Name(pole)] if order in more else "both alike"
-            for order in (cell(row, "order"), cell(row, "human"))
-        )
+        words, people = (cell(row, key) for key in ("order", "human"))
+        more = {">": a, "<": b}
         own = found.setdefault((a, b), _Traits(a, b, [], []))
         alike = "" if agrees is None else "yes" if agrees else "no"
-        own.rows.append([poles, *scores, by_words, by_people if cell(row, "human") else "", alike])
+        by_people = _ordered(more.get(people, ""), pole) if people else ""
+        own.rows.append([poles, *scores, _ordered(more.get(words, ""), pole), by_people, alike])
         own.agrees.extend([] if agrees is None else [bool(agrees)])
     return sorted(found.values(), key=lambda pair: (-len(pair.agrees), -len(pair.rows)))
+
+
+def _ordered(more: str, pole: str) -> Text:
+    return [Name(more), ": more ", Name(pole)] if more else "both alike"
 
 
 def traits(run: Run) -> list[Pick]:

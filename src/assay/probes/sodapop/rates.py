@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from assay.probes.sodapop.metrics import Array, exact_success, sampled_success, success_rate
 from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.settings import EXACT
-from assay.probes.sodapop.words import is_vocabulary
+from assay.probes.sodapop.words import is_vocabulary, said
 from assay.queries import ragged_take
 
 Counts = NDArray[np.float64]  # (context, name, word)
@@ -49,10 +49,6 @@ class Rates:
         return Rates(
             self.names, words, *(counts[:, :, keep] for counts in (self.successes, self.distractors, self.pooled))
         )
-
-
-def said(text: str, case: str) -> str:
-    return text if case == "keep" else text.lower()
 
 
 def vocabulary(pools: Sequence[Pools], min_count: int, case: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from assay.probes.sodapop.contexts import with_place_for
 from assay.probes.sodapop.kept import KeptQuestions, Put
 from assay.probes.sodapop.metrics import Array
 from assay.probes.sodapop.names import Groups
-from assay.probes.sodapop.pools import Pools, Words
+from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.rates import Counter, Rates, vocabulary
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.words import split
@@ -189,8 +189,8 @@ class _Seen:
 
         A distractor that a name met several times is in the sets once, and has won if it ever did.
         """
-        words = Words([""])  # which is no word: it fills up the strings that are shorter than the longest
-        strings = [[words.place(word) for word in split(text).words] for text in self.numbers]
+        words = {"": 0}  # which is no word: it fills up the strings that are shorter than the longest
+        strings = [[words.setdefault(word, len(words)) for word in split(text).words] for text in self.numbers]
         table = np.zeros((len(strings), max(map(len, strings), default=0) or 1), np.int32)
         for number, string in enumerate(strings):
             table[number, : len(string)] = string
@@ -203,7 +203,7 @@ class _Seen:
             members.append(met)
             success.append(ever)
         offsets = np.concatenate([[0], np.cumsum([len(met) for met in members])]).astype(np.int64)
-        return Pools(tuple(words.texts), (), table, offsets, np.concatenate(members)), success
+        return Pools(tuple(words), (), table, offsets, np.concatenate(members)), success
 
 
 @dataclass

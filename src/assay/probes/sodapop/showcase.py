@@ -18,8 +18,7 @@ from assay.findings import Cell, Findings
 from assay.probes.sodapop.analyse import CLEAR, GroupPair, contrasts_of
 from assay.probes.sodapop.kept import Spot, Spots
 from assay.probes.sodapop.names import Groups
-from assay.probes.sodapop.rates import said
-from assay.probes.sodapop.words import split
+from assay.probes.sodapop.words import said, split
 
 WORDS = 12
 """So many words of a pair of groups are shown, as in the report."""

@@ -24,10 +24,9 @@ from assay.findings import Cell, Estimate, Findings, Table
 from assay.plan import Ask, WordPlan, digest_of
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
-from assay.probes.sodapop.contexts import NAME, STARTER, read_contexts, starter_contexts, with_place_for
+from assay.probes.sodapop.contexts import NAME, STARTER, neutral_text, read_contexts, starter_contexts, with_place_for
 from assay.probes.sodapop.method import PAPER_FILE
 from assay.probes.sodapop.names import Groups, frequencies, packaged_groups, read_groups
-from assay.probes.sodapop.pronouns import neutral_text
 from assay.probes.sodapop_names import PRESETS, Settings
 from assay.probes.sodapop_names.telling import Array, Told, tell
 from assay.queries import EmbedColumns, Texts
