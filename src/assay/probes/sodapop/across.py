@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
 from assay.findings import Cell, Estimate, Findings, Table
-from assay.probes.sodapop.differences import Named, Word, separations, word_of
+from assay.probes.sodapop.differences import Named, Word, separations, words_in
 from assay.probes.sodapop.paired import WORD_DIFFERENCES
 
 TITLES = {
@@ -73,7 +73,7 @@ def clear_words(models: Models, pairs: Pairs) -> dict[Named, Words]:
     """
     found: dict[Named, dict[str, dict[str, Word]]] = {}
     for name, findings in models:
-        for word in map(pairs.turned, _words(findings)):
+        for word in map(pairs.turned, words_in(findings)):
             found.setdefault((word.group_a, word.group_b), {}).setdefault(word.word, {})[name] = word
     kept = {}
     for pair, words in found.items():
@@ -91,15 +91,3 @@ def word_table(found: Mapping[Named, Words], names: Sequence[str]) -> Table:
             numbers = [own[name].rd if name in own else None for name in names]
             rows.append([*pair, word, sum(each.clear for each in own.values()), *numbers])
     return Table(("group_a", "group_b", "word", "clear_in", *names), rows)
-
-
-def _words(findings: Findings) -> Iterator[Word]:
-    """The words of a model's findings whose RD is defined; what is no number there is taken for nothing."""
-    for row in findings.tables["words"].records() if "words" in findings.tables else ():
-
-        def number(column: str, row: Mapping[str, Cell] = row) -> float | None:
-            value = row.get(column)
-            return float(value) if isinstance(value, int | float) else None
-
-        if word := word_of(row, number):
-            yield word

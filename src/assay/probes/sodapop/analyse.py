@@ -18,8 +18,8 @@ from assay.probes.sodapop.uncertainty import rd_interval, rd_replicates
 from assay.stats import benjamini_hochberg
 from assay.stats.clusters import kmeans_separation, tsne_projection
 from assay.stats.permutation import permutation_test
+from assay.verdict import CLEAR
 
-CLEAR = 0.05
 WORDS = (
     *("group_a", "group_b", "word", "sr_a", "sr_b", "d", "m", "rd", "low", "high", "p", "q", "n"),
     *("rd_pools", "rd_controlled"),
@@ -67,9 +67,7 @@ def findings_of(rates: Rates, study: Study) -> Findings:
         rows += _words(rates, sr, blind, contrast, again[0], study, [study.seed, number])
         if contrast.pair:
             estimates.append(_separation(sr, contrast, study.seed))
-    tables = {"words": Table(WORDS, rows), "names": _names(rates, sr, study)}
-    if len(rates.names) >= _FEWEST_TO_PROJECT and len(rates.words):
-        tables["projection"] = _projection(rates, sr, study.groups)
+    tables = {"words": Table(WORDS, rows), "names": _names(rates, sr, study), **projection(study.groups, sr)}
     ordered, agreements = _traits(rows, contrasts, study)
     return Findings("sodapop", "", estimates + agreements, tables | ordered)
 
@@ -165,14 +163,18 @@ def _names(rates: Rates, sr: Array, study: Study) -> Table:
     return Table(("group", "name", "mean_sr", "pieces", "log10_frequency"), rows)
 
 
-def _projection(rates: Rates, sr: Array, groups: Groups) -> Table:
-    """The names' SR vectors in two dimensions (t-SNE), for a picture (the paper's Figure 4)."""
-    places = tsne_projection(sr)
+def projection(groups: Groups, vectors: Array) -> dict[str, Table]:
+    """The names' vectors (name, feature) in two dimensions (t-SNE), for a picture (the paper's Figures 2 and 4).
+
+    No table where there are too few names, or nothing about them.
+    """
+    if len(vectors) < _FEWEST_TO_PROJECT or not vectors.shape[1]:
+        return {}
     rows: list[list[Cell]] = [
         [groups.of(name).name, name, round(float(x), 4), round(float(y), 4)]
-        for name, (x, y) in zip(rates.names, places.tolist(), strict=True)
+        for name, (x, y) in zip(groups.all_names(), tsne_projection(vectors).tolist(), strict=True)
     ]
-    return Table(("group", "name", "x", "y"), rows)
+    return {"projection": Table(("group", "name", "x", "y"), rows)}
 
 
 def _traits(

@@ -18,8 +18,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from assay.errors import DataError
+from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, open_text
+from assay.files.published import forms
 from assay.rows import Bad, Row, rows_of
 from assay.wording import clipped
 
@@ -30,7 +31,10 @@ DESCRIBE, ALL = "describe", "all"
 """Which questions to read: the paper's, or all that have a prompt."""
 
 STARTER = Path(__file__).parents[2] / "data" / "sodapop" / "contexts.toml"
-PAPER_LINES, PAPER_CONTEXTS, PAPER_QUESTION = 321, 50, "How would you describe Bethany?"
+PAPER_FILE = Path("sodapop") / "socialIQa_v1.4_dev_Bethany_0_2191.jsonl"
+PAPER_NAME = "Bethany"
+"""The person in SODAPOP's copy of Social IQa's development set."""
+PAPER_LINES, PAPER_CONTEXTS, PAPER_QUESTION = 321, 50, f"How would you describe {PAPER_NAME}?"
 
 
 class Filled(NamedTuple):
@@ -158,6 +162,17 @@ def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: Bad | None = No
             file=path,
         )
     return contexts
+
+
+def paper_file(folder: Path, what: str = "the paper's contexts") -> Path:
+    """SODAPOP's copy of Social IQa in a folder of official data."""
+    if found := forms(folder / PAPER_FILE):
+        return found[0]
+    raise UsageError(
+        f"{what} ({PAPER_FILE}) are not in {folder}.",
+        "Get them with `assay data fetch sodapop`, or name a file in Social IQa's format with --set texts=FILE.",
+        code="missing-data",
+    )
 
 
 def paper_contexts(path: Path) -> list[Context]:

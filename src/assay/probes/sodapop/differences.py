@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
@@ -88,7 +88,18 @@ class Pair:
         return say_pair((self.a, self.b))
 
 
-def word_of(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> Word | None:
+def words_in(findings: Findings) -> Iterator[Word]:
+    """The words whose RD is defined, of all pairs; what is no number in the table is taken for nothing."""
+
+    def number(row: Mapping[str, Cell], column: str) -> float | None:
+        value = row.get(column)
+        return float(value) if isinstance(value, int | float) else None
+
+    rows = findings.tables["words"].records() if "words" in findings.tables else ()
+    return filter(None, (_word(row, partial(number, row)) for row in rows))
+
+
+def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> Word | None:
     """A row of the table of words, whose numbers `number` reads; None where it has no RD."""
     rd, low, high, sr_a, sr_b, p, q, pools, controlled = map(number, _NUMBERS)
     if rd is None:
@@ -107,7 +118,7 @@ def read_pairs(run: Run) -> list[Pair]:
     found: dict[Named, list[Word | None]] = {}
     for row in run.rows("words"):
         place = cell(row, "group_a"), cell(row, "group_b")
-        found.setdefault(place, []).append(word_of(row, partial(run.number, "words", row)))
+        found.setdefault(place, []).append(_word(row, partial(run.number, "words", row)))
     pairs = []
     for (a, b), words in found.items():
         defined = sorted(filter(None, words), key=lambda word: (word.rank, -abs(word.rd), word.word))

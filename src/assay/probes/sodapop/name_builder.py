@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from assay.errors import DataError, UsageError
 from assay.rows import Bad, Row, rows_of
@@ -45,7 +45,8 @@ _FEWEST = 2  # names in a group, and groups
 GroupTable = dict[str, dict[str, str | list[str]]]
 
 
-class NameCount(NamedTuple):
+@dataclass(frozen=True)
+class NameCount:
     """So many people bear a name; their race or gender is None where the source does not tell."""
 
     name: str
@@ -215,7 +216,7 @@ def _new_york(rows: Iterable[_Cells]) -> Iterator[NameCount]:
         race = _RACES.get(words[0]) or cells.wrong("Ethnicity", " or ".join(_RACES))
         name = title_case(cells.text("Child's First Name"))
         counted = NameCount(name, race, cells.gender("Gender"), cells.count("Count"))
-        key = (*counted, cells.text("Year of Birth"), cells.text("Rank"))
+        key = (counted, cells.text("Year of Birth"), cells.text("Rank"))
         if key not in seen:
             seen.add(key)
             yield counted

@@ -128,6 +128,11 @@ def packaged_groups() -> Groups:
     return read_groups(PACKAGED / "names.toml")
 
 
+def chosen_groups(file: str | None) -> tuple[Groups, str]:
+    """The groups of a file, or else the paper's; and what they are called among a run's data."""
+    return (packaged_groups(), "sodapop/names") if not file else (read_groups(Path(file)), Path(file).name)
+
+
 @cache
 def frequencies() -> Mapping[str, int]:
     """How many people in the United States have a name, of the packaged ones; four of them are too rare to be here."""
