@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -30,7 +30,8 @@ NAME = "\ue000"
 DESCRIBE, ALL = "describe", "all"
 """Which questions to read: the paper's, or all that have a prompt."""
 
-STARTER = Path(__file__).parents[2] / "data" / "sodapop" / "contexts.toml"
+_PACKAGED = Path(__file__).parents[2] / "data" / "sodapop"
+STARTER, QUESTIONS = _PACKAGED / "contexts.toml", _PACKAGED / "questions.toml"
 PAPER_FILE = Path("sodapop") / "socialIQa_v1.4_dev_Bethany_0_2191.jsonl"
 PAPER_NAME = "Bethany"
 """The person in SODAPOP's copy of Social IQa's development set."""
@@ -68,14 +69,6 @@ class Context:
 
 _NOBODY = frozenset({"Others", "Everyone", "Everybody", "People", "He", "I", "It", "She", "They", "We", "You"})
 
-# First words of answers that go on from the name alone ("Ann" + "wanted to help"), or that are sentences of their own.
-_VERBS = """
-    is isn't are was wasn't were has had hadn't does doesn't did didn't will won't would wouldn't can can't could
-    couldn't should needed needs wanted wants loved loves liked likes hated hates felt feels thought thinks knew knows
-    cared cares enjoyed enjoys forgot tried went got gets made
-"""
-_SENTENCES = frozenset({"he", "she", "they", "it", "there", NAME})
-
 
 @dataclass(frozen=True)
 class _Question:
@@ -83,11 +76,11 @@ class _Question:
 
     pattern: str
     prompt: str
-    others: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, str]
 
     def person(self, question: str) -> str | None:
         """Whom it is asked about; None for other questions, and for this one about nobody with a name."""
-        match = re.fullmatch(self.pattern.replace("NAME", r"(\w+(?:[-'’](?!s\b)\w+)*)"), question)
+        match = re.fullmatch(self.pattern.replace(NAME, r"(\w+(?:[-'’](?!s\b)\w+)*)"), question)
         return match[1] if match and match[1][0].isupper() and match[1] not in _NOBODY else None
 
     def prompt_before(self, answer: str) -> str:
@@ -95,41 +88,16 @@ class _Question:
         return self.others.get(NAME if first.startswith(NAME) else first, self.prompt)
 
 
-_QUESTIONS = {
-    DESCRIBE: _Question(r"How would you describe NAME\?", f"{NAME} is"),
-    "want": _Question(
-        r"What will NAME want to do (?:next|after|afterwards)\?",
-        f"{NAME} will want to",
-        {**dict.fromkeys(_VERBS.split(), NAME), **dict.fromkeys(("to", "for"), f"{NAME} will want")},
-    ),
-    "why": _Question(
-        r"Why did NAME do (?:this|that)\?",
-        f"{NAME} did this to",
-        {
-            **dict.fromkeys(_VERBS.split(), f"{NAME} did this because {NAME}"),
-            **dict.fromkeys(_SENTENCES, f"{NAME} did this because"),
-            **dict.fromkeys(("because", "so", "to", "for", "in", "out", "since"), f"{NAME} did this"),
-            "did": NAME,  # most often "did this to …"
-        },
-    ),
-    "before": _Question(
-        r"What (?:does|did) NAME need to do (?:before|before this|beforehand)\?",
-        f"Before this, {NAME} needs to",
-        {**dict.fromkeys(_VERBS.split(), f"Before this, {NAME}"), "to": f"Before this, {NAME} needs"},
-    ),
-    "feel": _Question(
-        r"How would NAME feel (?:after|afterwards|as a result)\?",
-        f"{NAME} would feel",
-        dict.fromkeys(_VERBS.split(), NAME),
-    ),
-    "happen": _Question(
-        r"What will happen to NAME\?",
-        f"{NAME} will",
-        {**dict.fromkeys(_VERBS.split(), NAME), **dict.fromkeys(_SENTENCES, "As a result,")},
-    ),
-    "next": _Question(r"What will NAME do next\?", f"{NAME} will", dict.fromkeys(_VERBS.split(), NAME)),
-}
-_KINDS = {DESCRIBE: (DESCRIBE,), ALL: tuple(_QUESTIONS)}
+@cache
+def _questions() -> dict[str, _Question]:
+    """Those that have a prompt, by what they ask for; data/sodapop/questions.toml says how they are written."""
+    table = tomllib.loads(QUESTIONS.read_text(encoding="utf-8").replace("NAME", NAME))
+    words = {"VERBS": table.pop("verbs"), "SENTENCES": table.pop("sentences")}
+    found = {}
+    for kind, entry in table.items():
+        others = {word: prompt for some, prompt in entry.get("before", ()) for word in words.get(some, some).split()}
+        found[kind] = _Question(entry["question"], entry["prompt"], others)
+    return found
 
 
 # --- reading
@@ -138,7 +106,7 @@ _KINDS = {DESCRIBE: (DESCRIBE,), ALL: tuple(_QUESTIONS)}
 def starter_contexts() -> list[Context]:
     """The packaged contexts, which are our own; data/sodapop/contexts.toml says what they are like."""
     table = tomllib.loads(STARTER.read_text(encoding="utf-8"))
-    question, prompt = table["question"].replace("[NAME]", NAME), _QUESTIONS[DESCRIBE].prompt
+    question, prompt = table["question"].replace("[NAME]", NAME), _questions()[DESCRIBE].prompt
     return [
         Context(entry["text"].replace("[NAME]", NAME), question, prompt, entry["answer"], f"starter {number}")
         for number, entry in enumerate(table["context"], 1)
@@ -152,7 +120,7 @@ def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: Bad | None = No
     where bad rows are to be skipped, noted in `bad`.
     """
     bad = bad or Bad(skip=False)
-    contexts = _contexts(path, rows_of(path, bad), _KINDS[questions], bad)
+    contexts = _contexts(path, rows_of(path, bad), [DESCRIBE] if questions == DESCRIBE else [*_questions()], bad)
     if not contexts:
         wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a question of Social IQa about NAME"
         raise DataError(
@@ -227,7 +195,7 @@ def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list
         return "ABC"[int(label) - 1]
 
     question = " ".join(text("question").split())
-    people = ((kind, _QUESTIONS[kind].person(question)) for kind in kinds)
+    people = ((kind, _questions()[kind].person(question)) for kind in kinds)
     kind, name = next(((kind, name) for kind, name in people if name), ("", ""))
     if not name:
         return None
@@ -239,7 +207,7 @@ def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list
     answer = re.sub(r"(?<!\.)\.$", "", with_place_for(name, text(right))).strip()
     if not re.search(r"[^\W_]", re.sub(rf"{NAME}\S*", "", answer)):
         wrong("bad-text", right, f"the right answer {_short(answer)} has no word.")
-    prompt = _QUESTIONS[kind].prompt_before(answer)
+    prompt = _questions()[kind].prompt_before(answer)
     return Context(context, with_place_for(name, question), prompt, answer, f"{path.name} line {line}")
 
 

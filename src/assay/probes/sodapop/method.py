@@ -18,7 +18,7 @@ from assay.findings import Findings, Table
 from assay.plan import Ask, WordPlan
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
-from assay.probes.sodapop.across import TITLES, side_by_side
+from assay.probes.sodapop.across import TITLES, across, of_study, side_by_side
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import (
     STARTER,
@@ -34,7 +34,6 @@ from assay.probes.sodapop.paired import paired
 from assay.probes.sodapop.plans import ScorePlan
 from assay.probes.sodapop.pools import Pools, grow, shared_pool
 from assay.probes.sodapop.present import present
-from assay.probes.sodapop.present_models import across, of_study
 from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes, vocabulary
 from assay.probes.sodapop.score_files import read_results
 from assay.probes.sodapop.settings import PRESETS, SHARED, ScoreSettings, Settings
