@@ -25,6 +25,7 @@ WORDS = (
     *("rd_pools", "rd_controlled"),
 )
 """Columns of the table `words`: n counts distractors with the word, over both groups' names and all contexts."""
+TRAITS = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
 
 _FEWEST_TO_PROJECT = 4
 
@@ -61,15 +62,21 @@ def findings_of(rates: Rates, study: Study) -> Findings:
     """All that the success rates of a run show."""
     sr, blind, contrasts = rates.sr(), rates.sr_of_pools(), contrasts_of(study.groups)
     replicates = rd_replicates([rates], [each.sides for each in contrasts], study.settings.resamples, study.seed)
-    rows: list[list[Cell]] = []
+    words, traits = [], []
     estimates: list[Estimate] = []
+    agreements: list[Estimate] = []
     for number, (contrast, again) in enumerate(zip(contrasts, replicates, strict=True)):
-        rows += _words(rates, sr, blind, contrast, again[0], study, [study.seed, number])
+        own = _words(rates, sr, blind, contrast, again[0], study, [study.seed, number])
+        words += own
         if contrast.pair:
             estimates.append(_separation(sr, contrast, study.seed))
-    tables = {"words": Table(WORDS, rows), "names": _names(rates, sr, study), **projection(study.groups, sr)}
-    ordered, agreements = _traits(rows, contrasts, study)
-    return Findings("sodapop", "", estimates + agreements, tables | ordered)
+        ordered, agreed = _traits(own, contrast, study)
+        traits += ordered
+        agreements += agreed
+    tables = {"words": Table(WORDS, words), "names": _names(rates, sr, study), **projection(study.groups, sr)}
+    if traits:
+        tables["traits"] = Table(TRAITS, traits)
+    return Findings("sodapop", "", estimates + agreements, tables)
 
 
 def contrasts_of(groups: Groups) -> list[GroupPair]:
@@ -178,42 +185,28 @@ def projection(groups: Groups, vectors: Array) -> dict[str, Table]:
 
 
 def _traits(
-    rows: Sequence[Sequence[Cell]], contrasts: Sequence[GroupPair], study: Study
-) -> tuple[dict[str, Table], list[Estimate]]:
-    """How the pairs of groups stand to each other on the ABC model's traits (section 5), by words with p < 0.05.
+    rows: Sequence[Sequence[Cell]], contrast: GroupPair, study: Study
+) -> tuple[list[list[Cell]], list[Estimate]]:
+    """How a pair of groups stand to each other on the ABC model's traits (section 5), by words with p < 0.05.
 
     And on which share of the traits that people order, too, they do so alike.
     """
+    a, b = contrast.first, contrast.second
+    words: dict[str, list[str]] = {a: [], b: []}
+    for row in (dict(zip(WORDS, row, strict=True)) for row in rows):
+        rd, p = row["rd"], row["p"]
+        if isinstance(rd, float) and isinstance(p, float) and p < CLEAR and rd != 0:
+            words[a if rd > 0 else b].append(str(row["word"]))
+    scores = trait_scores(words, study.lexicon)
     found: list[list[Cell]] = []
-    agreements: list[Estimate] = []
-    place = {column: number for number, column in enumerate(WORDS)}
-    for contrast in contrasts:
-        words: dict[str, list[str]] = {contrast.first: [], contrast.second: []}
-        for row in rows:
-            rd, p = row[place["rd"]], row[place["p"]]
-            here = (row[0], row[1]) == (contrast.first, contrast.second)
-            if here and isinstance(rd, float) and isinstance(p, float) and p < CLEAR and rd != 0:
-                words[contrast.first if rd > 0 else contrast.second].append(str(row[place["word"]]))
-        scores = trait_scores(words, study.lexicon)
-        alike = agreement(scores, study.human, contrast.first, contrast.second)
-        if alike.both:
-            group = {"a": contrast.first, "b": contrast.second}
-            share = alike.agree / alike.both
-            agreements.append(Estimate("trait_agreement", group, share, n=alike.both, note=_NOT_A_SAMPLE))
-        for trait in study.lexicon.traits:
-            order = ordering(scores, contrast.first, contrast.second, trait)
-            if order is not None:
-                people = _people(study.human, contrast, trait)
-                both = scores[contrast.first][trait], scores[contrast.second][trait]
-                agrees = None if people is None else int(people == order)
-                found.append([contrast.first, contrast.second, trait, *both, order, people, agrees])
-    columns = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
-    return ({"traits": Table(columns, found)} if found else {}), agreements
-
-
-_NOT_A_SAMPLE = "no interval: these traits are all there are, and their orderings depend on each other"
-
-
-def _people(human: Sequence[Human], contrast: GroupPair, trait: str) -> str | None:
-    orders = (each.ordering(contrast.first, contrast.second) for each in human if each.trait == trait)
-    return next((order for order in orders if order is not None), None)
+    for trait in study.lexicon.traits:
+        order = ordering(scores, a, b, trait)
+        if order is not None:
+            orders = (each.ordering(a, b) for each in study.human if each.trait == trait)
+            people = next((each for each in orders if each is not None), None)
+            agrees = None if people is None else int(people == order)
+            found.append([a, b, trait, scores[a][trait], scores[b][trait], order, people, agrees])
+    agree, both = agreement(scores, study.human, a, b)
+    note = "no interval: these traits are all there are, and their orderings depend on each other"
+    alike = [Estimate("trait_agreement", {"a": a, "b": b}, agree / both, n=both, note=note)] if both else []
+    return found, alike

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,8 +65,7 @@ def vocabulary(pools: Sequence[Pools], min_count: int, case: str) -> tuple[str, 
     return tuple(sorted(word for word, counts in totals.items() if counts.min() >= min_count and is_vocabulary(word)))
 
 
-@dataclass(frozen=True)
-class Incidence:
+class Incidence(NamedTuple):
     """Which words a string has, each once: (string, word) as two columns sorted by string."""
 
     offsets: NDArray[np.int64]  # (string + 1,)
