@@ -28,6 +28,7 @@ WORDS = (
 TRAITS = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
 
 _FEWEST_TO_PROJECT = 4
+_FEW = 10_000  # permutations that every word gets; those that are then near a threshold get more
 
 
 @dataclass(frozen=True)
@@ -107,41 +108,27 @@ def _words(
     rd = relative_difference(d, m)
     both = np.concatenate([a, b])
     first = np.arange(len(both)) < len(a)
-    settings, controls = study.settings, study.controls
-    few = min(settings.permutations, _FEW)
-    tested = permutation_test(
-        both,
-        first,
-        np.random.default_rng(list(seed)),
-        strata=contrast.strata,
-        few=few,
-        many=settings.permutations,
-        strict=settings.p == "strict",
-    )
-    q = benjamini_hochberg(tested.p)
+    most, strict, rng = study.settings.permutations, study.settings.p == "strict", np.random.default_rng(list(seed))
+    strata = contrast.strata
+    p = permutation_test(both, first, rng, strata=strata, few=min(most, _FEW), many=most, strict=strict).p
     low, high = rd_interval(rd, again, contrast.sides, (-2.0, 2.0))
-    pools = relative_difference(
-        group_difference(blind[contrast.a], blind[contrast.b]), group_mean(blind[contrast.a], blind[contrast.b])
-    )
-    rows = np.concatenate([contrast.a, contrast.b])
+    alone = blind[contrast.a], blind[contrast.b]
+    pools = relative_difference(group_difference(*alone), group_mean(*alone))
+    rows, controls = np.concatenate([contrast.a, contrast.b]), study.controls
     adjusted = None if controls is None else adjusted_difference(both, first, controls[rows])
     controlled = np.full(len(rates.words), np.nan) if adjusted is None else relative_difference(adjusted, m)
-    counts = rates.distractors[:, rows].sum(axis=(0, 1))
-    numbers = np.column_stack(
-        [a.mean(axis=0), b.mean(axis=0), d, m, rd, low, high, tested.p, q, counts, pools, controlled]
-    )
+    before = np.column_stack([a.mean(axis=0), b.mean(axis=0), d, m, rd, low, high, p, benjamini_hochberg(p)])
+    counts = rates.distractors[:, rows].sum(axis=(0, 1)).round().astype(int).tolist()
+    behind = np.column_stack([pools, controlled])
     order = sorted(range(len(rates.words)), key=lambda word: (-abs(np.nan_to_num(rd[word])), rates.words[word]))
-    return [_row(contrast, rates.words[word], numbers[word].tolist()) for word in order]
+    return [
+        [contrast.first, contrast.second, rates.words[word], *_cells(before[word]), counts[word], *_cells(behind[word])]
+        for word in order
+    ]
 
 
-_FEW = 10_000
-_COUNT = 9  # the place of n among a row's numbers
-
-
-def _row(contrast: GroupPair, word: str, numbers: list[float]) -> list[Cell]:
-    cells: list[Cell] = [number if np.isfinite(number) else None for number in numbers]
-    cells[_COUNT] = round(numbers[_COUNT])
-    return [contrast.first, contrast.second, word, *cells]
+def _cells(numbers: Array) -> list[Cell]:
+    return [number if np.isfinite(number) else None for number in numbers.tolist()]
 
 
 def _separation(sr: Array, contrast: GroupPair, seed: int) -> Estimate:

@@ -96,12 +96,8 @@ class Groups:
     def take(self, per_group: int | None) -> Groups:
         """The first so many names of every group (None: all), as the paper takes the first 25 of its longer lists."""
         if per_group is not None and per_group < _FEWEST:
-            raise UsageError(
-                f"{per_group} names of every group are too few.",
-                f"Take at least {_FEWEST}, or all.",
-                code="bad-option",
-                key="per_group",
-            )
+            problem, remedy = f"{per_group} names of every group are too few.", f"Take at least {_FEWEST}, or all."
+            raise UsageError(problem, remedy, code="bad-option", key="per_group")
         return Groups(tuple(Group(group.name, group.names[:per_group], group.attributes) for group in self.groups))
 
     def pairs(self) -> list[tuple[Group, Group]]:
@@ -175,9 +171,8 @@ def read_table(path: Path, remedy: str) -> dict[str, Any]:
             code = "bad-toml" if kind == "TOML" else "bad-json"
             raise DataError(f"this is not {kind} ({error}).", remedy, code=code, file=path) from None
     if not isinstance(table, dict):
-        raise DataError(
-            f"expected an object in braces, got a {type(table).__name__}.", remedy, code="bad-json", file=path
-        )
+        problem = f"expected an object in braces, got a {type(table).__name__}."
+        raise DataError(problem, remedy, code="bad-json", file=path)
     return table
 
 
@@ -209,10 +204,7 @@ def _group(name: str, entry: object, path: Path) -> Group:
 
 
 def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str | None, str, str]]:
-    """What is wrong with groups that are right each by itself, and what to do about it; the first one counts.
-
-    Its code and the group at fault come first.
-    """
+    """What is wrong with groups that are right each by itself: code, group, problem and remedy. The first counts."""
     if len(groups) < _FEWEST:
         problem = f"expected at least {_FEWEST} groups, got {len(groups)}."
         yield "bad-list", None, problem, "Groups are compared with each other."
@@ -227,12 +219,8 @@ def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str | None, str, str
     for group in groups:
         if group.attributes.keys() != first.attributes.keys():
             told = [", ".join(sorted(each.attributes)) or "no attributes" for each in (first, group)]
-            yield (
-                "bad-value",
-                group.name,
-                f"group {first.name} has {told[0]}, group {group.name} has {told[1]}.",
-                "Give all groups the same attributes, or none.",
-            )
+            problem = f"group {first.name} has {told[0]}, group {group.name} has {told[1]}."
+            yield "bad-value", group.name, problem, "Give all groups the same attributes, or none."
     for a, b in combinations(groups, 2):
         if a.attributes and not a.differs(b):
             problem = f"groups {a.name} and {b.name} have the same attributes."

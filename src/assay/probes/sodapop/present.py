@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
-from typing import Any
 
 from assay.blocks import (
     Block,
@@ -42,12 +41,7 @@ MOST_TOLD = 4  # words in the first paragraphs
 MOST_SEPARATED = 3  # pairs of groups in a sentence
 FEW = 4  # comparisons, up to which what chance alone would give is not worth a word
 
-CODES: Mapping[str, str] = {
-    "EA": "European American",
-    "AA": "African American",
-    "AS": "Asian",
-    "HS": "Hispanic",
-}
+CODES = {"EA": "European American", "AA": "African American", "AS": "Asian", "HS": "Hispanic"}
 """What the paper's names of groups stand for."""
 
 
@@ -85,23 +79,20 @@ def present(run: Run) -> Presentation:
 def _small(run: Run) -> list[Text]:
     """What a small run cannot say."""
     said: list[Text] = []
-    least = _whole(run, "min_count")
-    texts = 1 if _whole(run, "context") else _whole(run, "contexts")
-    if least is not None or texts is not None:
-        used = "" if texts is None else f"This run used {'one text' if texts == 1 else f'at most {texts} texts'}. "
-        if least is not None:
-            counted = f"It counts a word if each name has {count(least)} or more wrong answers with it"
-            used += f"{counted} (the paper: 50, over 50 texts). "
+    least, only, most = (run.info.settings.get(name) for name in ("min_count", "context", "contexts"))
+    texts = 1 if isinstance(only, int) and only else most
+    used = ""
+    if isinstance(texts, int):
+        used = f"This run used {'one text' if texts == 1 else f'at most {texts} texts'}. "
+    if isinstance(least, int):
+        counted = f"It counts a word if each name has {count(least)} or more wrong answers with it"
+        used += f"{counted} (the paper: 50, over 50 texts). "
+    if used:
         said.append(f"{used}Few texts and few answers show what happens in these, not in general.")
     if run.sample:
         larger = "); a larger one, with more names and texts, tells more from chance."
         said.append(["This run is smaller than the paper’s (", Name(run.sample), larger])
     return said
-
-
-def _whole(run: Run, name: str) -> int | None:
-    value: Any = run.info.settings.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 # --- what the first paragraphs are made of
