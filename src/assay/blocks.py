@@ -3,8 +3,8 @@
 How a probe is shown
 --------------------
 1. The probe's `Method` has `present(run) -> Presentation` and, if several models of the probe can be shown together,
-   `across(runs) -> Sequence[Section]`; both import `assay/probes/NAME/present.py` when they are called. `run` is an
-   `assay.run.Run`; nothing of `assay.report` is imported.
+   `across(runs) -> Sequence[Section]`; `assay/probes/NAME/present.py` makes them. `run` is an `assay.run.Run`; nothing
+   of `assay.report` is imported.
 2. What people read is `Text`: strings of your own, and beside them `Name` for whatever comes from data or a model,
    `Figure` for a number that `assay.wording` wrote, `Strong`, `Emphasis`, `Code`, `Mark` (the mark of a chart, in
    running text) and `File` (a link to a table of the run). Never markup: each view escapes by itself.
@@ -21,7 +21,7 @@ How a probe is shown
      listed and linked by the views.
    - Rows that are left out, in the middle or at the end: a `Gap` among the rows.
    - Rows that belong together are a `Group`: its head stands above them or, with `Table.heads_beside`, beside them.
-5. What only a study shows of its models, such as what debiasing changed: `present_study.py` with
+5. What only a study shows of its models, such as what debiasing changed:
    `of_study(runs: Sequence[StudyRun]) -> Sequence[Section]`.
 6. `Pick` lets readers pick one of several `Part`s; a `Part` that is `folded` opens on a click, alone or in a `Pick`.
 

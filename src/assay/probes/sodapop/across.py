@@ -192,15 +192,15 @@ def of_study(runs: Sequence[StudyRun]) -> list[Section]:
     ]
 
 
-_Words = Mapping[Named, Sequence[Word]]
+_ByPair = Mapping[Named, Sequence[Word]]
 
 
-def _words_of(run: Run, pairs: Pairs) -> _Words:
+def _words_of(run: Run, pairs: Pairs) -> _ByPair:
     """The words of every pair, those that are clear of chance first, then by the size of RD."""
     return {pairs.named(pair.a, pair.b): [pairs.turned(word) for word in pair.words] for pair in read_pairs(run)}
 
 
-def _methods(runs: Sequence[StudyRun], apart: Sequence[Mapping[Named, Estimate]], words: Sequence[_Words]) -> Table:
+def _methods(runs: Sequence[StudyRun], apart: Sequence[Mapping[Named, Estimate]], words: Sequence[_ByPair]) -> Table:
     rows, lines = [], []
     for each, own, said in zip(runs, apart, words, strict=True):
         values = [e.value for e in own.values() if e.value is not None]
@@ -271,7 +271,7 @@ def _accuracies(titles: Mapping[str, str], apart: Mapping[Named, Mapping[str, Es
     )
 
 
-def _top_words(titles: Sequence[str], words: Sequence[_Words], pairs: Pairs) -> list[Section]:
+def _top_words(titles: Sequence[str], words: Sequence[_ByPair], pairs: Pairs) -> list[Section]:
     found = {pair: [list(own.get(pair, ()))[:STUDY_WORDS] for own in words] for pair in pairs.known}
     listed = [pair for pair in pairs.known if any(pair in own for own in words)]
     listed.sort(key=lambda pair: -sum(word.clear for column in found[pair] for word in column))

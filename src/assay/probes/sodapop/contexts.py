@@ -123,12 +123,9 @@ def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: Bad | None = No
     contexts = _contexts(path, rows_of(path, bad), [DESCRIBE] if questions == DESCRIBE else [*_questions()], bad)
     if not contexts:
         wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a question of Social IQa about NAME"
-        raise DataError(
-            f"no row can be used: {wanted} was looked for, where the context names this person.",
-            "Name a file in Social IQa's format, or let all its questions in with --set questions=all.",
-            code="empty-file",
-            file=path,
-        )
+        problem = f"no row can be used: {wanted} was looked for, where the context names this person."
+        remedy = "Name a file in Social IQa's format, or let all its questions in with --set questions=all."
+        raise DataError(problem, remedy, code="empty-file", file=path)
     return contexts
 
 
@@ -136,11 +133,8 @@ def paper_file(folder: Path, what: str = "the paper's contexts") -> Path:
     """SODAPOP's copy of Social IQa in a folder of official data."""
     if found := forms(folder / PAPER_FILE):
         return found[0]
-    raise UsageError(
-        f"{what} ({PAPER_FILE}) are not in {folder}.",
-        "Get them with `assay data fetch sodapop`, or name a file in Social IQa's format with --set texts=FILE.",
-        code="missing-data",
-    )
+    remedy = "Get them with `assay data fetch sodapop`, or name a file in Social IQa's format with --set texts=FILE."
+    raise UsageError(f"{what} ({PAPER_FILE}) are not in {folder}.", remedy, code="missing-data")
 
 
 def paper_contexts(path: Path) -> list[Context]:
@@ -149,13 +143,10 @@ def paper_contexts(path: Path) -> list[Context]:
     rows = [(line, row) for line, row in rows_of(path, bad) if row.get("question") == PAPER_QUESTION]
     contexts = _contexts(path, [(line, row) for line, row in rows if line <= PAPER_LINES], [DESCRIBE], bad)
     if len(contexts) != PAPER_CONTEXTS:
-        raise DataError(
-            f'"{PAPER_QUESTION}" is there {len(contexts)} times in the first {PAPER_LINES} lines, '
-            f"expected {PAPER_CONTEXTS} times as in SODAPOP's own file.",
-            "Name that file, or read all contexts of this one with --set texts=FILE.",
-            code="changed-file",
-            file=path,
-        )
+        there = f'"{PAPER_QUESTION}" is there {len(contexts)} times in the first {PAPER_LINES} lines'
+        problem = f"{there}, expected {PAPER_CONTEXTS} times as in SODAPOP's own file."
+        remedy = "Name that file, or read all contexts of this one with --set texts=FILE."
+        raise DataError(problem, remedy, code="changed-file", file=path)
     return contexts
 
 
@@ -217,21 +208,13 @@ def _labels(path: Path) -> list[str]:
     names = [f"{base}-labels.lst{packed}" for packed in ("", *PACKED)]
     beside = next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
     if beside is None:
-        raise DataError(
-            f'there are rows without "correct", and no labels beside the file: neither {" nor ".join(names)}.',
-            "Put the labels there (1, 2 or 3 a line), or the right answer's letter into the rows.",
-            code="missing-key",
-            file=path,
-            key="correct",
-        )
+        problem = f'there are rows without "correct", and no labels beside the file: neither {" nor ".join(names)}.'
+        remedy = "Put the labels there (1, 2 or 3 a line), or the right answer's letter into the rows."
+        raise DataError(problem, remedy, code="missing-key", file=path, key="correct")
     labels, rows = _lines(beside), _lines(path)
     if len(labels) != len(rows):
-        raise DataError(
-            f"there are {len(labels)} labels, expected {len(rows)}: one for every line of {path.name}.",
-            "Get both files again; they belong together.",
-            code="changed-file",
-            file=beside,
-        )
+        problem = f"there are {len(labels)} labels, expected {len(rows)}: one for every line of {path.name}."
+        raise DataError(problem, "Get both files again; they belong together.", code="changed-file", file=beside)
     return labels
 
 

@@ -150,15 +150,6 @@ def separations(findings: Findings) -> list[Estimate]:
     return [e for e in findings.estimates if e.metric == "kmeans_accuracy" and {"a", "b"} <= e.group.keys()]
 
 
-def surest_first(found: Iterable[Estimate]) -> list[Estimate]:
-    """Pairs of groups, those that are told apart most surely first."""
-
-    def order(e: Estimate) -> tuple[bool, float, float]:
-        return e.value is None, 1.0 if e.p is None else e.p, -(e.value or 0.0)
-
-    return sorted(found, key=order)
-
-
 def told_apart(estimate: Estimate) -> bool:
     """Whether the groups are told apart better than chance."""
     return verdict(estimate) is Verdict.ABOVE

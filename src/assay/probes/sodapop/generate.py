@@ -94,14 +94,11 @@ class Questions:
     def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
         """Write the file, whole or not at all; returns how many questions it has."""
         _require_file(out)
-        if ask is None or "fill" not in ask.abilities:
-            code, problem = (
-                ("missing-setting", "which model writes the distractors?")
-                if ask is None
-                else ("missing-ability", "this model cannot fill masks.")
-            )
-            remedy = "Name a masked language model: --model builtin, or hf:./folder."
-            raise UsageError(problem, remedy, code=code, key="model")
+        remedy = "Name a masked language model: --model builtin, or hf:./folder."
+        if ask is None:
+            raise UsageError("which model writes the distractors?", remedy, code="missing-setting", key="model")
+        if "fill" not in ask.abilities:
+            raise UsageError("this model cannot fill masks.", remedy, code="missing-ability", key="model")
         prepared, written = self.prepared, 0
         meter.start("sodapop", len(prepared.contexts), "contexts")
         with open_atomically(out) as file:
@@ -139,14 +136,12 @@ def generation(method: Sodapop, request: Request) -> Names | Questions:
     """The generation that a user asks for."""
     given = dict(request.settings)
     what = given.pop("what", None)
+    remedy = "--set what=names (from tables), or --set what=questions --model SPEC"
+    if what is None:
+        raise UsageError("what is to be written?", remedy, code="missing-setting", key="what")
     if what not in SETTINGS:
-        code, said = (
-            ("missing-setting", "what is to be written?")
-            if what is None
-            else ("bad-setting", f"what is {what!r}, expected {' or '.join(SETTINGS)}.")
-        )
-        remedy = "--set what=names (from tables), or --set what=questions --model SPEC"
-        raise UsageError(said, remedy, code=code, key="what")
+        problem = f"what is {what!r}, expected {' or '.join(SETTINGS)}."
+        raise UsageError(problem, remedy, code="bad-setting", key="what")
     known = SETTINGS[what]
     for key in given:
         if key not in known:

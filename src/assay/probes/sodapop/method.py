@@ -104,15 +104,15 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
             settings = _limited(settings, request.limit, len(groups.groups))
         groups = groups.take(settings.names_per_group)
         contexts, path, notes = _read_contexts(settings, request)
-        limited = request.limit is not None
-        while limited and settings.distance > 1 and _fills(settings, groups, contexts) > (request.limit or 0):
+        limit = request.limit
+        while limit is not None and settings.distance > 1 and _fills(settings, groups, contexts) > limit:
             settings = replace(settings, distance=settings.distance - 1)
         scored = len(groups.all_names()) * len(contexts) * (settings.cap + 1)
         fills = _fills(settings, groups, contexts)
         stages = [Stage("words to fill, at most", fills), Stage("answers, at most", scored)]
         data[path.name] = digest_of_file(path)
         told = as_written(settings), data, stages, notes, request.seed
-        return SodapopPrepared(*told, settings, groups, contexts, limited)
+        return SodapopPrepared(*told, settings, groups, contexts, limit is not None)
 
     def gather(self, prepared: SodapopPrepared, ask: Ask) -> Gathered:
         settings, contexts, names, seed = prepared.chosen, prepared.contexts, prepared.names, prepared.seed

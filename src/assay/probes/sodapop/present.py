@@ -24,7 +24,7 @@ from assay.blocks import (
 )
 from assay.findings import Estimate
 from assay.probes.sodapop import PAPER, PROBE, people_words, say_group
-from assay.probes.sodapop.differences import Pair, Word, clearest, read_pairs, separations, surest_first, told_apart
+from assay.probes.sodapop.differences import Pair, Word, clearest, read_pairs, separations, told_apart
 from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
 from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
 from assay.run import Kind, Run
@@ -116,7 +116,12 @@ class Found:
 
     @cached_property
     def separations(self) -> list[Estimate]:
-        return surest_first(separations(self.run.findings))
+        """The pairs of groups, those that are told apart most surely first."""
+
+        def order(e: Estimate) -> tuple[bool, float, float]:
+            return e.value is None, 1.0 if e.p is None else e.p, -(e.value or 0.0)
+
+        return sorted(separations(self.run.findings), key=order)
 
     @cached_property
     def tested(self) -> list[Estimate]:

@@ -106,13 +106,9 @@ def _require_names(asked: Set[int], groups: Groups, files: Sequence[Path]) -> No
     if missing:
         problem = f"no question is about {_listed([f'{name} ({groups.of(name).name})' for name in missing])}."
         one = files[0] if len(files) == 1 else None
-        raise DataError(
-            problem if one else f"{', '.join(map(str, files))}: {problem}",
-            "Every name of a group needs results: take it out of the groups, or --set groups=FILE with your own.",
-            code="bad-list",
-            file=one,
-            key="groups",
-        )
+        problem = problem if one else f"{', '.join(map(str, files))}: {problem}"
+        remedy = "Every name of a group needs results: take it out of the groups, or --set groups=FILE with your own."
+        raise DataError(problem, remedy, code="bad-list", file=one, key="groups")
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -66,11 +66,9 @@ class Source(Protocol):
 
     def met(self, word: str) -> Spots:
         """The wrong answers with a word."""
-        ...
 
     def asked(self, first: Spot, second: Spot) -> tuple[Asked, Asked]:
         """What was asked about two names in the same text."""
-        ...
 
 
 class _Wish(NamedTuple):
