@@ -19,7 +19,7 @@ from assay.lab.studies.file import find_study, read_study
 from assay.lab.studies.processes import _lost
 from assay.lab.studies.record import open_record, read_record
 from assay.lab.training import KINDS
-from assay.lab.training.base_model import _require_device
+from assay.lab.training.base_model import require_device
 from assay.lab.training.choice_data import read_choice_data
 from assay.lab.training.data_files import existing
 from assay.lab.training.out_folder import explained_full_disk, open_out
@@ -183,7 +183,7 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
         "Add a [models.b], or name one that is there.",
     ),
     "no-device": (
-        lambda folder: _require_device("foo"),
+        lambda folder: require_device("foo"),
         "training runs on cpu, cuda or mps, not on 'foo'.\nLeave --device out to take the best there is.",
     ),
 }

@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.lab.training.presets import presets
 from assay.probes import probes
 
 if TYPE_CHECKING:
@@ -19,15 +18,25 @@ Sections = Mapping[str, Sequence[str]]
 
 
 def trained_card(
-    kind: Kind[Any], info: Mapping[str, Any], scores: Scores | None, *, command: str, made: str, seconds: float
+    kind: Kind[Any],
+    info: Mapping[str, Any],
+    scores: Scores | None,
+    *,
+    source: str,
+    command: str,
+    made: str,
+    seconds: float,
 ) -> str:
-    """Of a trained model, from its assay.json. `made` is when, `seconds` how long this (last) sitting took."""
+    """Of a trained model, from its assay.json.
+
+    `source` is where its preset is printed, `made` is when, `seconds` how long this (last) sitting took.
+    """
     base, curve = info["base"], info["curve"]
     name = one_line(str(base["name"]))
-    source: dict[str, Any] = {"base": f"`{name}`", "digest of the base": f"`{base['digest']}`"}
-    source |= {"revision of the base": f"`{base['revision']}`"} if base["revision"] else {}
-    source |= {f"data, sha256 of `{one_line(file)}`": f"`{digest}`" for file, digest in info["data"].items()}
-    source |= {one_line(said.replace("_", " ")): one_line(_text(value)) for said, value in info["counts"].items()}
+    made_from: dict[str, Any] = {"base": f"`{name}`", "digest of the base": f"`{base['digest']}`"}
+    made_from |= {"revision of the base": f"`{base['revision']}`"} if base["revision"] else {}
+    made_from |= {f"data, sha256 of `{one_line(file)}`": f"`{digest}`" for file, digest in info["data"].items()}
+    made_from |= {one_line(said.replace("_", " ")): one_line(_text(value)) for said, value in info["counts"].items()}
     how = {setting: _text(value) for setting, value in info["settings"].items()}
     how |= {
         "seed": info["seed"],
@@ -37,7 +46,7 @@ def trained_card(
     how |= dict(info["versions"])
     losses = f"{curve[0]['loss']:.4f} and {curve[-1]['loss']:.4f}" if curve else "–"
     how |= {"loss, first and last point": losses, "made": f"{made}, {seconds:,.0f} s"}
-    preset = [f"Preset `{info['preset']}`: {presets()[info['preset']].source}.", ""] if info["preset"] else []
+    preset = [f"Preset `{info['preset']}`: {source}.", ""] if info["preset"] else []
     notes = [f"Notes: {'; '.join(info['notes'])}.", ""] if info["notes"] else []
     asked_by = next(probe.name for probe in probes().values() if kind.name in probe.abilities)
     hub = re.fullmatch(r"hf:([\w-][\w.-]*/[\w.-]+)(@[\w.-]+)?", base["name"])
@@ -48,7 +57,7 @@ def trained_card(
             "trained for a study is not one to rely on."
         ],
         {
-            "What it was made from": table(("", ""), source.items()),
+            "What it was made from": table(("", ""), made_from.items()),
             "How": [*preset, *table(("setting", "value"), how.items()), "", *notes, "```", command, "```"],
             "How good it is": _results(scores),
             "Measure its bias": ["```", f"assay run {asked_by} --model hf:./THIS-FOLDER", "```"],

@@ -15,8 +15,8 @@ from assay.lab.debiasing.method import Method
 from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper, drawn
 from assay.lab.debiasing.words import Attribute
 from assay.lab.training.base_model import Base, Loaded
+from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import TextSettings
-from assay.lab.training.mask_texts import Texts
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress
 from assay.settings import setting

@@ -12,8 +12,8 @@ from assay.errors import DataError
 from assay.lab.debiasing.further_training import ACCUMULATE, STEPS, FurtherTraining
 from assay.lab.debiasing.method import Method
 from assay.lab.training.base_model import Base, Loaded
+from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import MaskSettings
-from assay.lab.training.mask_texts import Texts
 from assay.models.hf_files import libraries
 from assay.settings import setting
 

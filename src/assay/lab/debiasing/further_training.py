@@ -25,10 +25,10 @@ from assay.lab.card import debiased_card, listed
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.method import Debiased, Job, Method, cost, require_new
 from assay.lab.debiasing.words import Attribute
-from assay.lab.training import KINDS, train_mask_on
+from assay.lab.training import KINDS, train
 from assay.lab.training.base_model import Base, Loaded, load_base, opened_base
 from assay.lab.training.mask import MaskSettings
-from assay.lab.training.mask_texts import Texts
+from assay.lab.training.data_files import Texts
 from assay.lab.training.out_folder import CARD, DONE
 from assay.lab.training.settings import Settings, settings_of
 from assay.plan import digest_of as digest_of_values
@@ -143,8 +143,8 @@ class FurtherTraining(ABC):
     ) -> Mapping[str, Any]:
         """The training's assay.json, from a training that is done now, or was when this program was killed after it."""
         job = self.job
-        common: dict[str, Any] = {"seed": job.seed, "device": job.device, "dtype": job.dtype, "progress": job.progress}
-        return _read(work / DONE) or train_mask_on(texts, job.model, work, training, about=about, **common).info
+        how: dict[str, Any] = {"seed": job.seed, "device": job.device, "dtype": job.dtype, "progress": job.progress}
+        return _read(work / DONE) or train("mask", job.model, texts, work, settings=training, about=about, **how).info
 
     def _card(self, report: Mapping[str, Any]) -> str:
         training = report["training"]

@@ -10,17 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic
 
 from assay.errors import UsageError
+from assay.lab.training.batches import Features, Masking
+from assay.lab.training.data_files import Texts
+from assay.lab.training.scores import Asker, Scores
 from assay.lab.training.settings import S
 from assay.models.hf_files import ABILITIES
-
-if TYPE_CHECKING:
-    from assay.lab.training.batches import Features, Masking
-    from assay.lab.training.evaluation import Asker
-    from assay.lab.training.mask_texts import Texts
-    from assay.lab.training.scores import Scores
 
 
 @dataclass(frozen=True)
@@ -59,7 +56,7 @@ class Kind(ABC, Generic[S]):
     settings: type[S]
 
     @abstractmethod
-    def task(self, data: Path | Texts | None, tokenizer: Any, name: str, settings: S) -> Task:
+    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: S) -> Task:
         """What is in the data, in the tokens of the model of this name."""
 
     @abstractmethod
@@ -71,11 +68,6 @@ class Kind(ABC, Generic[S]):
         return None
 
     @property
-    def auto_class(self) -> str:
-        """The class of transformers that loads its models."""
-        return f"AutoModelFor{self.head}"
-
-    @property
     def mapping(self) -> str:
         """The map of transformers that has the architectures with such a head."""
         return f"MODEL_FOR_{re.sub('(?<=[a-z])(?=[A-Z])', '_', self.head).upper()}_MAPPING"
@@ -85,7 +77,7 @@ class Kind(ABC, Generic[S]):
         """What its models can be asked."""
         return frozenset(ABILITIES[f"For{self.head}"])
 
-    def path(self, data: Path | Texts | None) -> Path:
+    def path(self, data: Path | Texts) -> Path:
         """The data, where they have to be files."""
         if not isinstance(data, Path):
             raise UsageError(f"{self.name} training needs data.", "--data PATH", code="missing-setting", key="data")
@@ -97,12 +89,8 @@ class Kind(ABC, Generic[S]):
         if wanted <= most:
             return settings, ()
         if self.longest in given:
-            raise UsageError(
-                f"{self.longest} is {wanted}, and {name} reads {most} tokens at most.",
-                f"--set {self.longest}={most}",
-                code="bad-setting",
-                key=self.longest,
-            )
+            problem = f"{self.longest} is {wanted}, and {name} reads {most} tokens at most."
+            raise UsageError(problem, f"--set {self.longest}={most}", code="bad-setting", key=self.longest)
         note = f"{self.longest} is {most}, the most that the base reads, not {wanted}"
         return replace(settings, **self._lowered(settings, given, most)), (note,)
 

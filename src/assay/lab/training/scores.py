@@ -1,4 +1,7 @@
-"""How good a trained model is, by the field's own definitions, with intervals that resample what belongs together."""
+"""How good a trained model is: asked as audits ask it, from its folder and in the engine's batches.
+
+Scores are by the field's own definitions, with intervals that resample what belongs together.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,30 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from assay.engine.executor import Settings as Engine
+from assay.engine.executor import forward_all
 from assay.findings import Estimate
+from assay.lab.training.batches import inputs_of
+from assay.models.base import BatchTooLargeError, ModelSpec
+from assay.models.hf_files import libraries
+from assay.models.hf_load import has_types, load_weights
+from assay.models.padding import Padded
+from assay.models.tokenise import Tokeniser
+from assay.progress import Progress
+from assay.queries import Tokens
 from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
 
+Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
+_ROWS = 2048  # asked between two signs of progress
 _RESAMPLES = 1000
 _AT_ONCE = 100  # resamples whose weights are in memory together
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -127,3 +142,55 @@ def _ratio(
         replicates.append((weights @ above) / np.maximum(weights @ below, 1e-300))
     low, high = percentile_interval(value, np.concatenate(replicates), many, bounds=bounds)
     return value, float(low), float(high), None
+
+
+class Asker:
+    """A model in the engine's batches; `answer` says what a batch's answers are."""
+
+    def __init__(self, spec: ModelSpec, progress: Progress) -> None:
+        self.spec = spec
+        self.transformers, self.torch = libraries()
+        self._progress = progress
+
+    def load(self) -> None:
+        """The network with the head that was trained, and what it needs of its tokenizer."""
+        self.network = load_weights(self.spec)
+        tokenizer = self.transformers.AutoTokenizer.from_pretrained(self.spec.place, local_files_only=True)
+        self.pad = tokenizer.pad_token_id or 0
+        self.typed = Tokeniser(tokenizer).typed and has_types(self.network.config)
+
+    def ask(self, tokens: Tokens, answer: Callable[[Tokens], dict[str, Array]]) -> dict[str, Array]:
+        return self.ask_model(tokens, _Answering(self.spec, answer, self.torch))
+
+    def ask_model(self, tokens: Tokens, model: Any) -> dict[str, Array]:
+        budget, parts = Engine().budget_for(self.spec), []
+        self._progress.start("evaluating", len(tokens), "rows")
+        for lo in range(0, len(tokens), _ROWS):
+            rows = np.arange(lo, min(lo + _ROWS, len(tokens)))
+            answers, budget = forward_all(model, tokens.take(rows), budget)
+            parts.append(answers.arrays)
+            self._progress.advance(len(rows))
+        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+    def outputs(self, rows: Padded) -> Any:
+        return self.network(**{name: self.tensor(values) for name, values in inputs_of(rows, self.typed).items()})
+
+    def tensor(self, values: Array) -> Any:
+        return self.torch.from_numpy(np.ascontiguousarray(values)).to(self.spec.device)
+
+
+@dataclass(frozen=True)
+class _Answering:
+    """A function as the engine's model: without gradients, and memory that runs out as the engine knows it."""
+
+    spec: ModelSpec
+    answer: Callable[[Tokens], dict[str, Array]]
+    torch: Any
+
+    def forward(self, tokens: Tokens) -> dict[str, Array]:
+        with self.torch.inference_mode():
+            try:
+                return self.answer(tokens)
+            except (MemoryError, self.torch.OutOfMemoryError) as error:
+                self.torch.cuda.empty_cache()
+                raise BatchTooLargeError(str(error)) from error

@@ -1,16 +1,18 @@
 """How a model is trained: settings as users write them (`--set key=value`), over a paper's, over the defaults.
 
-Here is what every kind of training has; each kind adds its own, in its own file.
+Here is what every kind of training has, and the papers' presets; each kind adds its own, in its own file.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assay.errors import UsageError
-from assay.lab.training.presets import presets
 from assay.settings import read_settings, setting
 
 if TYPE_CHECKING:
@@ -55,19 +57,20 @@ class Settings:
 S = TypeVar("S", bound=Settings)
 
 
-def settings_of(kind: Kind[S], preset: str | None, given: Mapping[str, Any] | None) -> tuple[S, frozenset[str]]:
-    """The settings of a training, and which of them were given."""
-    written = {key: str(value) for key, value in (given or {}).items() if value is not None}
-    paper = preset_of(kind, preset)
-    if "max_steps" in written and "epochs" not in written and preset is None:
-        paper["epochs"] = None  # the steps decide
-    owner = f"{kind.name} training"
-    return read_settings(kind.settings, written, owner, remedy="See `assay train --help`.", **paper), frozenset(written)
+@dataclass(frozen=True)
+class Preset:
+    """A paper's settings for one kind of training, and where they are printed."""
+
+    kind: str
+    settings: Mapping[str, Any]
+    source: str
 
 
-def names_of(kind: Kind[S]) -> list[str]:
-    """The settings that a kind of training has."""
-    return [each.name for each in fields(kind.settings)]
+@cache
+def presets() -> Mapping[str, Preset]:
+    """The presets by their names."""
+    file = Path(__file__).parents[2] / "data" / "training" / "presets.toml"
+    return {name: Preset(**entry) for name, entry in tomllib.loads(file.read_text(encoding="utf-8")).items()}
 
 
 def preset_of(kind: Kind[S], name: str | None) -> dict[str, Any]:
@@ -76,17 +79,19 @@ def preset_of(kind: Kind[S], name: str | None) -> dict[str, Any]:
         return {}
     preset = presets().get(name)
     if preset is None:
-        raise UsageError(
-            f"there is no preset {name!r}; there are {', '.join(presets())}.",
-            "Leave --preset out.",
-            code="bad-option",
-            key="preset",
-        )
+        problem = f"there is no preset {name!r}; there are {', '.join(presets())}."
+        raise UsageError(problem, "Leave --preset out.", code="bad-option", key="preset")
     if preset.kind != kind.name:
-        raise UsageError(
-            f"the preset {name} is for {preset.kind} training, not for {kind.name}.",
-            f"assay train {preset.kind} …",
-            code="unsupported",
-            key="preset",
-        )
+        problem = f"the preset {name} is for {preset.kind} training, not for {kind.name}."
+        raise UsageError(problem, f"assay train {preset.kind} …", code="unsupported", key="preset")
     return dict(preset.settings)
+
+
+def settings_of(kind: Kind[S], preset: str | None, given: Mapping[str, Any] | None) -> tuple[S, frozenset[str]]:
+    """The settings of a training, and which of them were given."""
+    written = {key: str(value) for key, value in (given or {}).items() if value is not None}
+    paper = preset_of(kind, preset)
+    if "max_steps" in written and "epochs" not in written and preset is None:
+        paper["epochs"] = None  # the steps decide
+    owner = f"{kind.name} training"
+    return read_settings(kind.settings, written, owner, remedy="See `assay train --help`.", **paper), frozenset(written)
