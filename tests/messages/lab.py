@@ -12,7 +12,6 @@ import numpy as np
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.inlp import require_some_left
 from assay.lab.debiasing.sentence import sentence_debias
-from assay.lab.debiasing.swapping import counterfactual
 from assay.lab.debiasing.words import read_words
 from assay.lab.studies import plan
 from assay.lab.studies.file import find_study, read_study
@@ -151,9 +150,8 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
         'Write {"gender": [["he", "she"], ["man", "woman"]]}: for each attribute its tuples of counterparts.',
     ),
     "bad-list": (
-        lambda folder: counterfactual("he", [("he", "she"), ("a", "b", "c")]),
-        "tuples of counterparts need the same number of words, two or more, and these have [2, 3].\n"
-        "One word for each class in every tuple.",
+        words({"gender": [["He", "she"]]}),
+        "FOLDER/words.json: gender, tuple 1: 'He' has capitals.\nWrite 'he': case makes no difference.",
     ),
     "bad-model": (
         lambda folder: sentence_debias(np.zeros((3, 2, 4))),

@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def call(options: argparse.Namespace) -> int:
     from assay.lab.debiasing import debias
-    from assay.lab.debiasing.task_cost import EvaluateOn
+    from assay.lab.debiasing.method import EvaluateOn
 
     with shown_progress() as progress:
         evaluate = None

@@ -35,12 +35,8 @@ class Dropout(FurtherTraining):
 
     def require_texts(self) -> None:
         if next(self.corpus.texts(), None) is None:
-            raise DataError(
-                "there is no text in it.",
-                "Give a text of at least a few words.",
-                file=self.corpus.path,
-                code="empty-file",
-            )
+            remedy = "Give a text of at least a few words."
+            raise DataError("there is no text in it.", remedy, file=self.corpus.path, code="empty-file")
 
     def training(self, base: Base) -> dict[str, str]:
         """With Dropout's rates, where none were given."""

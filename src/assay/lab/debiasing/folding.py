@@ -121,19 +121,15 @@ def fold(model: Any, projection: NDArray[np.floating], places: Places, inputs: I
         new = weight.detach().cpu().numpy().astype(np.float64)
         changes[name] = float(np.linalg.norm(new - old) / max(np.linalg.norm(old), np.finfo(float).tiny))
     if max(changes.values()) < _LEAST_CHANGE:
-        raise ModelError(
-            f"the weights of {', '.join(changes)} did not change.",
-            "The head reads nothing of what would be removed: there is nothing to debias here.",
-            code="bad-model",
-            key=next(iter(changes)),
-        )
+        problem = f"the weights of {', '.join(changes)} did not change."
+        remedy = "The head reads nothing of what would be removed: there is nothing to debias here."
+        raise ModelError(problem, remedy, code="bad-model", key=next(iter(changes)))
     with torch.inference_mode():
         found = _logits(model(**inputs))
     for name, logits in expected.items():
         if not bool(torch.allclose(logits, found[name], rtol=0, atol=_TOLERANCE * max(1.0, float(logits.abs().max())))):
-            raise _refused(
-                model, f"with the projection in {', '.join(places.readers)}, {name} is not what it should be"
-            )
+            inside = f"with the projection in {', '.join(places.readers)}"
+            raise _refused(model, f"{inside}, {name} is not what it should be")
     return changes
 
 

@@ -21,10 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from random import Random
-
-from assay.errors import DataError
 
 Tuples = Sequence[Sequence[str]]
 Place = tuple[int, int]  # which tuple, and which class in it
@@ -91,33 +88,24 @@ def drawn(classes: int, random: Random) -> tuple[int, ...]:
     return tuple((kind + random.randrange(1, classes)) % classes for kind in range(classes))
 
 
-def counterfactual(text: str, tuples: Tuples, shift: int | Sequence[int] = 1) -> str:
-    """The text with every attribute word replaced by its counterpart.
-
-    shift: how far to go in each tuple, or for each class the one that replaces it (see `drawn`).
+class Swapper:
+    """Finds and swaps the words of one list, by the rules above.
 
     >>> pairs = [("he", "she"), ("him", "her"), ("his", "her"), ("actor", "actress")]
-    >>> counterfactual("He gave the Actor's hat to her, and she lost his.", pairs)
+    >>> Swapper(pairs).swapped("He gave the Actor's hat to her, and she lost his.", (1, 0))
     "She gave the Actress's hat to him, and he lost her."
-    >>> counterfactual("a rabbi", [("rabbi", "priest", "imam")], shift=2)
+    >>> Swapper([("rabbi", "priest", "imam")]).swapped("a rabbi", shifted(3, 2))
     'a imam'
     """
-    swapper = _swapper(tuple(map(tuple, tuples)))
-    return swapper.swapped(text, shifted(swapper.classes, shift) if isinstance(shift, int) else shift)
-
-
-class Swapper:
-    """Finds and swaps the words of one list, by the rules above."""
 
     def __init__(self, tuples: Tuples) -> None:
-        self.tuples = tuple(tuple(words) for words in tuples)
-        self.classes = _classes(self.tuples)
+        self.classes = len(tuples[0])
         self._places: dict[str, list[Place]] = {}  # by the word as it stands in a text
         self._meant: dict[str, str] = {}  # the listed word that is so written
         self._words: list[tuple[str, ...]] = []  # tuples in one way of writing, by the number in a place
         self._roles: list[frozenset[str]] = []
-        for words in self.tuples:
-            self._add(words)
+        for words in tuples:
+            self._add(tuple(words))
         self._cuts: dict[str, Cut | None] = {}
 
     def has_word(self, text: str) -> bool:
@@ -211,7 +199,7 @@ class ReleasedSwapper:
     """
 
     def __init__(self, tuples: Tuples) -> None:
-        self.classes = _classes(tuples)
+        self.classes = len(tuples[0])
         self._places: dict[str, tuple[Sequence[str], int, str]] = {}
         for mark in ("", *PUNCTUATION):
             for words in tuples:
@@ -229,31 +217,6 @@ class ReleasedSwapper:
             return word
         words, kind, mark = self._places[word]
         return words[to[kind]] + mark
-
-
-@lru_cache(maxsize=8)
-def _swapper(tuples: tuple[tuple[str, ...], ...]) -> Swapper:
-    return Swapper(tuples)
-
-
-def _classes(tuples: Tuples) -> int:
-    """How many words every tuple has; refuses lists that cannot be swapped."""
-    sizes = {len(words) for words in tuples}
-    if len(sizes) != 1 or min(sizes) < 2:
-        raise DataError(
-            f"tuples of counterparts need the same number of words, two or more, and these have {sorted(sizes)}.",
-            "One word for each class in every tuple.",
-            code="bad-list",
-        )
-    for words in tuples:
-        for word in words:
-            if word != word.lower() or not _CHUNK.fullmatch(word):
-                raise DataError(
-                    f"the attribute word {word!r} cannot be found in texts.",
-                    "Single words in lower case are expected; they may have hyphens, apostrophes or a final period.",
-                    code="bad-list",
-                )
-    return sizes.pop()
 
 
 def _capital(word: str) -> str:

@@ -115,7 +115,7 @@ def open_out(path: Path, *, resume: bool) -> Iterator[Out]:
 
 
 def _looked_into(path: Path, resume: bool) -> Out:
-    done, begun = _read(path / DONE), _read(path / BEGUN)
+    done, begun = read_noted(path / DONE), read_noted(path / BEGUN)
     ours = MADE_BY in (done.get("made_by"), begun.get("made_by"))
     if not ours and not is_new(path, BEGUN):
         raise UsageError("this folder is not empty, and holds no training of assay.", _OTHER, code="not-new", file=path)
@@ -143,7 +143,7 @@ def _checkpoints(folder: Path) -> list[Path]:
 
 
 def _is_whole(place: Path) -> bool:
-    state = _read(place / _CHECKPOINT_FILES[0], broken={})
+    state = read_noted(place / _CHECKPOINT_FILES[0], broken={})
     whole = all((place / name).is_file() for name in _CHECKPOINT_FILES) and any(place.glob("*.safetensors"))
     return whole and f"checkpoint-{state.get('global_step')}" == place.name
 
@@ -210,7 +210,7 @@ def _difference(key: str, before: Any, now: Any) -> str:
     return f"{key}: {before} there, {now} now"
 
 
-def _read(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:
+def read_noted(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:
     """A JSON object; empty where there is no such file. `broken` stands for one that cannot be read, if given."""
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
