@@ -61,19 +61,20 @@ def debias(
     The folder has the model, its tokenizer, `subspace.npz` (what inlp or sentence removed), README.md (the model's
     card) and assay.json (the same for programs).
     """
+    own, given, shown = None if words is None else Path(words), dict(settings or {}), progress or Silent()
     job = Job(
-        method=method_named(method),
-        model=model,
-        out=Path(out),
-        corpus=Path(corpus),
-        attribute=attribute,
-        words=None if words is None else Path(words),
-        settings=dict(settings or {}),
-        seed=seed,
-        device=device,
-        dtype=dtype,
-        evaluate=evaluate,
-        progress=progress or Silent(),
+        method_named(method),
+        model,
+        Path(out),
+        Path(corpus),
+        attribute,
+        own,
+        given,
+        seed,
+        device,
+        dtype,
+        evaluate,
+        shown,
     )
     require_new(job.out)
     return job.method.run(job)

@@ -8,6 +8,8 @@ from itertools import islice
 from random import Random
 from typing import Any
 
+import numpy as np
+
 from assay.errors import DataError
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.further_training import ACCUMULATE, STEPS, FurtherTraining
@@ -17,7 +19,7 @@ from assay.lab.debiasing.words import Attribute
 from assay.lab.training.base_model import Base, Loaded
 from assay.lab.training.batches import encoded
 from assay.lab.training.data_files import Texts
-from assay.lab.training.mask import TextSettings
+from assay.lab.training.mask import TextSettings, full_blocks
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress
 from assay.settings import setting
@@ -116,16 +118,8 @@ def blocks_of(lines: Iterable[str], tokenizer: Any, room: int) -> Iterator[str]:
 
 def decoded_blocks(lines: Iterable[str], tokenizer: Any, room: int) -> Iterator[str]:
     """Pieces of exactly `room` tokens as the tokenizer writes them: what the released program swaps words in."""
-    held: list[int] = []
-    any_yet = False
-    for _, encoding in encoded(tokenizer, lines):
-        held += encoding.ids
-        for lo in range(0, len(held) - room + 1, room):
-            any_yet = True
-            yield tokenizer.decode(held[lo : lo + room], clean_up_tokenization_spaces=True)
-        held = held[len(held) - len(held) % room :]
-    if held and not any_yet:
-        yield tokenizer.decode(held, clean_up_tokenization_spaces=True)
+    for ids in full_blocks((np.array(encoding.ids, np.int32) for _, encoding in encoded(tokenizer, lines)), room):
+        yield tokenizer.decode(ids.tolist(), clean_up_tokenization_spaces=True)
 
 
 def clipped(texts: list[str], tokenizer: Any, room: int) -> Iterator[str]:

@@ -18,7 +18,6 @@ sentence is in it.
 from __future__ import annotations
 
 import hashlib
-import heapq
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -146,31 +145,23 @@ class Sample:
 
     def __init__(self, limit: int, seed: int) -> None:
         self.limit = limit
-        self._key = seed.to_bytes(8, "little", signed=True)
-        self._kept: list[tuple[int, str]] = []  # a heap, the highest number first
-        self._numbers: set[int] = set()
         self.seen = 0  # all sentences, repetitions too
+        self._key = seed.to_bytes(8, "little", signed=True)
+        self._kept: dict[int, str] = {}  # by number: all that can be among the lowest, and some more
 
     def add(self, sentence: str) -> None:
         self.seen += 1
         number = int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8, key=self._key).digest(), "little")
-        if number in self._numbers:
-            return
-        if not self.limit or len(self._kept) < self.limit:
-            heapq.heappush(self._kept, (-number, sentence))
-        elif number < -self._kept[0][0]:
-            dropped, _ = heapq.heapreplace(self._kept, (-number, sentence))
-            self._numbers.discard(-dropped)
-        else:
-            return
-        self._numbers.add(number)
+        self._kept.setdefault(number, sentence)
+        if self.limit and len(self._kept) > 2 * self.limit:
+            self._kept = dict(self.chosen())
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return min(len(self._kept), self.limit or len(self._kept))
 
     def chosen(self) -> list[tuple[int, str]]:
         """Number and text of those that were chosen, the lowest number first."""
-        return sorted((-number, sentence) for number, sentence in self._kept)
+        return sorted(self._kept.items())[: self.limit or None]
 
 
 def names_of_kinds(attribute: Attribute) -> tuple[str, ...]:
@@ -238,9 +229,8 @@ def counterfactuals_of(text: str, attribute: Attribute, *, whole_tokens: bool = 
     >>> counterfactuals_of("It is her hat.", two)
     [('It is him hat.', 'It is her hat.'), ('It is his hat.', 'It is her hat.')]
     """
-    found = attribute.find(text, whole_tokens=whole_tokens)
     by_word: dict[str, list[Found]] = {}
-    for each in found:
+    for each in attribute.find(text, whole_tokens=whole_tokens):
         by_word.setdefault(each.word, []).append(each)
     return [
         tuple(text if other == word else _replaced(text, places, other) for other in words)
@@ -281,8 +271,5 @@ def _require(corpus: Corpus, attribute: Attribute, count: int, there: Mapping[st
         if number < FEWEST:
             kind = "without attribute words" if name == NEUTRAL else f"with words of: {name}"
             problem = f"it has {count:,} sentences, but only {number} different ones {kind}"
-            raise refused(
-                f"{problem}; at least {FEWEST} are needed.",
-                "Give a larger corpus, or other words with --words.",
-                key=name,
-            )
+            problem += f"; at least {FEWEST} are needed."
+            raise refused(problem, "Give a larger corpus, or other words with --words.", key=name)

@@ -140,7 +140,7 @@ def encode_text(tokenizer: Any, texts: Iterable[str], *, length: int, apart: boo
             taken += 1
             yield np.array(encoding.ids, np.int32)
 
-    contents = (_apart if apart else _full)(ids(), room)
+    contents = (_apart if apart else full_blocks)(ids(), room)
     before, after = np.array(layout.before, np.int32), np.array(layout.after, np.int32)
     rows = [np.concatenate([before, content, after]) for content in islice(contents, most)]
     if not rows:
@@ -150,7 +150,7 @@ def encode_text(tokenizer: Any, texts: Iterable[str], *, length: int, apart: boo
     return Blocks(Features(tokens), taken)
 
 
-def _full(texts: Iterator[Ints], room: int) -> Iterator[Ints]:
+def full_blocks(texts: Iterator[Ints], room: int) -> Iterator[Ints]:
     """Blocks of exactly `room` tokens; a stream too short for one is one block."""
     waiting: list[Ints] = []
     held, any_yet = 0, False
