@@ -61,20 +61,9 @@ def debias(
     The folder has the model, its tokenizer, `subspace.npz` (what inlp or sentence removed), README.md (the model's
     card) and assay.json (the same for programs).
     """
-    own, given, shown = None if words is None else Path(words), dict(settings or {}), progress or Silent()
-    job = Job(
-        method_named(method),
-        model,
-        Path(out),
-        Path(corpus),
-        attribute,
-        own,
-        given,
-        seed,
-        device,
-        dtype,
-        evaluate,
-        shown,
+    chosen, own = method_named(method), None if words is None else Path(words)
+    given, shown = dict(settings or {}), progress or Silent()
+    require_new(Path(out))
+    return chosen.run(
+        Job(chosen, model, Path(out), Path(corpus), attribute, own, given, seed, device, dtype, evaluate, shown)
     )
-    require_new(job.out)
-    return job.method.run(job)

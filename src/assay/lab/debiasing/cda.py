@@ -16,10 +16,11 @@ from assay.lab.debiasing.further_training import ACCUMULATE, STEPS, FurtherTrain
 from assay.lab.debiasing.method import Method
 from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper, drawn
 from assay.lab.debiasing.words import Attribute
-from assay.lab.training.base_model import Base, Loaded
+from assay.lab.training.base_model import Loaded
 from assay.lab.training.batches import encoded
 from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import TextSettings, full_blocks
+from assay.models.base import ModelSpec
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress
 from assay.settings import setting
@@ -47,7 +48,7 @@ class Cda(FurtherTraining):
         if not any(swapper.has_word(line) for line in self.corpus.lines()):  # read as far as the first one
             raise _no_words(self.corpus, self.attribute)
 
-    def training(self, base: Base) -> dict[str, str]:
+    def training(self, base: ModelSpec) -> dict[str, str]:
         return {**self.chosen.training, "blocks": "apart"}
 
     def texts(self, loaded: Loaded, length: int) -> Texts:

@@ -26,11 +26,12 @@ from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.method import Debiased, Job, Method, cost, require_new
 from assay.lab.debiasing.words import Attribute
 from assay.lab.training import KINDS, train
-from assay.lab.training.base_model import Base, Loaded, load_base, opened_base, require_device
+from assay.lab.training.base_model import Loaded, load_base, opened_base, require_device
 from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import MaskSettings
 from assay.lab.training.out_folder import CARD, DONE, read_noted
 from assay.lab.training.settings import Settings, settings_of
+from assay.models.base import ModelSpec
 from assay.plan import digest_of as digest_of_values
 from assay.settings import setting
 
@@ -80,7 +81,7 @@ class FurtherTraining(ABC):
     def texts(self, loaded: Loaded, length: int) -> Texts:
         """What is learnt from; `length` is the setting."""
 
-    def training(self, base: Base) -> dict[str, str]:
+    def training(self, base: ModelSpec) -> dict[str, str]:
         """The settings of the training, as text."""
         return dict(self.chosen.training)
 
@@ -112,11 +113,11 @@ class FurtherTraining(ABC):
                 "corpus": digest,
             }
             del loaded  # the training loads its own
-            work = _work_folder(job, [about, training, base.digest, base.spec.device])
+            work = _work_folder(job, [about, training, base.digest, base.device])
             there = read_noted(work / DONE)  # this program may have been killed behind its training, or at the end
             if there.get("kind") == "debiased":
                 return _moved(job, work, there)
-            before = None if job.evaluate is None else job.evaluate(Path(base.spec.place))
+            before = None if job.evaluate is None else job.evaluate(Path(base.place))
             how: dict[str, Any] = {name: getattr(job, name) for name in ("seed", "device", "dtype", "progress")}
             info = there or train("mask", job.model, texts, work, settings=training, about=about, **how).info
             architecture, changed = _require_change(base, work, settings, job.seed)
@@ -163,7 +164,7 @@ def _work_folder(job: Job, identity: Any) -> Path:
     return job.out.absolute().with_name(f".{job.out.name}.{name}.training")
 
 
-def _require_change(base: Base, work: Path, settings: Settings, seed: int) -> tuple[str, dict[str, float]]:
+def _require_change(base: ModelSpec, work: Path, settings: Settings, seed: int) -> tuple[str, dict[str, float]]:
     """The model's class, and how far its weights moved, relative to their size: of the encoder and of the head."""
     with opened_base(f"hf:{work}", MASK, "cpu") as result:
         old = load_base(base, MASK, settings, seed).model

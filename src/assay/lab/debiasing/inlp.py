@@ -13,7 +13,7 @@ from assay.errors import UsageError
 from assay.lab.card import table
 from assay.lab.debiasing.corpus import Corpus, kinds_of_sentences, names_of_kinds
 from assay.lab.debiasing.method import Job, Method
-from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, projecting_run
+from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, project
 from assay.lab.debiasing.vectors import (
     Floats,
     Labels,
@@ -157,7 +157,7 @@ METHOD = Method(
     "remove what linear classifiers find of the attribute in the encoder's output (post hoc)",
     "Ravfogel et al. 2020, with the settings of bias-bench (Meade et al. 2022) as defaults",
     InlpSettings,
-    projecting_run(learnt, rounds),
+    lambda job: project(job, learnt, rounds),
     stands_for="INLP (iterative nullspace projection)",
     folded=True,
 )

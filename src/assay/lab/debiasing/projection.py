@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,7 +27,8 @@ from assay.lab.debiasing.method import Debiased, Job, cost, require_space
 from assay.lab.debiasing.vectors import Removed, head_inputs, sentence_vectors
 from assay.lab.debiasing.words import Attribute
 from assay.lab.training import KINDS, kind_of
-from assay.lab.training.base_model import Base, opened_base
+from assay.lab.training.base_model import copy_tokenizer, opened_base
+from assay.models.base import ModelSpec
 from assay.models.hf_load import load_tokenizer, load_weights, max_length
 from assay.settings import setting
 
@@ -63,87 +65,72 @@ class Learnt:
     told: Mapping[str, Mapping[str, float]]
 
 
-@dataclass(frozen=True)
-class Vectors:
-    """Vectors of texts by one model."""
-
-    model: Any
-    tokenizer: Any
-    length: int
-    job: Job
-
-    def __call__(self, texts: list[str]) -> NDArray[np.float32]:
-        label = f"{self.job.method.name}: vectors"
-        return sentence_vectors(self.model, self.tokenizer, texts, self.length, self.job.progress, label)
-
+Vectors = Callable[[list[str]], NDArray[np.float32]]
+"""Gives the vectors of texts by one model: (2, text, width), see `sentence_vectors`."""
 
 P = TypeVar("P", bound=ProjectionSettings)
 
 
-def projecting_run(
+def project(
+    job: Job,
     learnt: Callable[[Job, P, Attribute, Corpus, Vectors], Learnt],
     told_of_rounds: Callable[[Mapping[str, Any]], list[str]] = lambda report: [],
-) -> Callable[[Job], Debiased]:
-    """The `run` of a method that learns from sentences what to remove; `told_of_rounds` is what its card adds."""
-
-    def run(job: Job) -> Debiased:
-        settings: P = job.method.read_settings(job.settings)
-        if job.dtype not in ("auto", "float32"):
-            problem = f"{job.method.name} computes in float32 only, not {job.dtype!r}."
-            raise UsageError(problem, "Leave --dtype out: what is folded must be exact.", code="no-device", key="dtype")
-        attribute = job.method.attribute(job.attribute, job.words)
-        corpus = Corpus(job.corpus)
-        with _opened(job, settings) as base:
-            spec = base.spec
-            model, tokenizer = load_weights(spec), load_tokenizer(spec)
-            inputs = head_inputs(tokenizer, model.device, options=kind_of(spec.abilities) is KINDS["choice"])
-            places = find_places(model, inputs)
-            settings.require_some_left(attribute, model.config.hidden_size)
-            require_space(job.out, int(1.1 * 4 * sum(weight.numel() for weight in model.parameters())))
-            before = None if job.evaluate is None else job.evaluate(Path(spec.place))
-            limit = max_length(tokenizer, model)
-            length = min(settings.length or limit, limit)
-            found = learnt(job, settings, attribute, corpus, Vectors(model, tokenizer, length, job))
-            removed = found.removed
-            head = {"head": settings.head} if job.model == "builtin" else {"revision": base.revision}
-            report: dict[str, Any] = job.report(attribute, corpus.digest) | {
-                "model": {"name": base.name, "digest": base.digest, **head},
-                "architecture": type(model).__name__,
-                "settings": asdict(settings),
-                "device": spec.device,
-                "sentences": found.sentences,
-                "removed": {"directions": len(removed.basis), "of": removed.basis.shape[1], "share": removed.share},
-                "probe": {
-                    "accuracy": removed.accuracy,
-                    "directions": removed.ranks,
-                    "majority": removed.majority,
-                    "unfinished": removed.unfinished,
-                    **found.told,
-                },
-                "folded_into": fold(model, removed.projection, places, inputs),
-                "scores": None,
-                "versions": {"assay": __version__, **{name: version(name) for name in _PACKAGES}},
-            }
-            with folder_beside(job.out) as folder:
-                model.save_pretrained(folder)
-                base.copy_tokenizer(folder)
-                _save_subspace(folder / "subspace.npz", removed)
-                if job.evaluate is not None and before is not None:
-                    report["scores"] = cost(before, job.evaluate(folder))
-                text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
-                (folder / "assay.json").write_text(text + "\n", encoding="utf-8")
-                (folder / "README.md").write_text(_card(job, report, told_of_rounds(report)), encoding="utf-8")
-                rename_folder(folder, job.out)
-        return Debiased(job.out, json.loads(text))
-
-    return run
+) -> Debiased:
+    """Make the model of a method that learns from sentences what to remove; `told_of_rounds` is what its card adds."""
+    settings: P = job.method.read_settings(job.settings)
+    if job.dtype not in ("auto", "float32"):
+        problem = f"{job.method.name} computes in float32 only, not {job.dtype!r}."
+        raise UsageError(problem, "Leave --dtype out: what is folded must be exact.", code="no-device", key="dtype")
+    attribute = job.method.attribute(job.attribute, job.words)
+    corpus = Corpus(job.corpus)
+    with _opened(job, settings) as spec:
+        model, tokenizer = load_weights(spec), load_tokenizer(spec)
+        inputs = head_inputs(tokenizer, model.device, options=kind_of(spec.abilities) is KINDS["choice"])
+        places = find_places(model, inputs)
+        settings.require_some_left(attribute, model.config.hidden_size)
+        require_space(job.out, int(1.1 * 4 * sum(weight.numel() for weight in model.parameters())))
+        before = None if job.evaluate is None else job.evaluate(Path(spec.place))
+        limit = max_length(tokenizer, model)
+        length = min(settings.length or limit, limit)
+        how: dict[str, Any] = {"length": length, "progress": job.progress, "label": f"{job.method.name}: vectors"}
+        found = learnt(job, settings, attribute, corpus, partial(sentence_vectors, model, tokenizer, **how))
+        removed = found.removed
+        head = {"head": settings.head} if job.model == "builtin" else {"revision": spec.revision}
+        report: dict[str, Any] = job.report(attribute, corpus.digest) | {
+            "model": {"name": spec.name, "digest": spec.digest, **head},
+            "architecture": type(model).__name__,
+            "settings": asdict(settings),
+            "device": spec.device,
+            "sentences": found.sentences,
+            "removed": {"directions": len(removed.basis), "of": removed.basis.shape[1], "share": removed.share},
+            "probe": {
+                "accuracy": removed.accuracy,
+                "directions": removed.ranks,
+                "majority": removed.majority,
+                "unfinished": removed.unfinished,
+                **found.told,
+            },
+            "folded_into": fold(model, removed.projection, places, inputs),
+            "scores": None,
+            "versions": {"assay": __version__, **{name: version(name) for name in _PACKAGES}},
+        }
+        with folder_beside(job.out) as folder:
+            model.save_pretrained(folder)
+            copy_tokenizer(spec, folder)
+            _save_subspace(folder / "subspace.npz", removed)
+            if job.evaluate is not None and before is not None:
+                report["scores"] = cost(before, job.evaluate(folder))
+            text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
+            (folder / "assay.json").write_text(text + "\n", encoding="utf-8")
+            (folder / "README.md").write_text(_card(job, report, told_of_rounds(report)), encoding="utf-8")
+            rename_folder(folder, job.out)
+    return Debiased(job.out, json.loads(text))
 
 
 @contextmanager
-def _opened(job: Job, settings: ProjectionSettings) -> Iterator[Base]:
+def _opened(job: Job, settings: ProjectionSettings) -> Iterator[ModelSpec]:
     """The model to begin with, which has to have a head whose input can be projected."""
-    with opened_base(job.model, KINDS[settings.head], job.device, "float32") as base:
-        spec = base.spec
+    with opened_base(job.model, KINDS[settings.head], job.device, "float32") as spec:
         if spec.kind != "hf" or "text" in spec.abilities or kind_of(spec.abilities) is None:
             problem = f"{job.model} is no encoder with a head for span, masked or multiple-choice questions."
             remedy = "INLP and SentenceDebias change what such a head reads; choose another model."
@@ -151,7 +138,7 @@ def _opened(job: Job, settings: ProjectionSettings) -> Iterator[Base]:
         if "head" in job.settings and settings.head not in spec.abilities:
             remedy = "Only the built-in model has several; leave it out."
             raise UsageError(f"{job.model} has no head {settings.head}.", remedy, code="bad-setting", key="head")
-        yield base
+        yield spec
 
 
 def _save_subspace(path: Path, removed: Removed) -> None:

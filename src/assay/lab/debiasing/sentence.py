@@ -9,7 +9,7 @@ import numpy as np
 from assay.errors import ModelError, UsageError
 from assay.lab.debiasing.corpus import Corpus, counterfactual_sentences
 from assay.lab.debiasing.method import Job, Method
-from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, projecting_run
+from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, project
 from assay.lab.debiasing.vectors import Floats, Removed, split, told
 from assay.lab.debiasing.words import Attribute
 from assay.settings import setting
@@ -82,6 +82,6 @@ METHOD = Method(
     "SentenceDebias: remove the first principal component of counterparts' differences (post hoc)",
     "Liang et al. 2020, with the settings of bias-bench (Meade et al. 2022) as defaults",
     SentenceSettings,
-    projecting_run(learnt),
+    lambda job: project(job, learnt),
     folded=True,
 )

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from random import Random
 
 Tuples = Sequence[Sequence[str]]
@@ -106,7 +107,7 @@ class Swapper:
         self._roles: list[frozenset[str]] = []
         for words in tuples:
             self._add(tuple(words))
-        self._cuts: dict[str, Cut | None] = {}
+        self._cut = lru_cache(_MEMO)(self._cut_anew)  # asked for every word of a corpus
 
     def has_word(self, text: str) -> bool:
         """Whether some word of the text would be swapped."""
@@ -122,10 +123,8 @@ class Swapper:
 
     def _changes(self, text: str, to: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         """From where to where the text changes, and what is there then."""
-        known = self._cuts  # asked here for every word of a corpus
         for match in _CHUNK.finditer(text):
-            chunk = match[0]
-            cut = known[chunk] if chunk in known else self._cut(chunk)
+            cut = self._cut(match[0])
             if cut is not None and (new := self._replaced(text, match, cut, to)) is not None:
                 yield *match.span(), new
 
@@ -167,13 +166,6 @@ class Swapper:
     def _readable(self, version: Cut) -> bool:
         chunk = "".join(version)
         return self._cut(chunk) == version and _CHUNK.fullmatch(chunk) is not None
-
-    def _cut(self, chunk: str) -> Cut | None:
-        if chunk not in self._cuts:
-            if len(self._cuts) >= _MEMO:
-                self._cuts.clear()
-            self._cuts[chunk] = self._cut_anew(chunk)
-        return self._cuts[chunk]
 
     def _cut_anew(self, chunk: str) -> Cut | None:
         """The listed word of a chunk, between what is before and after it."""

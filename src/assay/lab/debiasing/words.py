@@ -66,10 +66,6 @@ class Attribute:
         """The first letters of every word up to an apostrophe, a hyphen or its end: texts without them have no word."""
         return frozenset(_RUN.findall(word)[0] for word in self.place_of)
 
-    def words(self, place: int) -> tuple[str, ...]:
-        """The words of one class, each once, in the order of the list."""
-        return tuple(dict.fromkeys(words[place] for words in self.tuples))
-
     def tuples_with(self, word: str) -> list[tuple[str, ...]]:
         """All tuples that a word is in: `her` is the counterpart of both `him` and `his`."""
         return [words for words in self.tuples if word in words]

@@ -35,22 +35,6 @@ _DROPOUT = {
 }
 
 
-@dataclass(frozen=True)
-class Base:
-    """A base model's files. `digest` and `revision` are those of the model that was named; `spec` loads its files."""
-
-    name: str
-    digest: str
-    revision: str | None
-    spec: ModelSpec
-
-    def copy_tokenizer(self, folder: Path) -> None:
-        """The tokenizer's files as they are, so that the made model tokenises as its base does."""
-        for pattern in _TOKENIZER_FILES:
-            for file in Path(self.spec.place).glob(pattern):
-                shutil.copyfile(file, folder / file.name)
-
-
 @dataclass
 class Loaded:
     """A base model in memory, ready to be trained.
@@ -83,26 +67,31 @@ def require_seed(seed: int) -> None:
 
 
 @contextmanager
-def opened_base(name: str, kind: Kind[Any], device: str, dtype: str = "auto") -> Iterator[Base]:
+def opened_base(name: str, kind: Kind[Any], device: str, dtype: str = "auto") -> Iterator[ModelSpec]:
     """Find a base model. The built-in one is written as a folder of transformers, with its head for this task."""
     options = Options(device=device, dtype=dtype)
     if name != "builtin":
-        spec = find_model(name, options)
-        yield Base(name, spec.digest, spec.revision, spec)
+        yield find_model(name, options)
         return
-    digest = find_model(name).digest
     with TemporaryDirectory(prefix="assay-builtin-") as temporary:
         folder = write_builtin(Path(temporary) / "builtin", cast(Head, kind.name))
-        yield Base(name, digest, None, replace(find_model(f"hf:{folder}", options), name=name))
+        yield replace(find_model(f"hf:{folder}", options), name=name, digest=find_model(name).digest)
 
 
-def load_base(base: Base, kind: Kind[Any], settings: Settings, seed: int) -> Loaded:
+def copy_tokenizer(base: ModelSpec, folder: Path) -> None:
+    """The tokenizer's files as they are, so that the made model tokenises as its base does."""
+    for pattern in _TOKENIZER_FILES:
+        for file in Path(base.place).glob(pattern):
+            shutil.copyfile(file, folder / file.name)
+
+
+def load_base(base: ModelSpec, kind: Kind[Any], settings: Settings, seed: int) -> Loaded:
     """Load a base model with the head that the task needs, after a look at whether it can have one."""
     require_seed(seed)
     transformers, torch = libraries()
     files: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
     with _explained_loading(base.name, "Complete its folder."):
-        config = transformers.AutoConfig.from_pretrained(base.spec.place, **files)
+        config = transformers.AutoConfig.from_pretrained(base.place, **files)
     _require_task(transformers, config, kind, base.name)
     restore = _set_dropout(config, settings, base.name) | {"use_cache": getattr(config, "use_cache", None)}
     auto = getattr(transformers, f"AutoModelFor{kind.head}")
@@ -110,13 +99,12 @@ def load_base(base: Base, kind: Kind[Any], settings: Settings, seed: int) -> Loa
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         with _explained_loading(base.name, "See the message of transformers above."):
-            model, info = auto.from_pretrained(base.spec.place, **files)
+            model, info = auto.from_pretrained(base.place, **files)
         missing = sorted(info["missing_keys"])
-        _require_encoder(model, missing, base.name)
-        _require_head(missing, kind, settings, base.name)
+        _require_weights(model, missing, kind, settings.head, base.name)
         if settings.head == "new":
             model, missing = _with_new_head(auto, model)
-    tokenizer = load_tokenizer(base.spec)
+    tokenizer = load_tokenizer(base)
     if kind.masks and tokenizer.mask_token_id is None:
         problem = f"the tokenizer of {base.name} has no mask token."
         raise ModelError(problem, "Choose a base that was made with masks.", code="bad-tokenizer")
@@ -165,19 +153,17 @@ def _require_task(transformers: Any, config: Any, kind: Kind[Any], name: str) ->
     raise UsageError(f"{name} is a {config.model_type} model, {problem}", remedy, code="unsupported", key="base")
 
 
-def _require_encoder(model: Any, missing: list[str], name: str) -> None:
+def _require_weights(model: Any, missing: list[str], kind: Kind[Any], head: str, name: str) -> None:
+    """Refuse a base that lacks weights of its encoder, or of a head that is to be kept."""
     prefix = f"{model.base_model_prefix}."
     lost = [key for key in missing if key.startswith(prefix) and not key.startswith(f"{prefix}pooler.")]
     if lost:
         problem = f"{name} lacks weights of its encoder: {', '.join(lost[:3])}."
         raise ModelError(problem, "Its folder is incomplete; get it again.", code="bad-folder", key=lost[0])
-
-
-def _require_head(missing: list[str], kind: Kind[Any], settings: Settings, name: str) -> None:
-    if not missing or settings.head == "new":
+    if not missing or head == "new":
         return
     lacks = f"it lacks {', '.join(missing[:3])}."
-    if settings.head == "keep":
+    if head == "keep":
         problem = f"{name} has no {kind.name} head to keep: {lacks}"
         raise UsageError(problem, "--set head=new begins with one.", code="bad-setting", key="head")
     if kind.masks:

@@ -11,7 +11,7 @@ from assay.errors import DataError
 from assay.files.opening import PACKED, open_text
 from assay.lab.training.data_files import Place, digests_of, existing, json_of, plain_suffix
 from assay.queries import ChoiceQuery
-from assay.rows import Bad, Row, rows_of
+from assay.rows import Bad, rows_of
 
 Part = Literal["train", "dev"]
 
@@ -118,14 +118,20 @@ def _race(files: list[Path]) -> Iterator[Read]:
 
 def _social_iqa(path: Path, beside: Path | None) -> Iterator[Read]:
     """Rows with their labels from the file beside them, or without one from "correct"."""
-    labels = [] if beside is None else _labels(beside)
-    count = 0
+    labels, count = [], 0
+    if beside is not None:
+        with open_text(beside) as file:
+            labels = [line.strip() for line in file if line.strip()]
     for count, (line, row) in enumerate(rows_of(path, Bad(skip=False)), 1):
         place = Place(path, line)
         options = [row[key] for letter in _LETTERS if (key := f"answer{letter}") in row]
         query = _query(row.get("context"), row.get("question"), options, place)
         if beside is None:
-            label = _letter(_correct(row, place), len(options), place)
+            if "correct" not in row:
+                remedy = f"Put the labels beside it as {_stem(path)}-labels.lst, one number a line, or "
+                remedy += 'give every row "correct": "A".'
+                raise place.error("this row has no label.", remedy, code="missing-key", key="correct")
+            label = _letter(row["correct"], len(options), place)
         elif count > len(labels):
             break
         else:
@@ -137,24 +143,11 @@ def _social_iqa(path: Path, beside: Path | None) -> Iterator[Read]:
         raise Place(beside).error(problem, remedy, code="bad-label")
 
 
-def _labels(path: Path) -> list[str]:
-    with open_text(path) as file:
-        return [line.strip() for line in file if line.strip()]
-
-
 def _query(context: Any, question: Any, options: Any, place: Place) -> ChoiceQuery:
     if not isinstance(options, list) or len(options) < 2:
         raise place.error("at least two options are expected.", _EXPECTED, code="bad-row")
     texts = tuple(place.text(option, "an option") for option in options)
     return ChoiceQuery(place.text(context, "context"), place.text(question, "question"), texts)
-
-
-def _correct(row: Row, place: Place) -> Any:
-    if "correct" not in row:
-        name = f"{_stem(place.file)}-labels.lst"
-        remedy = f'Put the labels beside it as {name}, one number a line, or give every row "correct": "A".'
-        raise place.error("this row has no label.", remedy, code="missing-key", key="correct")
-    return row["correct"]
 
 
 def _letter(answer: Any, options: int, place: Place) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from assay import __version__
 from assay.errors import ModelError, UsageError
 from assay.lab.card import trained_card
-from assay.lab.training.base_model import Base, Loaded, load_base, opened_base, require_device, require_seed
+from assay.lab.training.base_model import Loaded, copy_tokenizer, load_base, opened_base, require_device, require_seed
 from assay.lab.training.batches import Batches, Features
 from assay.lab.training.choice import ChoiceTraining
 from assay.lab.training.data_files import Texts
@@ -27,7 +27,7 @@ from assay.lab.training.settings import Settings, presets, settings_of
 from assay.lab.training.span import SpanTraining
 from assay.lab.training.trainer import Steps, fit, require_accelerate, uses_bfloat16
 from assay.models import find_model
-from assay.models.base import Options, unable
+from assay.models.base import ModelSpec, Options, unable
 from assay.models.hf_load import has_types, load_tokenizer, load_weights, max_length
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress, Silent
@@ -116,7 +116,7 @@ def train(
             **{"schema": 1, "made_by": MADE_BY, "kind": kind, "about": dict(about or {})},
             **_source(found, loaded, task),
             **{"preset": preset, "settings": asdict(chosen), "seed": seed, "steps": steps.total},
-            **_machine(found.spec.device, dtype),
+            **_machine(found.device, dtype),
             "notes": [*notes, *task.notes],
         }
         with explained_full_disk(out, resume=resume):
@@ -128,25 +128,19 @@ def train(
                 resume_from=folder.begin(_identity(info, task)),
                 checkpoints=folder.checkpoints,
                 seed=seed,
-                device=found.spec.device,
+                device=found.device,
                 dtype=dtype,
                 progress=progress,
             )
             _save(loaded, found, folder)
         scores = None
         if test is not None:
-            spec = find_model(f"hf:{out.resolve()}", Options(device=found.spec.device))
+            spec = find_model(f"hf:{out.resolve()}", Options(device=found.device))
             scores = test.scores(Asker(spec, progress), seed)
         info |= {"curve": curve, "scores": None if scores is None else scores.as_json()}
-        page = trained_card(
-            of,
-            info,
-            scores,
-            source=presets()[preset].source if preset else "",
-            command=shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
-            made=datetime.now(UTC).isoformat(timespec="seconds"),
-            seconds=time.perf_counter() - began,
-        )
+        source, command = presets()[preset].source if preset else "", [Path(sys.argv[0]).name, *sys.argv[1:]]
+        made = f"{datetime.now(UTC).isoformat(timespec='seconds')}, {time.perf_counter() - began:,.0f} s"
+        page = trained_card(of, info, scores, source=source, command=shlex.join(command), made=made)
         return Trained(out, folder.finish(info, page, keep_checkpoints=chosen.keep_checkpoints > 0), scores)
 
 
@@ -170,8 +164,8 @@ def evaluate(
     chosen, given = settings_of(of, None, settings)
     require_seed(seed)
     require_device(device)
-    with opened_base(model, of, device) as base:
-        spec = replace(base.spec, dtype="float32" if dtype == "auto" else dtype)
+    with opened_base(model, of, device) as found:
+        spec = replace(found, dtype="float32" if dtype == "auto" else dtype)
         if kind not in spec.abilities or "text" in spec.abilities:
             raise unable(model, kind)
         tokenizer, network = load_tokenizer(spec), load_weights(spec)
@@ -197,19 +191,19 @@ def _batches(loaded: Loaded, features: Features, settings: Settings, kind: Kind[
     return Batches(features, pad, typed, seed, masking)
 
 
-def _save(loaded: Loaded, base: Base, folder: Out) -> None:
+def _save(loaded: Loaded, base: ModelSpec, folder: Out) -> None:
     """The model with its base's own rates of dropout: those of a training say nothing about the next one."""
     for name, value in loaded.restore.items():
         setattr(loaded.model.config, name, value)
     with folder.saving() as place:
         loaded.model.save_pretrained(place)
-        base.copy_tokenizer(place)
+        copy_tokenizer(base, place)
 
 
-def _source(base: Base, loaded: Loaded, task: Task) -> dict[str, Any]:
+def _source(base: ModelSpec, loaded: Loaded, task: Task) -> dict[str, Any]:
     """What a model is made from, for assay.json: nothing in it depends on the day or on folders here."""
     known_elsewhere = base.name == "builtin" or base.revision is not None
-    name = base.name if known_elsewhere else f"hf:./{Path(base.spec.place).name}"
+    name = base.name if known_elsewhere else f"hf:./{Path(base.place).name}"
     return {
         "base": {"name": name, "digest": base.digest, "revision": base.revision},
         "new_weights": list(loaded.fresh),

@@ -26,7 +26,7 @@ from assay.models.hf_load import has_types, load_weights
 from assay.models.padding import Padded
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress
-from assay.queries import Tokens
+from assay.queries import Answers, Tokens
 from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
 
 Array = NDArray[Any]
@@ -168,9 +168,9 @@ class Asker:
         for lo in range(0, len(tokens), _ROWS):
             rows = np.arange(lo, min(lo + _ROWS, len(tokens)))
             answers, budget = forward_all(model, tokens.take(rows), budget)
-            parts.append(answers.arrays)
+            parts.append(answers)
             self._progress.advance(len(rows))
-        return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+        return dict(Answers.joined(parts).arrays)
 
     def outputs(self, rows: Padded) -> Any:
         return self.network(**{name: self.tensor(values) for name, values in inputs_of(rows, self.typed).items()})

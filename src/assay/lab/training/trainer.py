@@ -75,7 +75,9 @@ def fit(
         done = json.loads((resume_from / "trainer_state.json").read_text(encoding="utf-8"))
         progress.advance(min(done["global_step"], steps.total) * size, stored=True)
         if done["global_step"] >= steps.total:  # the Trainer would take one more step
-            _load_weights(model, resume_from, device)
+            trained = type(model).from_pretrained(resume_from, local_files_only=True, use_safetensors=True)
+            model.load_state_dict(trained.state_dict())
+            model.to(device).eval()
             return _curve(done["log_history"])
     transformers, _ = libraries()
     order = Order(batches.features.lengths, size, seed, settings.order == "grouped")
@@ -106,7 +108,7 @@ def _arguments(
             gradient_accumulation_steps=settings.accumulate,
             learning_rate=settings.rate,
             lr_scheduler_type="linear",
-            warmup_steps=_warmup(settings.warmup, steps.total),
+            warmup_steps=math.ceil(settings.warmup * steps.total) if settings.warmup < 1 else int(settings.warmup),
             weight_decay=settings.weight_decay,
             bf16=uses_bfloat16(device, dtype),
             use_cpu=device == "cpu",
@@ -178,21 +180,9 @@ def uses_bfloat16(device: str, dtype: str) -> bool:
     return dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda"))
 
 
-def _warmup(warmup: float, total: int) -> int:
-    """Steps of warm-up, given as such or as a share of all."""
-    return math.ceil(warmup * total) if warmup < 1 else int(warmup)
-
-
 def _curve(history: list[dict[str, Any]]) -> list[Point]:
     points = [entry for entry in history if "loss" in entry]
     return [{"step": each["step"], "loss": each["loss"], "rate": each["learning_rate"]} for each in points]
-
-
-def _load_weights(model: Any, checkpoint: Path, device: str) -> None:
-    """The weights of a checkpoint, as the model's own class reads them."""
-    trained = type(model).from_pretrained(checkpoint, local_files_only=True, use_safetensors=True)
-    model.load_state_dict(trained.state_dict())
-    model.to(device).eval()
 
 
 @contextmanager
