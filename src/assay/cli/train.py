@@ -79,10 +79,7 @@ def call(options: argparse.Namespace) -> int:
     for each in trained.scores.estimates if trained.scores else ():
         of = "".join(f", {key} = {value}" for key, value in each.group.items())
         between = "" if each.low is None or each.high is None else f" ({each.low:.4g} to {each.high:.4g})"
-        print(
-            f"{each.metric}{of}: {'undefined' if each.value is None else f'{each.value:.4g}'}{between}, n = {each.n:,}"
-        )
-    for note in trained.info["notes"]:
-        print(f"note: {note}")
-    print(f"the model: {trained.model}")
+        value = "undefined" if each.value is None else f"{each.value:.4g}"
+        print(f"{each.metric}{of}: {value}{between}, n = {each.n:,}")
+    print(*(f"note: {note}" for note in trained.info["notes"]), f"the model: {trained.model}", sep="\n")
     return 0

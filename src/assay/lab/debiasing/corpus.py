@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -239,12 +239,10 @@ def counterfactuals_of(text: str, attribute: Attribute, *, whole_tokens: bool = 
     ]
 
 
-def _replaced(text: str, places: Iterable[Found], word: str) -> str:
-    pieces, behind = [], 0
-    for place in places:
-        pieces += [text[behind : place.start], in_case_of(word, text[place.start : place.end])]
-        behind = place.end
-    return "".join([*pieces, text[behind:]])
+def _replaced(text: str, places: Sequence[Found], word: str) -> str:
+    for place in reversed(places):  # so that the places before it stay where they are
+        text = text[: place.start] + in_case_of(word, text[place.start : place.end]) + text[place.end :]
+    return text
 
 
 def _prepared(sentence: str, number: int, attribute: Attribute, how: Choosing) -> str:

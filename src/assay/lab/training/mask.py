@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -108,12 +108,8 @@ def _hidden(tokens: Tokens, masking: Masking, seed: int) -> tuple[Tokens, Tokens
         changed, label = masking.apply(one, np.random.default_rng([seed, row]))
         ids.append(changed[0])
         labels.append(label[0])
-    marks = {"row": np.arange(len(tokens))}
     hidden, wanted = (np.concatenate(each).astype(np.int32) for each in (ids, labels))
-    return (
-        Tokens("mask", hidden, tokens.offsets, tokens.second, marks),
-        Tokens("mask", wanted, tokens.offsets, tokens.second),
-    )
+    return replace(tokens, ids=hidden, marks={"row": np.arange(len(tokens))}), replace(tokens, ids=wanted)
 
 
 @dataclass(frozen=True)

@@ -90,10 +90,8 @@ class Passage:
 
     def tokens_of(self, start: int, end: int) -> tuple[int, int]:
         """The first and the last token that hold a range of characters; the last is before the first if none does."""
-        return (
-            int(np.searchsorted(self.end, start, side="right")),
-            int(np.searchsorted(self.start, end, side="left")) - 1,
-        )
+        first, behind = np.searchsorted(self.end, start, side="right"), np.searchsorted(self.start, end, side="left")
+        return int(first), int(behind) - 1
 
 
 @dataclass(frozen=True)
