@@ -21,8 +21,8 @@ from assay.lab.training import KINDS
 from assay.lab.training.base_model import require_device
 from assay.lab.training.choice_data import read_choice_data
 from assay.lab.training.data_files import existing
+from assay.lab.training.kind import preset_of
 from assay.lab.training.out_folder import explained_full_disk, open_out
-from assay.lab.training.settings import preset_of
 from assay.lab.training.span_data import read_span_data
 
 

@@ -25,7 +25,7 @@ then:
 
 def examples() -> str:
     from assay.lab.training import KINDS
-    from assay.lab.training.settings import Settings, presets
+    from assay.lab.training.kind import Settings, presets
 
     kinds = "".join(f"  {kind.name:<9} {kind.does}\n" for kind in KINDS.values())
     data = "".join(

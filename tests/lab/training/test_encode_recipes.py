@@ -130,8 +130,8 @@ def test_training_on_choices_computes_what_an_audit_computes(
 
     from assay.lab.training import KINDS
     from assay.lab.training.base_model import load_base, opened_base
+    from assay.lab.training.kind import settings_of
     from assay.lab.training.pipeline import _batches
-    from assay.lab.training.settings import settings_of
 
     settings, _ = settings_of(KINDS["choice"], None, {"length": 64})
     with opened_base(small_base("choice", family), KINDS["choice"], "cpu") as base:

@@ -10,7 +10,7 @@ import pytest
 
 from assay.errors import UsageError
 from assay.lab.training import KINDS
-from assay.lab.training.settings import presets, settings_of
+from assay.lab.training.kind import presets, settings_of
 from assay.lab.training.trainer import Steps
 from raising import raises
 

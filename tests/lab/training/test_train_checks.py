@@ -157,7 +157,7 @@ def test_a_seed_that_cannot_be_is_refused_before_anything_is_read(tmp_path: Path
 def test_a_seed_that_cannot_be_is_refused_before_a_base_is_loaded(small_base: Base) -> None:
     from assay.lab.training import KINDS
     from assay.lab.training.base_model import load_base, opened_base
-    from assay.lab.training.settings import settings_of
+    from assay.lab.training.kind import settings_of
 
     settings = settings_of(KINDS["mask"], None, {})[0]
     with opened_base(small_base(), KINDS["mask"], "cpu") as base, raises("bad-option", UsageError, key="seed"):

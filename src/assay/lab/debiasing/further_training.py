@@ -28,9 +28,9 @@ from assay.lab.debiasing.words import Attribute
 from assay.lab.training import KINDS, train
 from assay.lab.training.base_model import Loaded, load_base, opened_base, require_device
 from assay.lab.training.data_files import Texts
+from assay.lab.training.kind import Settings, settings_of
 from assay.lab.training.mask import MaskSettings
 from assay.lab.training.out_folder import CARD, DONE, read_noted
-from assay.lab.training.settings import Settings, settings_of
 from assay.models.base import ModelSpec
 from assay.plan import digest_of as digest_of_values
 from assay.settings import setting

@@ -6,7 +6,6 @@
 The result is an ordinary folder for `hf:`, with README.md (the card) and assay.json (what was done, for programs).
 
     kind.py, span.py, choice.py, mask.py     what each kind of training learns from: its settings, tokens and scores
-    settings.py                              what can be set, and the papers' settings
     data_files.py, span_data.py, choice_data.py              reading the data
     batches.py, trainer.py                   order, masks and padding; the Trainer
     base_model.py, out_folder.py             what a training begins with, and what it leaves

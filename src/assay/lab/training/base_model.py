@@ -12,8 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from assay.errors import ModelError, UsageError
-from assay.lab.training.kind import Kind
-from assay.lab.training.settings import Settings
+from assay.lab.training.kind import Kind, Settings
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin_folder import Head, write_builtin

@@ -16,9 +16,8 @@ from assay.errors import DataError
 from assay.lab.training.batches import Features, joined
 from assay.lab.training.choice_data import ChoiceData, read_choice_data
 from assay.lab.training.data_files import Texts, summary_of
-from assay.lab.training.kind import Kind, Task, Test
+from assay.lab.training.kind import Kind, Settings, Task, Test
 from assay.lab.training.scores import Asker, Scores, mean_estimate
-from assay.lab.training.settings import Settings
 from assay.models.encode import Encoder
 from assay.models.hf import load
 from assay.queries import ChoiceColumns, Tokens, option_rows, starts_of

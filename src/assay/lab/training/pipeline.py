@@ -19,11 +19,10 @@ from assay.lab.training.base_model import Loaded, copy_tokenizer, load_base, ope
 from assay.lab.training.batches import Batches, Features
 from assay.lab.training.choice import ChoiceTraining
 from assay.lab.training.data_files import Texts
-from assay.lab.training.kind import Kind, Task
+from assay.lab.training.kind import Kind, Settings, Task, presets, settings_of
 from assay.lab.training.mask import MaskTraining
 from assay.lab.training.out_folder import MADE_BY, Out, explained_full_disk, open_out, require_space
 from assay.lab.training.scores import Asker, Scores
-from assay.lab.training.settings import Settings, presets, settings_of
 from assay.lab.training.span import SpanTraining
 from assay.lab.training.trainer import Steps, fit, require_accelerate, uses_bfloat16
 from assay.models import find_model
@@ -127,7 +126,6 @@ def train(
                 steps,
                 resume_from=folder.begin(_identity(info, task)),
                 checkpoints=folder.checkpoints,
-                seed=seed,
                 device=found.device,
                 dtype=dtype,
                 progress=progress,

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from assay.errors import DataError, ModelError
 from assay.lab.training.batches import Features, encoded
 from assay.lab.training.data_files import Texts, summary_of
-from assay.lab.training.kind import Kind, Task, Test
+from assay.lab.training.kind import Kind, Settings, Task, Test, epochs, rate
 from assay.lab.training.scores import Array, Asker, Scores, exact_match, mean_estimate, token_f1
-from assay.lab.training.settings import Settings, epochs, rate
 from assay.lab.training.span_data import SpanData, read_span_data
 from assay.models.padding import padded
 from assay.models.tokenise import Tokeniser

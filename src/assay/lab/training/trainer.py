@@ -20,7 +20,7 @@ import numpy as np
 
 from assay.errors import ModelError, UsageError
 from assay.lab.training.batches import Batches, Order, Visits
-from assay.lab.training.settings import Settings
+from assay.lab.training.kind import Settings
 from assay.models.hf_files import libraries
 from assay.progress import Progress
 
@@ -63,7 +63,6 @@ def fit(
     *,
     checkpoints: Path,
     resume_from: Path | None,
-    seed: int,
     device: str,
     dtype: str,
     progress: Progress,
@@ -80,11 +79,11 @@ def fit(
             model.to(device).eval()
             return _curve(done["log_history"])
     transformers, _ = libraries()
-    order = Order(batches.features.lengths, size, seed, settings.order == "grouped")
+    order = Order(batches.features.lengths, size, batches.seed, settings.order == "grouped")
     with _own_random_numbers(), _without_cudnn_attention():
         trainer = _in_order(transformers, order)(
             model=model,
-            args=_arguments(transformers, settings, steps, checkpoints, seed, device, dtype),
+            args=_arguments(transformers, settings, steps, checkpoints, batches.seed, device, dtype),
             train_dataset=Visits(len(batches.features)),
             data_collator=batches,
             callbacks=[_listener(transformers, progress, size)],
