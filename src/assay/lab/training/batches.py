@@ -140,23 +140,11 @@ class Batches:
         return {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in self.arrays(visits).items()}
 
 
-@dataclass(frozen=True)
-class Visits:
-    """A dataset for torch's loader whose items are visit numbers: `Batches` makes tensors of them, a batch at once."""
-
-    rows: int
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def __getitem__(self, visit: int) -> int:
-        return visit
-
-
 @dataclass
 class Order:
     """The order of the rows in each pass, as visit numbers: by chance, or by chance with similar lengths together.
 
+    It is a sampler for torch's loader and, since `Batches` makes tensors of visit numbers, its dataset as well.
     transformers' own samplers draw from torch's global generator, so a training that is resumed in its second pass
     would see another order than an undisturbed one; this order depends on the seed and the pass alone.
     """
@@ -173,6 +161,9 @@ class Order:
 
     def __len__(self) -> int:
         return len(self.lengths)
+
+    def __getitem__(self, visit: int) -> int:
+        return visit
 
     def __iter__(self) -> Iterator[int]:
         rows = len(self.lengths)

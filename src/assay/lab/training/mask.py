@@ -81,7 +81,6 @@ class MaskTest(Test):
     labels: Tokens
 
     def scores(self, ask: Asker, seed: int) -> Scores:
-        ask.load()
         torch = ask.torch
 
         def losses(tokens: Tokens) -> dict[str, Array]:

@@ -117,7 +117,6 @@ class SpanTest(Test):
     answer_windows: bool
 
     def scores(self, ask: Asker, seed: int) -> Scores:
-        ask.load()
         windows, examples = self.windows, self.data.examples
         found = ask.ask(windows.features.tokens, lambda tokens: best_spans(ask, tokens))
         asked = np.unique(windows.example)

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from assay.errors import ModelError, UsageError
-from assay.lab.training.batches import Batches, Order, Visits
+from assay.lab.training.batches import Batches, Order
 from assay.lab.training.kind import Settings
 from assay.models.hf_files import libraries
 from assay.progress import Progress
@@ -84,7 +84,7 @@ def fit(
         trainer = _in_order(transformers, order)(
             model=model,
             args=_arguments(transformers, settings, steps, checkpoints, batches.seed, device, dtype),
-            train_dataset=Visits(len(batches.features)),
+            train_dataset=order,
             data_collator=batches,
             callbacks=[_listener(transformers, progress, size)],
         )
