@@ -40,8 +40,7 @@ from assay.models.builtin_folder import write_builtin
 from assay.plan import AnyPlan, Arrays, Ask
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import starter_contexts
-from assay.probes.sodapop.controls import control_columns
-from assay.probes.sodapop.names import frequencies, packaged_groups
+from assay.probes.sodapop.names import control_columns, frequencies, packaged_groups
 from assay.probes.sodapop.plans import FillPlan
 from assay.probes.sodapop.pools import grow
 from assay.probes.sodapop.rates import Rates

@@ -21,8 +21,7 @@ import assay
 from assay.files.opening import open_text
 from assay.files.published import data_folder
 from assay.models.base import Options
-from assay.probes.sodapop.contexts import PAPER_CONTEXTS, paper_contexts
-from assay.probes.sodapop.method import paper_file
+from assay.probes.sodapop.contexts import PAPER_CONTEXTS, paper_contexts, paper_file
 from assay.probes.sodapop.words import split
 from assay.runs.audit import audit
 

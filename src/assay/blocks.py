@@ -21,7 +21,7 @@ How a probe is shown
      listed and linked by the views.
    - Rows that are left out, in the middle or at the end: a `Gap` among the rows.
    - Rows that belong together are a `Group`: its head stands above them or, with `Table.heads_beside`, beside them.
-5. What only a study shows of its models, such as what debiasing changed: `present_study.py` with
+5. What only a study shows of its models, such as what debiasing changed:
    `of_study(runs: Sequence[StudyRun]) -> Sequence[Section]`.
 6. `Pick` lets readers pick one of several `Part`s; a `Part` that is `folded` opens on a click, alone or in a `Pick`.
 

@@ -16,7 +16,7 @@ from assay.files.opening import digest_of_file, open_bytes, open_text
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.words import read_words
 from assay.lab.training.choice_data import read_choice_data
-from assay.lab.training.mask_texts import lines_of
+from assay.lab.training.data_files import lines_of
 from assay.lab.training.span_data import read_span_data
 from assay.probes.bbq.logs import log_kind
 from assay.probes.bbq.metadata import read_metadata

@@ -12,18 +12,17 @@ import numpy as np
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.inlp import require_some_left
 from assay.lab.debiasing.sentence import sentence_debias
-from assay.lab.debiasing.swapping import counterfactual
 from assay.lab.debiasing.words import read_words
 from assay.lab.studies import plan
 from assay.lab.studies.file import find_study, read_study
 from assay.lab.studies.processes import _lost
 from assay.lab.studies.record import open_record, read_record
 from assay.lab.training import KINDS
-from assay.lab.training.base_model import _require_device
+from assay.lab.training.base_model import require_device
 from assay.lab.training.choice_data import read_choice_data
 from assay.lab.training.data_files import existing
+from assay.lab.training.kind import preset_of
 from assay.lab.training.out_folder import explained_full_disk, open_out
-from assay.lab.training.settings import preset_of
 from assay.lab.training.span_data import read_span_data
 
 
@@ -151,9 +150,8 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
         'Write {"gender": [["he", "she"], ["man", "woman"]]}: for each attribute its tuples of counterparts.',
     ),
     "bad-list": (
-        lambda folder: counterfactual("he", [("he", "she"), ("a", "b", "c")]),
-        "tuples of counterparts need the same number of words, two or more, and these have [2, 3].\n"
-        "One word for each class in every tuple.",
+        words({"gender": [["He", "she"]]}),
+        "FOLDER/words.json: gender, tuple 1: 'He' has capitals.\nWrite 'he': case makes no difference.",
     ),
     "bad-model": (
         lambda folder: sentence_debias(np.zeros((3, 2, 4))),
@@ -183,7 +181,7 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
         "Add a [models.b], or name one that is there.",
     ),
     "no-device": (
-        lambda folder: _require_device("foo"),
+        lambda folder: require_device("foo"),
         "training runs on cpu, cuda or mps, not on 'foo'.\nLeave --device out to take the best there is.",
     ),
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.cli.tools import settings_listed, settings_of, shown_progress
+from assay.cli.tools import add_set, settings_listed, settings_of, shown_progress
 
 NAME = "debias"
 HELP = "debias a model and measure what it costs"
@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpus", required=True, metavar="FILE", help="text to learn from: plain, .gz or .xz")
     parser.add_argument("--words", metavar="FILE", help="attribute words in JSON or TOML (default: assay's own list)")
     parser.add_argument("--eval", metavar="PATH", help="data of the model's task: what did it cost?")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
+    add_set(parser)
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder for the model; a new one")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="for sentences, order, masks, dropout (0)")
     parser.add_argument("--device", default="auto", help="cpu, cuda or mps (default: the best there is)")
@@ -49,7 +49,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def call(options: argparse.Namespace) -> int:
     from assay.lab.debiasing import debias
-    from assay.lab.debiasing.task_cost import EvaluateOn
+    from assay.lab.debiasing.method import EvaluateOn
 
     with shown_progress() as progress:
         evaluate = None
@@ -72,9 +72,7 @@ def call(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(made.report, indent=1, ensure_ascii=False))
         return 0
-    for line in summary(made.report):
-        print(line)
-    print(f"the model: hf:{made.folder}")
+    print(*summary(made.report), f"the model: hf:{made.folder}", sep="\n")
     return 0
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from assay.cli.tools import settings_listed, settings_of, shown_progress
+from assay.cli.tools import add_set, settings_listed, settings_of, shown_progress
 
 NAME = "train"
 HELP = "train a model that a probe can ask, from any encoder"
@@ -25,8 +25,7 @@ then:
 
 def examples() -> str:
     from assay.lab.training import KINDS
-    from assay.lab.training.presets import presets
-    from assay.lab.training.settings import Settings
+    from assay.lab.training.kind import Settings, presets
 
     kinds = "".join(f"  {kind.name:<9} {kind.does}\n" for kind in KINDS.values())
     data = "".join(
@@ -45,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", required=True, metavar="PATH", help="what to learn from: a file or a folder")
     parser.add_argument("--eval", metavar="PATH", help="what to evaluate the trained model on")
     parser.add_argument("--preset", metavar="NAME", help="a paper's settings; see below")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
+    add_set(parser)
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder for the model")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="for new weights, order, masks, dropout (0)")
     parser.add_argument("--device", default="auto", help="cpu, cuda or mps (default: the best there is)")
@@ -80,10 +79,7 @@ def call(options: argparse.Namespace) -> int:
     for each in trained.scores.estimates if trained.scores else ():
         of = "".join(f", {key} = {value}" for key, value in each.group.items())
         between = "" if each.low is None or each.high is None else f" ({each.low:.4g} to {each.high:.4g})"
-        print(
-            f"{each.metric}{of}: {'undefined' if each.value is None else f'{each.value:.4g}'}{between}, n = {each.n:,}"
-        )
-    for note in trained.info["notes"]:
-        print(f"note: {note}")
-    print(f"the model: {trained.model}")
+        value = "undefined" if each.value is None else f"{each.value:.4g}"
+        print(f"{each.metric}{of}: {value}{between}, n = {each.n:,}")
+    print(*(f"note: {note}" for note in trained.info["notes"]), f"the model: {trained.model}", sep="\n")
     return 0

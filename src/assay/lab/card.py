@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from assay.lab.training.presets import presets
 from assay.probes import probes
 
 if TYPE_CHECKING:
@@ -19,45 +18,35 @@ Sections = Mapping[str, Sequence[str]]
 
 
 def trained_card(
-    kind: Kind[Any], info: Mapping[str, Any], scores: Scores | None, *, command: str, made: str, seconds: float
+    kind: Kind[Any], info: Mapping[str, Any], scores: Scores | None, *, source: str, command: str, made: str
 ) -> str:
-    """Of a trained model, from its assay.json. `made` is when, `seconds` how long this (last) sitting took."""
+    """Of a trained model, from its assay.json. `source` is where its preset is printed, `made` is when."""
     base, curve = info["base"], info["curve"]
     name = one_line(str(base["name"]))
-    source: dict[str, Any] = {"base": f"`{name}`", "digest of the base": f"`{base['digest']}`"}
-    source |= {"revision of the base": f"`{base['revision']}`"} if base["revision"] else {}
-    source |= {f"data, sha256 of `{one_line(file)}`": f"`{digest}`" for file, digest in info["data"].items()}
-    source |= {one_line(said.replace("_", " ")): one_line(_text(value)) for said, value in info["counts"].items()}
+    made_from: dict[str, Any] = {"base": f"`{name}`", "digest of the base": f"`{base['digest']}`"}
+    made_from |= {"revision of the base": f"`{base['revision']}`"} if base["revision"] else {}
+    made_from |= {f"data, sha256 of `{one_line(file)}`": f"`{digest}`" for file, digest in info["data"].items()}
+    made_from |= {one_line(said.replace("_", " ")): one_line(_text(value)) for said, value in info["counts"].items()}
     how = {setting: _text(value) for setting, value in info["settings"].items()}
-    how |= {
-        "seed": info["seed"],
-        "steps": f"{info['steps']:,}",
-        "device, numbers": f"{info['device']}, {info['dtype']}",
-    }
-    how |= dict(info["versions"])
+    how |= {"seed": info["seed"], "steps": f"{info['steps']:,}"}
+    how |= {"device, numbers": f"{info['device']}, {info['dtype']}", **info["versions"]}
     losses = f"{curve[0]['loss']:.4f} and {curve[-1]['loss']:.4f}" if curve else "–"
-    how |= {"loss, first and last point": losses, "made": f"{made}, {seconds:,.0f} s"}
-    preset = [f"Preset `{info['preset']}`: {presets()[info['preset']].source}.", ""] if info["preset"] else []
+    how |= {"loss, first and last point": losses, "made": made}
+    preset = [f"Preset `{info['preset']}`: {source}.", ""] if info["preset"] else []
     notes = [f"Notes: {'; '.join(info['notes'])}.", ""] if info["notes"] else []
     asked_by = next(probe.name for probe in probes().values() if kind.name in probe.abilities)
     hub = re.fullmatch(r"hf:([\w-][\w.-]*/[\w.-]+)(@[\w.-]+)?", base["name"])
-    return _page(
-        f"A model that {kind.does}",
-        [
-            f"Made by `assay train {kind.name}` from `{name}`. For research on social bias in models: a model that was "
-            "trained for a study is not one to rely on."
-        ],
-        {
-            "What it was made from": table(("", ""), source.items()),
-            "How": [*preset, *table(("setting", "value"), how.items()), "", *notes, "```", command, "```"],
-            "How good it is": _results(scores),
-            "Measure its bias": ["```", f"assay run {asked_by} --model hf:./THIS-FOLDER", "```"],
-        },
-        [
-            *("library_name: transformers", f"pipeline_tag: {kind.pipeline}", "tags: [assay]"),
-            *([f"base_model: {hub[1]}"] if hub and base["revision"] else []),
-        ],
-    )
+    intro = f"Made by `assay train {kind.name}` from `{name}`. For research on social bias in models: a model that was "
+    sections = {
+        "What it was made from": table(("", ""), made_from.items()),
+        "How": [*preset, *table(("setting", "value"), how.items()), "", *notes, "```", command, "```"],
+        "How good it is": _results(scores),
+        "Measure its bias": ["```", f"assay run {asked_by} --model hf:./THIS-FOLDER", "```"],
+    }
+    metadata = ["library_name: transformers", f"pipeline_tag: {kind.pipeline}", "tags: [assay]"]
+    metadata += [f"base_model: {hub[1]}"] if hub and base["revision"] else []
+    said = f"{intro}trained for a study is not one to rely on."
+    return _page(f"A model that {kind.does}", [said], sections, metadata)
 
 
 def debiased_card(
@@ -82,22 +71,14 @@ def debiased_card(
     if words:
         file = "the list that comes with assay" if words["file"] is None else f"`{words['file']}`"
         told["attribute words"] = f"{file}, digest `{words['digest']}`"
-    told |= facts
-    told["settings"] = listed(report["settings"], "{}={}")
-    told["seed"] = report["seed"]
+    told |= {**facts, "settings": listed(report["settings"], "{}={}"), "seed": report["seed"]}
     told["versions"] = listed(report["versions"], "{} {}")
     about = f", {report['attribute']}" if report["attribute"] else ""
     notes = [line for note in report.get("notes", ()) for line in ("", f"Note: {note}.")]
-    return _page(
-        f"{method.stands_for or method.title}{about}: {model['name']}",
-        [*did, "", *table(("", ""), told.items()), *notes],
-        {
-            **sections,
-            "What it cost": _cost(report["scores"]),
-            **({"Limits": limits} if limits else {}),
-            "Command": [f"    {report['command']}"],
-        },
-    )
+    sections = {**sections, "What it cost": _cost(report["scores"]), **({"Limits": limits} if limits else {})}
+    sections["Command"] = [f"    {report['command']}"]
+    title = f"{method.stands_for or method.title}{about}: {model['name']}"
+    return _page(title, [*did, "", *table(("", ""), told.items()), *notes], sections)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
@@ -134,7 +115,7 @@ def _results(scores: Scores | None) -> list[str]:
     for each in scores.estimates:
         of = ", ".join(f"{key} = {value}" for key, value in each.group.items()) or "all"
         value = "–" if each.value is None else f"{each.value:.4g}"
-        between = f"{each.low:.4g} to {each.high:.4g}" if each.low is not None and each.high is not None else "–"
+        between = "–" if each.low is None or each.high is None else f"{each.low:.4g} to {each.high:.4g}"
         rows.append([each.metric, of, value, between, f"{each.n:,}", "" if each.floor is None else f"{each.floor:.3g}"])
     notes = [*scores.notes, *dict.fromkeys(each.note for each in scores.estimates if each.note)]
     return [

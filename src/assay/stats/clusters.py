@@ -50,7 +50,7 @@ def kmeans_separation(
         raise ValueError(f"each group needs a name; of {names}, {inside} are in the first group")
     if permutations < 1:
         raise ValueError(f"permutations must be at least 1, not {permutations}")
-    one = _two_clusters(vectors, seed)
+    one = two_clusters(vectors, seed)
     size = int(one.sum())
 
     def agreeing(both: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -67,7 +67,7 @@ def kmeans_separation(
     )
 
 
-def _two_clusters(vectors: Array, seed: int) -> NDArray[np.bool_]:
+def two_clusters(vectors: Array, seed: int) -> NDArray[np.bool_]:
     """Which vectors are in cluster 1; none, where all are equal up to rounding."""
     if vectors.size == 0 or np.ptp(vectors, axis=0).max() <= TIE * np.abs(vectors).max():
         return np.zeros(len(vectors), dtype=np.bool_)

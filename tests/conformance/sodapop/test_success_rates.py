@@ -16,7 +16,7 @@ from assay.findings import Findings
 from assay.probes.base import Request
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.names import Group, Groups
-from assay.probes.sodapop.pools import Pools, Words
+from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.rates import Counter, Rates, vocabulary
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.traits import packaged_lexicon
@@ -49,13 +49,13 @@ GROUPS = Groups((Group("A", ("Ann", "Amy")), Group("B", ("Bob", "Ben"))))
 
 
 def pools_of(example: dict[str, dict[str, int]]) -> tuple[Pools, list[NDArray[np.float64]]]:
-    words = Words([])
+    words: dict[str, int] = {}
     texts = sorted({text for own in example.values() for text in own})
-    strings = np.array([[words.place(word) for word in text.split()] for text in texts], np.int32)
+    strings = np.array([[words.setdefault(word, len(words)) for word in text.split()] for text in texts], np.int32)
     members = [np.array([texts.index(text) for text in own], np.int64) for own in example.values()]
     offsets = np.concatenate([[0], np.cumsum([len(own) for own in members])])
     success = [np.array(list(own.values()), np.float64) for own in example.values()]
-    return Pools(tuple(words.texts), ("", " ", " ", " ", ""), strings, offsets, np.concatenate(members)), success
+    return Pools(tuple(words), ("", " ", " ", " ", ""), strings, offsets, np.concatenate(members)), success
 
 
 def rates_of(min_count: int = 1, case: str = "lower") -> Rates:

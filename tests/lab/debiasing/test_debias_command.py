@@ -13,7 +13,7 @@ import tiny_models
 from assay.cli import main
 from assay.cli.debias import summary
 from assay.errors import DataError
-from assay.lab.debiasing.task_cost import EvaluateOn
+from assay.lab.debiasing.method import EvaluateOn
 from assay.lab.training import evaluate
 
 FEW = ("--set", "max_steps=2", "--set", "batch=4", "--set", "accumulate=1", "--set", "length=32", "--device", "cpu")

@@ -369,7 +369,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **more: Any) -> Ass
     def never(*given: Any, **options: Any) -> None:
         pytest.fail("this must be refused before the training")
 
-    monkeypatch.setattr(further_training, "train_mask_on", never)
+    monkeypatch.setattr(further_training, "train", never)
     options: dict[str, Any] = {
         "method": "cda",
         "model": "builtin",

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from assay.errors import ModelError, UsageError
 from assay.lab.debiasing.inlp import inlp
-from assay.lab.debiasing.linear import (
+from assay.lab.debiasing.sentence import sentence_debias
+from assay.lab.debiasing.vectors import (
     Removed,
     majority_rate,
     probe_accuracy,
@@ -20,7 +21,6 @@ from assay.lab.debiasing.linear import (
     row_space,
     train_probe,
 )
-from assay.lab.debiasing.sentence import sentence_debias
 from raising import raises
 
 WIDTH = 24

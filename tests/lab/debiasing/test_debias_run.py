@@ -17,7 +17,7 @@ import assay
 from assay.engine.executor import forward_all
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.lab.debiasing import METHODS, Job, debias, projection
-from assay.lab.debiasing.task_cost import EvaluateOn
+from assay.lab.debiasing.method import EvaluateOn
 from assay.lab.debiasing.vectors import sentence_vectors
 from assay.lab.debiasing.words import read_attribute
 from assay.models import find_model, load_model

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError
-from assay.lab.debiasing.corpus import Corpus, sentences_of
-from assay.lab.debiasing.sentences import (
+from assay.lab.debiasing.corpus import (
     Choosing,
+    Corpus,
     Sample,
     counterfactual_sentences,
     counterfactuals_of,
     kinds_of_sentences,
+    sentences_of,
 )
 from assay.lab.debiasing.words import Attribute
 from raising import raises

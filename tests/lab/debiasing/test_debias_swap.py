@@ -6,6 +6,7 @@ import itertools
 import json
 import lzma
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -13,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.errors import DataError
-from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper, counterfactual, drawn, shifted
+from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper, Tuples, drawn, shifted
 from assay.lab.debiasing.words import read_attribute
 
 ONE_TO_ONE = (
@@ -31,6 +31,12 @@ ONE_TO_ONE = (
 )
 TRIPLES = (("jewish", "christian", "muslim"), ("rabbi", "priest", "imam"), ("st.", "dr.", "x-ray"))
 PRONOUNS = (("he", "she"), ("him", "her"), ("his", "her"), ("his", "hers"), ("himself", "herself"))
+
+
+def counterfactual(text: str, tuples: Tuples, shift: int | Sequence[int] = 1) -> str:
+    """The text with every attribute word replaced by the one so far behind it, or of the class that replaces it."""
+    swapper = Swapper(tuples)
+    return swapper.swapped(text, shifted(swapper.classes, shift) if isinstance(shift, int) else shift)
 
 
 # --- single words
@@ -172,11 +178,8 @@ def test_the_inverse_shift_gives_any_text_back_for_triples(text: str, shift: int
 )
 def test_it_can_be_undone_whatever_the_words_are(words: list[str], text: str) -> None:
     pairs = list(zip(words[::2], words[1::2], strict=False))
-    try:
-        changed = counterfactual(text, pairs)
-    except DataError:
-        return
-    assert counterfactual(changed, pairs) == text
+    if all(re.fullmatch(r"\w+(?:['’-]\w+)*\.?", word) for word in words):  # as lists of words have them
+        assert counterfactual(counterfactual(text, pairs), pairs) == text
 
 
 @given(_TEXTS)
@@ -217,14 +220,6 @@ def test_as_released_triples_take_the_replacement_of_their_class() -> None:
 
 
 # --- lists
-
-
-@pytest.mark.parametrize(
-    "tuples", [[], [("he",)], [("he", "she"), ("a", "b", "c")], [("He", "she")], [("a man", "b")], [("", "b")]]
-)
-def test_lists_that_cannot_be_swapped_are_refused(tuples: list[tuple[str, ...]]) -> None:
-    with pytest.raises(DataError):
-        counterfactual("he", tuples)
 
 
 @pytest.mark.parametrize("attribute", ["gender", "race", "religion"])

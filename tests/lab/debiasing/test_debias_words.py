@@ -38,7 +38,7 @@ def test_the_packaged_list_has_pairs_and_triples() -> None:
     assert all(len(each.tuples) >= 6 for each in attributes.values())
     assert attributes["gender"].place_of["she"] == 1
     assert attributes["gender"].tuples_with("her") == [("him", "her"), ("his", "her")]
-    assert attributes["religion"].words(2)[:2] == ("muslim", "muslims")
+    assert list(dict.fromkeys(words[2] for words in attributes["religion"].tuples))[:2] == ["muslim", "muslims"]
 
 
 def test_a_file_in_the_usual_form_is_read(tmp_path: Path) -> None:

@@ -13,11 +13,11 @@ import pytest
 
 from assay.errors import DataError
 from assay.lab.training.batches import Batches
+from assay.lab.training.choice import encode_choice
 from assay.lab.training.choice_data import ChoiceData, read_choice_data
-from assay.lab.training.choice_tokens import encode_choice
-from assay.lab.training.mask_blocks import encode_text
+from assay.lab.training.mask import encode_text
+from assay.lab.training.span import encode_span
 from assay.lab.training.span_data import SpanData, SpanExample, read_span_data
-from assay.lab.training.span_windows import encode_span
 from assay.models import load_model
 from assay.models.hf_load import load_tokenizer
 from assay.queries import ChoiceColumns, option_rows
@@ -78,7 +78,7 @@ def test_a_passage_that_fits_is_encoded_as_the_real_tokenizer_does(
 def test_windows_begin_a_stride_apart_and_reach_the_end(small_base: Base) -> None:
     tokenizer = tokenizer_of(small_base())
     passage = " ".join(["garden", "kitchen", "library", "station", "market", "harbour"] * 5)
-    data = SpanData([passage], [SpanExample("0", "Where?", 0, 0, 6, ("garden",))])
+    data = SpanData([passage], [SpanExample("Where?", 0, 0, 6, ("garden",))])
     windows = encode_span(tokenizer, "x", data, window=17, stride=4)  # 12 tokens of the passage in each
     assert windows.first.tolist() == [0, 4, 8, 12, 16, 20]
     assert windows.features.tokens.marks["holds"].tolist() == [1, 0, 0, 0, 0, 0]
@@ -89,7 +89,7 @@ def test_windows_begin_a_stride_apart_and_reach_the_end(small_base: Base) -> Non
 def test_only_windows_with_the_answer_still_keep_questions_without_one(small_base: Base) -> None:
     tokenizer = tokenizer_of(small_base())
     passage = " ".join(["garden", "kitchen", "library", "station", "market", "harbour"] * 5)
-    without = SpanExample("0", "Where?", 0, None, None, ())
+    without = SpanExample("Where?", 0, None, None, ())
     windows = encode_span(tokenizer, "x", SpanData([passage], [without]), window=17, stride=4, only_answers=True)
     assert len(windows.features) == 6
     assert set(windows.features.labels["start_positions"].tolist()) == {0}
@@ -98,8 +98,8 @@ def test_only_windows_with_the_answer_still_keep_questions_without_one(small_bas
 def test_an_answer_longer_than_a_window_is_left_out_and_counted(small_base: Base) -> None:
     tokenizer = tokenizer_of(small_base())
     passage = " ".join(["garden", "kitchen", "library"] * 6)
-    long = SpanExample("0", "Where?", 0, 0, len(passage), (passage,))
-    short = SpanExample("1", "Where?", 0, 0, 6, ("garden",))
+    long = SpanExample("Where?", 0, 0, len(passage), (passage,))
+    short = SpanExample("Where?", 0, 0, 6, ("garden",))
     windows = encode_span(tokenizer, "x", SpanData([passage], [long, short]), window=16, stride=4, only_answers=True)
     assert windows.left_out == 1
     assert set(windows.example.tolist()) == {1}
@@ -109,7 +109,7 @@ def test_an_answer_longer_than_a_window_is_left_out_and_counted(small_base: Base
 
 def test_a_window_without_room_is_refused(small_base: Base) -> None:
     question = " ".join(["Where"] * 30)
-    data = SpanData(["Anna went."], [SpanExample("0", question, 0, 0, 4, ("Anna",))])
+    data = SpanData(["Anna went."], [SpanExample(question, 0, 0, 4, ("Anna",))])
     with pytest.raises(DataError, match="a window of 16 tokens has no room behind a question of 30"):
         encode_span(tokenizer_of(small_base()), "x", data, window=16, stride=4)
 
@@ -130,8 +130,8 @@ def test_training_on_choices_computes_what_an_audit_computes(
 
     from assay.lab.training import KINDS
     from assay.lab.training.base_model import load_base, opened_base
+    from assay.lab.training.kind import settings_of
     from assay.lab.training.pipeline import _batches
-    from assay.lab.training.settings import settings_of
 
     settings, _ = settings_of(KINDS["choice"], None, {"length": 64})
     with opened_base(small_base("choice", family), KINDS["choice"], "cpu") as base:

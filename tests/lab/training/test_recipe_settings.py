@@ -10,8 +10,7 @@ import pytest
 
 from assay.errors import UsageError
 from assay.lab.training import KINDS
-from assay.lab.training.presets import presets
-from assay.lab.training.settings import names_of, settings_of
+from assay.lab.training.kind import presets, settings_of
 from assay.lab.training.trainer import Steps
 from raising import raises
 
@@ -75,7 +74,7 @@ def test_a_preset_belongs_to_one_kind_of_training() -> None:
 def test_every_preset_says_where_it_is_printed() -> None:
     assert all("et al." in preset.source for preset in presets().values())
     assert {preset.kind for preset in presets().values()} <= set(KINDS)
-    assert all(set(preset.settings) <= set(names_of(KINDS[preset.kind])) for preset in presets().values())
+    assert all(KINDS[preset.kind].settings(**preset.settings) for preset in presets().values())
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from assay.errors import ModelError
-from assay.lab.training import evaluate, train, train_mask_on
+from assay.lab.training import evaluate, train
 from assay.lab.training.choice_data import read_choice_data
 from assay.models import find_model, load_model
 from assay.queries import ChoiceColumns
@@ -188,13 +188,13 @@ def test_masked_training_takes_any_stream_of_texts_and_other_dropout(tmp_path: P
 
     settings = {"blocks": "apart", "max_steps": 4, "batch": 8, "dropout": 0.2, "attention_dropout": 0.15, "length": 16}
     about = {"method": "made for a test"}
-    done = train_mask_on(texts, small_base(), tmp_path / "out", settings, about=about, device="cpu")
+    done = train("mask", small_base(), texts, tmp_path / "out", settings=settings, about=about, device="cpu")
     assert done.info["about"] == about
     assert done.info["counts"]["blocks"] == 32  # no more than the steps need
     assert done.info["settings"]["dropout"] == 0.2
     config = json.loads((done.folder / "config.json").read_text())
     assert (config["hidden_dropout_prob"], config["attention_probs_dropout_prob"]) == (0.1, 0.1)  # the base's
-    plain = train_mask_on(texts, small_base(), tmp_path / "plain", settings | {"dropout": 0.1}, device="cpu")
+    plain = train("mask", small_base(), texts, tmp_path / "plain", settings=settings | {"dropout": 0.1}, device="cpu")
     assert weights(plain.folder) != weights(done.folder)
 
 

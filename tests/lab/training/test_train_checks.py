@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from assay.errors import AssayError, DataError, ModelError, UsageError
-from assay.lab.training import evaluate, train, train_mask_on
+from assay.lab.training import evaluate, train
 from raising import raises
 from tiny_models import make_causal_model, make_text_model
 
@@ -149,7 +149,7 @@ def test_a_seed_that_cannot_be_is_refused_before_anything_is_read(tmp_path: Path
     error = refused("choice", "hf:./nowhere", nowhere, tmp_path / "out", seed=seed)
     assert (error.code, error.key) == ("bad-option", "seed")
     with raises("bad-option", UsageError, key="seed"):
-        train_mask_on(lambda: iter(["Anna"]), "hf:./nowhere", tmp_path / "out", device="cpu", seed=seed)
+        train("mask", "hf:./nowhere", lambda: iter(["Anna"]), tmp_path / "out", device="cpu", seed=seed)
     with raises("bad-option", UsageError, key="seed"):
         evaluate("choice", "hf:./nowhere", nowhere, device="cpu", seed=seed)
 
@@ -157,7 +157,7 @@ def test_a_seed_that_cannot_be_is_refused_before_anything_is_read(tmp_path: Path
 def test_a_seed_that_cannot_be_is_refused_before_a_base_is_loaded(small_base: Base) -> None:
     from assay.lab.training import KINDS
     from assay.lab.training.base_model import load_base, opened_base
-    from assay.lab.training.settings import settings_of
+    from assay.lab.training.kind import settings_of
 
     settings = settings_of(KINDS["mask"], None, {})[0]
     with opened_base(small_base(), KINDS["mask"], "cpu") as base, raises("bad-option", UsageError, key="seed"):

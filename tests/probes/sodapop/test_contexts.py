@@ -18,12 +18,12 @@ from assay.probes.sodapop.contexts import (
     NAME,
     Context,
     neutral,
+    neutral_text,
     paper_contexts,
     read_contexts,
     starter_contexts,
     with_place_for,
 )
-from assay.probes.sodapop.pronouns import neutral_text
 from assay.probes.sodapop.words import is_vocabulary, split
 from assay.rows import Bad
 from raising import raises

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from assay.probes.sodapop.controls import UNCOUNTED, adjusted_difference, control_columns
+from assay.probes.sodapop.metrics import adjusted_difference
+from assay.probes.sodapop.names import UNCOUNTED, control_columns
 
 FIRST = np.array([True] * 5 + [False] * 5)
 PIECES = np.array([1.0, 2, 2, 3, 3, 1, 1, 1, 2, 2])

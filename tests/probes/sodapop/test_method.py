@@ -16,7 +16,8 @@ from assay.findings import Findings
 from assay.plan import Plan
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.sodapop.method import PAPER_FILE, SodapopPrepared
+from assay.probes.sodapop.contexts import PAPER_FILE
+from assay.probes.sodapop.method import SodapopPrepared
 from assay.queries import Answers
 from raising import raises
 from small_sodapop import SPECIAL, FakeAsk, group_file, hashed, name_dependent, text_file

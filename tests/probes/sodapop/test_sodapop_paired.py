@@ -13,11 +13,11 @@ from assay.compare.differences import Difference, differences_of
 from assay.probes import method_of
 from assay.probes.contrast import SEED, Contrast
 from assay.probes.sodapop.analyse import Study, findings_of
-from assay.probes.sodapop.kept import KeptQuestions
 from assay.probes.sodapop.method import Gathered
 from assay.probes.sodapop.names import Group, Groups
 from assay.probes.sodapop.paired import COLUMNS, WORD_DIFFERENCES
 from assay.probes.sodapop.rates import Rates
+from assay.probes.sodapop.score_files import KeptQuestions
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.traits import packaged_lexicon
 

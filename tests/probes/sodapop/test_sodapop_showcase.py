@@ -15,7 +15,8 @@ from asking import scored
 from assay.examples import MOST, Example
 from assay.findings import Findings
 from assay.probes.base import Request
-from assay.probes.sodapop import kept
+from assay.probes.sodapop import score_files
+from assay.probes.sodapop import showcase as showcases
 from assay.queries import ChoiceQuery
 from small_sodapop import FakeAsk, group_file, hashed, name_dependent, text_file
 
@@ -210,11 +211,11 @@ def test_no_example_comes_twice(tmp_path: Path) -> None:
 def test_names_take_turns_from_text_to_text(tmp_path: Path) -> None:
     findings, _ = crossed(tmp_path)
     shown = {name for example in findings.examples for name in several(example.about["name"])}
-    assert len(shown) > kept.NAMES * len(CROSSED), "more than those of one text"
+    assert len(shown) > showcases.NAMES * len(CROSSED), "more than those of one text"
 
 
 def test_of_many_texts_some_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "CONTEXTS", 2)
+    monkeypatch.setattr(showcases, "CONTEXTS", 2)
     ask = FakeAsk(lambda text: FEW, told)
     findings, _ = run(tmp_path, ask, *["kind"] * 5, distance="1", fills="5")
     assert {str(example.about["context"]) for example in findings.examples} <= {"1", "4"}
@@ -276,6 +277,6 @@ def test_results_without_texts_have_no_examples(tmp_path: Path) -> None:
 
 
 def test_of_many_results_only_some_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "QUESTIONS", 5)
+    monkeypatch.setattr(score_files, "QUESTIONS", 5)
     few = results(tmp_path, texts=True).examples
     assert len({asked.text for example in few for asked in example.asked}) <= 5

@@ -18,8 +18,7 @@ from assay.findings import Estimate, Findings
 from assay.plan import Plan
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.sodapop.contexts import NAME, starter_contexts
-from assay.probes.sodapop.method import PAPER_FILE
+from assay.probes.sodapop.contexts import NAME, PAPER_FILE, starter_contexts
 from assay.probes.sodapop.names import Group, Groups, packaged_groups
 from assay.probes.sodapop_names import PRESETS, Settings, method, telling
 from assay.probes.sodapop_names.method import NamePlan, NamesPrepared, attributes_of

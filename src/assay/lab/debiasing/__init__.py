@@ -1,14 +1,13 @@
 """Debiasing: models with less of an attribute in them, as far as published methods achieve it.
 
-    method.py      what a method is, is told and gives back
+    method.py                  what a method is, is told and gives back; what it cost, on data of the model's task
     inlp.py, sentence.py       post hoc: directions are removed from what a finished model's head reads
     projection.py              what these two share
-    linear.py, vectors.py, folding.py    probes of sentences' vectors; a projection in the first layer that reads them
+    vectors.py, folding.py     sentences' vectors and probes of them; a projection in the first layer that reads them
     cda.py, dropout.py         masked training goes on, on counterfactual text or with more dropout
     further_training.py        what these two share
     words.py, swapping.py      attribute words: counterparts such as he and she, and texts with them swapped
-    corpus.py, sentences.py    the user's text, and which sentences of it a method learns from
-    task_cost.py               what it cost, on data of the model's task
+    corpus.py                  the user's text, and which sentences of it a method learns from
 
 A new method is a file with METHOD, and its entry in METHODS: command line, studies and cards know it from there.
 """
@@ -31,12 +30,8 @@ METHODS: Mapping[str, Method] = {module.METHOD.name: module.METHOD for module in
 def method_named(name: str) -> Method:
     """The method of this name."""
     if name not in METHODS:
-        raise UsageError(
-            f"there is no method {name!r}; there are {', '.join(METHODS)}.",
-            "Choose one of these.",
-            code="bad-option",
-            key="method",
-        )
+        problem = f"there is no method {name!r}; there are {', '.join(METHODS)}."
+        raise UsageError(problem, "Choose one of these.", code="bad-option", key="method")
     return METHODS[name]
 
 
@@ -66,19 +61,9 @@ def debias(
     The folder has the model, its tokenizer, `subspace.npz` (what inlp or sentence removed), README.md (the model's
     card) and assay.json (the same for programs).
     """
-    job = Job(
-        method=method_named(method),
-        model=model,
-        out=Path(out),
-        corpus=Path(corpus),
-        attribute=attribute,
-        words=None if words is None else Path(words),
-        settings=dict(settings or {}),
-        seed=seed,
-        device=device,
-        dtype=dtype,
-        evaluate=evaluate,
-        progress=progress or Silent(),
+    chosen, own = method_named(method), None if words is None else Path(words)
+    given, shown = dict(settings or {}), progress or Silent()
+    require_new(Path(out))
+    return chosen.run(
+        Job(chosen, model, Path(out), Path(corpus), attribute, own, given, seed, device, dtype, evaluate, shown)
     )
-    require_new(job.out)
-    return job.method.run(job)

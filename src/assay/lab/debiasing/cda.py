@@ -8,20 +8,24 @@ from itertools import islice
 from random import Random
 from typing import Any
 
-from assay.errors import DataError, UsageError
+import numpy as np
+
+from assay.errors import DataError
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.further_training import ACCUMULATE, STEPS, FurtherTraining
 from assay.lab.debiasing.method import Method
 from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper, drawn
 from assay.lab.debiasing.words import Attribute
-from assay.lab.training.base_model import Base, Loaded
-from assay.lab.training.mask import TextSettings
-from assay.lab.training.mask_texts import Texts
+from assay.lab.training.base_model import Loaded
+from assay.lab.training.batches import encoded
+from assay.lab.training.data_files import Texts
+from assay.lab.training.mask import TextSettings, full_blocks
+from assay.models.base import ModelSpec
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress
 from assay.settings import setting
 
-_AT_ONCE = 256  # lines or blocks that are tokenised together
+_AT_ONCE = 256  # blocks that are clipped together
 
 
 @dataclass(frozen=True)
@@ -39,22 +43,19 @@ class Cda(FurtherTraining):
     did = "Masked training went on, on blocks of text with attribute words and on copies with these words swapped."
     attribute: Attribute
 
-    def read_attribute(self) -> Attribute:
-        return self.job.method.attribute(self.job.attribute, self.job.words)
-
     def require_texts(self) -> None:
         swapper = Swapper(self.attribute.tuples)
         if not any(swapper.has_word(line) for line in self.corpus.lines()):  # read as far as the first one
             raise _no_words(self.corpus, self.attribute)
 
-    def training(self, base: Base) -> dict[str, str]:
+    def training(self, base: ModelSpec) -> dict[str, str]:
         return {**self.chosen.training, "blocks": "apart"}
 
     def texts(self, loaded: Loaded, length: int) -> Texts:
         released = self.chosen.own["compat"] == "released"
         swapper = (ReleasedSwapper if released else Swapper)(self.attribute.tuples)
-        room = _room(loaded, length, "length" in self.job.settings)
-        job = self.job
+        job, layout = self.job, Tokeniser(loaded.tokenizer).single
+        room = length - len(layout.before) - len(layout.after)
         return Augmented(self.corpus, self.attribute, loaded.tokenizer, room, swapper, job.seed, job.progress)
 
 
@@ -98,7 +99,7 @@ def blocks_of(lines: Iterable[str], tokenizer: Any, room: int) -> Iterator[str]:
     """
     parts: list[str] = []
     held, any_yet = 0, False
-    for line, encoding in _encoded(lines, tokenizer):
+    for line, encoding in encoded(tokenizer, lines):
         starts = [start for start, _ in encoding.offsets]
         first, begin = 0, 0  # the first token, and the first letter, that is in no block
         while len(starts) - first >= room - held:
@@ -118,29 +119,15 @@ def blocks_of(lines: Iterable[str], tokenizer: Any, room: int) -> Iterator[str]:
 
 def decoded_blocks(lines: Iterable[str], tokenizer: Any, room: int) -> Iterator[str]:
     """Pieces of exactly `room` tokens as the tokenizer writes them: what the released program swaps words in."""
-    held: list[int] = []
-    any_yet = False
-    for _, encoding in _encoded(lines, tokenizer):
-        held += encoding.ids
-        for lo in range(0, len(held) - room + 1, room):
-            any_yet = True
-            yield tokenizer.decode(held[lo : lo + room], clean_up_tokenization_spaces=True)
-        held = held[len(held) - len(held) % room :]
-    if held and not any_yet:
-        yield tokenizer.decode(held, clean_up_tokenization_spaces=True)
+    for ids in full_blocks((np.array(encoding.ids, np.int32) for _, encoding in encoded(tokenizer, lines)), room):
+        yield tokenizer.decode(ids.tolist(), clean_up_tokenization_spaces=True)
 
 
 def clipped(texts: list[str], tokenizer: Any, room: int) -> Iterator[str]:
     """Texts without what is beyond `room` tokens: a counterpart may have more tokens than the word that it replaces."""
-    for text, encoding in _encoded(texts, tokenizer):
+    for text, encoding in encoded(tokenizer, texts):
         offsets = encoding.offsets
         yield text[: offsets[room][0]] if len(offsets) > room else text
-
-
-def _encoded(lines: Iterable[str], tokenizer: Any) -> Iterator[tuple[str, Any]]:
-    stream = iter(lines)
-    while some := list(islice(stream, _AT_ONCE)):
-        yield from zip(some, tokenizer.backend_tokenizer.encode_batch(some, add_special_tokens=False), strict=True)
 
 
 def _between_words(line: str, starts: list[int], first: int, cut: int) -> int:
@@ -152,27 +139,9 @@ def _between_words(line: str, starts: list[int], first: int, cut: int) -> int:
 
 def _no_words(corpus: Corpus, attribute: Attribute) -> DataError:
     words = ", ".join(list(attribute.place_of)[:4])
-    return DataError(
-        f"nothing in it has a word of the attribute {attribute.name} ({words}, …), so there is nothing to swap.",
-        "Give another corpus, or other words with --words.",
-        file=corpus.path,
-        code="empty-file",
-        key="words",
-    )
-
-
-def _room(loaded: Loaded, length: int, given: bool) -> int:
-    if length > loaded.longest:
-        if given:
-            raise UsageError(
-                f"length is {length}, and the model reads {loaded.longest} tokens at most.",
-                f"--set length={loaded.longest}",
-                code="bad-setting",
-                key="length",
-            )
-        length = loaded.longest
-    layout = Tokeniser(loaded.tokenizer).single
-    return length - len(layout.before) - len(layout.after)
+    problem = f"nothing in it has a word of the attribute {attribute.name} ({words}, …), so there is nothing to swap."
+    remedy = "Give another corpus, or other words with --words."
+    return DataError(problem, remedy, file=corpus.path, code="empty-file", key="words")
 
 
 METHOD = Method(

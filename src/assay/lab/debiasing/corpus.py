@@ -1,15 +1,41 @@
-"""Text of the user's, read as a stream: plain, gzip or xz, one paragraph a line; and its sentences."""
+"""Text of the user's, read as a stream (plain, gzip or xz, one paragraph a line), and sentences to learn from.
+
+Which sentences these are: one pass over the text, the same choice for the same seed.
+
+INLP (as bias-bench builds it). Sentences of at least 5 words. An attribute with two classes gives three kinds of
+sentences: with words of one class, of the other, and of neither ("neutral"); sentences with both are left out. An
+attribute with more classes gives two: with any attribute word, and without. Up to 10,000 of each kind, in lower case,
+cut at a random place behind the last attribute word (neutral ones: behind the fourth word), since a causal model, for
+which this was invented, has the word in its memory there; for an encoder it makes texts of many lengths.
+
+SentenceDebias. Every sentence with an attribute word, beside the same sentence with each counterpart in its place.
+
+The choice: every sentence has a number that its text and the seed give; those with the lowest numbers are taken. That
+is an even choice among all different sentences. It depends neither on the order of the corpus nor on how often a
+sentence is in it.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from random import Random
 
 from assay.errors import DataError
 from assay.files.opening import UNREADABLE, reason, unpacked
+from assay.lab.debiasing.words import Attribute, Found, in_case_of
 from assay.progress import Progress, Silent
+
+NEUTRAL = "neutral"
+FEWEST = 10
+"""Of each kind: with fewer there is nothing to learn and nothing to test on."""
+
+_NEUTRAL_WORDS = 4
+_BLANK_FREE = re.compile(r"\S+")
 
 _ENDS = re.compile(r"[.!?…]+[\"'”’»)\]]*\s+(?=[\"'“‘«(\[]*[^\W_a-zß-öø-ÿ])")
 _TITLES = {"mr", "mrs", "ms", "messrs", "mme", "mlle", "dr", "prof", "rev", "hon", "st", "sr", "jr"}
@@ -26,11 +52,10 @@ class Corpus:
         self.path = Path(path)
         self.digest: str | None = None
         if not self.path.is_file():
-            folder = self.path.is_dir()
-            problem, code = (
-                ("this is a folder.", "unreadable-file") if folder else ("there is no such file.", "missing-file")
-            )
-            raise DataError(problem, "A corpus is one file of text, plain, .gz or .xz.", file=self.path, code=code)
+            refused = partial(DataError, remedy="A corpus is one file of text, plain, .gz or .xz.", file=self.path)
+            if self.path.is_dir():
+                raise refused("this is a folder.", code="unreadable-file")
+            raise refused("there is no such file.", code="missing-file")
 
     def lines(self, progress: Progress | None = None) -> Iterator[str]:
         """Its lines without their ends, one after the other; what cannot be read is a DataError with the line."""
@@ -47,13 +72,8 @@ class Corpus:
                         progress.advance(told - before)
                 progress.advance(packed.tell() - told)
         except UnicodeDecodeError as error:
-            raise DataError(
-                f"this is not UTF-8 text ({error.reason}).",
-                "Convert it.",
-                file=self.path,
-                line=number,
-                code="unreadable-file",
-            ) from None
+            problem = f"this is not UTF-8 text ({error.reason})."
+            raise DataError(problem, "Convert it.", file=self.path, line=number, code="unreadable-file") from None
         except UNREADABLE as error:
             problem = f"cannot be read behind line {number} ({reason(error)})."
             raise DataError(problem, "Get it again.", file=self.path, code="unreadable-file") from None
@@ -89,3 +109,165 @@ def sentences_of(paragraph: str) -> Iterator[str]:
         start = end.end()
     if sentence := " ".join(paragraph[start:].split()):
         yield sentence
+
+
+@dataclass(frozen=True)
+class Choosing:
+    """How sentences are chosen; the defaults are bias-bench's. `limit` 0: all."""
+
+    limit: int = 10_000
+    least_words: int = 5
+    lower: bool = True
+    clip: bool = True
+    whole_tokens: bool = False
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """Sentences for INLP by kind, and how many of each kind the corpus has, repetitions included."""
+
+    texts: Mapping[str, list[str]]
+    there: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Counterfactuals:
+    """Sentences for SentenceDebias: (text with class 1's word, with class 2's, …), and the sentence each came from."""
+
+    texts: list[tuple[str, ...]]
+    sentence: list[int]
+    there: int
+
+
+class Sample:
+    """Up to `limit` different sentences: those whose text and seed give the lowest numbers."""
+
+    def __init__(self, limit: int, seed: int) -> None:
+        self.limit = limit
+        self.seen = 0  # all sentences, repetitions too
+        self._key = seed.to_bytes(8, "little", signed=True)
+        self._kept: dict[int, str] = {}  # by number: all that can be among the lowest, and some more
+
+    def add(self, sentence: str) -> None:
+        self.seen += 1
+        number = int.from_bytes(hashlib.blake2b(sentence.encode(), digest_size=8, key=self._key).digest(), "little")
+        self._kept.setdefault(number, sentence)
+        if self.limit and len(self._kept) > 2 * self.limit:
+            self._kept = dict(self.chosen())
+
+    def __len__(self) -> int:
+        return min(len(self._kept), self.limit or len(self._kept))
+
+    def chosen(self) -> list[tuple[int, str]]:
+        """Number and text of those that were chosen, the lowest number first."""
+        return sorted(self._kept.items())[: self.limit or None]
+
+
+def names_of_kinds(attribute: Attribute) -> tuple[str, ...]:
+    """The kinds of sentences that INLP tells apart: both of two classes and neither, or any of more and none.
+
+    >>> names_of_kinds(Attribute("gender", ("male", "female"), (("he", "she"),)))
+    ('male', 'female', 'neutral')
+    """
+    own = attribute.classes if len(attribute.classes) == 2 else (f"any {attribute.name}",)
+    return (*own, NEUTRAL)
+
+
+def kinds_of_sentences(corpus: Corpus, attribute: Attribute, how: Choosing, progress: Progress | None = None) -> Kinds:
+    """Sentences for INLP, chosen and cut."""
+    names = names_of_kinds(attribute)
+    each = len(names) > 2
+    samples = {name: Sample(how.limit, how.seed) for name in names}
+    count = 0
+    for sentence in corpus.sentences(progress):
+        if sentence.count(" ") + 1 < how.least_words:
+            continue
+        count += 1
+        places = {found.place for found in attribute.find(sentence, whole_tokens=how.whole_tokens)}
+        if not places:
+            samples[NEUTRAL].add(sentence)
+        elif not each:
+            samples[names[0]].add(sentence)
+        elif len(places) == 1:
+            samples[attribute.classes[places.pop()]].add(sentence)
+    _require(corpus, attribute, count, {name: len(sample) for name, sample in samples.items()})
+    texts = {
+        name: [_prepared(sentence, number, attribute, how) for number, sentence in sample.chosen()]
+        for name, sample in samples.items()
+    }
+    return Kinds(texts, {name: sample.seen for name, sample in samples.items()})
+
+
+def counterfactual_sentences(
+    corpus: Corpus, attribute: Attribute, how: Choosing, progress: Progress | None = None
+) -> Counterfactuals:
+    """Sentences for SentenceDebias with their counterparts. `how.least_words` and `how.clip` are not used.
+
+    A sentence gives one example for each different attribute word in it and each tuple that this word is in; all
+    occurrences of the word are replaced, other attribute words stay.
+    """
+    sample, count = Sample(how.limit, how.seed), 0
+    for sentence in corpus.sentences(progress):
+        count += 1
+        if attribute.find(sentence, whole_tokens=how.whole_tokens):
+            sample.add(sentence)
+    _require(corpus, attribute, count, {attribute.name: len(sample)})
+    texts, origin = [], []
+    for number, (_, sentence) in enumerate(sample.chosen()):
+        text = sentence.lower() if how.lower else sentence
+        for example in counterfactuals_of(text, attribute, whole_tokens=how.whole_tokens):
+            texts.append(example)
+            origin.append(number)
+    return Counterfactuals(texts, origin, sample.seen)
+
+
+def counterfactuals_of(text: str, attribute: Attribute, *, whole_tokens: bool = False) -> list[tuple[str, ...]]:
+    """A text with each class's word in place of its attribute word, for every such word and every tuple that it is in.
+
+    >>> two = Attribute("gender", ("male", "female"), (("him", "her"), ("his", "her")))
+    >>> counterfactuals_of("It is her hat.", two)
+    [('It is him hat.', 'It is her hat.'), ('It is his hat.', 'It is her hat.')]
+    """
+    by_word: dict[str, list[Found]] = {}
+    for each in attribute.find(text, whole_tokens=whole_tokens):
+        by_word.setdefault(each.word, []).append(each)
+    return [
+        tuple(text if other == word else _replaced(text, places, other) for other in words)
+        for word, places in by_word.items()
+        for words in attribute.tuples_with(word)
+    ]
+
+
+def _replaced(text: str, places: Sequence[Found], word: str) -> str:
+    for place in reversed(places):  # so that the places before it stay where they are
+        text = text[: place.start] + in_case_of(word, text[place.start : place.end]) + text[place.end :]
+    return text
+
+
+def _prepared(sentence: str, number: int, attribute: Attribute, how: Choosing) -> str:
+    """A sentence as it is given to the model. Where it is cut depends on its own number, not on other sentences."""
+    if how.clip:
+        ends = [word.end() for word in _BLANK_FREE.finditer(sentence)]
+        found = attribute.find(sentence, whole_tokens=how.whole_tokens)
+        least = sum(end < found[-1].end for end in ends) + 1 if found else min(_NEUTRAL_WORDS, len(ends))
+        sentence = sentence[: ends[Random(number).randint(least, len(ends)) - 1]]
+    return sentence.lower() if how.lower else sentence
+
+
+def _require(corpus: Corpus, attribute: Attribute, count: int, there: Mapping[str, int]) -> None:
+    """Enough different sentences of each kind."""
+    refused = partial(DataError, file=corpus.path, code="empty-file")
+    if not count:
+        raise refused("there are no sentences.", "Give a file with text, one paragraph a line.")
+    if not any(number for name, number in there.items() if name != NEUTRAL):
+        words = ", ".join(list(attribute.place_of)[:4])
+        alone = " without one of the other class" if len(there) == 3 else ""
+        problem = f"none of its {count:,} sentences has a word of the attribute {attribute.name} ({words}, …){alone}."
+        raise refused(problem, "Give another corpus, or other words with --words.", key="words")
+    for name, number in there.items():
+        if number < FEWEST:
+            kind = "without attribute words" if name == NEUTRAL else f"with words of: {name}"
+            problem = f"it has {count:,} sentences, but only {number} different ones {kind}"
+            problem += f"; at least {FEWEST} are needed."
+            raise refused(problem, "Give a larger corpus, or other words with --words.", key=name)

@@ -11,9 +11,10 @@ from typing import Any
 from assay.errors import DataError
 from assay.lab.debiasing.further_training import ACCUMULATE, STEPS, FurtherTraining
 from assay.lab.debiasing.method import Method
-from assay.lab.training.base_model import Base, Loaded
+from assay.lab.training.base_model import Loaded
+from assay.lab.training.data_files import Texts
 from assay.lab.training.mask import MaskSettings
-from assay.lab.training.mask_texts import Texts
+from assay.models.base import ModelSpec
 from assay.models.hf_files import libraries
 from assay.settings import setting
 
@@ -35,16 +36,12 @@ class Dropout(FurtherTraining):
 
     def require_texts(self) -> None:
         if next(self.corpus.texts(), None) is None:
-            raise DataError(
-                "there is no text in it.",
-                "Give a text of at least a few words.",
-                file=self.corpus.path,
-                code="empty-file",
-            )
+            remedy = "Give a text of at least a few words."
+            raise DataError("there is no text in it.", remedy, file=self.corpus.path, code="empty-file")
 
-    def training(self, base: Base) -> dict[str, str]:
+    def training(self, base: ModelSpec) -> dict[str, str]:
         """With Dropout's rates, where none were given."""
-        config = json.loads((Path(base.spec.place) / "config.json").read_text(encoding="utf-8"))
+        config = json.loads((Path(base.place) / "config.json").read_text(encoding="utf-8"))
         hidden, attention = RATES if config.get("model_type") in ("bert", "roberta") else OTHER_RATES
         return {"dropout": str(hidden), "attention_dropout": str(attention), **self.chosen.training}
 

@@ -55,32 +55,19 @@ def find_places(model: Any, inputs: Inputs) -> Places:
     outputs: dict[str, list[Tensor | None]] = {}
     modules = {name: module for name, module in model.named_modules() if name}
 
-    def heard_input(name: str) -> Any:
-        def hook(module: Any, args: tuple[Any, ...]) -> None:
-            linear_inputs.setdefault(name, []).append(args[0].detach())
-
-        return hook
-
-    def heard_output(name: str) -> Any:
-        def hook(module: Any, args: Any, output: Any) -> None:
+    def heard(name: str) -> Any:
+        def hook(module: Any, args: tuple[Any, ...], output: Any) -> None:
             outputs.setdefault(name, []).append(_hidden(output))
+            if isinstance(module, torch.nn.Linear):
+                linear_inputs.setdefault(name, []).append(args[0].detach())
 
         return hook
 
-    handles = [module.register_forward_hook(heard_output(name)) for name, module in modules.items()]
-    handles += [
-        module.register_forward_pre_hook(heard_input(name))
-        for name, module in modules.items()
-        if isinstance(module, torch.nn.Linear)
-    ]
     try:
-        with torch.inference_mode():
+        with _hooked({module: heard(name) for name, module in modules.items()}), torch.inference_mode():
             model(**inputs)
     except Exception as error:  # a class that wants other inputs; whatever it says, it cannot be used
         raise _refused(model, f"it cannot be run on two short texts ({first_line(error)})") from error
-    finally:
-        for handle in handles:
-            handle.remove()
 
     base = next((name for name, module in modules.items() if module is model.base_model), None)
     states = None if base is None else next(iter(outputs.get(base, [])), None)
@@ -121,20 +108,27 @@ def fold(model: Any, projection: NDArray[np.floating], places: Places, inputs: I
         new = weight.detach().cpu().numpy().astype(np.float64)
         changes[name] = float(np.linalg.norm(new - old) / max(np.linalg.norm(old), np.finfo(float).tiny))
     if max(changes.values()) < _LEAST_CHANGE:
-        raise ModelError(
-            f"the weights of {', '.join(changes)} did not change.",
-            "The head reads nothing of what would be removed: there is nothing to debias here.",
-            code="bad-model",
-            key=next(iter(changes)),
-        )
+        problem = f"the weights of {', '.join(changes)} did not change."
+        remedy = "The head reads nothing of what would be removed: there is nothing to debias here."
+        raise ModelError(problem, remedy, code="bad-model", key=next(iter(changes)))
     with torch.inference_mode():
         found = _logits(model(**inputs))
     for name, logits in expected.items():
         if not bool(torch.allclose(logits, found[name], rtol=0, atol=_TOLERANCE * max(1.0, float(logits.abs().max())))):
-            raise _refused(
-                model, f"with the projection in {', '.join(places.readers)}, {name} is not what it should be"
-            )
+            inside = f"with the projection in {', '.join(places.readers)}"
+            raise _refused(model, f"{inside}, {name} is not what it should be")
     return changes
+
+
+@contextmanager
+def _hooked(hooks: Mapping[Any, Any]) -> Iterator[None]:
+    """Within this, modules call their hooks after they have run."""
+    handles = [module.register_forward_hook(hook) for module, hook in hooks.items()]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @contextmanager
@@ -146,23 +140,17 @@ def projecting(model: Any, projection: NDArray[np.floating], writer: str) -> Ite
         states = _hidden(output)
         return _with_hidden(output, states @ torch.from_numpy(projection.T.copy()).to(states))
 
-    handle = model.get_submodule(writer).register_forward_hook(hook)
-    try:
+    with _hooked({model.get_submodule(writer): hook}):
         yield
-    finally:
-        handle.remove()
 
 
 def _decides(model: Any, writer: str, inputs: Inputs, states: Tensor) -> bool:
     """Whether a hook there changes the last hidden state. DeBERTa's encoder gives it twice, and only one is read on."""
     _, torch = libraries()
     found: list[Tensor | None] = []
-    listening = model.base_model.register_forward_hook(lambda module, args, output: found.append(_hidden(output)))
-    try:
-        with torch.inference_mode(), projecting(model, -np.eye(states.shape[-1]), writer):
-            model(**inputs)
-    finally:
-        listening.remove()
+    listening = {model.base_model: lambda module, args, output: found.append(_hidden(output))}
+    with _hooked(listening), torch.inference_mode(), projecting(model, -np.eye(states.shape[-1]), writer):
+        model(**inputs)
     if found[0] is None or found[0].shape != states.shape:
         return False
     return bool(torch.allclose(found[0], -states, rtol=1e-3, atol=1e-3 * float(states.abs().max())))

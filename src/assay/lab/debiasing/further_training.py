@@ -25,12 +25,13 @@ from assay.lab.card import debiased_card, listed
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.method import Debiased, Job, Method, cost, require_new
 from assay.lab.debiasing.words import Attribute
-from assay.lab.training import KINDS, train_mask_on
-from assay.lab.training.base_model import Base, Loaded, load_base, opened_base
+from assay.lab.training import KINDS, train
+from assay.lab.training.base_model import Loaded, load_base, opened_base, require_device
+from assay.lab.training.data_files import Texts
+from assay.lab.training.kind import Settings, settings_of
 from assay.lab.training.mask import MaskSettings
-from assay.lab.training.mask_texts import Texts
-from assay.lab.training.out_folder import CARD, DONE
-from assay.lab.training.settings import Settings, settings_of
+from assay.lab.training.out_folder import CARD, DONE, read_noted
+from assay.models.base import ModelSpec
 from assay.plan import digest_of as digest_of_values
 from assay.settings import setting
 
@@ -64,16 +65,13 @@ class FurtherTraining(ABC):
     """One further training, as a job asks for it; a method says what the texts are and what else is its own."""
 
     did: ClassVar[str]
+    attribute: Attribute | None
 
     def __init__(self, job: Job) -> None:
         self.job, self.corpus = job, Corpus(job.corpus)
         self.chosen = chosen_of(job.method, job.settings)
-        self.attribute = self.read_attribute()
+        self.attribute = None if job.method.general else job.method.attribute(job.attribute, job.words)
         self.require_texts()
-
-    def read_attribute(self) -> Attribute | None:
-        """The attribute that it is about, if it is about one."""
-        return None
 
     @abstractmethod
     def require_texts(self) -> None:
@@ -83,7 +81,7 @@ class FurtherTraining(ABC):
     def texts(self, loaded: Loaded, length: int) -> Texts:
         """What is learnt from; `length` is the setting."""
 
-    def training(self, base: Base) -> dict[str, str]:
+    def training(self, base: ModelSpec) -> dict[str, str]:
         """The settings of the training, as text."""
         return dict(self.chosen.training)
 
@@ -97,10 +95,12 @@ class FurtherTraining(ABC):
     def run(self) -> Debiased:
         """Make the model. What is cheap and may fail comes first."""
         job = self.job
+        require_device(job.device)
         with opened_base(job.model, MASK, job.device) as base:
             training = self.training(base)
-            settings = settings_of(MASK, None, training)[0]
+            settings, given = settings_of(MASK, None, training)
             loaded = load_base(base, MASK, settings, job.seed)
+            settings, _ = MASK.fitted(settings, given, loaded.longest, base.name)
             rates = {name: getattr(loaded.model.config, name) for name in loaded.restore if "dropout" in name}
             notes = self.notes(rates, loaded.restore)
             texts = self.texts(loaded, settings.length)
@@ -113,11 +113,13 @@ class FurtherTraining(ABC):
                 "corpus": digest,
             }
             del loaded  # the training loads its own
-            work = _work_folder(job, [about, training, base.digest, base.spec.device])
-            if (ready := _read(work / DONE)).get("kind") == "debiased":
-                return _moved(job, work, ready)  # this program was killed when all was done
-            before = None if job.evaluate is None else job.evaluate(Path(base.spec.place))
-            info = self._trained(texts, work, training, about)
+            work = _work_folder(job, [about, training, base.digest, base.device])
+            there = read_noted(work / DONE)  # this program may have been killed behind its training, or at the end
+            if there.get("kind") == "debiased":
+                return _moved(job, work, there)
+            before = None if job.evaluate is None else job.evaluate(Path(base.place))
+            how: dict[str, Any] = {name: getattr(job, name) for name in ("seed", "device", "dtype", "progress")}
+            info = there or train("mask", job.model, texts, work, settings=training, about=about, **how).info
             architecture, changed = _require_change(base, work, settings, job.seed)
             self.finish(work, rates)
             after = None if job.evaluate is None else job.evaluate(work)
@@ -136,15 +138,7 @@ class FurtherTraining(ABC):
         write_atomically(work / CARD, self._card(report).encode())
         text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
         write_atomically(work / DONE, f"{text}\n".encode())
-        return _moved(job, work, _read(work / DONE))
-
-    def _trained(
-        self, texts: Texts, work: Path, training: Mapping[str, str], about: Mapping[str, Any]
-    ) -> Mapping[str, Any]:
-        """The training's assay.json, from a training that is done now, or was when this program was killed after it."""
-        job = self.job
-        common: dict[str, Any] = {"seed": job.seed, "device": job.device, "dtype": job.dtype, "progress": job.progress}
-        return _read(work / DONE) or train_mask_on(texts, job.model, work, training, about=about, **common).info
+        return _moved(job, work, read_noted(work / DONE))
 
     def _card(self, report: Mapping[str, Any]) -> str:
         training = report["training"]
@@ -170,7 +164,7 @@ def _work_folder(job: Job, identity: Any) -> Path:
     return job.out.absolute().with_name(f".{job.out.name}.{name}.training")
 
 
-def _require_change(base: Base, work: Path, settings: Settings, seed: int) -> tuple[str, dict[str, float]]:
+def _require_change(base: ModelSpec, work: Path, settings: Settings, seed: int) -> tuple[str, dict[str, float]]:
     """The model's class, and how far its weights moved, relative to their size: of the encoder and of the head."""
     with opened_base(f"hf:{work}", MASK, "cpu") as result:
         old = load_base(base, MASK, settings, seed).model
@@ -183,19 +177,10 @@ def _require_change(base: Base, work: Path, settings: Settings, seed: int) -> tu
         part[0] += float(((after - before) ** 2).sum())
         part[1] += float((before**2).sum())
     if not sums["encoder"][0] > 0:
-        raise ModelError(
-            "the training left the encoder's weights as they were.",
-            "Train more: --set max_steps=…, --set rate=…",
-            code="training-failed",
-        )
+        problem = "the training left the encoder's weights as they were."
+        raise ModelError(problem, "Train more: --set max_steps=…, --set rate=…", code="training-failed")
     moved = {name: (change / size) ** 0.5 if size else 0.0 for name, (change, size) in sums.items()}
     return type(new).__name__, moved
-
-
-def _read(file: Path) -> dict[str, Any]:
-    """A JSON file that was written whole; nothing where there is none."""
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    return content
 
 
 def _moved(job: Job, work: Path, report: Mapping[str, Any]) -> Debiased:

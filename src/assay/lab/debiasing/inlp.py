@@ -11,19 +11,20 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.lab.card import table
-from assay.lab.debiasing.corpus import Corpus
-from assay.lab.debiasing.linear import (
+from assay.lab.debiasing.corpus import Corpus, kinds_of_sentences, names_of_kinds
+from assay.lab.debiasing.method import Job, Method
+from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, project
+from assay.lab.debiasing.vectors import (
     Floats,
     Labels,
     Removed,
     majority_rate,
     projection_without,
     row_space,
+    split,
+    told,
     train_probe,
 )
-from assay.lab.debiasing.method import Job, Method
-from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, projecting_run, split, told
-from assay.lab.debiasing.sentences import kinds_of_sentences, names_of_kinds
 from assay.lab.debiasing.words import Attribute
 from assay.settings import setting
 
@@ -97,12 +98,8 @@ def inlp(
     """
     width, classes = features.shape[1], len(np.unique(labels))
     if classes < 2:
-        raise UsageError(
-            "there is one class only, so there is nothing to tell apart.",
-            "Give sentences of two.",
-            code="bad-option",
-            key="labels",
-        )
+        problem = "there is one class only, so there is nothing to tell apart."
+        raise UsageError(problem, "Give sentences of two.", code="bad-option", key="labels")
     if not stop_at_chance:
         require_some_left(rounds, classes, width)
     majority = majority_rate(dev_labels)
@@ -121,10 +118,7 @@ def inlp(
         if len(wider) == len(basis):  # the classifier's weights are 0: it found nothing, and never will
             break
         if len(wider) >= width:
-            problem = f"after {number + 1} rounds all {width} directions of the model are removed."
-            raise UsageError(
-                problem, f"Nothing would be left: --set rounds={max(number // 2, 1)}", code="bad-setting", key="rounds"
-            )
+            raise _too_many(f"after {number + 1} rounds all {width} directions of the model are removed.", number // 2)
         basis = wider
         ranks.append(len(basis))
         told()
@@ -136,12 +130,12 @@ def require_some_left(rounds: int, classes: int, width: int) -> None:
     directions = 1 if classes == 2 else classes  # that one classifier uses
     if rounds * directions >= width:
         problem = f"{rounds} rounds remove up to {rounds * directions} directions, and the model has {width}."
-        raise UsageError(
-            problem,
-            f"Nothing would be left: --set rounds={max((width - 1) // (2 * directions), 1)}",
-            code="bad-setting",
-            key="rounds",
-        )
+        raise _too_many(problem, (width - 1) // (2 * directions))
+
+
+def _too_many(problem: str, better: int) -> UsageError:
+    remedy = f"Nothing would be left: --set rounds={max(better, 1)}"
+    return UsageError(problem, remedy, code="bad-setting", key="rounds")
 
 
 def rounds(report: Mapping[str, Any]) -> list[str]:
@@ -163,7 +157,7 @@ METHOD = Method(
     "remove what linear classifiers find of the attribute in the encoder's output (post hoc)",
     "Ravfogel et al. 2020, with the settings of bias-bench (Meade et al. 2022) as defaults",
     InlpSettings,
-    projecting_run(learnt, rounds),
+    lambda job: project(job, learnt, rounds),
     stands_for="INLP (iterative nullspace projection)",
     folded=True,
 )

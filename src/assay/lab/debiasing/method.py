@@ -1,7 +1,8 @@
-"""What a debiasing method is, what it is told, and what it gives back."""
+"""What a debiasing method is, what it is told, what it gives back, and what that cost on data of the model's task."""
 
 from __future__ import annotations
 
+import math
 import shlex
 import shutil
 from collections.abc import Callable, Mapping
@@ -11,6 +12,10 @@ from typing import Any
 
 from assay.errors import UsageError
 from assay.lab.debiasing.words import Attribute, read_attribute
+from assay.lab.training import evaluate, kind_of
+from assay.lab.training.data_files import existing
+from assay.models import find_model
+from assay.models.base import Options
 from assay.progress import Progress, Silent
 from assay.settings import read_settings
 
@@ -44,12 +49,8 @@ class Method:
     def attribute(self, name: str | None, words: Path | None) -> Attribute:
         """The attribute that it needs, of the packaged list or of a file of words."""
         if name is None:
-            raise UsageError(
-                f"{self.name} needs an attribute, such as gender.",
-                "--attribute gender",
-                code="missing-setting",
-                key="attribute",
-            )
+            problem = f"{self.name} needs an attribute, such as gender."
+            raise UsageError(problem, "--attribute gender", code="missing-setting", key="attribute")
         return read_attribute(name, words)
 
 
@@ -103,6 +104,31 @@ class Debiased:
     report: Mapping[str, Any]
 
 
+@dataclass(frozen=True)
+class EvaluateOn:
+    """Scores on data of the task that a model's head is for: accuracy, or EM and F1, or how likely hidden words are."""
+
+    data: Path
+    device: str = "auto"
+    seed: int = 0
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        existing(self.data)
+
+    def __call__(self, folder: Path) -> Mapping[str, float]:
+        name = f"hf:{folder.absolute()}"
+        kind = kind_of(find_model(name, Options(device=self.device)).abilities)
+        if kind is None:
+            problem = f"{folder} has no head that could be evaluated."
+            raise UsageError(problem, "Leave --eval out.", code="missing-ability", key="eval")
+        scores = evaluate(kind.name, name, self.data, seed=self.seed, device=self.device, progress=self.progress)
+        found = {each.metric: each.value for each in scores.estimates if each.value is not None and not each.group}
+        if "perplexity" in found:  # the one score of models that fill masks, where less is better
+            return {"log_likelihood": -math.log(found["perplexity"])}
+        return found
+
+
 def cost(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, Any]:
     """What a model scored before and after, and the difference: above 0 it lost some."""
     lost = {name: before[name] - after[name] for name in before if name in after}
@@ -112,16 +138,11 @@ def cost(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, A
 def require_new(folder: Path) -> None:
     """Refuse a folder that is not empty, and the one that the user is in: a finished folder takes its place."""
     if folder.resolve() == Path.cwd().resolve():
-        raise UsageError(
-            "this is the folder that you are in.",
-            "Choose a new one with --out, for example --out NAME.",
-            code="bad-option",
-            key="out",
-        )
+        remedy = "Choose a new one with --out, for example --out NAME."
+        raise UsageError("this is the folder that you are in.", remedy, code="bad-option", key="out")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(
-            f"{folder} is there already, and not empty.", "Choose a new folder with --out.", code="not-new", key="out"
-        )
+        problem = f"{folder} is there already, and not empty."
+        raise UsageError(problem, "Choose a new folder with --out.", code="not-new", key="out")
 
 
 def require_space(folder: Path, size: int) -> None:

@@ -6,14 +6,13 @@ What is cheap and may fail comes first; the result's folder appears whole.
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,24 +21,18 @@ from assay import __version__
 from assay.errors import UsageError
 from assay.files.atomic import folder_beside, rename_folder
 from assay.lab.card import debiased_card, listed
-from assay.lab.debiasing.corpus import Corpus
+from assay.lab.debiasing.corpus import Choosing, Corpus
 from assay.lab.debiasing.folding import find_places, fold
-from assay.lab.debiasing.linear import Removed, majority_rate, probe_accuracy, projection_without
 from assay.lab.debiasing.method import Debiased, Job, cost, require_space
-from assay.lab.debiasing.sentences import Choosing
-from assay.lab.debiasing.vectors import head_inputs, sentence_vectors
+from assay.lab.debiasing.vectors import Removed, head_inputs, sentence_vectors
 from assay.lab.debiasing.words import Attribute
 from assay.lab.training import KINDS, kind_of
-from assay.models import find_model
-from assay.models.base import ModelSpec, Options
-from assay.models.builtin_folder import Head, write_builtin
+from assay.lab.training.base_model import copy_tokenizer, opened_base
+from assay.models.base import ModelSpec
 from assay.models.hf_load import load_tokenizer, load_weights, max_length
 from assay.settings import setting
 
-_TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.jinja")
-_NOT_THE_TOKENIZERS = ("config.json", "generation_config.json", "assay.json")
 _PACKAGES = ("torch", "transformers", "scikit-learn", "numpy")
-_TEST_SHARE = 0.3
 
 
 @dataclass(frozen=True)
@@ -72,157 +65,80 @@ class Learnt:
     told: Mapping[str, Mapping[str, float]]
 
 
-@dataclass(frozen=True)
-class Vectors:
-    """Vectors of texts by one model."""
-
-    model: Any
-    tokenizer: Any
-    length: int
-    job: Job
-
-    def __call__(self, texts: list[str]) -> NDArray[np.float32]:
-        label = f"{self.job.method.name}: vectors"
-        return sentence_vectors(self.model, self.tokenizer, texts, self.length, self.job.progress, label)
-
+Vectors = Callable[[list[str]], NDArray[np.float32]]
+"""Gives the vectors of texts by one model: (2, text, width), see `sentence_vectors`."""
 
 P = TypeVar("P", bound=ProjectionSettings)
 
 
-def projecting_run(
+def project(
+    job: Job,
     learnt: Callable[[Job, P, Attribute, Corpus, Vectors], Learnt],
     told_of_rounds: Callable[[Mapping[str, Any]], list[str]] = lambda report: [],
-) -> Callable[[Job], Debiased]:
-    """The `run` of a method that learns from sentences what to remove; `told_of_rounds` is what its card adds."""
-
-    def run(job: Job) -> Debiased:
-        settings: P = job.method.read_settings(job.settings)
-        if job.dtype not in ("auto", "float32"):
-            problem = f"{job.method.name} computes in float32 only, not {job.dtype!r}."
-            raise UsageError(problem, "Leave --dtype out: what is folded must be exact.", code="no-device", key="dtype")
-        attribute = job.method.attribute(job.attribute, job.words)
-        corpus = Corpus(job.corpus)
-        with _source(job, settings) as (spec, known):
-            model, tokenizer = load_weights(spec), load_tokenizer(spec)
-            inputs = head_inputs(tokenizer, model.device, options=kind_of(spec.abilities) is KINDS["choice"])
-            places = find_places(model, inputs)
-            settings.require_some_left(attribute, model.config.hidden_size)
-            require_space(job.out, int(1.1 * 4 * sum(weight.numel() for weight in model.parameters())))
-            before = None if job.evaluate is None else job.evaluate(Path(spec.place))
-            limit = max_length(tokenizer, model)
-            length = min(settings.length or limit, limit)
-            found = learnt(job, settings, attribute, corpus, Vectors(model, tokenizer, length, job))
-            removed = found.removed
-            changes = fold(model, removed.projection, places, inputs)
-            report: dict[str, Any] = job.report(attribute, corpus.digest) | {
-                "model": known,
-                "architecture": type(model).__name__,
-                "settings": asdict(settings),
-                "device": spec.device,
-                "sentences": found.sentences,
-                "removed": {"directions": len(removed.basis), "of": removed.basis.shape[1], "share": removed.share},
-                "probe": {
-                    "accuracy": removed.accuracy,
-                    "directions": removed.ranks,
-                    "majority": removed.majority,
-                    "unfinished": removed.unfinished,
-                    **found.told,
-                },
-                "folded_into": changes,
-                "scores": None,
-                "versions": {"assay": __version__, **{name: version(name) for name in _PACKAGES}},
-            }
-            with folder_beside(job.out) as folder:
-                model.save_pretrained(folder)
-                _copy_tokenizer(Path(spec.place), folder)
-                _save_subspace(folder / "subspace.npz", removed)
-                if job.evaluate is not None and before is not None:
-                    report["scores"] = cost(before, job.evaluate(folder))
-                text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
-                (folder / "assay.json").write_text(text + "\n", encoding="utf-8")
-                (folder / "README.md").write_text(_card(job, report, told_of_rounds(report)), encoding="utf-8")
-                rename_folder(folder, job.out)
-        return Debiased(job.out, json.loads(text))
-
-    return run
+) -> Debiased:
+    """Make the model of a method that learns from sentences what to remove; `told_of_rounds` is what its card adds."""
+    settings: P = job.method.read_settings(job.settings)
+    if job.dtype not in ("auto", "float32"):
+        problem = f"{job.method.name} computes in float32 only, not {job.dtype!r}."
+        raise UsageError(problem, "Leave --dtype out: what is folded must be exact.", code="no-device", key="dtype")
+    attribute = job.method.attribute(job.attribute, job.words)
+    corpus = Corpus(job.corpus)
+    with _opened(job, settings) as spec:
+        model, tokenizer = load_weights(spec), load_tokenizer(spec)
+        inputs = head_inputs(tokenizer, model.device, options=kind_of(spec.abilities) is KINDS["choice"])
+        places = find_places(model, inputs)
+        settings.require_some_left(attribute, model.config.hidden_size)
+        require_space(job.out, int(1.1 * 4 * sum(weight.numel() for weight in model.parameters())))
+        before = None if job.evaluate is None else job.evaluate(Path(spec.place))
+        limit = max_length(tokenizer, model)
+        length = min(settings.length or limit, limit)
+        how: dict[str, Any] = {"length": length, "progress": job.progress, "label": f"{job.method.name}: vectors"}
+        found = learnt(job, settings, attribute, corpus, partial(sentence_vectors, model, tokenizer, **how))
+        removed = found.removed
+        head = {"head": settings.head} if job.model == "builtin" else {"revision": spec.revision}
+        report: dict[str, Any] = job.report(attribute, corpus.digest) | {
+            "model": {"name": spec.name, "digest": spec.digest, **head},
+            "architecture": type(model).__name__,
+            "settings": asdict(settings),
+            "device": spec.device,
+            "sentences": found.sentences,
+            "removed": {"directions": len(removed.basis), "of": removed.basis.shape[1], "share": removed.share},
+            "probe": {
+                "accuracy": removed.accuracy,
+                "directions": removed.ranks,
+                "majority": removed.majority,
+                "unfinished": removed.unfinished,
+                **found.told,
+            },
+            "folded_into": fold(model, removed.projection, places, inputs),
+            "scores": None,
+            "versions": {"assay": __version__, **{name: version(name) for name in _PACKAGES}},
+        }
+        with folder_beside(job.out) as folder:
+            model.save_pretrained(folder)
+            copy_tokenizer(spec, folder)
+            _save_subspace(folder / "subspace.npz", removed)
+            if job.evaluate is not None and before is not None:
+                report["scores"] = cost(before, job.evaluate(folder))
+            text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
+            (folder / "assay.json").write_text(text + "\n", encoding="utf-8")
+            (folder / "README.md").write_text(_card(job, report, told_of_rounds(report)), encoding="utf-8")
+            rename_folder(folder, job.out)
+    return Debiased(job.out, json.loads(text))
 
 
 @contextmanager
-def _source(job: Job, settings: ProjectionSettings) -> Iterator[tuple[ModelSpec, dict[str, Any]]]:
-    """The model to begin with, as a folder of transformers, and how the report names it."""
-    options = Options(device=job.device, dtype="float32")
-    if job.model == "builtin":
-        own = find_model("builtin")
-        with tempfile.TemporaryDirectory(prefix="assay-builtin-") as place:
-            folder = write_builtin(Path(place) / "builtin", cast(Head, settings.head))
-            spec = replace(find_model(f"hf:{folder}", options), name="builtin")
-            yield spec, {"name": "builtin", "digest": own.digest, "head": settings.head}
-        return
-    spec = find_model(job.model, options)
-    if spec.kind != "hf" or "text" in spec.abilities or kind_of(spec.abilities) is None:
-        problem = f"{job.model} is no encoder with a head for span, masked or multiple-choice questions."
-        raise UsageError(
-            problem,
-            "INLP and SentenceDebias change what such a head reads; choose another model.",
-            code="unsupported",
-            key="model",
-        )
-    if "head" in job.settings and settings.head not in spec.abilities:
-        raise UsageError(
-            f"{job.model} has no head {settings.head}.",
-            "Only the built-in model has several; leave it out.",
-            code="bad-setting",
-            key="head",
-        )
-    yield spec, {"name": job.model, "digest": spec.digest, "revision": spec.revision}
-
-
-def told(
-    means: NDArray[np.float32],
-    firsts: NDArray[np.float32],
-    labels: NDArray[np.int64],
-    train: NDArray[np.int64],
-    test: NDArray[np.int64],
-    basis: NDArray[np.floating],
-) -> dict[str, dict[str, float]]:
-    """What a probe of mean vectors tells, and one of the first tokens' vectors, which heads that choose read."""
-    both = {"held_out": means, "first_token": firsts}
-    return {name: _held_out(vectors, labels, train, test, basis) for name, vectors in both.items()}
-
-
-def _held_out(
-    features: NDArray[np.float32],
-    labels: NDArray[np.int64],
-    train: NDArray[np.int64],
-    test: NDArray[np.int64],
-    basis: NDArray[np.floating],
-) -> dict[str, float]:
-    """What a linear probe tells on sentences that nothing was learnt or chosen with: before, after, by guessing."""
-    parts = features[train], labels[train], features[test], labels[test]
-    before = probe_accuracy(*parts, projection_without(basis[:0]))
-    return {
-        "before": before,
-        "after": probe_accuracy(*parts, projection_without(basis)),
-        "majority": majority_rate(labels[test]),
-    }
-
-
-def split(labels: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The places of 70% and of 30% of these, the same part of each class."""
-    from sklearn.model_selection import train_test_split
-
-    every = np.arange(len(labels))
-    first, second = train_test_split(every, test_size=_TEST_SHARE, random_state=seed % 2**32, stratify=labels)
-    return first, second
-
-
-def _copy_tokenizer(source: Path, folder: Path) -> None:
-    """The tokenizer's files as they are; what transformers has just written there stays."""
-    for pattern in _TOKENIZER_FILES:
-        for path in source.glob(pattern):
-            indexes = path.name.endswith(".index.json")  # of weights in several files
-            if path.name not in _NOT_THE_TOKENIZERS and not indexes and not (folder / path.name).exists():
-                shutil.copyfile(path, folder / path.name)
+def _opened(job: Job, settings: ProjectionSettings) -> Iterator[ModelSpec]:
+    """The model to begin with, which has to have a head whose input can be projected."""
+    with opened_base(job.model, KINDS[settings.head], job.device, "float32") as spec:
+        if spec.kind != "hf" or "text" in spec.abilities or kind_of(spec.abilities) is None:
+            problem = f"{job.model} is no encoder with a head for span, masked or multiple-choice questions."
+            remedy = "INLP and SentenceDebias change what such a head reads; choose another model."
+            raise UsageError(problem, remedy, code="unsupported", key="model")
+        if "head" in job.settings and settings.head not in spec.abilities:
+            remedy = "Only the built-in model has several; leave it out."
+            raise UsageError(f"{job.model} has no head {settings.head}.", remedy, code="bad-setting", key="head")
+        yield spec
 
 
 def _save_subspace(path: Path, removed: Removed) -> None:

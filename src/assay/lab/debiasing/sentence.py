@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from assay.errors import ModelError, UsageError
-from assay.lab.debiasing.corpus import Corpus
-from assay.lab.debiasing.linear import Floats, Removed
+from assay.lab.debiasing.corpus import Corpus, counterfactual_sentences
 from assay.lab.debiasing.method import Job, Method
-from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, projecting_run, split, told
-from assay.lab.debiasing.sentences import counterfactual_sentences
+from assay.lab.debiasing.projection import Learnt, ProjectionSettings, Vectors, project
+from assay.lab.debiasing.vectors import Floats, Removed, split, told
 from assay.lab.debiasing.words import Attribute
 from assay.settings import setting
 
@@ -58,23 +57,20 @@ def sentence_debias(features: Floats, components: int = 1) -> tuple[Floats, floa
     """
     long = np.linalg.norm(features, axis=-1, keepdims=True)
     if not long.all():
-        raise ModelError(
-            "some sentences have the vector 0.", "The model's encoder is damaged; choose another.", code="bad-model"
-        )
+        remedy = "The model's encoder is damaged; choose another."
+        raise ModelError("some sentences have the vector 0.", remedy, code="bad-model")
     unit = np.asarray(features, np.float64) / long
     centred = (unit - unit.mean(axis=1, keepdims=True)).reshape(-1, features.shape[-1])
     sizes, vectors = np.linalg.eigh(centred.T @ centred)  # the least first
     most = int((sizes > _NOISE * sizes[-1]).sum())
     if sizes[-1] < _NOISE * len(centred):
         problem = "the model has the same vector for a sentence and for its counterparts."
-        raise ModelError(
-            problem, "Its tokenizer does not know the attribute words: give others with --words.", code="bad-tokenizer"
-        )
+        remedy = "Its tokenizer does not know the attribute words: give others with --words."
+        raise ModelError(problem, remedy, code="bad-tokenizer")
     if components > most or components >= features.shape[-1]:
-        problem = f"{components} components are wanted, but counterparts differ in {most} directions"
-        raise UsageError(
-            f"{problem} of {features.shape[-1]}.", "--set components=1", code="bad-setting", key="components"
-        )
+        differ = f"counterparts differ in {most} directions of {features.shape[-1]}"
+        problem = f"{components} components are wanted, but {differ}."
+        raise UsageError(problem, "--set components=1", code="bad-setting", key="components")
     basis = vectors[:, ::-1][:, :components].T
     signs = np.sign(basis[np.arange(components), np.abs(basis).argmax(axis=1)])  # the same on every machine
     return basis * signs[:, None], float(sizes[::-1][:components].sum() / sizes.sum())
@@ -86,6 +82,6 @@ METHOD = Method(
     "SentenceDebias: remove the first principal component of counterparts' differences (post hoc)",
     "Liang et al. 2020, with the settings of bias-bench (Meade et al. 2022) as defaults",
     SentenceSettings,
-    projecting_run(learnt),
+    lambda job: project(job, learnt),
     folded=True,
 )

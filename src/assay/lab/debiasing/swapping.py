@@ -24,8 +24,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from random import Random
 
-from assay.errors import DataError
-
 Tuples = Sequence[Sequence[str]]
 Place = tuple[int, int]  # which tuple, and which class in it
 Cut = tuple[str, str, str]  # what is before a listed word in its chunk, the word, and what is after it
@@ -91,34 +89,25 @@ def drawn(classes: int, random: Random) -> tuple[int, ...]:
     return tuple((kind + random.randrange(1, classes)) % classes for kind in range(classes))
 
 
-def counterfactual(text: str, tuples: Tuples, shift: int | Sequence[int] = 1) -> str:
-    """The text with every attribute word replaced by its counterpart.
-
-    shift: how far to go in each tuple, or for each class the one that replaces it (see `drawn`).
+class Swapper:
+    """Finds and swaps the words of one list, by the rules above.
 
     >>> pairs = [("he", "she"), ("him", "her"), ("his", "her"), ("actor", "actress")]
-    >>> counterfactual("He gave the Actor's hat to her, and she lost his.", pairs)
+    >>> Swapper(pairs).swapped("He gave the Actor's hat to her, and she lost his.", (1, 0))
     "She gave the Actress's hat to him, and he lost her."
-    >>> counterfactual("a rabbi", [("rabbi", "priest", "imam")], shift=2)
+    >>> Swapper([("rabbi", "priest", "imam")]).swapped("a rabbi", shifted(3, 2))
     'a imam'
     """
-    swapper = _swapper(tuple(map(tuple, tuples)))
-    return swapper.swapped(text, shifted(swapper.classes, shift) if isinstance(shift, int) else shift)
-
-
-class Swapper:
-    """Finds and swaps the words of one list, by the rules above."""
 
     def __init__(self, tuples: Tuples) -> None:
-        self.tuples = tuple(tuple(words) for words in tuples)
-        self.classes = _classes(self.tuples)
+        self.classes = len(tuples[0])
         self._places: dict[str, list[Place]] = {}  # by the word as it stands in a text
         self._meant: dict[str, str] = {}  # the listed word that is so written
         self._words: list[tuple[str, ...]] = []  # tuples in one way of writing, by the number in a place
         self._roles: list[frozenset[str]] = []
-        for words in self.tuples:
-            self._add(words)
-        self._cuts: dict[str, Cut | None] = {}
+        for words in tuples:
+            self._add(tuple(words))
+        self._cut = lru_cache(_MEMO)(self._cut_anew)  # asked for every word of a corpus
 
     def has_word(self, text: str) -> bool:
         """Whether some word of the text would be swapped."""
@@ -134,10 +123,8 @@ class Swapper:
 
     def _changes(self, text: str, to: Sequence[int]) -> Iterator[tuple[int, int, str]]:
         """From where to where the text changes, and what is there then."""
-        known = self._cuts  # asked here for every word of a corpus
         for match in _CHUNK.finditer(text):
-            chunk = match[0]
-            cut = known[chunk] if chunk in known else self._cut(chunk)
+            cut = self._cut(match[0])
             if cut is not None and (new := self._replaced(text, match, cut, to)) is not None:
                 yield *match.span(), new
 
@@ -180,13 +167,6 @@ class Swapper:
         chunk = "".join(version)
         return self._cut(chunk) == version and _CHUNK.fullmatch(chunk) is not None
 
-    def _cut(self, chunk: str) -> Cut | None:
-        if chunk not in self._cuts:
-            if len(self._cuts) >= _MEMO:
-                self._cuts.clear()
-            self._cuts[chunk] = self._cut_anew(chunk)
-        return self._cuts[chunk]
-
     def _cut_anew(self, chunk: str) -> Cut | None:
         """The listed word of a chunk, between what is before and after it."""
         if length := self._listed(chunk):
@@ -211,7 +191,7 @@ class ReleasedSwapper:
     """
 
     def __init__(self, tuples: Tuples) -> None:
-        self.classes = _classes(tuples)
+        self.classes = len(tuples[0])
         self._places: dict[str, tuple[Sequence[str], int, str]] = {}
         for mark in ("", *PUNCTUATION):
             for words in tuples:
@@ -229,31 +209,6 @@ class ReleasedSwapper:
             return word
         words, kind, mark = self._places[word]
         return words[to[kind]] + mark
-
-
-@lru_cache(maxsize=8)
-def _swapper(tuples: tuple[tuple[str, ...], ...]) -> Swapper:
-    return Swapper(tuples)
-
-
-def _classes(tuples: Tuples) -> int:
-    """How many words every tuple has; refuses lists that cannot be swapped."""
-    sizes = {len(words) for words in tuples}
-    if len(sizes) != 1 or min(sizes) < 2:
-        raise DataError(
-            f"tuples of counterparts need the same number of words, two or more, and these have {sorted(sizes)}.",
-            "One word for each class in every tuple.",
-            code="bad-list",
-        )
-    for words in tuples:
-        for word in words:
-            if word != word.lower() or not _CHUNK.fullmatch(word):
-                raise DataError(
-                    f"the attribute word {word!r} cannot be found in texts.",
-                    "Single words in lower case are expected; they may have hyphens, apostrophes or a final period.",
-                    code="bad-list",
-                )
-    return sizes.pop()
 
 
 def _capital(word: str) -> str:

@@ -14,9 +14,9 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,10 +65,6 @@ class Attribute:
     def _beginnings(self) -> frozenset[str]:
         """The first letters of every word up to an apostrophe, a hyphen or its end: texts without them have no word."""
         return frozenset(_RUN.findall(word)[0] for word in self.place_of)
-
-    def words(self, place: int) -> tuple[str, ...]:
-        """The words of one class, each once, in the order of the list."""
-        return tuple(dict.fromkeys(words[place] for words in self.tuples))
 
     def tuples_with(self, word: str) -> list[tuple[str, ...]]:
         """All tuples that a word is in: `her` is the counterpart of both `him` and `his`."""
@@ -120,47 +116,36 @@ def read_attribute(name: str, file: Path | str | None = None) -> Attribute:
     path = PACKAGED if file is None else Path(file)
     attributes = read_words(path)
     if name not in attributes:
-        raise UsageError(
-            f"{path} has no attribute {name!r}; it has {', '.join(attributes)}.",
-            "Name one of these.",
-            code="bad-option",
-            key="attribute",
-        )
+        problem = f"{path} has no attribute {name!r}; it has {', '.join(attributes)}."
+        raise UsageError(problem, "Name one of these.", code="bad-option", key="attribute")
     return attributes[name]
 
 
 def read_words(path: Path) -> dict[str, Attribute]:
     """All attributes of a file, checked."""
-    content = _content(path)
+    toml = path.suffix == ".toml"
+    kind, code, loads = ("TOML", "bad-toml", tomllib.loads) if toml else ("JSON", "bad-json", json.loads)
+    with open_text(path) as file:
+        try:
+            content = loads(file.read().replace("\r\n", "\n"))
+        except (ValueError, RecursionError) as error:  # the decoders' errors are ValueErrors
+            raise DataError(f"this is not {kind} ({error}).", _FORMAT, file=path, code=code) from None
     if not isinstance(content, dict) or not content:
         raise DataError("expected attributes and their words.", _FORMAT, file=path, code="bad-list")
     return {name: _attribute(name, given, path) for name, given in content.items()}
 
 
-def _content(path: Path) -> Any:
-    with open_text(path) as file:
-        try:
-            text = file.read()
-            return tomllib.loads(text.replace("\r\n", "\n")) if path.suffix == ".toml" else json.loads(text)
-        except (ValueError, RecursionError) as error:  # the decoders' errors are ValueErrors
-            kind, code = ("TOML", "bad-toml") if path.suffix == ".toml" else ("JSON", "bad-json")
-            raise DataError(f"this is not {kind} ({error}).", _FORMAT, file=path, code=code) from None
-
-
 def _attribute(name: str, given: Any, path: Path) -> Attribute:
-    named = isinstance(given, dict)
-    rows = given.get("words") if named else given
-    if unknown := [key for key in given if key not in ("words", "classes")] if named else []:
-        raise DataError(
-            f'{name}: unknown key "{unknown[0]}".',
-            "The keys are words and classes.",
-            file=path,
-            code="unknown-key",
-            key=unknown[0],
-        )
-    if not isinstance(rows, list) or not rows:
-        raise DataError(f"{name}: there are no words.", _FORMAT, file=path, code="bad-list", key=name)
-    tuples = tuple(_tuple(row, name, number, path) for number, row in enumerate(rows, 1))
+    wrong = partial(DataError, file=path, key=name)
+    classes = None
+    if isinstance(given, dict):
+        if unknown := [key for key in given if key not in ("words", "classes")]:
+            problem, remedy = f'{name}: unknown key "{unknown[0]}".', "The keys are words and classes."
+            raise DataError(problem, remedy, file=path, code="unknown-key", key=unknown[0])
+        given, classes = given.get("words"), given.get("classes")
+    if not isinstance(given, list) or not given:
+        raise wrong(f"{name}: there are no words.", _FORMAT, code="bad-list")
+    tuples = tuple(_tuple(row, f"{name}, tuple {number}", wrong) for number, row in enumerate(given, 1))
     width = len(tuples[0])
     seen: dict[tuple[str, ...], int] = {}
     places: dict[str, tuple[int, int]] = {}  # a word's class, and the tuple that said so
@@ -168,66 +153,34 @@ def _attribute(name: str, given: Any, path: Path) -> Attribute:
         where = f"{name}, tuple {number} ({', '.join(words)})"
         if len(words) != width:
             problem = f"{where}: {len(words)} words, but the first tuple has {width}."
-            raise DataError(
-                problem, "All tuples of an attribute have one word of each class.", file=path, code="bad-row", key=name
-            )
+            raise wrong(problem, "All tuples of an attribute have one word of each class.", code="bad-row")
         if words in seen:
-            raise DataError(
-                f"{where}: this is tuple {seen[words]} again.",
-                "Take one of them out.",
-                file=path,
-                code="duplicate",
-                key=name,
-            )
+            raise wrong(f"{where}: this is tuple {seen[words]} again.", "Take one of them out.", code="duplicate")
         seen[words] = number
         for place, word in enumerate(words):
             known, first = places.setdefault(word, (place, number))
             if known != place:
                 problem = f"{where}: {word!r} is word {place + 1} here and word {known + 1} in tuple {first}."
-                raise DataError(
-                    problem,
-                    "A word belongs to one class: write all tuples in one order.",
-                    file=path,
-                    code="bad-list",
-                    key=name,
-                )
-    return Attribute(name, _classes(name, given.get("classes") if named else None, width, path), tuples)
+                raise wrong(problem, "A word belongs to one class: write all tuples in one order.", code="bad-list")
+    return Attribute(name, _classes(name, classes, width, path), tuples)
 
 
-def _tuple(row: Any, name: str, number: int, path: Path) -> tuple[str, ...]:
-    where = f"{name}, tuple {number}"
+def _tuple(row: Any, where: str, wrong: Callable[..., DataError]) -> tuple[str, ...]:
     if not isinstance(row, list) or len(row) < 2 or not all(isinstance(word, str) for word in row):
-        raise DataError(
-            f"{where}: expected a list of at least two words, not {row!r}.",
-            _FORMAT,
-            file=path,
-            code="bad-row",
-            key=name,
-        )
+        raise wrong(f"{where}: expected a list of at least two words, not {row!r}.", _FORMAT, code="bad-row")
     for word in row:
         if not word.strip():
-            raise DataError(
-                f"{where}: a word is empty.",
-                "Take the tuple out, or complete it.",
-                file=path,
-                code="bad-list",
-                key=name,
-            )
+            raise wrong(f"{where}: a word is empty.", "Take the tuple out, or complete it.", code="bad-list")
         if word != word.lower():
-            problem, remedy = f"{where}: {word!r} has capitals.", f"Write {word.lower()!r}: case makes no difference."
-            raise DataError(problem, remedy, file=path, code="bad-list", key=name)
+            remedy = f"Write {word.lower()!r}: case makes no difference."
+            raise wrong(f"{where}: {word!r} has capitals.", remedy, code="bad-list")
         if not _WORD.fullmatch(word.removesuffix(".")) or "’" in word:
             problem = f"{where}: {word!r} is not one word, so that it would never be found in a text."
             remedy = "A word has letters, digits, hyphens and apostrophes (') inside, and may end with a full stop."
-            raise DataError(problem, remedy, file=path, code="bad-list", key=name)
+            raise wrong(problem, remedy, code="bad-list")
     if len(set(row)) < len(row):
-        raise DataError(
-            f"{where} ({', '.join(row)}): a word is its own counterpart.",
-            "Take the tuple out.",
-            file=path,
-            code="duplicate",
-            key=name,
-        )
+        problem = f"{where} ({', '.join(row)}): a word is its own counterpart."
+        raise wrong(problem, "Take the tuple out.", code="duplicate")
     return tuple(row)
 
 
@@ -236,11 +189,6 @@ def _classes(name: str, given: Any, width: int, path: Path) -> tuple[str, ...]:
         return _GENDER if name == "gender" and width == 2 else tuple(f"class {number + 1}" for number in range(width))
     names: Sequence[Any] = given if isinstance(given, list) else ()
     if len(names) != width or not all(isinstance(each, str) and each for each in names) or len(set(names)) < width:
-        raise DataError(
-            f"{name}: expected {width} different names of classes, not {given!r}.",
-            _FORMAT,
-            file=path,
-            code="bad-value",
-            key="classes",
-        )
+        problem = f"{name}: expected {width} different names of classes, not {given!r}."
+        raise DataError(problem, _FORMAT, file=path, code="bad-value", key="classes")
     return tuple(names)

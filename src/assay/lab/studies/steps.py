@@ -23,7 +23,7 @@ from assay.lab.studies.data_files import size_of_place
 from assay.lab.studies.file import Model, Runs
 from assay.lab.studies.task_scores import scores_of
 from assay.lab.training import KINDS
-from assay.lab.training.settings import preset_of, settings_of
+from assay.lab.training.kind import preset_of, settings_of
 from assay.models.base import Options
 from assay.plan import digest_of
 from assay.probes import probes

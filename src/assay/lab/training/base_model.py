@@ -5,14 +5,14 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from assay.errors import ModelError, UsageError
-from assay.lab.training.kind import Kind
-from assay.lab.training.settings import Settings
+from assay.lab.training.kind import Kind, Settings
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin_folder import Head, write_builtin
@@ -25,35 +25,13 @@ LARGEST_SEED = 2**32 - 1  # that numpy takes
 _DEVICES = ("cpu", "cuda", "mps")
 
 _TOKENIZER_FILES = (
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "vocab.txt",
-    "vocab.json",
-    "merges.txt",
-    "*.model",
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("vocab.txt", "vocab.json", "merges.txt", "*.model", "*.jinja"),
 )
 _DROPOUT = {
     "dropout": ("hidden_dropout_prob", "dropout", "embedding_dropout", "mlp_dropout"),
     "attention_dropout": ("attention_probs_dropout_prob", "attention_dropout"),
 }
-
-
-@dataclass(frozen=True)
-class Base:
-    """A base model's files. `digest` and `revision` are those of the model that was named; `spec` loads its files."""
-
-    name: str
-    digest: str
-    revision: str | None
-    spec: ModelSpec
-
-    def copy_tokenizer(self, folder: Path) -> None:
-        """The tokenizer's files as they are, so that the made model tokenises as its base does."""
-        for pattern in _TOKENIZER_FILES:
-            for file in Path(self.spec.place).glob(pattern):
-                shutil.copyfile(file, folder / file.name)
 
 
 @dataclass
@@ -83,102 +61,80 @@ class Loaded:
 
 def require_seed(seed: int) -> None:
     if not 0 <= seed <= LARGEST_SEED:
-        raise UsageError(
-            f"the seed is {seed}, expected a whole number from 0 to {LARGEST_SEED}.",
-            "--seed 0",
-            code="bad-option",
-            key="seed",
-        )
+        problem = f"the seed is {seed}, expected a whole number from 0 to {LARGEST_SEED}."
+        raise UsageError(problem, "--seed 0", code="bad-option", key="seed")
 
 
 @contextmanager
-def opened_base(name: str, kind: Kind[Any], device: str) -> Iterator[Base]:
+def opened_base(name: str, kind: Kind[Any], device: str, dtype: str = "auto") -> Iterator[ModelSpec]:
     """Find a base model. The built-in one is written as a folder of transformers, with its head for this task."""
-    _require_device(device)
+    options = Options(device=device, dtype=dtype)
     if name != "builtin":
-        spec = find_model(name, Options(device=device))
-        yield Base(name, spec.digest, spec.revision, spec)
+        yield find_model(name, options)
         return
-    digest = find_model(name).digest
     with TemporaryDirectory(prefix="assay-builtin-") as temporary:
         folder = write_builtin(Path(temporary) / "builtin", cast(Head, kind.name))
-        yield Base(name, digest, None, find_model(f"hf:{folder}", Options(device=device)))
+        yield replace(find_model(f"hf:{folder}", options), name=name, digest=find_model(name).digest)
 
 
-def load_base(base: Base, kind: Kind[Any], settings: Settings, seed: int) -> Loaded:
+def copy_tokenizer(base: ModelSpec, folder: Path) -> None:
+    """The tokenizer's files as they are, so that the made model tokenises as its base does."""
+    for pattern in _TOKENIZER_FILES:
+        for file in Path(base.place).glob(pattern):
+            shutil.copyfile(file, folder / file.name)
+
+
+def load_base(base: ModelSpec, kind: Kind[Any], settings: Settings, seed: int) -> Loaded:
     """Load a base model with the head that the task needs, after a look at whether it can have one."""
     require_seed(seed)
     transformers, torch = libraries()
     files: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
-    try:
-        config = transformers.AutoConfig.from_pretrained(base.spec.place, **files)
-    except Exception as error:  # transformers raises many kinds of errors; each means: unusable
-        raise ModelError(
-            f"{base.name} cannot be loaded: {first_line(error)}", "Complete its folder.", code="cannot-load"
-        ) from error
+    with _explained_loading(base.name, "Complete its folder."):
+        config = transformers.AutoConfig.from_pretrained(base.place, **files)
     _require_task(transformers, config, kind, base.name)
     restore = _set_dropout(config, settings, base.name) | {"use_cache": getattr(config, "use_cache", None)}
-    auto = getattr(transformers, kind.auto_class)
+    auto = getattr(transformers, f"AutoModelFor{kind.head}")
+    files |= {"config": config, "dtype": torch.float32, "use_safetensors": True, "output_loading_info": True}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        try:
-            model, info = auto.from_pretrained(
-                base.spec.place,
-                config=config,
-                dtype=torch.float32,
-                use_safetensors=True,
-                output_loading_info=True,
-                **files,
-            )
-        except Exception as error:  # as above
-            raise ModelError(
-                f"{base.name} cannot be loaded: {first_line(error)}",
-                "See the message of transformers above.",
-                code="cannot-load",
-            ) from error
+        with _explained_loading(base.name, "See the message of transformers above."):
+            model, info = auto.from_pretrained(base.place, **files)
         missing = sorted(info["missing_keys"])
-        _require_encoder(model, missing, base.name)
-        _require_head(missing, kind, settings, base.name)
+        _require_weights(model, missing, kind, settings.head, base.name)
         if settings.head == "new":
             model, missing = _with_new_head(auto, model)
-    tokenizer = load_tokenizer(base.spec)
+    tokenizer = load_tokenizer(base)
     if kind.masks and tokenizer.mask_token_id is None:
-        raise ModelError(
-            f"the tokenizer of {base.name} has no mask token.",
-            "Choose a base that was made with masks.",
-            code="bad-tokenizer",
-        )
+        problem = f"the tokenizer of {base.name} has no mask token."
+        raise ModelError(problem, "Choose a base that was made with masks.", code="bad-tokenizer")
     return Loaded(model, tokenizer, max_length(tokenizer, model), tuple(missing), restore)
 
 
-def _require_device(device: str) -> None:
+@contextmanager
+def _explained_loading(name: str, remedy: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # transformers raises many kinds of errors; each means: unusable
+        raise ModelError(f"{name} cannot be loaded: {first_line(error)}", remedy, code="cannot-load") from error
+
+
+def require_device(device: str) -> None:
     """Refuse a device that is not there; transformers' Trainer would take another one, or fail when all is loaded."""
+    refused = partial(UsageError, code="no-device", key="device")
     if device == "auto":
         return
     if device.startswith("cuda:"):
-        raise UsageError(
-            f"training runs on cuda, not on {device}.",
-            f"CUDA_VISIBLE_DEVICES={device[5:]} chooses one; --device cuda",
-            code="no-device",
-            key="device",
-        )
+        remedy = f"CUDA_VISIBLE_DEVICES={device[5:]} chooses one; --device cuda"
+        raise refused(f"training runs on cuda, not on {device}.", remedy)
     if device not in _DEVICES:
-        raise UsageError(
-            f"training runs on {', '.join(_DEVICES[:-1])} or {_DEVICES[-1]}, not on {device!r}.",
-            "Leave --device out to take the best there is.",
-            code="no-device",
-            key="device",
-        )
+        problem = f"training runs on {', '.join(_DEVICES[:-1])} or {_DEVICES[-1]}, not on {device!r}."
+        raise refused(problem, "Leave --device out to take the best there is.")
     _, torch = libraries()
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
-        raise UsageError(
-            f"the device {device!r} cannot be used: {first_line(error)}.",
-            "--device cpu works everywhere; cuda or mps need such a device.",
-            code="no-device",
-            key="device",
-        ) from error
+        problem = f"the device {device!r} cannot be used: {first_line(error)}."
+        raise refused(problem, "--device cpu works everywhere; cuda or mps need such a device.") from error
 
 
 def _require_task(transformers: Any, config: Any, kind: Kind[Any], name: str) -> None:
@@ -186,51 +142,33 @@ def _require_task(transformers: Any, config: Any, kind: Kind[Any], name: str) ->
     both_ways = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
     writes = type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING and not both_ways
     if writes or getattr(config, "is_encoder_decoder", False) or getattr(config, "is_decoder", False):
-        raise UsageError(
-            f"{name} is a {config.model_type} model, which writes; {kind.name} training needs one that "
-            "reads both ways.",
-            "Choose an encoder: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT, DeBERTa or the like.",
-            code="unsupported",
-            key="base",
-        )
-    if type(config) not in getattr(transformers, kind.mapping):
-        raise UsageError(
-            f"{name} is a {config.model_type} model, for which transformers has no {kind.name} head.",
-            "Choose another base: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT and DeBERTa have all three.",
-            code="unsupported",
-            key="base",
-        )
+        problem = f"which writes; {kind.name} training needs one that reads both ways."
+        remedy = "Choose an encoder: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT, DeBERTa or the like."
+    elif type(config) not in getattr(transformers, kind.mapping):
+        problem = f"for which transformers has no {kind.name} head."
+        remedy = "Choose another base: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT and DeBERTa have all three."
+    else:
+        return
+    raise UsageError(f"{name} is a {config.model_type} model, {problem}", remedy, code="unsupported", key="base")
 
 
-def _require_encoder(model: Any, missing: list[str], name: str) -> None:
+def _require_weights(model: Any, missing: list[str], kind: Kind[Any], head: str, name: str) -> None:
+    """Refuse a base that lacks weights of its encoder, or of a head that is to be kept."""
     prefix = f"{model.base_model_prefix}."
     lost = [key for key in missing if key.startswith(prefix) and not key.startswith(f"{prefix}pooler.")]
     if lost:
-        raise ModelError(
-            f"{name} lacks weights of its encoder: {', '.join(lost[:3])}.",
-            "Its folder is incomplete; get it again.",
-            code="bad-folder",
-            key=lost[0],
-        )
-
-
-def _require_head(missing: list[str], kind: Kind[Any], settings: Settings, name: str) -> None:
-    if not missing or settings.head == "new":
+        problem = f"{name} lacks weights of its encoder: {', '.join(lost[:3])}."
+        raise ModelError(problem, "Its folder is incomplete; get it again.", code="bad-folder", key=lost[0])
+    if not missing or head == "new":
         return
-    if settings.head == "keep":
-        raise UsageError(
-            f"{name} has no {kind.name} head to keep: it lacks {', '.join(missing[:3])}.",
-            "--set head=new begins with one.",
-            code="bad-setting",
-            key="head",
-        )
+    lacks = f"it lacks {', '.join(missing[:3])}."
+    if head == "keep":
+        problem = f"{name} has no {kind.name} head to keep: {lacks}"
+        raise UsageError(problem, "--set head=new begins with one.", code="bad-setting", key="head")
     if kind.masks:
-        raise UsageError(
-            f"{name} has no head that fills masks: it lacks {', '.join(missing[:3])}.",
-            "Choose a base that fills masks; --set head=new begins with a head that knows nothing.",
-            code="missing-ability",
-            key=kind.name,
-        )
+        problem = f"{name} has no head that fills masks: {lacks}"
+        remedy = "Choose a base that fills masks; --set head=new begins with a head that knows nothing."
+        raise UsageError(problem, remedy, code="missing-ability", key=kind.name)
 
 
 def _with_new_head(auto: Any, model: Any) -> tuple[Any, list[str]]:
@@ -250,12 +188,8 @@ def _set_dropout(config: Any, settings: Settings, name: str) -> dict[str, Any]:
             continue
         there = [each for each in attributes if hasattr(config, each)]
         if not there:
-            raise UsageError(
-                f"{name} has no rate of {setting} to set.",
-                f"Leave --set {setting} out.",
-                code="bad-setting",
-                key=setting,
-            )
+            problem = f"{name} has no rate of {setting} to set."
+            raise UsageError(problem, f"Leave --set {setting} out.", code="bad-setting", key=setting)
         for each in there:
             before[each] = getattr(config, each)
             setattr(config, each, rate)

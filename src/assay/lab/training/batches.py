@@ -8,8 +8,9 @@ of the seed, the pass over the data and the row, so that a resumed training sees
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,9 @@ Array = NDArray[Any]
 
 IGNORED = -100
 """The label of a token that is not to be predicted, as torch's losses have it."""
+
+_TOKENISED = 1000  # texts at once
+_MEGA = 50  # batches of similar lengths, as transformers' length-grouped sampler has it
 
 
 @dataclass(frozen=True)
@@ -44,17 +48,28 @@ class Features:
 
     def digest(self) -> str:
         """Tells other features from these: other data, another tokenizer, another length."""
-        hasher = hashlib.sha256()
-        tokens = self.tokens
-        arrays: dict[str, Array] = {
-            "ids": tokens.ids,
-            "offsets": tokens.offsets,
-            "second": tokens.second,
-            **self.labels,
-        }
-        for name, values in arrays.items():
+        hasher, tokens = hashlib.sha256(), self.tokens
+        arrays: dict[str, Array] = {"ids": tokens.ids, "offsets": tokens.offsets, "second": tokens.second}
+        for name, values in (arrays | dict(self.labels)).items():
             hasher.update(f"{name} {values.dtype.str} {values.shape}".encode() + np.ascontiguousarray(values).tobytes())
         return hasher.hexdigest()
+
+
+def encoded(tokenizer: Any, texts: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Texts with the tokenizer's encodings of them, without special tokens."""
+    stream = iter(texts)
+    while some := list(islice(stream, _TOKENISED)):
+        yield from zip(some, tokenizer.backend_tokenizer.encode_batch(some, add_special_tokens=False), strict=True)
+
+
+def inputs_of(rows: Padded, typed: bool) -> dict[str, Array]:
+    """Padded rows under the names that models have for them; `typed`: the model was trained with token types."""
+    arrays: dict[str, Array] = {"input_ids": rows.ids}
+    if not rows.there.all():
+        arrays["attention_mask"] = rows.there
+    if typed:
+        arrays["token_type_ids"] = rows.types
+    return arrays
 
 
 def joined(parts: Sequence[Tokens]) -> Tokens:
@@ -109,11 +124,7 @@ class Batches:
         tokens = self.features.tokens.take(rows)
         flat = option_rows(tokens) if tokens.ability == "choice" else tokens
         wide = padded(flat, self.pad)
-        arrays: dict[str, Array] = {"input_ids": wide.ids}
-        if not wide.there.all():
-            arrays["attention_mask"] = wide.there
-        if self.typed:
-            arrays["token_type_ids"] = wide.types
+        arrays = inputs_of(wide, self.typed)
         if tokens.ability == "choice":
             options = tokens.marks["parts"].shape[1] - 1
             arrays = {name: values.reshape(len(rows), options, -1) for name, values in arrays.items()}
@@ -129,23 +140,11 @@ class Batches:
         return {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in self.arrays(visits).items()}
 
 
-@dataclass(frozen=True)
-class Visits:
-    """A dataset for torch's loader whose items are visit numbers: `Batches` makes tensors of them, a batch at once."""
-
-    rows: int
-
-    def __len__(self) -> int:
-        return self.rows
-
-    def __getitem__(self, visit: int) -> int:
-        return visit
-
-
 @dataclass
 class Order:
     """The order of the rows in each pass, as visit numbers: by chance, or by chance with similar lengths together.
 
+    It is a sampler for torch's loader and, since `Batches` makes tensors of visit numbers, its dataset as well.
     transformers' own samplers draw from torch's global generator, so a training that is resumed in its second pass
     would see another order than an undisturbed one; this order depends on the seed and the pass alone.
     """
@@ -163,15 +162,15 @@ class Order:
     def __len__(self) -> int:
         return len(self.lengths)
 
+    def __getitem__(self, visit: int) -> int:
+        return visit
+
     def __iter__(self) -> Iterator[int]:
         rows = len(self.lengths)
         order = np.random.default_rng([self.seed, self.epoch]).permutation(rows)
         if self.grouped:
             order = _grouped(order, self.lengths, self.batch)
         return iter((self.epoch * rows + order).tolist())
-
-
-_MEGA = 50  # as transformers' length-grouped sampler has it
 
 
 def _grouped(order: NDArray[np.int64], lengths: NDArray[np.int64], batch: int) -> NDArray[np.int64]:

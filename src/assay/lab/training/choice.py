@@ -1,4 +1,7 @@
-"""Training models that choose among options; accuracy."""
+"""Training models that choose among options; their questions as tokens, and their accuracy.
+
+Questions are encoded by the encoder of audits: training and audit agree because they share it.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from assay.errors import DataError
+from assay.lab.training.batches import Features, joined
 from assay.lab.training.choice_data import ChoiceData, read_choice_data
-from assay.lab.training.choice_tokens import Choices, encode_choice
-from assay.lab.training.data_files import summary_of
-from assay.lab.training.evaluation import Asker
-from assay.lab.training.kind import Kind, Task, Test
-from assay.lab.training.mask_texts import Texts
-from assay.lab.training.scores import Scores, mean_estimate
-from assay.lab.training.settings import Settings
+from assay.lab.training.data_files import Texts, summary_of
+from assay.lab.training.kind import Kind, Settings, Task, Test
+from assay.lab.training.scores import Asker, Scores, mean_estimate
+from assay.models.encode import Encoder
 from assay.models.hf import load
+from assay.queries import ChoiceColumns, Tokens, option_rows, starts_of
 from assay.settings import setting
+
+_CHUNK = 4096
+_NO_LIMIT = 10**9
 
 
 @dataclass(frozen=True)
@@ -38,7 +45,7 @@ class ChoiceTraining(Kind[ChoiceSettings]):
     pipeline = "multiple-choice"
     settings = ChoiceSettings
 
-    def task(self, data: Path | Texts | None, tokenizer: Any, name: str, settings: ChoiceSettings) -> Task:
+    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: ChoiceSettings) -> Task:
         questions = read_choice_data(self.path(data))
         choices = encode_choice(tokenizer, name, questions, length=settings.length)
         counts = {
@@ -58,6 +65,16 @@ class ChoiceTraining(Kind[ChoiceSettings]):
 
 
 @dataclass(frozen=True)
+class Choices:
+    """Rows of options and the right one's number; which questions they are, and how many contexts were cut."""
+
+    features: Features
+    rows: NDArray[np.int64]  # (row,): the question's number in its file
+    cut: int
+    left_out: int
+
+
+@dataclass(frozen=True)
 class ChoiceTest(Test):
     data: ChoiceData
     choices: Choices
@@ -72,3 +89,51 @@ class ChoiceTest(Test):
         notes += [f"{choices.left_out:,} questions were left out: they are too long"] if choices.left_out else []
         notes += [f"{choices.cut:,} contexts were cut at their end"] if choices.cut else []
         return Scores(summary_of(self.data.digests), "context", len(np.unique(units)), (accuracy,), tuple(notes))
+
+
+def encode_choice(tokenizer: Any, name: str, data: ChoiceData, *, length: int) -> Choices:
+    """Each option's sequence: the context, and question + blank + option behind it (`queries.ChoiceColumns`).
+
+    Where one is longer than `length`, the context's end is cut off, for all options of the question alike; a question
+    whose other parts alone are longer is left out and counted. Audits never cut: they refuse a text that is too long.
+    """
+    encoder = Encoder(tokenizer, _NO_LIMIT, name)
+    layout = encoder.tokeniser.pair
+    parts, fits, cut = [], [], 0
+    for lo in range(0, len(data.queries), _CHUNK):
+        tokens = encoder.encode(ChoiceColumns.of(data.queries[lo : lo + _CHUNK]))
+        excess = np.maximum(np.diff(tokens.marks["parts"], axis=1).max(1) - length, 0)  # (row,)
+        context = tokens.second - len(layout.before) - len(layout.between)  # tokens of it that may go
+        fitting = np.flatnonzero(excess < context)
+        cut += int((excess[fitting] > 0).sum())
+        fits.append(lo + fitting)
+        if len(fitting):
+            parts.append(_shortened(tokens.take(fitting), excess[fitting], len(layout.between)))
+    rows = np.concatenate(fits)
+    if not len(rows):
+        remedy = "Choose a greater length with --set length=…, or another base."
+        raise DataError(f"no question fits into {length} tokens.", remedy, code="too-long", key="length")
+    labels = {"labels": np.array(data.labels, np.int64)[rows]}
+    return Choices(Features(joined(parts), labels), rows, cut, len(data.queries) - len(rows))
+
+
+def _shortened(tokens: Tokens, excess: NDArray[np.int64], between: int) -> Tokens:
+    """Without so many tokens at the end of each row's context, in all its options."""
+    if not excess.any():
+        return tokens
+    flat, options = option_rows(tokens), tokens.marks["parts"].shape[1] - 1
+    gone = excess.repeat(options)  # (sequence,)
+    behind = flat.offsets[:-1] + flat.second - between  # where the context of each sequence has ended
+    edges = np.zeros(len(flat.ids) + 1, np.int64)
+    np.add.at(edges, behind - gone, 1)
+    np.add.at(edges, behind, -1)
+    lengths = (flat.lengths - gone).reshape(-1, options)  # (row, option)
+    starts = np.concatenate([np.zeros((len(lengths), 1), np.int64), lengths.cumsum(1)], 1)
+    return Tokens(
+        tokens.ability,
+        flat.ids[np.cumsum(edges[:-1]) == 0],
+        starts_of(lengths.sum(1)),
+        (tokens.second - excess).astype(np.int32),
+        {"parts": starts.astype(np.int32)},
+        tokens.scoring,
+    )

@@ -1,19 +1,43 @@
-"""Files to learn from: their kinds, and what tells their contents apart."""
+"""Files to learn from: which there are, what tells their contents apart, texts in them, and plain text line by line."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
-from assay.files.opening import PACKED, digest_of_file
+from assay.files.opening import PACKED, digest_of_file, open_text
+
+Texts = Callable[[], Iterator[str]]
+"""Gives a stream of texts, the same one each time that it is called."""
+
+_PLAIN_TEXT = "Plain text in UTF-8 is expected: a .txt file (also .gz or .xz), or a folder of such files."
+_LISTED = 8  # digests; of more files there is one of them all
+
+
+def existing(path: Path) -> Path:
+    if not path.exists():
+        raise DataError("there is no such file or folder.", "Check the name.", file=path, code="missing-file")
+    return path
 
 
 def plain_suffix(path: Path) -> str:
     """The suffix of what is inside: ".jsonl" for "train.jsonl.gz"."""
     return Path(path.stem).suffix if path.suffix in PACKED else path.suffix
+
+
+def files_of(path: Path, suffixes: tuple[str, ...], what: str, expected: str) -> list[Path]:
+    """The file, or the files of a folder with these suffixes in the order of their names."""
+    if not existing(path).is_dir():
+        return [path]
+    files = sorted(file for file in path.iterdir() if plain_suffix(file) in suffixes)
+    if not files:
+        raise DataError(f"there are no {what} files in this folder.", expected, file=path, code="empty-file")
+    return files
 
 
 def digests_of(root: Path, files: Iterable[Path]) -> dict[str, str]:
@@ -29,34 +53,55 @@ def summary_of(digests: Mapping[str, str]) -> dict[str, str]:
     """
     if len(digests) <= _LISTED:
         return dict(digests)
-    hasher = hashlib.sha256()
-    for name, digest in sorted(digests.items()):
-        hasher.update(f"{digest}  {name}\n".encode())
-    return {f"{len(digests):,} files": hasher.hexdigest()}
+    listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(digests.items()))
+    return {f"{len(digests):,} files": hashlib.sha256(listed.encode()).hexdigest()}
 
 
-_LISTED = 8
+def json_of(path: Path, expected: str) -> Any:
+    """The content of a JSON file."""
+    with open_text(path) as file:
+        try:
+            return json.load(file)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"this is not JSON ({error}).", expected, file=path, code="bad-json") from None
 
 
-def existing(path: Path) -> Path:
-    if not path.exists():
-        raise DataError("there is no such file or folder.", "Check the name.", file=path, code="missing-file")
-    return path
+@dataclass(frozen=True)
+class Place:
+    """Where something is in a file, and what has to be there: whatever is not is an error that names the place."""
+
+    file: Path
+    line: int | None = None
+    where: str = ""
+
+    def inside(self, where: str) -> Place:
+        return replace(self, where=f"{self.where}.{where}" if self.where else where)
+
+    def error(self, problem: str, remedy: str = "Mend the file.", *, code: str, key: str | None = None) -> DataError:
+        problem = f"{self.where}: {problem}" if self.where else problem
+        return DataError(problem, remedy, file=self.file, line=self.line, code=code, key=key)
+
+    def text(self, value: Any, key: str) -> str:
+        """A text that must be there and not be blank."""
+        if not isinstance(value, str) or not value.strip():
+            shown, code = ("missing", "missing-key") if value is None else (repr(value)[:60], "bad-value")
+            raise self.error(f'"{key}" is {shown}, expected a text.', code=code, key=key)
+        return value
 
 
-def text_of(value: Any, what: str, where: str, path: Path, line: int | None = None) -> str:
-    """A text that must be there and not be blank."""
-    if not isinstance(value, str) or not value.strip():
-        raise DataError(
-            f'{where}"{what}" is {_shown(value)}, expected a text.',
-            "Mend the file.",
-            file=path,
-            line=line,
-            code="missing-key" if value is None else "bad-value",
-            key=what,
-        )
-    return value
+def text_files(path: Path) -> list[Path]:
+    return files_of(path, (".txt",), "text", _PLAIN_TEXT)
 
 
-def _shown(value: Any) -> str:
-    return "missing" if value is None else repr(value)[:60]
+def lines_of(path: Path) -> Texts:
+    """The lines of a text file, or of a folder's files, that hold more than blanks, however large they are."""
+    files = text_files(path)
+
+    def texts() -> Iterator[str]:
+        for file in files:
+            with open_text(file) as content:
+                yield from (text for line in content if (text := line.strip()))
+
+    if next(texts(), None) is None:
+        raise DataError("there is no text in it.", _PLAIN_TEXT, file=path, code="empty-file")
+    return texts

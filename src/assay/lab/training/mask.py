@@ -1,25 +1,26 @@
-"""Training models that fill masks; perplexity."""
+"""Training models that fill masks, on streams of texts in blocks of tokens; perplexity."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from assay.errors import UsageError
-from assay.lab.training.batches import IGNORED, Masking
-from assay.lab.training.data_files import digests_of, summary_of
-from assay.lab.training.evaluation import Array, Asker
-from assay.lab.training.kind import Kind, Task, Test
-from assay.lab.training.mask_blocks import encode_text
-from assay.lab.training.mask_texts import Texts, lines_of, text_files
-from assay.lab.training.scores import Scores, perplexity_estimate
-from assay.lab.training.settings import Settings, epochs, rate
+from assay.errors import DataError
+from assay.lab.training.batches import IGNORED, Features, Masking, encoded
+from assay.lab.training.data_files import Texts, digests_of, lines_of, summary_of, text_files
+from assay.lab.training.kind import Kind, Settings, Task, Test, epochs, rate
+from assay.lab.training.scores import Array, Asker, Scores, perplexity_estimate
 from assay.models.padding import padded
-from assay.queries import Tokens
+from assay.models.tokenise import Tokeniser
+from assay.queries import Ints, Tokens, starts_of
 from assay.settings import setting
+
+_SHORTEST = 2  # tokens of a text that there is something to learn from
 
 
 @dataclass(frozen=True)
@@ -53,18 +54,13 @@ class MaskTraining(Kind[MaskSettings]):
     masks = True
     settings = MaskSettings
 
-    def task(self, data: Path | Texts | None, tokenizer: Any, name: str, settings: MaskSettings) -> Task:
+    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: MaskSettings) -> Task:
         most = None if settings.max_steps is None else settings.max_steps * settings.batch * settings.accumulate
-        if data is None:
-            raise UsageError("mask training needs text.", "--data PATH", code="missing-setting", key="data")
         texts, digests = (lines_of(data), digests_of(data, text_files(data))) if isinstance(data, Path) else (data, {})
         blocks = encode_text(tokenizer, texts(), length=settings.length, apart=settings.blocks == "apart", most=most)
-        counts = {
-            "texts": blocks.texts,
-            "blocks": len(blocks.features),
-            "tokens": len(blocks.features.tokens.ids),
-        }
-        return Task(blocks.features, summary_of(digests), counts)
+        rows = blocks.features
+        counts = {"texts": blocks.texts, "blocks": len(rows), "tokens": len(rows.tokens.ids)}
+        return Task(rows, summary_of(digests), counts)
 
     def test(self, path: Path, tokenizer: Any, name: str, settings: MaskSettings, seed: int, known: int) -> MaskTest:
         blocks = encode_text(tokenizer, lines_of(path)(), length=settings.length, apart=settings.blocks == "apart")
@@ -85,7 +81,6 @@ class MaskTest(Test):
     labels: Tokens
 
     def scores(self, ask: Asker, seed: int) -> Scores:
-        ask.load()
         torch = ask.torch
 
         def losses(tokens: Tokens) -> dict[str, Array]:
@@ -111,9 +106,64 @@ def _hidden(tokens: Tokens, masking: Masking, seed: int) -> tuple[Tokens, Tokens
         changed, label = masking.apply(one, np.random.default_rng([seed, row]))
         ids.append(changed[0])
         labels.append(label[0])
-    marks = {"row": np.arange(len(tokens))}
     hidden, wanted = (np.concatenate(each).astype(np.int32) for each in (ids, labels))
-    return (
-        Tokens("mask", hidden, tokens.offsets, tokens.second, marks),
-        Tokens("mask", wanted, tokens.offsets, tokens.second),
-    )
+    return replace(tokens, ids=hidden, marks={"row": np.arange(len(tokens))}), replace(tokens, ids=wanted)
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Blocks, and how many texts of the stream it took to fill them."""
+
+    features: Features
+    texts: int
+
+
+def encode_text(tokenizer: Any, texts: Iterable[str], *, length: int, apart: bool, most: int | None = None) -> Blocks:
+    """Blocks of at most `length` tokens, with the special tokens of one text around each.
+
+    Texts fill blocks one behind the other, and what is left at the stream's end is dropped; or every text begins a
+    block of its own (`apart`). The stream is read no further than `most` blocks need.
+    """
+    layout = Tokeniser(tokenizer).single
+    room = length - len(layout.before) - len(layout.after)
+    taken = 0
+
+    def ids() -> Iterator[Ints]:
+        nonlocal taken
+        for _, encoding in encoded(tokenizer, texts):
+            taken += 1
+            yield np.array(encoding.ids, np.int32)
+
+    contents = (_apart if apart else full_blocks)(ids(), room)
+    before, after = np.array(layout.before, np.int32), np.array(layout.after, np.int32)
+    rows = [np.concatenate([before, content, after]) for content in islice(contents, most)]
+    if not rows:
+        raise DataError("there is no text to learn from.", "Give a text of at least a few words.", code="empty-file")
+    lengths = np.array([len(row) for row in rows], np.int64)
+    tokens = Tokens("mask", np.concatenate(rows), starts_of(lengths), lengths.astype(np.int32))
+    return Blocks(Features(tokens), taken)
+
+
+def full_blocks(texts: Iterator[Ints], room: int) -> Iterator[Ints]:
+    """Blocks of exactly `room` tokens; a stream too short for one is one block."""
+    waiting: list[Ints] = []
+    held, any_yet = 0, False
+    for ids in texts:
+        waiting.append(ids)
+        held += len(ids)
+        if held >= room:
+            together = np.concatenate(waiting)
+            for lo in range(0, held - room + 1, room):
+                any_yet = True
+                yield together[lo : lo + room]
+            waiting = [together[held - held % room :]]
+            held %= room
+    if not any_yet and held >= _SHORTEST:
+        yield np.concatenate(waiting)
+
+
+def _apart(texts: Iterator[Ints], room: int) -> Iterator[Ints]:
+    for ids in texts:
+        for lo in range(0, len(ids), room):
+            if len(ids) - lo >= _SHORTEST:
+                yield ids[lo : lo + room]

@@ -10,7 +10,6 @@ OUT/
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ from typing import Any
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import is_full_disk, remove_leftovers, write_atomically
 from assay.files.lock import held, is_new
+from assay.files.opening import digest_as_stored
 from assay.models.hf_files import first_line
 
 DONE, BEGUN, CARD, CHECKPOINTS = "assay.json", "training.json", "README.md", "checkpoints"
@@ -62,9 +62,7 @@ class Out:
             shutil.rmtree(self._saved, ignore_errors=True)
         self.begun = identity
         self._note()
-        (self.path / DONE).unlink(
-            missing_ok=True
-        )  # at no moment is there neither: nobody could know whose folder it is
+        (self.path / DONE).unlink(missing_ok=True)  # at no moment is there neither: whose folder would it be?
         return last_checkpoint(self.checkpoints)
 
     @contextmanager
@@ -81,9 +79,11 @@ class Out:
     def finish(self, info: Mapping[str, Any], card: str, *, keep_checkpoints: bool) -> dict[str, Any]:
         """Write the card and assay.json, and remove what was there for resuming; returns what assay.json says."""
         write_atomically(self.path / CARD, card.encode())
-        content = {**info, "files": {name: _sha256(self.path / name) for name in self.made}}
+        content = {**info, "files": {name: digest_as_stored(self.path / name) for name in self.made}}
         write_atomically(self.path / DONE, as_json(content))
-        self.clean(keep_checkpoints)
+        (self.path / BEGUN).unlink(missing_ok=True)
+        if not keep_checkpoints:
+            shutil.rmtree(self.checkpoints, ignore_errors=True)
         return content
 
     def held(self, kept: int) -> int:
@@ -98,11 +98,6 @@ class Out:
     def _note(self) -> None:
         content = {"made_by": MADE_BY, "identity": self.begun, "files": self.made}
         write_atomically(self.path / BEGUN, as_json(content))
-
-    def clean(self, keep_checkpoints: bool) -> None:
-        (self.path / BEGUN).unlink(missing_ok=True)
-        if not keep_checkpoints:
-            shutil.rmtree(self.checkpoints, ignore_errors=True)
 
 
 @contextmanager
@@ -120,18 +115,14 @@ def open_out(path: Path, *, resume: bool) -> Iterator[Out]:
 
 
 def _looked_into(path: Path, resume: bool) -> Out:
-    done, begun = _read(path / DONE), _read(path / BEGUN)
+    done, begun = read_noted(path / DONE), read_noted(path / BEGUN)
     ours = MADE_BY in (done.get("made_by"), begun.get("made_by"))
     if not ours and not is_new(path, BEGUN):
         raise UsageError("this folder is not empty, and holds no training of assay.", _OTHER, code="not-new", file=path)
     if done and resume:
-        raise UsageError(
-            "this folder holds a model whose training is finished.",
-            "Choose another folder with --out, or train it again with --resume never.",
-            code="not-new",
-            file=path,
-            key="resume",
-        )
+        problem = "this folder holds a model whose training is finished."
+        remedy = "Choose another folder with --out, or train it again with --resume never."
+        raise UsageError(problem, remedy, code="not-new", file=path, key="resume")
     if resume:
         return Out(path, begun.get("identity"), made=tuple(begun.get("files", ())))
     return Out(path, None, old=(*done.get("files", ()), *begun.get("files", ()), DONE, BEGUN, CARD))
@@ -152,7 +143,7 @@ def _checkpoints(folder: Path) -> list[Path]:
 
 
 def _is_whole(place: Path) -> bool:
-    state = _read(place / _CHECKPOINT_FILES[0], broken={})
+    state = read_noted(place / _CHECKPOINT_FILES[0], broken={})
     whole = all((place / name).is_file() for name in _CHECKPOINT_FILES) and any(place.glob("*.safetensors"))
     return whole and f"checkpoint-{state.get('global_step')}" == place.name
 
@@ -171,15 +162,13 @@ def require_space(out: Out, parameters: int, kept: int) -> None:
     held = out.held(kept)
     if free + held >= needed(kept):
         return
-    fewer = kept > 1 and free + out.held(1) >= needed(1)
-    raise UsageError(
-        f"checkpoints of {parameters / 1e6:,.1f} million parameters need {needed(kept) / 1e9:,.2f} GB, and "
-        f"{free / 1e9:,.2f} GB are free{f' beside {held / 1e9:,.2f} GB of what was begun there' if held else ''}.",
-        f"Free some space{',' if fewer else ' or'} choose another disk with --out"
-        f"{', or keep fewer with --set keep_checkpoints=1' if fewer else ''}.",
-        code="no-space",
-        file=out.path,
-    )
+    beside = f" beside {held / 1e9:,.2f} GB of what was begun there" if held else ""
+    problem = f"checkpoints of {parameters / 1e6:,.1f} million parameters need {needed(kept) / 1e9:,.2f} GB, and "
+    problem += f"{free / 1e9:,.2f} GB are free{beside}."
+    remedy = "Free some space or choose another disk with --out."
+    if kept > 1 and free + out.held(1) >= needed(1):
+        remedy = "Free some space, choose another disk with --out, or keep fewer with --set keep_checkpoints=1."
+    raise UsageError(problem, remedy, code="no-space", file=out.path)
 
 
 @contextmanager
@@ -193,11 +182,9 @@ def explained_full_disk(path: Path, *, resume: bool) -> Iterator[None]:
         if not is_full_disk(error):
             raise
         again = "the same command" if resume else "the same command without --resume never"
+        remedy = f"Free some; {again} then goes on from the last checkpoint."
         raise UsageError(
-            f"no space is left there ({first_line(error)}).",
-            f"Free some; {again} then goes on from the last checkpoint.",
-            code="no-space",
-            file=path,
+            f"no space is left there ({first_line(error)}).", remedy, code="no-space", file=path
         ) from error
 
 
@@ -211,13 +198,9 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
     if not different:
         return
     what = "; ".join(_difference(key, before.get(key), now.get(key)) for key in different)
-    raise UsageError(
-        f"another training was begun here ({what}).",
-        "Repeat its command to go on with it, choose another --out, or begin anew with --resume never.",
-        code="other-run",
-        file=path,
-        key=different[0],
-    )
+    problem = f"another training was begun here ({what})."
+    remedy = "Repeat its command to go on with it, choose another --out, or begin anew with --resume never."
+    raise UsageError(problem, remedy, code="other-run", file=path, key=different[0])
 
 
 def _difference(key: str, before: Any, now: Any) -> str:
@@ -227,7 +210,7 @@ def _difference(key: str, before: Any, now: Any) -> str:
     return f"{key}: {before} there, {now} now"
 
 
-def _read(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:
+def read_noted(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:
     """A JSON object; empty where there is no such file. `broken` stands for one that cannot be read, if given."""
     try:
         content: Any = json.loads(path.read_text(encoding="utf-8"))
@@ -244,8 +227,3 @@ def _size(path: Path) -> int:
     """Bytes of a file, or of all files of a folder; 0 where there is neither."""
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,7 @@
-"""How good a trained model is, by the field's own definitions, with intervals that resample what belongs together."""
+"""How good a trained model is: asked as audits ask it, from its folder and in the engine's batches.
+
+Scores are by the field's own definitions, with intervals that resample what belongs together.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,31 @@ import math
 import re
 import string
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from assay.engine.executor import Settings as Engine
+from assay.engine.executor import forward_all
 from assay.findings import Estimate
+from assay.lab.training.batches import inputs_of
+from assay.models.base import BatchTooLargeError, ModelSpec
+from assay.models.hf_files import libraries
+from assay.models.hf_load import has_types, load_weights
+from assay.models.padding import Padded
+from assay.models.tokenise import Tokeniser
+from assay.progress import Progress
+from assay.queries import Answers, Tokens
 from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
 
+Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Units = NDArray[np.int64]
 
+_ROWS = 2048  # asked between two signs of progress
 _RESAMPLES = 1000
 _AT_ONCE = 100  # resamples whose weights are in memory together
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -85,13 +101,7 @@ def _f1(given: list[str], right: list[str]) -> float:
 
 
 def mean_estimate(
-    metric: str,
-    group: Mapping[str, str],
-    values: ArrayLike,
-    units: NDArray[np.int64],
-    *,
-    seed: int,
-    floor: float | None = None,
+    metric: str, group: Mapping[str, str], values: ArrayLike, units: Units, *, seed: int, floor: float | None = None
 ) -> Estimate:
     """A mean of values in [0, 1] with a 95% interval over `units`, which number what each value belongs to."""
     sums = np.asarray(values, np.float64)
@@ -99,7 +109,7 @@ def mean_estimate(
     return Estimate(metric, dict(group), value, low, high, n=len(sums), floor=floor, note=note)
 
 
-def perplexity_estimate(losses: Floats, counts: Floats, units: NDArray[np.int64], *, seed: int) -> Estimate:
+def perplexity_estimate(losses: Floats, counts: Floats, units: Units, *, seed: int) -> Estimate:
     """exp(mean loss over all labels) from sums of losses and numbers of labels, with a 95% interval over `units`.
 
     At least 1; the size of the vocabulary is what a uniform guess has.
@@ -110,7 +120,7 @@ def perplexity_estimate(losses: Floats, counts: Floats, units: NDArray[np.int64]
 
 
 def _ratio(
-    sums: Floats, counts: Floats, units: NDArray[np.int64], seed: int, bounds: tuple[float, float]
+    sums: Floats, counts: Floats, units: Units, seed: int, bounds: tuple[float, float]
 ) -> tuple[float | None, float | None, float | None, str | None]:
     """Σ sums / Σ counts, its interval over resampled units, and a note where one of them cannot be had."""
     if not counts.sum():
@@ -127,3 +137,45 @@ def _ratio(
         replicates.append((weights @ above) / np.maximum(weights @ below, 1e-300))
     low, high = percentile_interval(value, np.concatenate(replicates), many, bounds=bounds)
     return value, float(low), float(high), None
+
+
+class Asker:
+    """A trained model in the engine's batches; it is the engine's model itself, whose answers `ask` is told."""
+
+    def __init__(self, spec: ModelSpec, progress: Progress) -> None:
+        self.spec = spec
+        self.transformers, self.torch = libraries()
+        self._progress = progress
+
+    def ask(self, tokens: Tokens, answer: Callable[[Tokens], dict[str, Array]]) -> dict[str, Array]:
+        """What `answer` says about batches; it may use the network with the head that was trained (`outputs`)."""
+        self.network, self._answer = load_weights(self.spec), answer
+        tokenizer = self.transformers.AutoTokenizer.from_pretrained(self.spec.place, local_files_only=True)
+        self.pad = tokenizer.pad_token_id or 0
+        self._typed = Tokeniser(tokenizer).typed and has_types(self.network.config)
+        return self.ask_model(tokens, self)
+
+    def ask_model(self, tokens: Tokens, model: Any) -> dict[str, Array]:
+        budget, parts = Engine().budget_for(self.spec), []
+        self._progress.start("evaluating", len(tokens), "rows")
+        for lo in range(0, len(tokens), _ROWS):
+            rows = np.arange(lo, min(lo + _ROWS, len(tokens)))
+            answers, budget = forward_all(model, tokens.take(rows), budget)
+            parts.append(answers)
+            self._progress.advance(len(rows))
+        return dict(Answers.joined(parts).arrays)
+
+    def forward(self, tokens: Tokens) -> dict[str, Array]:
+        """Without gradients, and with memory that runs out as the engine knows it."""
+        with self.torch.inference_mode():
+            try:
+                return self._answer(tokens)
+            except (MemoryError, self.torch.OutOfMemoryError) as error:
+                self.torch.cuda.empty_cache()
+                raise BatchTooLargeError(str(error)) from error
+
+    def outputs(self, rows: Padded) -> Any:
+        return self.network(**{name: self.tensor(values) for name, values in inputs_of(rows, self._typed).items()})
+
+    def tensor(self, values: Array) -> Any:
+        return self.torch.from_numpy(np.ascontiguousarray(values)).to(self.spec.device)

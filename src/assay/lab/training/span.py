@@ -1,7 +1,8 @@
-"""Training models that mark the answer to a question in a passage; SQuAD's EM and F1."""
+"""Training models that mark the answer to a question in a passage, in windows of tokens; SQuAD's EM and F1."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,20 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.lab.training.data_files import summary_of
-from assay.lab.training.evaluation import Array, Asker
-from assay.lab.training.kind import Kind, Task, Test
-from assay.lab.training.mask_texts import Texts
-from assay.lab.training.scores import Scores, exact_match, mean_estimate, token_f1
-from assay.lab.training.settings import Settings, epochs, rate
+from assay.errors import DataError, ModelError
+from assay.lab.training.batches import Features, encoded
+from assay.lab.training.data_files import Texts, summary_of
+from assay.lab.training.kind import Kind, Settings, Task, Test, epochs, rate
+from assay.lab.training.scores import Array, Asker, Scores, exact_match, mean_estimate, token_f1
 from assay.lab.training.span_data import SpanData, read_span_data
-from assay.lab.training.span_windows import Windows, encode_span
 from assay.models.padding import padded
-from assay.queries import Tokens
+from assay.models.tokenise import Tokeniser
+from assay.queries import Ints, Tokens, starts_of
 from assay.settings import setting
 
 LONGEST_ANSWER = 30
 """Tokens of an answer, as in the field's programs for SQuAD."""
+
+_LONGEST_QUESTION = 64
+"""Tokens of a question that are read, as in BERT's program for SQuAD."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class SpanTraining(Kind[SpanSettings]):
     longest = "window"
     settings = SpanSettings
 
-    def task(self, data: Path | Texts | None, tokenizer: Any, name: str, settings: SpanSettings) -> Task:
+    def task(self, data: Path | Texts, tokenizer: Any, name: str, settings: SpanSettings) -> Task:
         read = read_span_data(self.path(data))
         only = settings.windows == "answer"
         windows = encode_span(tokenizer, name, read, window=settings.window, stride=settings.stride, only_answers=only)
@@ -72,6 +75,40 @@ class SpanTraining(Kind[SpanSettings]):
 
 
 @dataclass(frozen=True)
+class Passage:
+    """A passage's tokens and, for each, the range of its characters."""
+
+    ids: Ints
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+    @staticmethod
+    def of(encoding: Any) -> Passage:
+        ranges = np.array(encoding.offsets, np.int64).reshape(-1, 2)
+        return Passage(np.array(encoding.ids, np.int32), ranges[:, 0], ranges[:, 1])
+
+    def tokens_of(self, start: int, end: int) -> tuple[int, int]:
+        """The first and the last token that hold a range of characters; the last is before the first if none does."""
+        first, behind = np.searchsorted(self.end, start, side="right"), np.searchsorted(self.start, end, side="left")
+        return int(first), int(behind) - 1
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows of tokens with, for each, its question and the passage's token that its context begins with.
+
+    The marks of the tokens: `second`, where the context begins; `behind`, where it has ended; `holds`, whether the
+    answer is in the window.
+    """
+
+    features: Features
+    example: NDArray[np.int64]  # (window,)
+    first: NDArray[np.int64]  # (window,)
+    passages: Sequence[Passage]
+    left_out: int
+
+
+@dataclass(frozen=True)
 class SpanTest(Test):
     """Questions and their windows, all of them. `answer_windows`: score windows that hold the answer apart as well."""
 
@@ -80,30 +117,25 @@ class SpanTest(Test):
     answer_windows: bool
 
     def scores(self, ask: Asker, seed: int) -> Scores:
-        ask.load()
         windows, examples = self.windows, self.data.examples
         found = ask.ask(windows.features.tokens, lambda tokens: best_spans(ask, tokens))
         asked = np.unique(windows.example)
         units = np.array([examples[at].passage for at in asked.tolist()], np.int64)
         answerable = np.array([examples[at].start is not None for at in asked.tolist()])
-        holds = (
-            windows.features.tokens.marks["holds"].astype(bool) | ~answerable[np.searchsorted(asked, windows.example)]
-        )
+        holds = windows.features.tokens.marks["holds"].astype(bool)
+        holds |= ~answerable[np.searchsorted(asked, windows.example)]
         kinds = {"": np.ones(len(holds), bool)} | ({"answer": holds} if self.answer_windows else {})
         estimates = []
         for kind, counted in kinds.items():
             given = self._predictions(found, counted)
             right = [examples[at].answers for at in asked.tolist()]
             texts = [given.get(at, "") for at in asked.tolist()]
+            parts = [({"windows": kind} if kind else {}, np.ones(len(asked), bool))]
+            if self.data.has_unanswerable and not kind:
+                parts += [({"questions": "answerable"}, answerable), ({"questions": "unanswerable"}, ~answerable)]
             for metric, rule in {"em": exact_match, "f1": token_f1}.items():
                 values = np.array([rule(text, each) for text, each in zip(texts, right, strict=True)])
-                group = {"windows": kind} if kind else {}
-                estimates.append(mean_estimate(metric, group, values, units, seed=seed))
-                if self.data.has_unanswerable and not kind:
-                    for name, part in {"answerable": answerable, "unanswerable": ~answerable}.items():
-                        estimates.append(
-                            mean_estimate(metric, {"questions": name}, values[part], units[part], seed=seed)
-                        )
+                estimates += [mean_estimate(metric, of, values[part], units[part], seed=seed) for of, part in parts]
         notes = []
         if self.answer_windows:
             notes.append("windows=answer: scored on windows that hold the answer only, as UnQover A.1; an upper bound")
@@ -155,3 +187,59 @@ def best_spans(ask: Asker, tokens: Tokens) -> dict[str, Array]:
         first, last = torch.where(better, at, first), torch.where(better, at + more, last)
     found = {"score": best, "null": null, "first": first, "last": last}
     return {name: values.cpu().numpy() for name, values in found.items()}
+
+
+def encode_span(
+    tokenizer: Any, name: str, data: SpanData, *, window: int, stride: int, only_answers: bool = False
+) -> Windows:
+    """All windows of all questions, or only those that hold the answer, if there is one.
+
+    A window without the answer, and every window of a question without one, is to point at the first token ([CLS]).
+    Windows begin `stride` tokens apart, or less where a long question leaves less room. A question whose answer has no
+    tokens, or is in no window where only such count, is left out and counted.
+    """
+    layout = Tokeniser(tokenizer).pair
+    if not layout.before:
+        problem = f"the tokenizer of {name} begins a text with no token of its own to point at."
+        raise ModelError(problem, "Choose another base.", code="bad-tokenizer")
+    passages = [Passage.of(encoding) for _, encoding in encoded(tokenizer, data.passages)]
+    asked = dict.fromkeys(example.question for example in data.examples)
+    ids = {text: np.array(each.ids[:_LONGEST_QUESTION], np.int32) for text, each in encoded(tokenizer, asked)}
+    rows: list[Ints] = []
+    table: list[tuple[int, int, int, int, int, int, bool]] = []
+    left_out = 0
+    before, between, after = (np.array(part, np.int32) for part in (layout.before, layout.between, layout.after))
+    for at, example in enumerate(data.examples):
+        passage, question = passages[example.passage], ids[example.question]
+        second = len(before) + len(question) + len(between)
+        room = window - second - len(after)
+        if room < 1:
+            behind = f"a question of {len(question)}: {example.question!r}"
+            raise _too_short(f"a window of {window} tokens has no room behind {behind}.")
+        answer = None if example.start is None or example.end is None else passage.tokens_of(example.start, example.end)
+        if answer is not None and answer[0] > answer[1]:
+            left_out += 1
+            continue
+        kept, many, step = False, len(passage.ids), min(stride, room)
+        for lo in range(0, max(many - room, 0) + step, step):  # until a window reaches the passage's end
+            hi = min(lo + room, many)
+            holds = answer is not None and lo <= answer[0] and answer[1] < hi
+            if only_answers and answer is not None and not holds:
+                continue
+            kept = True
+            rows.append(np.concatenate([before, question, between, passage.ids[lo:hi], after]))
+            start, end = (second + token - lo for token in answer) if answer is not None and holds else (0, 0)
+            table.append((at, lo, second, second + hi - lo, start, end, holds))
+        left_out += not kept
+    if not rows:
+        raise _too_short("no answer is in a window of tokens.")
+    columns = np.array(table, np.int64).T
+    offsets = starts_of(np.array([len(row) for row in rows], np.int64))
+    marks: dict[str, NDArray[Any]] = {"second": columns[2], "behind": columns[3], "holds": columns[6]}
+    tokens = Tokens("span", np.concatenate(rows), offsets, columns[2].astype(np.int32), marks)
+    features = Features(tokens, {"start_positions": columns[4], "end_positions": columns[5]})
+    return Windows(features, columns[0], columns[1], passages, left_out)
+
+
+def _too_short(problem: str) -> DataError:
+    return DataError(problem, "Choose a longer window with --set window=…", code="too-long", key="window")

@@ -1,6 +1,6 @@
 """The training itself: transformers' Trainer, told what to do and kept quiet.
 
-Two of its habits need care. Its samplers draw from torch's global generator (see `features.Order`). And it takes every
+Two of its habits need care. Its samplers draw from torch's global generator (see `batches.Order`). And it takes every
 model whose forward method has **kwargs for one that divides its loss by the number of labels in all accumulated
 batches; the heads for choices and masks do not, and their gradients would grow with every accumulated batch.
 """
@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from assay.errors import ModelError, UsageError
-from assay.lab.training.batches import Batches, Order, Visits
-from assay.lab.training.settings import Settings
+from assay.lab.training.batches import Batches, Order
+from assay.lab.training.kind import Settings
 from assay.models.hf_files import libraries
 from assay.progress import Progress
 
@@ -63,42 +63,42 @@ def fit(
     *,
     checkpoints: Path,
     resume_from: Path | None,
-    seed: int,
     device: str,
     dtype: str,
     progress: Progress,
 ) -> list[Point]:
     """Train a model in place; returns its loss curve: step, loss (the mean since the last point) and learning rate."""
-    done = None if resume_from is None else _state(resume_from)
     size = settings.batch * settings.accumulate
     progress.start("training", steps.total * size, "examples")
-    if resume_from is not None and done is not None:
+    if resume_from is not None:
+        done = json.loads((resume_from / "trainer_state.json").read_text(encoding="utf-8"))
         progress.advance(min(done["global_step"], steps.total) * size, stored=True)
         if done["global_step"] >= steps.total:  # the Trainer would take one more step
-            _load_weights(model, resume_from, device)
+            trained = type(model).from_pretrained(resume_from, local_files_only=True, use_safetensors=True)
+            model.load_state_dict(trained.state_dict())
+            model.to(device).eval()
             return _curve(done["log_history"])
-    order = Order(batches.features.lengths, size, seed, settings.order == "grouped")
+    transformers, _ = libraries()
+    order = Order(batches.features.lengths, size, batches.seed, settings.order == "grouped")
     with _own_random_numbers(), _without_cudnn_attention():
-        trainer = _trainer(model, batches, order, settings, steps, checkpoints, seed, device, dtype, progress)
+        trainer = _in_order(transformers, order)(
+            model=model,
+            args=_arguments(transformers, settings, steps, checkpoints, batches.seed, device, dtype),
+            train_dataset=order,
+            data_collator=batches,
+            callbacks=[_listener(transformers, progress, size)],
+        )
+        trainer.remove_callback(transformers.PrinterCallback)
+        trainer.model_accepts_loss_kwargs = False  # see above: a batch's loss is its mean, and steps take their mean
         with _explained_memory(device, settings):
             trainer.train(resume_from_checkpoint=None if resume_from is None else str(resume_from))
     model.eval()
     return _curve(trainer.state.log_history)
 
 
-def _trainer(
-    model: Any,
-    batches: Batches,
-    order: Order,
-    settings: Settings,
-    steps: Steps,
-    checkpoints: Path,
-    seed: int,
-    device: str,
-    dtype: str,
-    progress: Progress,
+def _arguments(
+    transformers: Any, settings: Settings, steps: Steps, checkpoints: Path, seed: int, device: str, dtype: str
 ) -> Any:
-    transformers, _ = libraries()
     try:
         arguments = transformers.TrainingArguments(
             output_dir=str(checkpoints),
@@ -107,7 +107,7 @@ def _trainer(
             gradient_accumulation_steps=settings.accumulate,
             learning_rate=settings.rate,
             lr_scheduler_type="linear",
-            warmup_steps=_warmup(settings.warmup, steps.total),
+            warmup_steps=math.ceil(settings.warmup * steps.total) if settings.warmup < 1 else int(settings.warmup),
             weight_decay=settings.weight_decay,
             bf16=uses_bfloat16(device, dtype),
             use_cpu=device == "cpu",
@@ -128,25 +128,24 @@ def _trainer(
             dataloader_num_workers=0,  # a batch is made in a fraction of a millisecond
             dataloader_pin_memory=device.startswith("cuda"),
         )
-    except ImportError as error:
-        raise UsageError(
-            f"training needs accelerate ({str(error).splitlines()[0]}).",
-            'pip install "assay[train]"',
-            code="not-installed",
-            key="accelerate",
-        ) from None
+    except ImportError as error:  # it is too old
+        raise _needs_accelerate(f"accelerate ({str(error).splitlines()[0]})") from None
     _ = arguments.device  # finds the devices; several would share every batch without being asked to
     arguments._n_gpu = min(arguments.n_gpu, 1)
-    trainer = _in_order(transformers, order)(
-        model=model,
-        args=arguments,
-        train_dataset=Visits(len(batches.features)),
-        data_collator=batches,
-        callbacks=[_listener(transformers, progress, settings.batch * settings.accumulate)],
-    )
-    trainer.remove_callback(transformers.PrinterCallback)
-    trainer.model_accepts_loss_kwargs = False  # see above: a batch's loss is its mean, and steps take the mean of them
-    return trainer
+    return arguments
+
+
+def require_accelerate() -> None:
+    libraries()
+    try:
+        import accelerate  # noqa: F401 (only whether it is there: transformers' Trainer needs it)
+    except ImportError:
+        raise _needs_accelerate("accelerate, which is not installed") from None
+
+
+def _needs_accelerate(problem: str) -> UsageError:
+    remedy = 'pip install "assay[train]"'
+    return UsageError(f"training needs {problem}.", remedy, code="not-installed", key="accelerate")
 
 
 def _in_order(transformers: Any, order: Order) -> Any:
@@ -169,11 +168,9 @@ def _listener(transformers: Any, progress: Progress, size: int) -> Any:
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
             loss = (logs or {}).get("loss")
             if loss is not None and not math.isfinite(loss):
-                raise ModelError(
-                    f"the loss is {loss} at step {state.global_step:,}: the training has failed.",
-                    "Try a smaller rate (--set rate=…), some --set warmup=0.1, or --dtype float32.",
-                    code="training-failed",
-                )
+                problem = f"the loss is {loss} at step {state.global_step:,}: the training has failed."
+                remedy = "Try a smaller rate (--set rate=…), some --set warmup=0.1, or --dtype float32."
+                raise ModelError(problem, remedy, code="training-failed")
 
     return Listener()
 
@@ -182,29 +179,9 @@ def uses_bfloat16(device: str, dtype: str) -> bool:
     return dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda"))
 
 
-def _warmup(warmup: float, total: int) -> int:
-    """Steps of warm-up, given as such or as a share of all."""
-    return math.ceil(warmup * total) if warmup < 1 else int(warmup)
-
-
 def _curve(history: list[dict[str, Any]]) -> list[Point]:
-    return [
-        {"step": entry["step"], "loss": entry["loss"], "rate": entry["learning_rate"]}
-        for entry in history
-        if "loss" in entry
-    ]
-
-
-def _state(checkpoint: Path) -> dict[str, Any]:
-    state: dict[str, Any] = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
-    return state
-
-
-def _load_weights(model: Any, checkpoint: Path, device: str) -> None:
-    """The weights of a checkpoint, as the model's own class reads them."""
-    trained = type(model).from_pretrained(checkpoint, local_files_only=True, use_safetensors=True)
-    model.load_state_dict(trained.state_dict())
-    model.to(device).eval()
+    points = [entry for entry in history if "loss" in entry]
+    return [{"step": each["step"], "loss": each["loss"], "rate": each["learning_rate"]} for each in points]
 
 
 @contextmanager
@@ -243,9 +220,6 @@ def _explained_memory(device: str, settings: Settings) -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as error:
-        raise ModelError(
-            f"the memory of {device} is too small for batches of {settings.batch}.",
-            f"--set batch={max(settings.batch // 2, 1)} --set accumulate={settings.accumulate * 2} does the same.",
-            code="out-of-memory",
-            key="batch",
-        ) from error
+        problem = f"the memory of {device} is too small for batches of {settings.batch}."
+        less = f"--set batch={max(settings.batch // 2, 1)} --set accumulate={settings.accumulate * 2}"
+        raise ModelError(problem, f"{less} does the same.", code="out-of-memory", key="batch") from error

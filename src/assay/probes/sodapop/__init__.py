@@ -19,12 +19,20 @@ def people_words(group: str) -> str:
     return group.replace("_", " ")
 
 
+def say_pair(groups: tuple[str, str]) -> str:
+    """
+    >>> say_pair(("EA_female", "EA_male"))
+    'EA female and EA male'
+    """
+    return " and ".join(map(people_words, groups))
+
+
 def say_group(group: Mapping[str, str]) -> str:
     """
     >>> say_group({"a": "EA_female", "b": "EA_male", "trait": "warm"})
     'EA female and EA male, trait: warm'
     """
-    pair = [f"{people_words(group['a'])} and {people_words(group['b'])}"] if {"a", "b"} <= group.keys() else []
+    pair = [say_pair((group["a"], group["b"]))] if {"a", "b"} <= group.keys() else []
     rest = [f"{key}: {value}" for key, value in group.items() if not pair or key not in ("a", "b")]
     return ", ".join([*pair, *rest]) or "all"
 
@@ -60,18 +68,11 @@ PROBE = Probe(
     method="assay.probes.sodapop.method:Sodapop",
     settings=Settings,
     score_settings=ScoreSettings,
-    presets={
-        "quick": "48 names, 2 contexts",
-        "standard": "96 names, 6 contexts",
-        "paper": "220 names, 50 contexts",
-    },
+    presets={"quick": "48 names, 2 contexts", "standard": "96 names, 6 contexts", "paper": "220 names, 50 contexts"},
     examples={
         "run": (("assay run sodapop --model hf:./my-choice-model --set fill_model=hf:./my-masked-lm", ""),),
         "score": (
-            (
-                "assay score sodapop results.jsonl --set groups=groups.json",
-                "name, context, choices, label, probs",
-            ),
+            ("assay score sodapop results.jsonl --set groups=groups.json", "name, context, choices, label, probs"),
         ),
         "generate": (
             ("assay generate sodapop --set what=names --set tables=FILE,FILE --set per_group=25 --out groups.json", ""),

@@ -1,15 +1,41 @@
-"""Several models side by side: how well success rates separate groups (Table 9), and which words differ (12 to 20)."""
+"""Several models: how well each tells groups apart (Table 9), which words differ (12 to 20), what debiasing changed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from statistics import fmean
-from typing import NamedTuple
 
-from assay.findings import Cell, Estimate, Findings, Table
+from assay.blocks import (
+    Column,
+    Figure,
+    Group,
+    Heat,
+    Kind,
+    Marked,
+    Name,
+    Part,
+    Pick,
+    Prose,
+    Role,
+    Row,
+    Section,
+    Strong,
+    StudyRun,
+    Table,
+    TableCell,
+    Text,
+    Tools,
+)
+from assay.findings import Cell, Estimate, Findings
+from assay.findings import Table as Data
+from assay.probes.sodapop import people_words, say_pair
+from assay.probes.sodapop.differences import Named, Word, read_pairs, separations, told_apart, words_in
 from assay.probes.sodapop.paired import WORD_DIFFERENCES
-from assay.verdict import CLEAR
+from assay.probes.sodapop.present_groups import above_chance
+from assay.run import Run, run_names
+from assay.wording import fixed, number, plural
 
 TITLES = {
     WORD_DIFFERENCES: "Changes of RD of the words that both have (model's minus baseline's)",
@@ -17,109 +43,274 @@ TITLES = {
     "words": "RD of words that are clear of chance in at least one model",
 }
 
+MOST_PAIRS = 30
+STUDY_WORDS, STUDY_PAIRS = 10, 16
+"""Words of a pair of groups and a model, and pairs, that a study's page shows. The paper prints 15 words; the runs' own
+pages have all pairs."""
+
 Models = Sequence[tuple[str, Findings]]  # by name
-Pair = tuple[str, str]
-
-
-class Rd(NamedTuple):
-    """A word's RD for a pair in a model, its q, and the RD that the pools alone give."""
-
-    rd: float
-    q: float | None
-    pools: float | None
-
-    @property
-    def clear(self) -> bool:
-        return self.q is not None and self.q <= CLEAR
-
-    @property
-    def turned(self) -> Rd:
-        """For the groups in the other order."""
-        return Rd(-self.rd, self.q, None if self.pools is None else -self.pools)
-
-
-Words = Mapping[str, Mapping[str, Rd]]  # word -> model
+Words = Mapping[str, Mapping[str, Word]]  # word -> model
 
 
 @dataclass
 class Pairs:
     """Pairs of groups in the order in which models bring them; two models may name a pair's groups in either order."""
 
-    known: dict[Pair, None] = field(default_factory=dict)
+    known: dict[Named, None] = field(default_factory=dict)
 
-    def named(self, a: str, b: str) -> Pair:
+    def named(self, a: str, b: str) -> Named:
         """The pair as it was named first."""
         if (b, a) in self.known:
             return b, a
         self.known.setdefault((a, b))
         return a, b
 
+    def turned(self, word: Word) -> Word:
+        """A word with its groups in the order in which they were named first."""
+        return word if self.named(word.group_a, word.group_b)[0] == word.group_a else word.turned
 
-def side_by_side(models: Models) -> dict[str, Table]:
+
+def side_by_side(models: Models) -> dict[str, Data]:
     """Tables over models, given by name and findings: separation, and the words that are clear in any of them."""
     pairs, names = Pairs(), [name for name, _ in models]
-    columns = ("group_a", "group_b", "model", "accuracy", "floor", "p", "n")
-    separation: list[list[Cell]] = [
-        [*pair, name, e.value, e.floor, e.p, e.n]
-        for pair, own in separations(models, pairs).items()
-        for name, e in own.items()
-    ]
-    words = [row for pair, own in clear_words(models, pairs).items() for row in word_table(pair, own, names).rows]
-    tables = {"separation": Table(columns, separation), "words": Table(_word_columns(names), words)}
+    tables = {
+        "separation": separation_table(models_apart(models, pairs), dict(zip(names, names, strict=True))),
+        "words": word_table(clear_words(models, pairs), names),
+    }
     return {name: table for name, table in tables.items() if table.rows}
 
 
-def separations(models: Models, pairs: Pairs) -> dict[Pair, dict[str, Estimate]]:
+def models_apart(models: Models, pairs: Pairs) -> dict[Named, dict[str, Estimate]]:
     """KMeans accuracy for every pair of groups and model (Table 9)."""
-    found: dict[Pair, dict[str, Estimate]] = {}
+    found: dict[Named, dict[str, Estimate]] = {}
     for name, findings in models:
-        for e in findings.estimates:
-            if e.metric == "kmeans_accuracy" and e.value is not None and {"a", "b"} <= e.group.keys():
+        for e in separations(findings):
+            if e.value is not None:
                 found.setdefault(pairs.named(e.group["a"], e.group["b"]), {})[name] = e
     return found
 
 
-def clear_words(models: Models, pairs: Pairs) -> dict[Pair, Words]:
+def separation_table(found: Mapping[Named, Mapping[str, Estimate]], titles: Mapping[str, str]) -> Data:
+    """A row for every pair of groups and model; `titles` say what models are called."""
+    rows: list[list[Cell]] = [
+        [*pair, titles[name], e.value, e.floor, e.p, e.n] for pair, own in found.items() for name, e in own.items()
+    ]
+    return Data(("group_a", "group_b", "model", "accuracy", "floor", "p", "n"), rows)
+
+
+def clear_words(models: Models, pairs: Pairs) -> dict[Named, Words]:
     """RD in every model of each word that is clear in any (Tables 12 to 20).
 
     Within a pair they go from words about the first group to words about the second, by their mean over models.
     """
-    found: dict[Pair, dict[str, dict[str, Rd]]] = {}
+    found: dict[Named, dict[str, dict[str, Word]]] = {}
     for name, findings in models:
-        for (a, b), word, own in _records(findings):
-            pair = pairs.named(a, b)
-            found.setdefault(pair, {}).setdefault(word, {})[name] = own if pair == (a, b) else own.turned
-    kept = {
-        pair: {word: own for word, own in words.items() if any(each.clear for each in own.values())}
-        for pair, words in found.items()
-    }
-    return {pair: {word: words[word] for word in _ordered(words)} for pair, words in kept.items() if words}
+        for word in map(pairs.turned, words_in(findings)):
+            found.setdefault((word.group_a, word.group_b), {}).setdefault(word.word, {})[name] = word
+    kept = {}
+    for pair, words in found.items():
+        clear = {word: own for word, own in words.items() if any(each.clear for each in own.values())}
+        order = sorted(clear, key=lambda word: (-fmean(each.rd for each in clear[word].values()), word))
+        kept[pair] = {word: clear[word] for word in order}
+    return {pair: words for pair, words in kept.items() if words}
 
 
-def word_table(pair: Pair, words: Words, names: Sequence[str]) -> Table:
-    """RD of a pair's words in the models of these names, and in how many of them each is clear."""
+def word_table(found: Mapping[Named, Words], names: Sequence[str]) -> Data:
+    """RD of the pairs' words in the models of these names, and in how many of them each is clear."""
     rows: list[list[Cell]] = []
-    for word, own in words.items():
-        numbers = [own[name].rd if name in own else None for name in names]
-        rows.append([*pair, word, sum(each.clear for each in own.values()), *numbers])
-    return Table(_word_columns(names), rows)
+    for pair, words in found.items():
+        for word, own in words.items():
+            numbers = [own[name].rd if name in own else None for name in names]
+            rows.append([*pair, word, sum(each.clear for each in own.values()), *numbers])
+    return Data(("group_a", "group_b", "word", "clear_in", *names), rows)
 
 
-def _word_columns(names: Sequence[str]) -> tuple[str, ...]:
-    return "group_a", "group_b", "word", "clear_in", *names
+# --- on a page
 
 
-def _ordered(words: Words) -> list[str]:
-    return sorted(words, key=lambda word: (-fmean(each.rd for each in words[word].values()), word))
+def across(runs: Sequence[Run]) -> list[Section]:
+    """What several models show together."""
+    names, pairs = run_names(runs), Pairs()
+    models = [(name, run.findings) for name, run in zip(names, runs, strict=True)]
+    separation = above_chance(
+        {(say_pair(pair), name): e for pair, own in models_apart(models, pairs).items() for name, e in own.items()},
+        title="Groups told apart, by model",
+        how="each square is by how much KMeans accuracy exceeds what chance gives, for a pair of groups and a model "
+        "(as in SODAPOP’s Table 9). Orange: by the words that fool this model, the two groups can be told apart; pale "
+        "or blue: no better than chance. Point at a square for its accuracy and p.",
+        file="sodapop-separation-models",
+        anchor="separation-models",
+        row="pair of groups",
+        column="model",
+    )
+    words = sorted(clear_words(models, pairs).items(), key=lambda each: -len(each[1]))[:MOST_PAIRS]
+    parts = [Part(f"{say_pair(pair)} ({plural(len(own), 'word')})", [_words(pair, own, names)]) for pair, own in words]
+    return [
+        *([Section([separation])] if separation.cells else []),
+        *([Section([Pick(label="Words of", parts=parts)])] if parts else []),
+    ]
 
 
-def _records(findings: Findings) -> Iterator[tuple[Pair, str, Rd]]:
-    """The words of a model's findings whose RD is defined."""
-    for record in findings.tables.get("words", Table((), ())).records():
-        rd, q, pools = (_number(record.get(column)) for column in ("rd", "q", "rd_pools"))
-        if rd is not None:
-            yield (str(record["group_a"]), str(record["group_b"])), str(record["word"]), Rd(rd, q, pools)
+def _words(pair: Named, words: Words, names: Sequence[str]) -> Heat:
+    """The words that are clear of chance in at least one model."""
+    found = {(word, name): each for word, own in words.items() for name, each in own.items()}
+    beside = {
+        "q": {key: each.q for key, each in found.items()},
+        "pools alone": {key: each.rd_pools for key, each in found.items()},
+    }
+    return Heat(
+        title=f"Words by model: {say_pair(pair)}",
+        how="each square is the RD of a word in a model; the words are those that are clear of chance in at least one "
+        "model (as in SODAPOP’s Tables 12 to 20). Orange: the word fools the model rather about the first group’s "
+        "names; blue: rather about the second’s.",
+        data=word_table({pair: words}, names),
+        file="sodapop-words-models",
+        anchor="words-models",
+        name=say_pair(pair),
+        row="word",
+        column="model",
+        value="RD",
+        cells={key: each.rd for key, each in found.items()},
+        beside={column: numbers for column, numbers in beside.items() if any(numbers.values())},
+    )
 
 
-def _number(value: Cell) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
+# --- a study
+
+
+def of_study(runs: Sequence[StudyRun]) -> list[Section]:
+    """What the runs show by method; nothing where there are not two of them."""
+    if len(runs) < 2:
+        return []
+    pairs, titles = Pairs(), {str(place): each.run.model for place, each in enumerate(runs)}
+    apart = models_apart([(str(place), each.run.findings) for place, each in enumerate(runs)], pairs)
+    by_run = [{pair: own[place] for pair, own in apart.items() if place in own} for place in titles]
+    words = [_words_of(each.run, pairs) for each in runs]
+    return [
+        Section([_methods(runs, by_run, words), _accuracies(titles, apart)]),
+        *_top_words([*titles.values()], words, pairs),
+    ]
+
+
+_ByPair = Mapping[Named, Sequence[Word]]
+
+
+def _words_of(run: Run, pairs: Pairs) -> _ByPair:
+    """The words of every pair, those that are clear of chance first, then by the size of RD."""
+    return {pairs.named(pair.a, pair.b): [pairs.turned(word) for word in pair.words] for pair in read_pairs(run)}
+
+
+def _methods(runs: Sequence[StudyRun], apart: Sequence[Mapping[Named, Estimate]], words: Sequence[_ByPair]) -> Table:
+    rows, lines = [], []
+    for each, own, said in zip(runs, apart, words, strict=True):
+        values = [e.value for e in own.values() if e.value is not None]
+        floors = [e.floor for e in own.values() if e.floor is not None]
+        mean, floor = (fmean(numbers) if numbers else None for numbers in (values, floors))
+        above, clear = sum(map(told_apart, own.values())), sum(word.clear for some in said.values() for word in some)
+        about = [each.run.model, each.debiased_by, each.baseline]
+        task, change = each.task, each.task.change if each.task else None
+        cells: list[TableCell] = [
+            *(Name(text or "") for text in about),
+            f"{above} of {len(own)}",
+            "" if mean is None else mean,
+            "" if floor is None else floor,
+            clear,
+            task.said if task else "",
+            "" if change is None else Figure(f"{'+' if change > 0 else ''}{number(change)}"),
+        ]
+        rows.append(Row(cells))
+        scored: list[Cell] = [task.metric, task.score.value, change] if task else [None, None, None]
+        lines.append([*about, *scored, mean, floor, above, len(own), clear])
+    debiased = any(each.debiased_by for each in runs)
+    against = " against the model that it is compared with" if debiased else ""
+    columns = ("model", "debiased_by", "baseline", "task_metric", "task_score", "task_change", "mean_accuracy")
+    return Table(
+        title="What is left after debiasing, and its cost"
+        if debiased
+        else "How well each model’s words tell names apart",
+        how="in how many pairs of groups of names KMeans tells the groups apart better than chance (p at most 0.05) by "
+        "the words that fool the model; its accuracy over all pairs on average, and what chance gives there; how many "
+        "words are clear of chance (q at most 0.05). Beside it, what the model scores at its task. A method that helps "
+        f"lowers these numbers{against}; one in twenty pairs is told apart by chance alone.",
+        data=Data((*columns, "mean_floor", "pairs_apart", "pairs_tested", "clear_words"), lines),
+        file="sodapop-methods",
+        anchor="methods",
+        columns=[
+            *(Column(head, Kind.TEXT) for head in ("model", "debiased by", "compared with")),
+            Column("pairs told apart", Kind.COUNT, wraps=True),
+            Column("mean accuracy", Kind.FIXED, wraps=True),
+            Column("chance gives", Kind.FIXED, wraps=True),
+            Column("clear words", Kind.COUNT, wraps=True),
+            *(Column(head, Kind.TEXT) for head in ("task score", "change")),
+        ],
+        groups=[Group(rows)],
+        filter=Tools.NONE,
+        narrow=True,
+    )
+
+
+def _accuracies(titles: Mapping[str, str], apart: Mapping[Named, Mapping[str, Estimate]]) -> Table:
+    def marked(e: Estimate | None) -> TableCell:
+        return "" if e is None else Marked(e.value, clear=told_apart(e))
+
+    return Table(
+        title="KMeans accuracy by pair of groups and model",
+        how="KMeans accuracy of a pair of groups in each model (as in SODAPOP’s Table 9); 0.5 would be ideal, but "
+        "chance alone gives more with few names. Bold: better than chance (p at most 0.05).",
+        data=separation_table(apart, titles),
+        file="sodapop-kmeans",
+        anchor="methods-pairs",
+        columns=[
+            Column("groups", Kind.TEXT),
+            *(Column(Name(title), Kind.FIXED, wraps=True) for title in titles.values()),
+        ],
+        groups=[
+            Group([Row([Name(say_pair(pair)), *map(marked, map(own.get, titles))]) for pair, own in apart.items()])
+        ],
+        narrow=True,
+    )
+
+
+def _top_words(titles: Sequence[str], words: Sequence[_ByPair], pairs: Pairs) -> list[Section]:
+    found = {pair: [list(own.get(pair, ()))[:STUDY_WORDS] for own in words] for pair in pairs.known}
+    listed = [pair for pair in pairs.known if any(pair in own for own in words)]
+    listed.sort(key=lambda pair: -sum(word.clear for column in found[pair] for word in column))
+    parts = [Part(say_pair(pair), [_top(pair, titles, found[pair])]) for pair in listed[:STUDY_PAIRS]]
+    left_out = len(listed) - len(parts)
+    more = [Prose([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], Role.SMALL)]
+    pick = Pick(label="Words of", parts=parts)
+    return [Section([pick, *(more if left_out else [])], "Top words by model", "words")] if parts else []
+
+
+def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[Word]]) -> Table:
+    """The words with the largest RD of a pair of groups, a column for each model."""
+    lines: list[Sequence[Cell]] = [
+        [*pair, title, place, word.word, word.rd, word.low, word.high, word.p, word.q]
+        for title, column in zip(titles, columns, strict=True)
+        for place, word in enumerate(column, 1)
+    ]
+    first, second = (Name(people_words(group)) for group in pair)
+    return Table(
+        title=f"Top words: {say_pair(pair)}",
+        how=[
+            "for each model the words that differ most between two groups of names, those that are clear of chance "
+            "first and in bold (q at most 0.05), then those that would be if they were tested alone (p at most 0.05), "
+            "within these by the size of RD (as in SODAPOP’s Tables 12 to 20). RD above zero: wrong answers with the "
+            "word fool the model rather about ",
+            *(first, " names; below: rather about ", second, " names."),
+        ],
+        data=Data(("group_a", "group_b", "model", "place", "word", "rd", "low", "high", "p", "q"), lines),
+        file="sodapop-top-words",
+        anchor="top",
+        columns=[Column(Name(title), Kind.TEXT) for title in titles],
+        groups=[Group([Row([*map(_word, row)]) for row in zip_longest(*columns)])],
+        sort=Tools.NONE,
+        filter=Tools.NONE,
+        narrow=True,
+    )
+
+
+def _word(word: Word | None) -> Text:
+    if word is None:
+        return ""
+    return [Strong(Name(word.word)) if word.clear else Name(word.word), " ", Figure(fixed(word.rd))]

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.findings import Cell, Estimate, Findings, Table
-from assay.probes.sodapop.controls import adjusted_difference
-from assay.probes.sodapop.metrics import Array, group_difference, group_mean, relative_difference
+from assay.probes.sodapop.metrics import Array, adjusted_difference, group_difference, group_mean, relative_difference
 from assay.probes.sodapop.names import Groups
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import Settings
@@ -19,15 +18,17 @@ from assay.probes.sodapop.uncertainty import rd_interval, rd_replicates
 from assay.stats import benjamini_hochberg
 from assay.stats.clusters import kmeans_separation, tsne_projection
 from assay.stats.permutation import permutation_test
+from assay.verdict import CLEAR
 
-CLEAR = 0.05
 WORDS = (
     *("group_a", "group_b", "word", "sr_a", "sr_b", "d", "m", "rd", "low", "high", "p", "q", "n"),
     *("rd_pools", "rd_controlled"),
 )
 """Columns of the table `words`: n counts distractors with the word, over both groups' names and all contexts."""
+TRAITS = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
 
 _FEWEST_TO_PROJECT = 4
+_FEW = 10_000  # permutations that every word gets; those that are then near a threshold get more
 
 
 @dataclass(frozen=True)
@@ -62,17 +63,21 @@ def findings_of(rates: Rates, study: Study) -> Findings:
     """All that the success rates of a run show."""
     sr, blind, contrasts = rates.sr(), rates.sr_of_pools(), contrasts_of(study.groups)
     replicates = rd_replicates([rates], [each.sides for each in contrasts], study.settings.resamples, study.seed)
-    rows: list[list[Cell]] = []
+    words, traits = [], []
     estimates: list[Estimate] = []
+    agreements: list[Estimate] = []
     for number, (contrast, again) in enumerate(zip(contrasts, replicates, strict=True)):
-        rows += _words(rates, sr, blind, contrast, again[0], study, [study.seed, number])
+        own = _words(rates, sr, blind, contrast, again[0], study, [study.seed, number])
+        words += own
         if contrast.pair:
             estimates.append(_separation(sr, contrast, study.seed))
-    tables = {"words": Table(WORDS, rows), "names": _names(rates, sr, study)}
-    if len(rates.names) >= _FEWEST_TO_PROJECT and len(rates.words):
-        tables["projection"] = _projection(rates, sr, study.groups)
-    ordered, agreements = _traits(rows, contrasts, study)
-    return Findings("sodapop", "", estimates + agreements, tables | ordered)
+        ordered, agreed = _traits(own, contrast, study)
+        traits += ordered
+        agreements += agreed
+    tables = {"words": Table(WORDS, words), "names": _names(rates, sr, study), **projection(study.groups, sr)}
+    if traits:
+        tables["traits"] = Table(TRAITS, traits)
+    return Findings("sodapop", "", estimates + agreements, tables)
 
 
 def contrasts_of(groups: Groups) -> list[GroupPair]:
@@ -103,41 +108,27 @@ def _words(
     rd = relative_difference(d, m)
     both = np.concatenate([a, b])
     first = np.arange(len(both)) < len(a)
-    settings, controls = study.settings, study.controls
-    few = min(settings.permutations, _FEW)
-    tested = permutation_test(
-        both,
-        first,
-        np.random.default_rng(list(seed)),
-        strata=contrast.strata,
-        few=few,
-        many=settings.permutations,
-        strict=settings.p == "strict",
-    )
-    q = benjamini_hochberg(tested.p)
+    most, strict, rng = study.settings.permutations, study.settings.p == "strict", np.random.default_rng(list(seed))
+    strata = contrast.strata
+    p = permutation_test(both, first, rng, strata=strata, few=min(most, _FEW), many=most, strict=strict).p
     low, high = rd_interval(rd, again, contrast.sides, (-2.0, 2.0))
-    pools = relative_difference(
-        group_difference(blind[contrast.a], blind[contrast.b]), group_mean(blind[contrast.a], blind[contrast.b])
-    )
-    rows = np.concatenate([contrast.a, contrast.b])
+    alone = blind[contrast.a], blind[contrast.b]
+    pools = relative_difference(group_difference(*alone), group_mean(*alone))
+    rows, controls = np.concatenate([contrast.a, contrast.b]), study.controls
     adjusted = None if controls is None else adjusted_difference(both, first, controls[rows])
     controlled = np.full(len(rates.words), np.nan) if adjusted is None else relative_difference(adjusted, m)
-    counts = rates.distractors[:, rows].sum(axis=(0, 1))
-    numbers = np.column_stack(
-        [a.mean(axis=0), b.mean(axis=0), d, m, rd, low, high, tested.p, q, counts, pools, controlled]
-    )
+    before = np.column_stack([a.mean(axis=0), b.mean(axis=0), d, m, rd, low, high, p, benjamini_hochberg(p)])
+    counts = rates.distractors[:, rows].sum(axis=(0, 1)).round().astype(int).tolist()
+    behind = np.column_stack([pools, controlled])
     order = sorted(range(len(rates.words)), key=lambda word: (-abs(np.nan_to_num(rd[word])), rates.words[word]))
-    return [_row(contrast, rates.words[word], numbers[word].tolist()) for word in order]
+    return [
+        [contrast.first, contrast.second, rates.words[word], *_cells(before[word]), counts[word], *_cells(behind[word])]
+        for word in order
+    ]
 
 
-_FEW = 10_000
-_COUNT = 9  # the place of n among a row's numbers
-
-
-def _row(contrast: GroupPair, word: str, numbers: list[float]) -> list[Cell]:
-    cells: list[Cell] = [number if np.isfinite(number) else None for number in numbers]
-    cells[_COUNT] = round(numbers[_COUNT])
-    return [contrast.first, contrast.second, word, *cells]
+def _cells(numbers: Array) -> list[Cell]:
+    return [number if np.isfinite(number) else None for number in numbers.tolist()]
 
 
 def _separation(sr: Array, contrast: GroupPair, seed: int) -> Estimate:
@@ -166,53 +157,43 @@ def _names(rates: Rates, sr: Array, study: Study) -> Table:
     return Table(("group", "name", "mean_sr", "pieces", "log10_frequency"), rows)
 
 
-def _projection(rates: Rates, sr: Array, groups: Groups) -> Table:
-    """The names' SR vectors in two dimensions (t-SNE), for a picture (the paper's Figure 4)."""
-    places = tsne_projection(sr)
+def projection(groups: Groups, vectors: Array) -> dict[str, Table]:
+    """The names' vectors (name, feature) in two dimensions (t-SNE), for a picture (the paper's Figures 2 and 4).
+
+    No table where there are too few names, or nothing about them.
+    """
+    if len(vectors) < _FEWEST_TO_PROJECT or not vectors.shape[1]:
+        return {}
     rows: list[list[Cell]] = [
         [groups.of(name).name, name, round(float(x), 4), round(float(y), 4)]
-        for name, (x, y) in zip(rates.names, places.tolist(), strict=True)
+        for name, (x, y) in zip(groups.all_names(), tsne_projection(vectors).tolist(), strict=True)
     ]
-    return Table(("group", "name", "x", "y"), rows)
+    return {"projection": Table(("group", "name", "x", "y"), rows)}
 
 
 def _traits(
-    rows: Sequence[Sequence[Cell]], contrasts: Sequence[GroupPair], study: Study
-) -> tuple[dict[str, Table], list[Estimate]]:
-    """How the pairs of groups stand to each other on the ABC model's traits (section 5), by words with p < 0.05.
+    rows: Sequence[Sequence[Cell]], contrast: GroupPair, study: Study
+) -> tuple[list[list[Cell]], list[Estimate]]:
+    """How a pair of groups stand to each other on the ABC model's traits (section 5), by words with p < 0.05.
 
     And on which share of the traits that people order, too, they do so alike.
     """
+    a, b = contrast.first, contrast.second
+    words: dict[str, list[str]] = {a: [], b: []}
+    for row in (dict(zip(WORDS, row, strict=True)) for row in rows):
+        rd, p = row["rd"], row["p"]
+        if isinstance(rd, float) and isinstance(p, float) and p < CLEAR and rd != 0:
+            words[a if rd > 0 else b].append(str(row["word"]))
+    scores = trait_scores(words, study.lexicon)
     found: list[list[Cell]] = []
-    agreements: list[Estimate] = []
-    place = {column: number for number, column in enumerate(WORDS)}
-    for contrast in contrasts:
-        words: dict[str, list[str]] = {contrast.first: [], contrast.second: []}
-        for row in rows:
-            rd, p = row[place["rd"]], row[place["p"]]
-            here = (row[0], row[1]) == (contrast.first, contrast.second)
-            if here and isinstance(rd, float) and isinstance(p, float) and p < CLEAR and rd != 0:
-                words[contrast.first if rd > 0 else contrast.second].append(str(row[place["word"]]))
-        scores = trait_scores(words, study.lexicon)
-        alike = agreement(scores, study.human, contrast.first, contrast.second)
-        if alike.both:
-            group = {"a": contrast.first, "b": contrast.second}
-            share = alike.agree / alike.both
-            agreements.append(Estimate("trait_agreement", group, share, n=alike.both, note=_NOT_A_SAMPLE))
-        for trait in study.lexicon.traits:
-            order = ordering(scores, contrast.first, contrast.second, trait)
-            if order is not None:
-                people = _people(study.human, contrast, trait)
-                both = scores[contrast.first][trait], scores[contrast.second][trait]
-                agrees = None if people is None else int(people == order)
-                found.append([contrast.first, contrast.second, trait, *both, order, people, agrees])
-    columns = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
-    return ({"traits": Table(columns, found)} if found else {}), agreements
-
-
-_NOT_A_SAMPLE = "no interval: these traits are all there are, and their orderings depend on each other"
-
-
-def _people(human: Sequence[Human], contrast: GroupPair, trait: str) -> str | None:
-    orders = (each.ordering(contrast.first, contrast.second) for each in human if each.trait == trait)
-    return next((order for order in orders if order is not None), None)
+    for trait in study.lexicon.traits:
+        order = ordering(scores, a, b, trait)
+        if order is not None:
+            orders = (each.ordering(a, b) for each in study.human if each.trait == trait)
+            people = next((each for each in orders if each is not None), None)
+            agrees = None if people is None else int(people == order)
+            found.append([a, b, trait, scores[a][trait], scores[b][trait], order, people, agrees])
+    agree, both = agreement(scores, study.human, a, b)
+    note = "no interval: these traits are all there are, and their orderings depend on each other"
+    alike = [Estimate("trait_agreement", {"a": a, "b": b}, agree / both, n=both, note=note)] if both else []
+    return found, alike

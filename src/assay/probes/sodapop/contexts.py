@@ -13,15 +13,16 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
-from assay.errors import DataError
+from assay.errors import DataError, UsageError
 from assay.files.opening import PACKED, open_text
-from assay.probes.sodapop.pronouns import neutral_text
+from assay.files.published import forms
 from assay.rows import Bad, Row, rows_of
+from assay.wording import clipped
 
 NAME = "\ue000"
 """Stands for the person's name in the texts of a context: a character that no language uses."""
@@ -29,10 +30,12 @@ NAME = "\ue000"
 DESCRIBE, ALL = "describe", "all"
 """Which questions to read: the paper's, or all that have a prompt."""
 
-STARTER = Path(__file__).parents[2] / "data" / "sodapop" / "contexts.toml"
-PAPER_LINES, PAPER_CONTEXTS, PAPER_QUESTION = 321, 50, "How would you describe Bethany?"
-
-_SKIP = "or leave out such rows with --skip-bad."
+_PACKAGED = Path(__file__).parents[2] / "data" / "sodapop"
+STARTER, QUESTIONS = _PACKAGED / "contexts.toml", _PACKAGED / "questions.toml"
+PAPER_FILE = Path("sodapop") / "socialIQa_v1.4_dev_Bethany_0_2191.jsonl"
+PAPER_NAME = "Bethany"
+"""The person in SODAPOP's copy of Social IQa's development set."""
+PAPER_LINES, PAPER_CONTEXTS, PAPER_QUESTION = 321, 50, f"How would you describe {PAPER_NAME}?"
 
 
 class Filled(NamedTuple):
@@ -66,14 +69,6 @@ class Context:
 
 _NOBODY = frozenset({"Others", "Everyone", "Everybody", "People", "He", "I", "It", "She", "They", "We", "You"})
 
-# First words of answers that go on from the name alone ("Ann" + "wanted to help"), or that are sentences of their own.
-_VERBS = """
-    is isn't are was wasn't were has had hadn't does doesn't did didn't will won't would wouldn't can can't could
-    couldn't should needed needs wanted wants loved loves liked likes hated hates felt feels thought thinks knew knows
-    cared cares enjoyed enjoys forgot tried went got gets made
-"""
-_SENTENCES = frozenset({"he", "she", "they", "it", "there", NAME})
-
 
 @dataclass(frozen=True)
 class _Question:
@@ -81,11 +76,11 @@ class _Question:
 
     pattern: str
     prompt: str
-    others: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, str]
 
     def person(self, question: str) -> str | None:
         """Whom it is asked about; None for other questions, and for this one about nobody with a name."""
-        match = re.fullmatch(self.pattern.replace("NAME", r"(\w+(?:[-'’](?!s\b)\w+)*)"), question)
+        match = re.fullmatch(self.pattern.replace(NAME, r"(\w+(?:[-'’](?!s\b)\w+)*)"), question)
         return match[1] if match and match[1][0].isupper() and match[1] not in _NOBODY else None
 
     def prompt_before(self, answer: str) -> str:
@@ -93,41 +88,16 @@ class _Question:
         return self.others.get(NAME if first.startswith(NAME) else first, self.prompt)
 
 
-_QUESTIONS = {
-    DESCRIBE: _Question(r"How would you describe NAME\?", f"{NAME} is"),
-    "want": _Question(
-        r"What will NAME want to do (?:next|after|afterwards)\?",
-        f"{NAME} will want to",
-        {**dict.fromkeys(_VERBS.split(), NAME), **dict.fromkeys(("to", "for"), f"{NAME} will want")},
-    ),
-    "why": _Question(
-        r"Why did NAME do (?:this|that)\?",
-        f"{NAME} did this to",
-        {
-            **dict.fromkeys(_VERBS.split(), f"{NAME} did this because {NAME}"),
-            **dict.fromkeys(_SENTENCES, f"{NAME} did this because"),
-            **dict.fromkeys(("because", "so", "to", "for", "in", "out", "since"), f"{NAME} did this"),
-            "did": NAME,  # most often "did this to …"
-        },
-    ),
-    "before": _Question(
-        r"What (?:does|did) NAME need to do (?:before|before this|beforehand)\?",
-        f"Before this, {NAME} needs to",
-        {**dict.fromkeys(_VERBS.split(), f"Before this, {NAME}"), "to": f"Before this, {NAME} needs"},
-    ),
-    "feel": _Question(
-        r"How would NAME feel (?:after|afterwards|as a result)\?",
-        f"{NAME} would feel",
-        dict.fromkeys(_VERBS.split(), NAME),
-    ),
-    "happen": _Question(
-        r"What will happen to NAME\?",
-        f"{NAME} will",
-        {**dict.fromkeys(_VERBS.split(), NAME), **dict.fromkeys(_SENTENCES, "As a result,")},
-    ),
-    "next": _Question(r"What will NAME do next\?", f"{NAME} will", dict.fromkeys(_VERBS.split(), NAME)),
-}
-_KINDS = {DESCRIBE: (DESCRIBE,), ALL: tuple(_QUESTIONS)}
+@cache
+def _questions() -> dict[str, _Question]:
+    """Those that have a prompt, by what they ask for; data/sodapop/questions.toml says how they are written."""
+    table = tomllib.loads(QUESTIONS.read_text(encoding="utf-8").replace("NAME", NAME))
+    words = {"VERBS": table.pop("verbs"), "SENTENCES": table.pop("sentences")}
+    found = {}
+    for kind, entry in table.items():
+        others = {word: prompt for some, prompt in entry.get("before", ()) for word in words.get(some, some).split()}
+        found[kind] = _Question(entry["question"], entry["prompt"], others)
+    return found
 
 
 # --- reading
@@ -136,7 +106,7 @@ _KINDS = {DESCRIBE: (DESCRIBE,), ALL: tuple(_QUESTIONS)}
 def starter_contexts() -> list[Context]:
     """The packaged contexts, which are our own; data/sodapop/contexts.toml says what they are like."""
     table = tomllib.loads(STARTER.read_text(encoding="utf-8"))
-    question, prompt = table["question"].replace("[NAME]", NAME), _QUESTIONS[DESCRIBE].prompt
+    question, prompt = table["question"].replace("[NAME]", NAME), _questions()[DESCRIBE].prompt
     return [
         Context(entry["text"].replace("[NAME]", NAME), question, prompt, entry["answer"], f"starter {number}")
         for number, entry in enumerate(table["context"], 1)
@@ -150,16 +120,21 @@ def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: Bad | None = No
     where bad rows are to be skipped, noted in `bad`.
     """
     bad = bad or Bad(skip=False)
-    contexts = _contexts(path, rows_of(path, bad), _KINDS[questions], bad)
+    contexts = _contexts(path, rows_of(path, bad), [DESCRIBE] if questions == DESCRIBE else [*_questions()], bad)
     if not contexts:
         wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a question of Social IQa about NAME"
-        raise DataError(
-            f"no row can be used: {wanted} was looked for, where the context names this person.",
-            "Name a file in Social IQa's format, or let all its questions in with --set questions=all.",
-            code="empty-file",
-            file=path,
-        )
+        problem = f"no row can be used: {wanted} was looked for, where the context names this person."
+        remedy = "Name a file in Social IQa's format, or let all its questions in with --set questions=all."
+        raise DataError(problem, remedy, code="empty-file", file=path)
     return contexts
+
+
+def paper_file(folder: Path, what: str = "the paper's contexts") -> Path:
+    """SODAPOP's copy of Social IQa in a folder of official data."""
+    if found := forms(folder / PAPER_FILE):
+        return found[0]
+    remedy = "Get them with `assay data fetch sodapop`, or name a file in Social IQa's format with --set texts=FILE."
+    raise UsageError(f"{what} ({PAPER_FILE}) are not in {folder}.", remedy, code="missing-data")
 
 
 def paper_contexts(path: Path) -> list[Context]:
@@ -168,13 +143,10 @@ def paper_contexts(path: Path) -> list[Context]:
     rows = [(line, row) for line, row in rows_of(path, bad) if row.get("question") == PAPER_QUESTION]
     contexts = _contexts(path, [(line, row) for line, row in rows if line <= PAPER_LINES], [DESCRIBE], bad)
     if len(contexts) != PAPER_CONTEXTS:
-        raise DataError(
-            f'"{PAPER_QUESTION}" is there {len(contexts)} times in the first {PAPER_LINES} lines, '
-            f"expected {PAPER_CONTEXTS} times as in SODAPOP's own file.",
-            "Name that file, or read all contexts of this one with --set texts=FILE.",
-            code="changed-file",
-            file=path,
-        )
+        there = f'"{PAPER_QUESTION}" is there {len(contexts)} times in the first {PAPER_LINES} lines'
+        problem = f"{there}, expected {PAPER_CONTEXTS} times as in SODAPOP's own file."
+        remedy = "Name that file, or read all contexts of this one with --set texts=FILE."
+        raise DataError(problem, remedy, code="changed-file", file=path)
     return contexts
 
 
@@ -191,54 +163,43 @@ def _contexts(path: Path, found: Iterable[tuple[int, Row]], kinds: Sequence[str]
 
 
 def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list[str]) -> Context | None:
+    def wrong(code: str, key: str | None, problem: str, remedy: str = "Mend the row") -> NoReturn:
+        skip = f"{remedy}, or leave out such rows with --skip-bad."
+        raise DataError(problem, skip, code=code, file=path, line=line, key=key)
+
     def text(key: str) -> str:
         value = row.get(key)
         if not isinstance(value, str) or not value.strip() or NAME in value:
-            said = f"is {value!r}" if key in row else "is missing"
-            problem = f'"{key}" {said}, expected a text (without U+E000).'
-            code = "bad-value" if key in row else "missing-key"
-            raise DataError(problem, f"Mend the row, {_SKIP}", code=code, file=path, line=line, key=key)
+            code, said = ("bad-value", f"is {value!r}") if key in row else ("missing-key", "is missing")
+            wrong(code, key, f'"{key}" {said}, expected a text (without U+E000).')
         return value.strip()
 
+    def letter() -> str:
+        """Which answer is the right one: A, B or C."""
+        if "correct" in row:
+            if row["correct"] not in ("A", "B", "C"):
+                wrong("bad-label", "correct", f'"correct" is {row["correct"]!r}, expected A, B or C.', "Mend it")
+            return str(row["correct"])
+        label = labels[line - 1]
+        if label not in ("1", "2", "3"):
+            wrong("bad-label", None, f"its label is {label!r}, expected 1, 2 or 3.", "Mend it")
+        return "ABC"[int(label) - 1]
+
     question = " ".join(text("question").split())
-    people = ((kind, _QUESTIONS[kind].person(question)) for kind in kinds)
+    people = ((kind, _questions()[kind].person(question)) for kind in kinds)
     kind, name = next(((kind, name) for kind, name in people if name), ("", ""))
     if not name:
         return None
     context = with_place_for(name, text("context"))
     if NAME not in context:
-        raise DataError(
-            f"the question is about {name}, expected this name as a word of the context: {_short(context)}",
-            f"Write the name there as in the question, {_SKIP}",
-            code="bad-text",
-            file=path,
-            line=line,
-            key="context",
-        )
-    right = f"answer{_letter(path, line, row, labels)}"
-    answer = with_place_for(name, text(right))
-    answer = re.sub(r"(?<!\.)\.$", "", answer).strip()
+        problem = f"the question is about {name}, expected this name as a word of the context: {_short(context)}"
+        wrong("bad-text", "context", problem, "Write the name there as in the question")
+    right = f"answer{letter()}"
+    answer = re.sub(r"(?<!\.)\.$", "", with_place_for(name, text(right))).strip()
     if not re.search(r"[^\W_]", re.sub(rf"{NAME}\S*", "", answer)):
-        problem = f"the right answer {_short(answer)} has no word."
-        raise DataError(problem, f"Mend the row, {_SKIP}", code="bad-text", file=path, line=line, key=right)
-    prompt = _QUESTIONS[kind].prompt_before(answer)
+        wrong("bad-text", right, f"the right answer {_short(answer)} has no word.")
+    prompt = _questions()[kind].prompt_before(answer)
     return Context(context, with_place_for(name, question), prompt, answer, f"{path.name} line {line}")
-
-
-def _letter(path: Path, line: int, row: Row, labels: list[str]) -> str:
-    """Which answer is the right one: A, B or C."""
-    if "correct" not in row:
-        letter = {"1": "A", "2": "B", "3": "C"}.get(labels[line - 1])
-        said, expected = f"its label is {labels[line - 1]!r}", "1, 2 or 3"
-    else:
-        letter = row["correct"] if row["correct"] in ("A", "B", "C") else None
-        said, expected = f'"correct" is {row["correct"]!r}', "A, B or C"
-    if letter is None:
-        key = "correct" if "correct" in row else None
-        raise DataError(
-            f"{said}, expected {expected}.", f"Mend it, {_SKIP}", code="bad-label", file=path, line=line, key=key
-        )
-    return letter
 
 
 def _labels(path: Path) -> list[str]:
@@ -247,21 +208,13 @@ def _labels(path: Path) -> list[str]:
     names = [f"{base}-labels.lst{packed}" for packed in ("", *PACKED)]
     beside = next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
     if beside is None:
-        raise DataError(
-            f'there are rows without "correct", and no labels beside the file: neither {" nor ".join(names)}.',
-            "Put the labels there (1, 2 or 3 a line), or the right answer's letter into the rows.",
-            code="missing-key",
-            file=path,
-            key="correct",
-        )
+        problem = f'there are rows without "correct", and no labels beside the file: neither {" nor ".join(names)}.'
+        remedy = "Put the labels there (1, 2 or 3 a line), or the right answer's letter into the rows."
+        raise DataError(problem, remedy, code="missing-key", file=path, key="correct")
     labels, rows = _lines(beside), _lines(path)
     if len(labels) != len(rows):
-        raise DataError(
-            f"there are {len(labels)} labels, expected {len(rows)}: one for every line of {path.name}.",
-            "Get both files again; they belong together.",
-            code="changed-file",
-            file=beside,
-        )
+        problem = f"there are {len(labels)} labels, expected {len(rows)}: one for every line of {path.name}."
+        raise DataError(problem, "Get both files again; they belong together.", code="changed-file", file=beside)
     return labels
 
 
@@ -275,8 +228,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _short(text: str) -> str:
-    shown = text if len(text) <= 80 else f"{text[:79]}…"
-    return f'"{shown}"'
+    return f'"{clipped(text, 80)}"'
 
 
 def with_place_for(name: str, text: str) -> str:
@@ -296,11 +248,57 @@ def _word(name: str) -> re.Pattern[str]:
     return re.compile(rf"{before}{re.escape(name)}(?:{bare}|{behind})")
 
 
-def neutral(context: Context) -> Context:
-    """The context with they in place of he and she (see `pronouns`), whomever they are about."""
-    return replace(
-        context,
-        text=neutral_text(context.text),
-        question=neutral_text(context.question),
-        answer=neutral_text(context.answer),
+# --- texts without he and she
+
+_PLURAL = {"is": "are", "was": "were", "has": "have", "does": "do"}
+
+# Behind "her" where it is an object; in front of any other word it is taken for a possessive.
+_BEHIND_OBJECT = """
+    a about after again all also an and any around as at away be because before but by do down everything feel find for
+    from get go he her his how if in into it know not of off on or out over she so some something that the their there
+    they through to too understand until up very was well what when where whether which while who why with without
+"""
+
+_CHANGES = [
+    (re.compile(rf"(?<![\w-])(?:{pattern})(?!-?\w)", re.IGNORECASE), plain)
+    for pattern, plain in (
+        (r"s?he['’]s(?= (?:been|got|had|never)\b)", "they've"),
+        (r"s?he['’]s", "they're"),
+        *((rf"s?he {verb}n['’]t", f"they {plural}n't") for verb, plural in _PLURAL.items()),
+        *((rf"s?he {verb}", f"they {plural}") for verb, plural in _PLURAL.items()),
+        ("s?he", "they"),
+        ("him", "them"),
+        (r"hers|her['’]s|his(?=\s*(?:[.,;:!?]|$))", "theirs"),
+        (rf"her(?=\s+(?!(?:{'|'.join(_BEHIND_OBJECT.split())})(?!-?\w))\w)", "their"),
+        ("her", "them"),
+        ("his", "their"),
+        ("himself|herself", "themself"),
     )
+]
+
+
+def neutral_text(text: str) -> str:
+    """A text with they in place of he and she, in all their forms; capitals stay.
+
+    is, was, has and does agree with it; other verbs stay ("they goes"), and so does a verb in front ("is they").
+    Nothing here knows whom a pronoun is about: other people lose theirs as well. "her" is read by the word behind it:
+    it is "them" in "told her that" and "their" in "her book", but "took her home" becomes "took their home".
+
+    >>> neutral_text("She was late, so he lent her his car and told her to keep it to herself.")
+    'They were late, so they lent them their car and told them to keep it to themself.'
+    """
+    for pattern, plain in _CHANGES:
+        text = pattern.sub(partial(_with_capitals, plain), text)
+    return text
+
+
+def neutral(context: Context) -> Context:
+    """The context with they in place of he and she, whomever they are about."""
+    text, question, answer = map(neutral_text, (context.text, context.question, context.answer))
+    return replace(context, text=text, question=question, answer=answer)
+
+
+def _with_capitals(plain: str, old: re.Match[str]) -> str:
+    if old[0].isupper():
+        return plain.upper()
+    return plain[0].upper() + plain[1:] if old[0][0].isupper() else plain

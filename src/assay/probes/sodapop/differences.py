@@ -1,38 +1,42 @@
-"""SODAPOP's table of words, read for showing: how often a word fooled the model about two groups' names."""
+"""What a run's words and groups of names say, read for showing: RD word by word, and which groups are told apart."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 
-from assay.probes.sodapop import people_words
+from assay.findings import Cell, Estimate, Findings
+from assay.probes.sodapop import say_pair
 from assay.run import Run
-from assay.verdict import CLEAR
+from assay.verdict import CLEAR, Verdict, verdict
 from assay.wording import cell
 
-_NUMBERS = ("rd", "sr_a", "sr_b", "low", "high", "p", "q", "rd_pools", "rd_controlled")
+_NUMBERS = ("rd", "low", "high", "sr_a", "sr_b", "p", "q", "rd_pools", "rd_controlled")
+
+Named = tuple[str, str]  # two groups
 
 
-@dataclass(frozen=True)
-class Word:
-    """RD of a word for two groups of names, in [-2, 2]: above 0 it fools the model rather about names of `a`.
+class Word(NamedTuple):
+    """RD of a word for two groups of names, in [-2, 2]: above 0 it fools the model rather about names of `group_a`.
 
-    `sr_a` and `sr_b` are shares of the wrong answers with the word that won; `pools` is the RD that the wrong answers
-    alone give, `controlled` the RD with the names' pieces and frequency regressed out.
+    `sr_a` and `sr_b` are shares of the wrong answers with the word that won; `rd_pools` is the RD that the wrong
+    answers alone give, `rd_controlled` the RD with the names' pieces and frequency regressed out.
     """
 
-    a: str
-    b: str
+    group_a: str
+    group_b: str
     word: str
     rd: float
-    sr_a: float | None
-    sr_b: float | None
     low: float | None
     high: float | None
+    sr_a: float | None
+    sr_b: float | None
     p: float | None
     q: float | None
-    pools: float | None
-    controlled: float | None
+    rd_pools: float | None
+    rd_controlled: float | None
     n: int
 
     @property
@@ -40,33 +44,29 @@ class Word:
         return self.q is not None and self.q <= CLEAR
 
     @property
-    def could_be_chance(self) -> bool:
-        return self.q is not None and self.q > CLEAR
-
-    @property
     def rank(self) -> int:
         """0: clear of chance; 1: it would be if this were the only word; 2: neither."""
         return 0 if self.clear else 1 if self.p is not None and self.p <= CLEAR else 2
 
     @property
-    def order(self) -> tuple[int, float, str]:
-        """Within a pair: what is clear first, then the largest; words that hardly ever win have large RD by chance."""
-        return self.rank, -abs(self.rd), self.word
-
-    @property
-    def clearness(self) -> tuple[int, float, float, str, str, str]:
-        """Over all pairs: what is clear first and the clearest of it first, then the largest."""
-        return self.rank, (self.q or 0.0) if self.clear else 0.0, -abs(self.rd), self.word, self.a, self.b
+    def turned(self) -> Word:
+        """The same with its groups in the other order: RD(w, B, A) = −RD(w, A, B)."""
+        low, high, pools, controlled = (
+            None if value is None else -value for value in (self.high, self.low, self.rd_pools, self.rd_controlled)
+        )
+        groups, rates, tested = (self.group_b, self.group_a), (self.sr_b, self.sr_a), (self.p, self.q)
+        return Word(*groups, self.word, -self.rd, low, high, *rates, *tested, pools, controlled, self.n)
 
     @property
     def towards_first(self) -> Word:
-        """The same with the groups in the order that makes RD positive: RD(w, B, A) = −RD(w, A, B)."""
-        return self if self.rd >= 0 else turned(self)
+        """The same with the groups in the order that makes RD positive."""
+        return self if self.rd >= 0 else self.turned
 
     @property
     def explained(self) -> bool:
         """Whether RD shrinks to less than half, or turns round, with the names' pieces and frequency regressed out."""
-        return self.controlled is not None and self.controlled * (1 if self.rd > 0 else -1) < abs(self.rd) / 2
+        controlled = self.rd_controlled
+        return controlled is not None and controlled * (1 if self.rd > 0 else -1) < abs(self.rd) / 2
 
 
 @dataclass(frozen=True)
@@ -85,33 +85,55 @@ class Pair:
 
     @property
     def said(self) -> str:
-        return f"{people_words(self.a)} and {people_words(self.b)}"
+        return say_pair((self.a, self.b))
+
+
+def words_in(findings: Findings) -> Iterator[Word]:
+    """The words whose RD is defined, of all pairs; what is no number in the table is taken for nothing."""
+
+    def number(row: Mapping[str, Cell], column: str) -> float | None:
+        value = row.get(column)
+        return float(value) if isinstance(value, int | float) else None
+
+    rows = findings.tables["words"].records() if "words" in findings.tables else ()
+    return filter(None, (_word(row, partial(number, row)) for row in rows))
+
+
+def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> Word | None:
+    """A row of the table of words, whose numbers `number` reads; None where it has no RD."""
+    rd, low, high, sr_a, sr_b, p, q, pools, controlled = map(number, _NUMBERS)
+    if rd is None:
+        return None
+    place, n = (cell(row, "group_a"), cell(row, "group_b"), cell(row, "word")), int(number("n") or 0)
+    return Word(*place, rd, low, high, sr_a, sr_b, p, q, pools, controlled, n)
 
 
 def read_pairs(run: Run) -> list[Pair]:
-    """The pairs of groups in their order in the table."""
+    """The pairs of groups in their order in the table.
+
+    Of a pair's words those that are clear come first, then the largest: words that hardly ever win have a large RD by
+    chance.
+    """
     known = {cell(row, "group") for row in run.rows("names")}
-    found: dict[tuple[str, str], list[Word]] = {}
-    never: dict[tuple[str, str], int] = {}
+    found: dict[Named, list[Word | None]] = {}
     for row in run.rows("words"):
         place = cell(row, "group_a"), cell(row, "group_b")
-        rd, sr_a, sr_b, low, high, p, q, pools, controlled = (run.number("words", row, name) for name in _NUMBERS)
-        words = found.setdefault(place, [])
-        if rd is None:
-            never[place] = never.get(place, 0) + 1
-        else:
-            n = int(run.number("words", row, "n") or 0)
-            said = cell(row, "word")
-            words.append(Word(*place, said, rd, sr_a, sr_b, low, high, p, q, pools, controlled, n))
-    return [
-        Pair(a, b, sorted(words, key=lambda word: word.order), never.get((a, b), 0), bool(known) and a not in known)
-        for (a, b), words in found.items()
-    ]
+        found.setdefault(place, []).append(_word(row, partial(run.number, "words", row)))
+    pairs = []
+    for (a, b), words in found.items():
+        defined = sorted(filter(None, words), key=lambda word: (word.rank, -abs(word.rd), word.word))
+        pairs.append(Pair(a, b, defined, len(words) - len(defined), bool(known) and a not in known))
+    return pairs
 
 
 def clearest(pairs: Iterable[Pair]) -> list[Word]:
-    """The words of all pairs, the clearest first."""
-    return sorted((word for pair in pairs for word in pair.words), key=lambda word: word.clearness)
+    """The words of all pairs: what is clear first and the clearest of it first, then the largest."""
+
+    def order(word: Word) -> tuple[int, float, float, str, str, str]:
+        clearness = (word.q or 0.0) if word.clear else 0.0
+        return word.rank, clearness, -abs(word.rd), word.word, word.group_a, word.group_b
+
+    return sorted((word for pair in pairs for word in pair.words), key=order)
 
 
 def most_telling(pairs: Sequence[Pair]) -> list[Pair]:
@@ -123,21 +145,11 @@ def most_telling(pairs: Sequence[Pair]) -> list[Pair]:
     return sorted(pairs, key=order)
 
 
-def turned(word: Word) -> Word:
-    """The same with its groups in the other order."""
-    return replace(
-        word,
-        a=word.b,
-        b=word.a,
-        rd=-word.rd,
-        sr_a=word.sr_b,
-        sr_b=word.sr_a,
-        low=_minus(word.high),
-        high=_minus(word.low),
-        pools=_minus(word.pools),
-        controlled=_minus(word.controlled),
-    )
+def separations(findings: Findings) -> list[Estimate]:
+    """KMeans' accuracy for the pairs of groups."""
+    return [e for e in findings.estimates if e.metric == "kmeans_accuracy" and {"a", "b"} <= e.group.keys()]
 
 
-def _minus(value: float | None) -> float | None:
-    return None if value is None else -value
+def told_apart(estimate: Estimate) -> bool:
+    """Whether the groups are told apart better than chance."""
+    return verdict(estimate) is Verdict.ABOVE

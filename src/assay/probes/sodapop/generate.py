@@ -8,11 +8,11 @@ place that it has in Social IQa.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,14 +27,15 @@ from assay.probes.sodapop.plans import answers_of
 from assay.probes.sodapop.pools import Pools
 from assay.progress import Progress
 
-WHAT = ("names", "questions")
 RULES = {"section2": SECTION_2, "appendix_a": APPENDIX_A}
 
-NAME_SETTINGS = ("tables", "rules", "race_threshold", "gender_threshold", "min_count", "per_group")
-QUESTION_SETTINGS = (
-    *("preset", "groups", "names_per_group", "texts", "contexts", "context", "questions", "pronouns"),
-    *("distractors", "distance", "fills", "cap", "pieces", "punctuation", "right_answer"),
-)
+SETTINGS = {
+    "names": ("tables", "rules", "race_threshold", "gender_threshold", "min_count", "per_group"),
+    "questions": (
+        *("preset", "groups", "names_per_group", "texts", "contexts", "context", "questions", "pronouns"),
+        *("distractors", "distance", "fills", "cap", "pieces", "punctuation", "right_answer"),
+    ),
+}
 
 LETTERS = "ABC"
 
@@ -55,29 +56,11 @@ class Names:
         40
         """
         if not given.get("tables"):
-            raise UsageError(
-                "which tables of names?",
-                "Name them: --set tables=FILE.csv,FILE.csv",
-                code="missing-setting",
-                key="tables",
-            )
-        if given.get("rules", "section2") not in RULES:
-            raise UsageError(
-                f"rules is {given['rules']!r}, expected one of {', '.join(RULES)}.",
-                "--set rules=section2",
-                code="bad-setting",
-                key="rules",
-            )
-        rules = RULES[given.get("rules", "section2")]
-        if "race_threshold" in given:
-            rules = replace(rules, race_threshold=_thresholds(given["race_threshold"]))
-        if "gender_threshold" in given:
-            rules = replace(rules, gender_threshold=_share("gender_threshold", given["gender_threshold"]))
-        if "min_count" in given:
-            rules = replace(rules, min_count=_whole("min_count", given["min_count"]))
-        if "per_group" in given:
-            rules = replace(rules, per_group=_whole("per_group", given["per_group"]))
-        return Names(tuple(Path(name).expanduser() for name in given["tables"].split(",")), rules)
+            problem, remedy = "which tables of names?", "Name them: --set tables=FILE.csv,FILE.csv"
+            raise UsageError(problem, remedy, code="missing-setting", key="tables")
+        rules = RULES[_one_of("rules", given.get("rules", "section2"), RULES)]
+        changed = {key: read(key, given[key]) for key, read in _READERS.items() if key in given}
+        return Names(tuple(Path(name).expanduser() for name in given["tables"].split(",")), replace(rules, **changed))
 
     @cached_property
     def groups(self) -> GroupTable:
@@ -111,14 +94,11 @@ class Questions:
     def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
         """Write the file, whole or not at all; returns how many questions it has."""
         _require_file(out)
-        if ask is None or "fill" not in ask.abilities:
-            problem = "which model writes the distractors?" if ask is None else "this model cannot fill masks."
-            raise UsageError(
-                problem,
-                "Name a masked language model: --model builtin, or hf:./folder.",
-                code="missing-setting" if ask is None else "missing-ability",
-                key="model",
-            )
+        remedy = "Name a masked language model: --model builtin, or hf:./folder."
+        if ask is None:
+            raise UsageError("which model writes the distractors?", remedy, code="missing-setting", key="model")
+        if "fill" not in ask.abilities:
+            raise UsageError("this model cannot fill masks.", remedy, code="missing-ability", key="model")
         prepared, written = self.prepared, 0
         meter.start("sodapop", len(prepared.contexts), "contexts")
         with open_atomically(out) as file:
@@ -156,61 +136,66 @@ def generation(method: Sodapop, request: Request) -> Names | Questions:
     """The generation that a user asks for."""
     given = dict(request.settings)
     what = given.pop("what", None)
-    if what not in WHAT:
-        said = "what is to be written?" if what is None else f"what is {what!r}, expected {' or '.join(WHAT)}."
-        raise UsageError(
-            said,
-            "--set what=names (from tables), or --set what=questions --model SPEC",
-            code="missing-setting" if what is None else "bad-setting",
-            key="what",
-        )
-    known = NAME_SETTINGS if what == "names" else QUESTION_SETTINGS
+    remedy = "--set what=names (from tables), or --set what=questions --model SPEC"
+    if what is None:
+        raise UsageError("what is to be written?", remedy, code="missing-setting", key="what")
+    if what not in SETTINGS:
+        problem = f"what is {what!r}, expected {' or '.join(SETTINGS)}."
+        raise UsageError(problem, remedy, code="bad-setting", key="what")
+    known = SETTINGS[what]
     for key in given:
         if key not in known:
-            raise UsageError(
-                f"there is no setting {key!r} for {what}; there are {', '.join(known)}.",
-                f"--set {known[0]}=…",
-                code="unknown-setting",
-                key=key,
-            )
+            problem = f"there is no setting {key!r} for {what}; there are {', '.join(known)}."
+            raise UsageError(problem, f"--set {known[0]}=…", code="unknown-setting", key=key)
     if what == "names":
         return Names.parse(given)
-    preset = given.pop("preset", PRESETS[0])
-    if preset not in PRESETS:
-        raise UsageError(
-            f"preset is {preset!r}, expected one of {', '.join(PRESETS)}.",
-            "--set preset=quick",
-            code="bad-setting",
-            key="preset",
-        )
+    preset = _one_of("preset", given.pop("preset", PRESETS[0]), PRESETS)
     return Questions(method.prepared(replace(request, preset=preset, settings=given)))
 
 
 def _require_file(out: Path) -> None:
     if out.is_dir():
-        raise UsageError(
-            "this is a folder.", "Name the file to write with --out.", code="bad-option", file=out, key="out"
-        )
+        remedy = "Name the file to write with --out."
+        raise UsageError("this is a folder.", remedy, code="bad-option", file=out, key="out")
 
 
-def _thresholds(text: str) -> dict[str, float] | float:
+# --- settings of names
+
+
+def _bad(key: str, text: str, expected: str, example: object) -> UsageError:
+    return UsageError(f"{key} is {text!r}, expected {expected}.", f"--set {key}={example}", code="bad-setting", key=key)
+
+
+def _one_of(key: str, text: str, known: Collection[str]) -> str:
+    if text not in known:
+        raise _bad(key, text, f"one of {', '.join(known)}", next(iter(known)))
+    return text
+
+
+def _thresholds(key: str, text: str) -> dict[str, float] | float:
     """One share for all races, or one for each race that gets groups: EA:0.9,HS:0.8."""
     if ":" not in text:
-        return _share("race_threshold", text)
+        return _share(key, text)
     parts = [part.partition(":") for part in text.split(",")]
-    return {race.strip(): _share("race_threshold", share) for race, _, share in parts}
+    return {race.strip(): _share(key, share) for race, _, share in parts}
 
 
 def _share(key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise UsageError(
-            f"{key} is {text!r}, expected a share of bearers.", f"--set {key}=0.9", code="bad-setting", key=key
-        ) from None
+        raise _bad(key, text, "a share of bearers", 0.9) from None
 
 
 def _whole(key: str, text: str) -> int:
     if not text.isdecimal():
-        raise UsageError(f"{key} is {text!r}, expected a whole number.", f"--set {key}=25", code="bad-setting", key=key)
+        raise _bad(key, text, "a whole number", 25)
     return int(text)
+
+
+_READERS: Mapping[str, Callable[[str, str], Any]] = {
+    "race_threshold": _thresholds,
+    "gender_threshold": _share,
+    "min_count": _whole,
+    "per_group": _whole,
+}

@@ -18,25 +18,38 @@ from assay.findings import Findings, Table
 from assay.plan import Ask, WordPlan
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
+from assay.probes.sodapop.across import TITLES, across, of_study, side_by_side
 from assay.probes.sodapop.analyse import Study, findings_of
-from assay.probes.sodapop.contexts import STARTER, Context, neutral, paper_contexts, read_contexts, starter_contexts
-from assay.probes.sodapop.controls import control_columns
-from assay.probes.sodapop.kept import Kept, KeptQuestions
-from assay.probes.sodapop.names import Groups, frequencies, packaged_groups, read_groups
+from assay.probes.sodapop.contexts import (
+    STARTER,
+    Context,
+    neutral,
+    paper_contexts,
+    paper_file,
+    read_contexts,
+    starter_contexts,
+)
+from assay.probes.sodapop.names import Groups, chosen_groups, control_columns, frequencies
+from assay.probes.sodapop.paired import paired
 from assay.probes.sodapop.plans import ScorePlan
 from assay.probes.sodapop.pools import Pools, grow, shared_pool
+from assay.probes.sodapop.present import present
 from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes, vocabulary
+from assay.probes.sodapop.score_files import read_results
 from assay.probes.sodapop.settings import PRESETS, SHARED, ScoreSettings, Settings
-from assay.probes.sodapop.showcase import showcase
+from assay.probes.sodapop.showcase import ScoredAnswers, Source, showcase
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.probes.sodapop.words import split
 from assay.rows import Bad
 from assay.run import Kind, Run
 from assay.settings import SCORE, as_written, read_settings
 
-PAPER_FILE = Path("sodapop") / "socialIQa_v1.4_dev_Bethany_0_2191.jsonl"
 SHORT = 2
 """The quick preset asks about answers of so many words: longer ones have more distractors than it may score."""
+_CONTEXTS, _NAMES = 20, 25
+"""What a limit begins with where a preset takes all contexts or names."""
+_WORTH = 15
+"""Distractors: with fewer, hardly a word occurs often enough."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +77,7 @@ class Gathered:
     rates: Rates
     groups: Groups
     contexts: tuple[tuple[str, ...], ...]
-    kept: Kept | KeptQuestions
+    kept: Source
     seed: int
     controls: NDArray[np.float64] | None = None
     filler: str | None = None
@@ -78,47 +91,32 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         prepared = self.prepared(request)
         filler_of(prepared.chosen, ask)
         if "choice" not in ask.abilities:
-            raise UsageError(
-                "this model cannot choose among options.",
-                "SODAPOP needs a multiple-choice model.",
-                code="missing-ability",
-            )
+            remedy = "SODAPOP needs a multiple-choice model."
+            raise UsageError("this model cannot choose among options.", remedy, code="missing-ability")
         return prepared
 
     def prepared(self, request: Request) -> SodapopPrepared:
         """What is asked, whoever answers."""
         settings = read_settings(Settings, request.settings, self.probe.name, **PRESETS[request.preset])
-        groups, named = _read_groups(settings)
+        groups, named = chosen_groups(settings.groups)
         data = {named: groups.digest}  # of all names, however many are asked about
         if request.limit is not None:
             settings = _limited(settings, request.limit, len(groups.groups))
         groups = groups.take(settings.names_per_group)
         contexts, path, notes = _read_contexts(settings, request)
-        while request.limit is not None and settings.distance > 1:
-            if _fills(settings, groups, contexts) <= request.limit:
-                break
+        limit = request.limit
+        while limit is not None and settings.distance > 1 and _fills(settings, groups, contexts) > limit:
             settings = replace(settings, distance=settings.distance - 1)
         scored = len(groups.all_names()) * len(contexts) * (settings.cap + 1)
-        stages = [
-            Stage("words to fill, at most", _fills(settings, groups, contexts)),
-            Stage("answers, at most", scored),
-        ]
+        fills = _fills(settings, groups, contexts)
+        stages = [Stage("words to fill, at most", fills), Stage("answers, at most", scored)]
         data[path.name] = digest_of_file(path)
-        return SodapopPrepared(
-            as_written(settings),
-            data,
-            stages,
-            notes,
-            request.seed,
-            settings,
-            groups,
-            contexts,
-            request.limit is not None,
-        )
+        told = as_written(settings), data, stages, notes, request.seed
+        return SodapopPrepared(*told, settings, groups, contexts, limit is not None)
 
     def gather(self, prepared: SodapopPrepared, ask: Ask) -> Gathered:
         settings, contexts, names, seed = prepared.chosen, prepared.contexts, prepared.names, prepared.seed
-        kept = Kept(prepared.groups, contexts, settings.case)
+        kept = ScoredAnswers(prepared.groups, contexts, settings.case)
         pools = [pools_of(prepared, ask, number) for number in range(len(contexts))]
         words = vocabulary(pools, settings.min_count, settings.case)
         _require_words(words, prepared)
@@ -133,8 +131,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         rates = counter.rates.frequent(settings.min_count)
         _require_words(rates.words, prepared)
         told = tuple((each.text, each.question, each.answer) for each in contexts)
-        pieces = ask(WordPlan(names), "names")["pieces"]
-        controls = control_columns(names, pieces, frequencies())
+        controls = control_columns(names, ask(WordPlan(names), "names")["pieces"], frequencies())
         notes = [note for context, pool in zip(contexts, pools, strict=True) for note in short_pools(context, pool)]
         return Gathered(rates, prepared.groups, told, kept, seed, controls, notes=list(dict.fromkeys(notes)))
 
@@ -149,25 +146,19 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
     def read_files(
         self, files: Sequence[Path], request: Request, answers: str | None
     ) -> tuple[SodapopPrepared, Gathered]:
-        from assay.probes.sodapop.score_files import read_results
-
         if answers is not None:
-            raise UsageError(
-                "SODAPOP's results hold probs or logits of the choices.",
-                "Leave --answers out.",
-                code="bad-option",
-                key="answers",
-            )
+            problem = "SODAPOP's results hold probs or logits of the choices."
+            raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
         given: Any = read_settings(ScoreSettings, request.settings, self.probe.name, remedy=SCORE)
         settings = Settings(**vars(given))
-        groups, _ = _read_groups(settings)
+        groups, _ = chosen_groups(settings.groups)
         found = read_results(files, settings, groups, skip_bad=request.skip_bad)
         data = Gathered(found.rates, groups, found.contexts, found.kept, request.seed)
         prepared = SodapopPrepared(as_written(settings), {}, (), found.notes, request.seed, settings, groups, ())
         return prepared, data
 
     def generation(self, request: Request) -> Any:
-        from assay.probes.sodapop.generate import generation
+        from assay.probes.sodapop.generate import generation  # which makes what this class prepares
 
         return generation(self, request)
 
@@ -179,53 +170,31 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         return replace(data, filler=filler.digest)
 
     def contrast(self, one: Gathered, other: Gathered, *, settings: Mapping[str, Any], common: bool) -> Contrast:
-        from assay.probes.sodapop.paired import paired
-
         return paired(self.probe, one, other, int(settings["resamples"]))
 
     def present(self, run: Run) -> Presentation:
-        from assay.probes.sodapop.present import present
-
         return present(run)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        from assay.probes.sodapop.present_models import across
-
         return across(runs)
 
     def of_study(self, runs: Sequence[StudyRun]) -> Sequence[Section]:
-        from assay.probes.sodapop.present_study import of_study
-
         return of_study(runs)
 
     def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
-        from assay.probes.sodapop.across import side_by_side
-
         return side_by_side(models)
 
     @property
     def titles(self) -> Mapping[str, str]:
-        from assay.probes.sodapop.across import TITLES
-
         return TITLES
 
 
 def _require_words(words: Sequence[str], prepared: SodapopPrepared) -> None:
     """Not where there is a limit: it may leave too little to compare, and the findings then say so."""
     if not words and not prepared.limited:
-        raise DataError(
-            f"no word is in at least {prepared.chosen.min_count} distractors of every name.",
-            "Ask more (--set cap=…, contexts=…, distance=…), or lower --set min_count=….",
-            code="nothing-to-ask",
-            key="min_count",
-        )
-
-
-def _fills(settings: Settings, groups: Groups, contexts: Sequence[Context]) -> int:
-    """How many masked texts there may be in all."""
-    names = len(groups.groups if settings.distractors == SHARED else groups.all_names())
-    lengths = (len(split(context.answer).words) for context in contexts)
-    return names * sum(_most_fills(length, settings) for length in lengths)
+        problem = f"no word is in at least {prepared.chosen.min_count} distractors of every name."
+        remedy = "Ask more (--set cap=…, contexts=…, distance=…), or lower --set min_count=…."
+        raise DataError(problem, remedy, code="nothing-to-ask", key="min_count")
 
 
 def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> Pools:
@@ -240,9 +209,8 @@ def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> Pools:
 def short_pools(context: Context, pools: Pools) -> list[str]:
     """A note where names have too few distractors to be asked about."""
     short = int((np.diff(pools.offsets) < 2).sum())
-    if not short:
-        return []
-    return [f"{context.place}: {short} names have fewer than two distractors there, and do not count in it"]
+    note = f"{context.place}: {short} names have fewer than two distractors there, and do not count in it"
+    return [note] if short else []
 
 
 def _growers(groups: Groups, seed: int) -> tuple[str, ...]:
@@ -265,20 +233,10 @@ def filler_of(settings: Settings, ask: Ask) -> Ask:
     """Who fills masks."""
     filler = ask.of(settings.fill_model) if settings.fill_model else ask
     if "fill" not in filler.abilities:
-        raise UsageError(
-            f"{settings.fill_model or 'this model'} cannot fill masks.",
-            "Name a masked language model for that: --set fill_model=builtin, or hf:./folder.",
-            code="missing-ability",
-            key="fill_model",
-        )
+        problem = f"{settings.fill_model or 'this model'} cannot fill masks."
+        remedy = "Name a masked language model for that: --set fill_model=builtin, or hf:./folder."
+        raise UsageError(problem, remedy, code="missing-ability", key="fill_model")
     return filler
-
-
-def _read_groups(settings: Settings) -> tuple[Groups, str]:
-    """The groups of names, and what they are called among the data."""
-    if settings.groups:
-        return read_groups(Path(settings.groups)), Path(settings.groups).name
-    return packaged_groups(), "sodapop/names"
 
 
 def _read_contexts(settings: Settings, request: Request) -> tuple[list[Context], Path, list[str]]:
@@ -296,27 +254,12 @@ def _read_contexts(settings: Settings, request: Request) -> tuple[list[Context],
         contexts = [neutral(context) for context in contexts]
     if settings.context is not None:
         if settings.context > len(contexts):
-            raise UsageError(
-                f"context is {settings.context}, and there are {len(contexts)}.",
-                "--set context=1",
-                code="bad-setting",
-                key="context",
-            )
+            problem = f"context is {settings.context}, and there are {len(contexts)}."
+            raise UsageError(problem, "--set context=1", code="bad-setting", key="context")
         return [contexts[settings.context - 1]], path, bad.notes("contexts")
     if request.preset == "quick" and not settings.texts:
         contexts = [context for context in contexts if len(split(context.answer).words) == SHORT]
     return contexts[: settings.contexts], path, bad.notes("contexts")
-
-
-def paper_file(folder: Path) -> Path:
-    for path in (folder / PAPER_FILE, folder / f"{PAPER_FILE}.gz"):
-        if path.is_file():
-            return path
-    raise UsageError(
-        f"the paper's contexts ({PAPER_FILE}) are not in {folder}.",
-        "Get them with `assay data fetch sodapop`, or name a file in Social IQa's format with --set texts=FILE.",
-        code="missing-data",
-    )
 
 
 def _limited(settings: Settings, limit: int, groups: int) -> Settings:
@@ -325,25 +268,17 @@ def _limited(settings: Settings, limit: int, groups: int) -> Settings:
     while limit < groups * names * contexts * _WORTH and (contexts > 1 or names > 2):
         contexts, names = (contexts // 2, names) if contexts > 1 else (contexts, max(2, names // 2))
     cap = max(2, limit // (groups * names * contexts) - 1)
-    return replace(
-        settings,
-        contexts=contexts,
-        names_per_group=names,
-        cap=min(cap, settings.cap),
-        min_count=min(settings.min_count, max(1, cap // _WORTH)),
-    )
+    least = min(settings.min_count, max(1, cap // _WORTH))
+    return replace(settings, contexts=contexts, names_per_group=names, cap=min(cap, settings.cap), min_count=least)
 
 
-_CONTEXTS, _NAMES = 20, 25
-"""What a limit begins with where a preset takes all contexts or names."""
-_WORTH = 15
-"""Distractors: with fewer, hardly a word occurs often enough."""
+def _fills(settings: Settings, groups: Groups, contexts: Sequence[Context]) -> int:
+    """How many masked texts there may be in all.
 
-
-def _most_fills(words: int, settings: Settings) -> int:
-    """How many masked texts an answer of so many words can have.
-
-    In the first round each of its words is masked; in every further one each of the strings that are new then, and of
-    these all words but the one that was just replaced, since masking that again asks what was asked.
+    Of an answer each of its words is masked in the first round; in every further one each of the strings that are new
+    then, and of these all words but the one that was just replaced, since masking that again asks what was asked.
     """
-    return int(words * sum(((words - 1) * settings.fills) ** turn for turn in range(settings.distance)))
+    names = len(groups.groups if settings.distractors == SHARED else groups.all_names())
+    lengths = [len(split(context.answer).words) for context in contexts]
+    rounds = range(settings.distance)
+    return int(names * sum(words * ((words - 1) * settings.fills) ** turn for words in lengths for turn in rounds))

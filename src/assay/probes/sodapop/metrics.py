@@ -73,3 +73,18 @@ def relative_difference(d: Array, m: Array) -> Array:
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(m > 0, d / m, np.nan)
+
+
+def adjusted_difference(values: Array, first: NDArray[np.bool_], controls: Array) -> Array | None:
+    """d(w, A, B) with the controls regressed out (word,): the group's coefficient beside them (ordinary least squares).
+
+    `values` (name, word) are success rates, `first` says who is in A, `controls` (name, control) are what else differs
+    between names. None where the controls and the group cannot be told apart, or there are too few names.
+    """
+    varying = controls[:, controls.std(axis=0) > 0]
+    design = np.column_stack([np.ones(len(values)), first.astype(np.float64), varying - varying.mean(axis=0)])
+    if len(values) <= design.shape[1] or np.linalg.matrix_rank(design) < design.shape[1]:
+        return None
+    solution, *_ = np.linalg.lstsq(design, values, rcond=None)
+    noise = TIE * np.abs(values).max(axis=0)
+    return np.where(np.abs(solution[1]) <= noise, 0.0, solution[1])

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import NoReturn
@@ -69,30 +70,20 @@ class Rules:
     per_group: int | None = None
 
     def __post_init__(self) -> None:
+        def wrong(key: str, problem: str, remedy: str) -> NoReturn:
+            raise UsageError(problem, remedy, code="bad-setting", key=key)
+
         races = self.race_threshold.values() if isinstance(self.race_threshold, Mapping) else [self.race_threshold]
         shares = [*(("race_threshold", share) for share in races), ("gender_threshold", self.gender_threshold)]
         for key, threshold in shares:
             if not 0.5 < threshold <= 1:
-                raise UsageError(
-                    f"a threshold is {threshold}, expected more than 0.5 and at most 1.",
-                    "It is a share of a name's bearers; above one half, no name belongs to two groups.",
-                    code="bad-setting",
-                    key=key,
-                )
+                remedy = "It is a share of a name's bearers; above one half, no name belongs to two groups."
+                wrong(key, f"a threshold is {threshold}, expected more than 0.5 and at most 1.", remedy)
         if self.min_count < 0:
-            raise UsageError(
-                f"the least count is {self.min_count}.",
-                "Take 200 as the paper does, or 0 for any.",
-                code="bad-setting",
-                key="min_count",
-            )
+            wrong("min_count", f"the least count is {self.min_count}.", "Take 200 as the paper does, or 0 for any.")
         if self.per_group is not None and self.per_group < _FEWEST:
-            raise UsageError(
-                f"{self.per_group} names a group are too few.",
-                f"Take at least {_FEWEST}, or all.",
-                code="bad-setting",
-                key="per_group",
-            )
+            problem = f"{self.per_group} names a group are too few."
+            wrong("per_group", problem, f"Take at least {_FEWEST}, or all.")
 
 
 SECTION_2 = Rules({"EA": 0.9, "AA": 0.9, "HS": 0.8, "AS": 0.7})
@@ -100,12 +91,6 @@ SECTION_2 = Rules({"EA": 0.9, "AA": 0.9, "HS": 0.8, "AS": 0.7})
 
 APPENDIX_A = Rules({"AS": 1.0, "HS": 1.0}, gender_threshold=1.0, min_count=0)
 """What the paper's Asian and Hispanic seed names have in New York City's table (appendix A.1), all but Tenzin."""
-
-
-@dataclass
-class _Bearers:
-    races: Counter[str]
-    genders: Counter[str]
 
 
 def proportion(counts: Mapping[str, int], value: str) -> float:
@@ -122,17 +107,23 @@ def build_groups(rows: Iterable[NameCount], rules: Rules = SECTION_2) -> GroupTa
 
     Names stand by their bearers' number, the most frequent first; groups of fewer than two names are left out.
     """
-    bearers = _bearers(rows)
-    races = sorted({race for each in bearers.values() for race in each.races})
-    given = rules.race_threshold
-    least = rules.min_count or 1
-    known = [name for name, each in bearers.items() if each.races.total() >= least and each.genders.total()]
-    known.sort(key=lambda name: (-bearers[name].races.total(), name))
+    races: dict[str, Counter[str]] = {}  # how many bearers of each race a name has
+    genders: dict[str, Counter[str]] = {}
+    for row in rows:
+        if row.race is not None:
+            races.setdefault(row.name, Counter())[row.race] += row.count
+        if row.gender is not None:
+            genders.setdefault(row.name, Counter())[row.gender] += row.count
+    least, given = rules.min_count or 1, rules.race_threshold
+    known = [name for name in races.keys() & genders if races[name].total() >= least and genders[name].total()]
+    known.sort(key=lambda name: (-races[name].total(), name))
+    if not isinstance(given, Mapping):
+        given = dict.fromkeys(sorted({race for own in races.values() for race in own}), given)
     groups: GroupTable = {}
-    for race, threshold in (given if isinstance(given, Mapping) else dict.fromkeys(races, given)).items():
-        of_race = [name for name in known if proportion(bearers[name].races, race) >= threshold]
+    for race, threshold in given.items():
+        of_race = [name for name in known if proportion(races[name], race) >= threshold]
         for gender in GENDERS:
-            names = [name for name in of_race if proportion(bearers[name].genders, gender) >= rules.gender_threshold]
+            names = [name for name in of_race if proportion(genders[name], gender) >= rules.gender_threshold]
             if len(names) >= _FEWEST:
                 groups[f"{race}_{gender}"] = {"race": race, "gender": gender, "names": names[: rules.per_group]}
     return groups
@@ -141,9 +132,8 @@ def build_groups(rows: Iterable[NameCount], rules: Rules = SECTION_2) -> GroupTa
 def build_from_files(tables: Sequence[Path], rules: Rules = SECTION_2) -> GroupTable:
     """The same from files; DataError where they do not give two groups."""
     if not tables:
-        raise UsageError(
-            "no table of names was given.", "Name at least one CSV file.", code="missing-setting", key="tables"
-        )
+        problem, remedy = "no table of names was given.", "Name at least one CSV file."
+        raise UsageError(problem, remedy, code="missing-setting", key="tables")
     rows = [row for path in tables for row in read_counts(path)]
     given = ", ".join(path.name for path in tables)
     for what, known in {"race": {row.race for row in rows}, "gender": {row.gender for row in rows}}.items():
@@ -152,12 +142,9 @@ def build_from_files(tables: Sequence[Path], rules: Rules = SECTION_2) -> GroupT
             raise DataError(f"{given}: this tells nobody's {what}.", remedy, code="missing-key", key=what)
     groups = build_groups(rows, rules)
     if len(groups) < _FEWEST:
-        raise DataError(
-            f"{given}: fewer than two groups have two names; found: {', '.join(groups) or 'none'}.",
-            "Lower a threshold or the least count, or add a table.",
-            code="bad-list",
-            key="tables",
-        )
+        problem = f"{given}: fewer than two groups have two names; found: {', '.join(groups) or 'none'}."
+        remedy = "Lower a threshold or the least count, or add a table."
+        raise DataError(problem, remedy, code="bad-list", key="tables")
     return groups
 
 
@@ -169,9 +156,8 @@ def as_json(groups: GroupTable) -> str:
 def read_counts(path: Path) -> list[NameCount]:
     """The counts of a table of one of the four kinds, with names in title case."""
     if ".csv" not in path.suffixes:
-        raise DataError(
-            "expected a CSV table.", "Name it NAME.csv, or NAME.csv.gz if it is packed.", code="bad-csv", file=path
-        )
+        remedy = "Name it NAME.csv, or NAME.csv.gz if it is packed."
+        raise DataError("expected a CSV table.", remedy, code="bad-csv", file=path)
     rows = rows_of(path, Bad(skip=False))
     first = next(rows, None)
     if first is None:
@@ -179,9 +165,8 @@ def read_counts(path: Path) -> list[NameCount]:
     for columns, read in _READERS:
         if first[1].keys() >= columns:
             return list(read(_Cells(path, number, row) for number, row in chain([first], rows)))
-    raise DataError(
-        f"no known table has the columns {', '.join(first[1])}.", _KINDS_REMEDY, code="missing-key", file=path
-    )
+    problem = f"no known table has the columns {', '.join(first[1])}."
+    raise DataError(problem, _KINDS_REMEDY, code="missing-key", file=path)
 
 
 def title_case(name: str) -> str:
@@ -229,11 +214,12 @@ def _new_york(rows: Iterable[_Cells]) -> Iterator[NameCount]:
     for cells in rows:
         words = cells.text("Ethnicity").upper().split()
         race = _RACES.get(words[0]) or cells.wrong("Ethnicity", " or ".join(_RACES))
-        name, gender = title_case(cells.text("Child's First Name")), cells.gender("Gender")
-        key = (cells.text("Year of Birth"), gender, race, name, cells.count("Count"), cells.text("Rank"))
+        name = title_case(cells.text("Child's First Name"))
+        counted = NameCount(name, race, cells.gender("Gender"), cells.count("Count"))
+        key = (counted, cells.text("Year of Birth"), cells.text("Rank"))
         if key not in seen:
             seen.add(key)
-            yield NameCount(name, race, gender, cells.count("Count"))
+            yield counted
 
 
 def _tzioumis(rows: Iterable[_Cells]) -> Iterator[NameCount]:
@@ -244,32 +230,16 @@ def _tzioumis(rows: Iterable[_Cells]) -> Iterator[NameCount]:
             yield NameCount(title_case(name), race, None, round(bearers * cells.number(column, most=100) / 100))
 
 
-def _social_security(rows: Iterable[_Cells]) -> Iterator[NameCount]:
-    for cells in rows:
-        yield NameCount(title_case(cells.text("name")), None, cells.gender("sex"), cells.count("count"))
-
-
-def _plain(rows: Iterable[_Cells]) -> Iterator[NameCount]:
+def _plain(rows: Iterable[_Cells], *, race: bool = True, gender: str = "gender") -> Iterator[NameCount]:
     for cells in rows:
         name = title_case(cells.text("name"))
-        yield NameCount(name, cells.text("race"), cells.gender("gender"), cells.count("count"))
+        yield NameCount(name, cells.text("race") if race else None, cells.gender(gender), cells.count("count"))
 
 
 _READERS: Sequence[tuple[Set[str], Callable[[Iterable[_Cells]], Iterator[NameCount]]]] = (
     ({"Child's First Name", "Gender", "Ethnicity", "Year of Birth", "Count", "Rank"}, _new_york),
     ({"firstname", "obs", *_PERCENTAGES}, _tzioumis),
-    ({"name", "sex", "count"}, _social_security),
+    ({"name", "sex", "count"}, partial(_plain, race=False, gender="sex")),
     ({"name", "race", "gender", "count"}, _plain),
 )
 _KINDS_REMEDY = f"Known tables have the columns {'; '.join(', '.join(sorted(columns)) for columns, _ in _READERS)}."
-
-
-def _bearers(rows: Iterable[NameCount]) -> dict[str, _Bearers]:
-    """How many bearers of each race, and of each gender, every name has."""
-    found: defaultdict[str, _Bearers] = defaultdict(lambda: _Bearers(Counter(), Counter()))
-    for row in rows:
-        if row.race is not None:
-            found[row.name].races[row.race] += row.count
-        if row.gender is not None:
-            found[row.name].genders[row.gender] += row.count
-    return dict(found)

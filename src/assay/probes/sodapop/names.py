@@ -21,7 +21,7 @@ from types import MappingProxyType
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
+from numpy.typing import NDArray
 
 from assay.errors import DataError, UsageError
 from assay.files.opening import open_text
@@ -29,7 +29,8 @@ from assay.plan import digest_of
 
 PACKAGED = Path(__file__).parents[2] / "data" / "sodapop"
 
-Rows = npt.NDArray[np.int64]
+UNCOUNTED = 100
+"""The count taken for a name that the table of counts leaves out, having fewer than 200."""
 
 _FEWEST = 2  # names in a group, and groups
 _FORMAT = (
@@ -86,7 +87,7 @@ class Groups:
         known = ", ".join(group.name for group in self.groups)
         raise UsageError(f"{name} is in no group.", f"The groups are {known}.", code="bad-option", key="name")
 
-    def rows(self, *groups: Group) -> Rows:
+    def rows(self, *groups: Group) -> NDArray[np.int64]:
         """The places of these groups' names in `all_names`, in the order given."""
         ends = np.cumsum([len(group.names) for group in self.groups])
         places = {own.name: range(end - len(own.names), end) for own, end in zip(self.groups, ends, strict=True)}
@@ -95,12 +96,8 @@ class Groups:
     def take(self, per_group: int | None) -> Groups:
         """The first so many names of every group (None: all), as the paper takes the first 25 of its longer lists."""
         if per_group is not None and per_group < _FEWEST:
-            raise UsageError(
-                f"{per_group} names of every group are too few.",
-                f"Take at least {_FEWEST}, or all.",
-                code="bad-option",
-                key="per_group",
-            )
+            problem, remedy = f"{per_group} names of every group are too few.", f"Take at least {_FEWEST}, or all."
+            raise UsageError(problem, remedy, code="bad-option", key="per_group")
         return Groups(tuple(Group(group.name, group.names[:per_group], group.attributes) for group in self.groups))
 
     def pairs(self) -> list[tuple[Group, Group]]:
@@ -127,6 +124,11 @@ def packaged_groups() -> Groups:
     return read_groups(PACKAGED / "names.toml")
 
 
+def chosen_groups(file: str | None) -> tuple[Groups, str]:
+    """The groups of a file, or else the paper's; and what they are called among a run's data."""
+    return (packaged_groups(), "sodapop/names") if not file else (read_groups(Path(file)), Path(file).name)
+
+
 @cache
 def frequencies() -> Mapping[str, int]:
     """How many people in the United States have a name, of the packaged ones; four of them are too rare to be here."""
@@ -135,6 +137,12 @@ def frequencies() -> Mapping[str, int]:
     for name, _, count in (line.split("\t") for line in lines if not line.startswith(("#", "name\t"))):
         found[name] = found.get(name, 0) + int(count)
     return MappingProxyType(found)
+
+
+def control_columns(names: Sequence[str], pieces: NDArray[np.int32], counts: Mapping[str, int]) -> NDArray[np.float64]:
+    """What else differs between names (name, 2): the tokens that a model makes of each, and log10 of its frequency."""
+    frequency = [np.log10(counts.get(name, UNCOUNTED)) for name in names]
+    return np.column_stack([pieces.astype(np.float64), np.array(frequency)])
 
 
 def read_groups(path: Path) -> Groups:
@@ -163,9 +171,8 @@ def read_table(path: Path, remedy: str) -> dict[str, Any]:
             code = "bad-toml" if kind == "TOML" else "bad-json"
             raise DataError(f"this is not {kind} ({error}).", remedy, code=code, file=path) from None
     if not isinstance(table, dict):
-        raise DataError(
-            f"expected an object in braces, got a {type(table).__name__}.", remedy, code="bad-json", file=path
-        )
+        problem = f"expected an object in braces, got a {type(table).__name__}."
+        raise DataError(problem, remedy, code="bad-json", file=path)
     return table
 
 
@@ -197,10 +204,7 @@ def _group(name: str, entry: object, path: Path) -> Group:
 
 
 def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str | None, str, str]]:
-    """What is wrong with groups that are right each by itself, and what to do about it; the first one counts.
-
-    Its code and the group at fault come first.
-    """
+    """What is wrong with groups that are right each by itself: code, group, problem and remedy. The first counts."""
     if len(groups) < _FEWEST:
         problem = f"expected at least {_FEWEST} groups, got {len(groups)}."
         yield "bad-list", None, problem, "Groups are compared with each other."
@@ -215,12 +219,8 @@ def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str | None, str, str
     for group in groups:
         if group.attributes.keys() != first.attributes.keys():
             told = [", ".join(sorted(each.attributes)) or "no attributes" for each in (first, group)]
-            yield (
-                "bad-value",
-                group.name,
-                f"group {first.name} has {told[0]}, group {group.name} has {told[1]}.",
-                "Give all groups the same attributes, or none.",
-            )
+            problem = f"group {first.name} has {told[0]}, group {group.name} has {told[1]}."
+            yield "bad-value", group.name, problem, "Give all groups the same attributes, or none."
     for a, b in combinations(groups, 2):
         if a.attributes and not a.differs(b):
             problem = f"groups {a.name} and {b.name} have the same attributes."

@@ -13,7 +13,6 @@ the null hypothesis (McNemar's test, exact). Exchanging the vectors themselves w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from assay.probes.sodapop.names import Group, Groups
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.stats import MIN_UNITS, benjamini_hochberg, contribution_p, sign_flip_p
-from assay.stats.clusters import _two_clusters
+from assay.stats.clusters import two_clusters
 
 if TYPE_CHECKING:
     from assay.probes.sodapop.method import Gathered
@@ -43,15 +42,15 @@ _ZERO = 1e-12
 
 def paired(probe: Probe, one: Gathered, other: Gathered, resamples: int) -> Contrast:
     """The changes from one model to the other on the names, contexts and words that both have."""
-    both = _Both.of(one, other)
-    sizes = (rates.successes.size for rates in (one.rates, other.rates, both.rates[0]))
+    groups, rates = _in_common(one, other)
+    sizes = (own.successes.size for own in (one.rates, other.rates, rates[0]))
     counts = [Common("items (name, context, word)", *sizes)]
     parts = (
         f"{what}: {len(first)}, {len(second)}, {shared} in common"
         for what, first, second, shared in (
-            ("names", one.rates.names, other.rates.names, len(both.rates[0].names)),
-            ("contexts", one.contexts, other.contexts, both.rates[0].successes.shape[0]),
-            ("words", one.rates.words, other.rates.words, len(both.rates[0].words)),
+            ("names", one.rates.names, other.rates.names, len(rates[0].names)),
+            ("contexts", one.contexts, other.contexts, rates[0].successes.shape[0]),
+            ("words", one.rates.words, other.rates.words, len(rates[0].words)),
         )
     )
     notes = [f"of baseline and model, {'; '.join(parts)}"]
@@ -61,37 +60,30 @@ def paired(probe: Probe, one: Gathered, other: Gathered, resamples: int) -> Cont
         )
     if not counts[0].common:
         return Contrast([], counts, notes=notes)
-    contrasts = contrasts_of(both.groups)
-    sr = both.rates[0].sr(), both.rates[1].sr()
+    contrasts = contrasts_of(groups)
+    sr = rates[0].sr(), rates[1].sr()
     changes = [_separation(probe, sr, contrast, (one.seed, other.seed)) for contrast in contrasts if contrast.pair]
-    return Contrast(changes, counts, {WORD_DIFFERENCES: _words(both.rates, sr, contrasts, resamples)}, notes)
+    return Contrast(changes, counts, {WORD_DIFFERENCES: _words(rates, sr, contrasts, resamples)}, notes)
 
 
-@dataclass(frozen=True)
-class _Both:
-    """The success rates of two runs on what both have."""
-
-    groups: Groups
-    rates: tuple[Rates, Rates]
-
-    @staticmethod
-    def of(one: Gathered, other: Gathered) -> _Both:
-        theirs = {(group.name, name) for group in other.groups.groups for name in group.names}
-        kept = []
-        for group in one.groups.groups:
-            names = tuple(name for name in group.names if (group.name, name) in theirs)
-            kept += [Group(group.name, names, group.attributes)] if names else []
-        groups = Groups(tuple(kept))
-        known = {len(context) for context in (*one.contexts, *other.contexts)}
-        keys = [[context[:1] if 1 in known else context for context in side.contexts] for side in (one, other)]
-        contexts = [key for key in dict.fromkeys(keys[0]) if key in set(keys[1])]
-        words = [word for word in one.rates.words if word in set(other.rates.words)]
-        first, second = (
-            _taken(side.rates, [own.index(key) for key in contexts], groups.all_names(), words)
-            for side, own in zip((one, other), keys, strict=True)
-        )
-        defined = np.isfinite(np.concatenate([first.sr(), second.sr()])).all(axis=0)  # (word,)
-        return _Both(groups, (first.with_words(defined), second.with_words(defined)))
+def _in_common(one: Gathered, other: Gathered) -> tuple[Groups, tuple[Rates, Rates]]:
+    """The success rates of two runs on the names, contexts and words that both have."""
+    theirs = {(group.name, name) for group in other.groups.groups for name in group.names}
+    kept = []
+    for group in one.groups.groups:
+        names = tuple(name for name in group.names if (group.name, name) in theirs)
+        kept += [Group(group.name, names, group.attributes)] if names else []
+    groups = Groups(tuple(kept))
+    known = {len(context) for context in (*one.contexts, *other.contexts)}
+    keys = [[context[:1] if 1 in known else context for context in side.contexts] for side in (one, other)]
+    contexts = [key for key in dict.fromkeys(keys[0]) if key in set(keys[1])]
+    words = [word for word in one.rates.words if word in set(other.rates.words)]
+    first, second = (
+        _taken(side.rates, [own.index(key) for key in contexts], groups.all_names(), words)
+        for side, own in zip((one, other), keys, strict=True)
+    )
+    defined = np.isfinite(np.concatenate([first.sr(), second.sr()])).all(axis=0)  # (word,)
+    return groups, (first.with_words(defined), second.with_words(defined))
 
 
 def _taken(rates: Rates, contexts: Sequence[int], names: Sequence[str], words: Sequence[str]) -> Rates:
@@ -122,7 +114,7 @@ def _separation(probe: Probe, sr: tuple[Array, Array], contrast: GroupPair, seed
 
 def _right(vectors: Array, first: NDArray[np.bool_], seed: int) -> Array:
     """1 for every name that is in the cluster of its group, matched the better way (see `kmeans_separation`)."""
-    same = _two_clusters(vectors, seed) == first
+    same = two_clusters(vectors, seed) == first
     return np.asarray(same if 2 * same.sum() >= len(same) else ~same, np.float64)
 
 

@@ -6,22 +6,26 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.plan import Arrays, digest_of
 from assay.probes.sodapop.contexts import NAME
-from assay.probes.sodapop.strings import Strings
+from assay.probes.sodapop.words import join
 from assay.queries import MASK, ChoiceColumns, FillColumns, Texts
+
+Strings = NDArray[np.int32]
+"""(string, word): places in a list of words."""
 
 MASKED = -1
 """Stands for the masked word in a string."""
 
 
 @dataclass(frozen=True)
-class FillPlan:
-    """Masked answers about every name in one context: which words fit?
+class _AnswerPlan:
+    """Answers about every name in one context.
 
-    The arrays hold `strings` (row, word), with MASKED once in each, and `name` (row,). `texts` has for each name the
-    context and what comes between it and the answer (the prompt); `glue` is what stands around the answer's words.
+    `texts` has two texts for each name: the context, and what comes between it and the answer (the prompt) or is asked
+    about it (the question). `glue` is what stands around the answer's words.
     """
 
     names: tuple[str, ...]
@@ -30,15 +34,27 @@ class FillPlan:
     glue: tuple[str, ...]
     arrays: str
     rows: int
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def _digest(self, kind: str, *rest: int) -> str:
+        return digest_of([kind, self.names, self.texts, self.words, self.glue, self.arrays, *rest])
+
+    def _contexts(self, names: NDArray[np.int32]) -> Texts:
+        return Texts([context for context, _ in self.texts], names.astype(np.int32))
+
+
+@dataclass(frozen=True)
+class FillPlan(_AnswerPlan):
+    """Masked answers: which words fit? The arrays hold `strings`, with MASKED once in each, and `name` (row,)."""
+
     top: int
     ability: str = "fill"
 
     @property
     def digest(self) -> str:
-        return digest_of(["sodapop fill", self.names, self.texts, self.words, self.glue, self.arrays, self.top])
-
-    def __len__(self) -> int:
-        return self.rows
+        return self._digest("sodapop fill", self.top)
 
     def columns_from(self, arrays: Arrays, lo: int, hi: int) -> FillColumns:
         names = arrays["name"][lo:hi]
@@ -47,32 +63,20 @@ class FillPlan:
             f"{self.texts[name][1]} {answer.replace(NAME, self.names[name])}"
             for name, answer in zip(names.tolist(), answers, strict=True)
         ]
-        contexts = Texts([context for context, _ in self.texts], names.astype(np.int32))
-        return FillColumns(contexts, Texts.of(sentences), self.top)
+        return FillColumns(self._contexts(names), Texts.of(sentences), self.top)
 
 
 @dataclass(frozen=True)
-class ScorePlan:
-    """Every answer about every name in one context, the right one and the distractors: how good is it?
-
-    The arrays hold `strings` (string, word) and `row` (row, 2): name and string. `texts` has for each name the context
-    and the question.
+class ScorePlan(_AnswerPlan):
+    """The right answer and the distractors: how good is each? The arrays hold `strings`, and `row` (row, 2): name and
+    string.
     """
 
-    names: tuple[str, ...]
-    texts: tuple[tuple[str, str], ...]
-    words: tuple[str, ...]
-    glue: tuple[str, ...]
-    arrays: str
-    rows: int
     ability: str = "choice"
 
     @property
     def digest(self) -> str:
-        return digest_of(["sodapop score", self.names, self.texts, self.words, self.glue, self.arrays])
-
-    def __len__(self) -> int:
-        return self.rows
+        return self._digest("sodapop score")
 
     def columns_from(self, arrays: Arrays, lo: int, hi: int) -> ChoiceColumns:
         names, strings = arrays["row"][lo:hi].T
@@ -83,12 +87,8 @@ class ScorePlan:
         else:
             asked, option = np.unique(strings, return_inverse=True)
             answers = answers_of(arrays["strings"][asked], self.words, self.glue)
-        return ChoiceColumns(
-            Texts([context for context, _ in self.texts], names.astype(np.int32)),
-            Texts([question for _, question in self.texts], names.astype(np.int32)),
-            answers,
-            option.reshape(-1, 1).astype(np.int32),
-        )
+        questions = Texts([question for _, question in self.texts], names.astype(np.int32))
+        return ChoiceColumns(self._contexts(names), questions, answers, option.reshape(-1, 1).astype(np.int32))
 
 
 def answers_of(strings: Strings, words: Sequence[str], glue: Sequence[str]) -> list[str]:
@@ -97,7 +97,4 @@ def answers_of(strings: Strings, words: Sequence[str], glue: Sequence[str]) -> l
     >>> answers_of(np.array([[0, -1]]), ("very", "kind", "?"), ("", " ", "."))
     ['very ?.']
     """
-    return [
-        glue[0] + "".join(words[word] + behind for word, behind in zip(string, glue[1:], strict=True))
-        for string in strings.tolist()
-    ]
+    return [join([words[word] for word in string], glue) for string in strings.tolist()]

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.plan import Ask, TokenPlan, digest_of
 from assay.probes.sodapop.contexts import Context
-from assay.probes.sodapop.plans import MASKED, FillPlan
+from assay.probes.sodapop.plans import MASKED, FillPlan, Strings
 from assay.probes.sodapop.settings import Settings
-from assay.probes.sodapop.strings import Strings, new_rows, numbered_rows, unique_rows
 from assay.probes.sodapop.words import is_word, split
 
 Fills = NDArray[np.int32]  # (row, fill): places in a list of words, or NONE
 
 NONE = -1
-
-
-@dataclass
-class Words:
-    """The words of one context's strings: those of the right answer, then those that fills brought."""
-
-    texts: list[str]
-    _places: dict[str, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.texts = list(dict.fromkeys(self.texts))
-        self._places = {text: place for place, text in enumerate(self.texts)}
-
-    def place(self, text: str) -> int:
-        if text not in self._places:
-            self._places[text] = len(self.texts)
-            self.texts.append(text)
-        return self._places[text]
+_MOST = 1 << 62
 
 
 @dataclass(frozen=True)
@@ -59,8 +41,8 @@ class Pools:
 def grow(ask: Ask, context: Context, names: Sequence[str], settings: Settings, label: str, seed: int) -> Pools:
     """The pools of all names in a context: `distance` rounds, each asking for every name at once."""
     parts = split(context.answer)
-    words = Words(list(parts.words))
-    right = np.array([[words.place(word) for word in parts.words]], np.int32)  # (1, word)
+    words: dict[str, int] = {}  # those of the right answer, then those that fills bring, with their places
+    right = np.array([[words.setdefault(word, len(words)) for word in parts.words]], np.int32)  # (1, word)
     found = [right for _ in names]
     frontier = [right for _ in names]
     back = [False for _ in names]  # whether a fill brought the right answer back
@@ -74,7 +56,7 @@ def grow(ask: Ask, context: Context, names: Sequence[str], settings: Settings, l
             break
         owner = np.repeat(np.arange(len(names)), [len(own) for own in masked]).astype(np.int32)
         arrays = ask.keep({"strings": rows, "name": owner})
-        plan = FillPlan(tuple(names), texts, tuple(words.texts), parts.glue, arrays, len(rows), settings.fills)
+        plan = FillPlan(tuple(names), texts, tuple(words), parts.glue, arrays, len(rows), settings.fills)
         tokens = ask(plan, f"{label}, words {turn + 1} of {settings.distance}")["token"]
         fills = places_of(ask, tokens, words, kept, settings, label)
         ends = np.cumsum([len(own) for own in masked])
@@ -87,7 +69,7 @@ def grow(ask: Ask, context: Context, names: Sequence[str], settings: Settings, l
     stays = [settings.right_answer == "keep" and own for own in back]
     pools = [strings if keep else strings[1:] for strings, keep in zip(found, stays, strict=True)]
     chance = [_chance(seed, context, name) for name in names]
-    return _pools(words, parts.glue, right, pools, settings.cap, chance)
+    return _pools(list(words), parts.glue, right, pools, settings.cap, chance)
 
 
 def masked_forms(strings: Strings) -> Strings:
@@ -115,9 +97,9 @@ def filled_strings(masked: Strings, fills: Fills) -> Strings:
 
 
 def places_of(
-    ask: Ask, tokens: NDArray[np.int32], words: Words, kept: dict[int, int], settings: Settings, label: str
+    ask: Ask, tokens: NDArray[np.int32], words: dict[str, int], kept: dict[int, int], settings: Settings, label: str
 ) -> Fills:
-    """Tokens (row, fill) as places in the list of words; NONE for those that are dropped."""
+    """Tokens (row, fill) as places among the words, which grow; NONE for those that are dropped."""
     fresh = [token for token in np.unique(tokens).tolist() if token not in kept]
     if fresh:
         answers = ask(TokenPlan(tuple(fresh)), f"{label}, tokens")
@@ -125,7 +107,7 @@ def places_of(
             said = bytes(text).decode()
             usable = bool(said) and (settings.pieces == "keep" or bool(whole))
             usable = usable and (settings.punctuation == "keep" or is_word(said))
-            kept[token] = words.place(said) if usable else NONE
+            kept[token] = words.setdefault(said, len(words)) if usable else NONE
     known = np.array(sorted(kept), np.int64)
     places = np.array([kept[token] for token in known.tolist()], np.int32)
     found: Fills = places[np.searchsorted(known, tokens)]
@@ -138,7 +120,7 @@ def _chance(seed: int, context: Context, name: str) -> np.random.Generator:
 
 
 def _pools(
-    words: Words,
+    texts: Sequence[str],
     glue: tuple[str, ...],
     right: Strings,
     found: Sequence[Strings],
@@ -149,7 +131,7 @@ def _pools(
 
     That order does not depend on what other names' pools hold, as the order in which words were found does.
     """
-    order = sorted(range(len(words.texts)), key=words.texts.__getitem__)
+    order = sorted(range(len(texts)), key=texts.__getitem__)
     rank = np.empty(len(order), np.int32)  # the place of a word when they are sorted
     rank[order] = np.arange(len(order))
     pools = []
@@ -163,7 +145,7 @@ def _pools(
     number = np.where(sorted_place == place[0], 0, sorted_place + (sorted_place < place[0]))  # the right answer first
     strings[number] = strings.copy()
     offsets = np.concatenate([[0], np.cumsum([len(pool) for pool in pools])]).astype(np.int64)
-    return Pools(tuple(words.texts[word] for word in order), glue, strings, offsets, number[place[1:]])
+    return Pools(tuple(texts[word] for word in order), glue, strings, offsets, number[place[1:]])
 
 
 def shared_pool(pools: Pools, names: int, settings: Settings, seed: int) -> Pools:
@@ -173,3 +155,44 @@ def shared_pool(pools: Pools, names: int, settings: Settings, seed: int) -> Pool
         pool = np.sort(np.random.default_rng([seed, 1 << 20]).choice(pool, settings.cap, replace=False))
     offsets = np.arange(names + 1, dtype=np.int64) * len(pool)
     return Pools(pools.words, pools.glue, pools.strings, offsets, np.tile(pool, names))
+
+
+# --- sets of strings
+
+
+def row_keys(rows: Strings) -> NDArray[np.int64]:
+    """A number for every row: equal for equal rows only, and in the rows' own order.
+
+    Finding equal rows is then a sort of numbers; NumPy's own way, by rows, takes some ten times as long.
+
+    >>> row_keys(np.array([[1, 5], [0, 9], [1, 5]])).tolist()
+    [5, 4, 5]
+    """
+    keys, most = np.zeros(len(rows), np.int64), 1  # every key is below `most`
+    for column in rows.T:
+        low = int(column.min()) if len(column) else 0
+        size = int(column.max()) - low + 1 if len(column) else 1
+        if most > _MOST // size:
+            distinct, keys = np.unique(keys, return_inverse=True)
+            keys, most = keys.reshape(-1).astype(np.int64), len(distinct)
+        keys = keys * size + (column.astype(np.int64) - low)
+        most *= size
+    return keys
+
+
+def numbered_rows(rows: Strings) -> tuple[Strings, NDArray[np.int64]]:
+    """The different rows in their order, and for every row which of these it is."""
+    _, first, number = np.unique(row_keys(rows), return_index=True, return_inverse=True)
+    return rows[first], number.reshape(-1)
+
+
+def unique_rows(rows: Strings) -> Strings:
+    """The different rows in their order: that of hashing or of finding does not matter."""
+    return rows[np.unique(row_keys(rows), return_index=True)[1]]
+
+
+def new_rows(rows: Strings, known: Strings) -> Strings:
+    """The different rows, in their order, that are not among the known ones."""
+    keys = row_keys(np.concatenate([rows, known]))
+    own, first = np.unique(keys[: len(rows)], return_index=True)
+    return rows[first[~np.isin(own, keys[len(rows) :])]]

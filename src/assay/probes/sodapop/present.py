@@ -1,19 +1,35 @@
-"""How a SODAPOP run is shown: what was asked, the words that fool the model, and which groups they tell apart."""
+"""How a SODAPOP run is shown: what was asked, which words fool the model about whom, and what may explain it."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean
 
-from assay.blocks import Name, Presentation, Score, Scorecard, Section, Text
-from assay.probes.sodapop import PAPER, PROBE, say_group
-from assay.probes.sodapop.differences import read_pairs
-from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, read_separations, told_apart
-from assay.probes.sodapop.present_lead import Found, brief, lead
-from assay.probes.sodapop.present_names import names, picture
-from assay.probes.sodapop.present_traits import traits
-from assay.probes.sodapop.present_words import words_in_short, words_that_fool
-from assay.run import Run
-from assay.wording import count
+from assay.blocks import (
+    Block,
+    Code,
+    Figure,
+    Name,
+    Presentation,
+    Prose,
+    Role,
+    Score,
+    Scorecard,
+    Section,
+    Strong,
+    Text,
+    listed,
+)
+from assay.findings import Estimate
+from assay.probes.sodapop import PAPER, PROBE, people_words, say_group
+from assay.probes.sodapop.differences import Pair, Word, clearest, read_pairs, separations, told_apart
+from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
+from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
+from assay.run import Kind, Run
+from assay.verdict import CLEAR, Verdict, verdict
+from assay.wording import cell, count, equals, fixed, fixed_interval, plural, share
 
 ASKS = "short texts about somebody, with one first name after another: which wrong answers fool the model about whom?"
 PICTURE = (
@@ -21,12 +37,18 @@ PICTURE = (
     "SODAPOP’s Figure 4). Groups that lie apart are treated differently; point at a mark for its name, pick a group in "
     "the legend to see it alone."
 )
+MOST_TOLD = 4  # words in the first paragraphs
+MOST_SEPARATED = 3  # pairs of groups in a sentence
+FEW = 4  # comparisons, up to which what chance alone would give is not worth a word
+
+CODES = {"EA": "European American", "AA": "African American", "AS": "Asian", "HS": "Hispanic"}
+"""What the paper's names of groups stand for."""
 
 
 def present(run: Run) -> Presentation:
     """What is shown of a run."""
     pairs = read_pairs(run)
-    found, in_short = Found(run, pairs, read_separations(run, pairs)), words_in_short(run, pairs)
+    found, in_short = Found(run, pairs), words_in_short(run, pairs)
     return Presentation(
         name="SODAPOP",
         asks=ASKS,
@@ -42,26 +64,30 @@ def present(run: Run) -> Presentation:
         data_set="sodapop",
         sections=[
             *words_that_fool(run, pairs),
-            Section(told_apart(run, found.separations)),
+            Section(groups_told_apart(run, found.separations, pairs)),
             Section(picture(run, "Names by the words that fool the model about them", PICTURE, "sodapop-picture")),
             Section(traits(run)),
             Section(names(run)),
         ],
         summary=[in_short] if found.words else (),
-        terminal=[in_short, *groups_in_short(found.separations)] if pairs or found.separations else (),
+        terminal=[in_short, *groups_in_short(found.separations, len(found.tested))]
+        if pairs or found.separations
+        else (),
     )
 
 
 def _small(run: Run) -> list[Text]:
     """What a small run cannot say."""
     said: list[Text] = []
-    least = _whole(run, "min_count")
-    texts = 1 if _whole(run, "context") else _whole(run, "contexts")
-    if least is not None or texts is not None:
-        used = "" if texts is None else f"This run used {'one text' if texts == 1 else f'at most {texts} texts'}. "
-        if least is not None:
-            counted = f"It counts a word if each name has {count(least)} or more wrong answers with it"
-            used += f"{counted} (the paper: 50, over 50 texts). "
+    least, only, most = (run.info.settings.get(name) for name in ("min_count", "context", "contexts"))
+    texts = 1 if isinstance(only, int) and only else most
+    used = ""
+    if isinstance(texts, int):
+        used = f"This run used {'one text' if texts == 1 else f'at most {texts} texts'}. "
+    if isinstance(least, int):
+        counted = f"It counts a word if each name has {count(least)} or more wrong answers with it"
+        used += f"{counted} (the paper: 50, over 50 texts). "
+    if used:
         said.append(f"{used}Few texts and few answers show what happens in these, not in general.")
     if run.sample:
         larger = "); a larger one, with more names and texts, tells more from chance."
@@ -69,6 +95,268 @@ def _small(run: Run) -> list[Text]:
     return said
 
 
-def _whole(run: Run, name: str) -> int | None:
-    value: Any = run.info.settings.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+# --- what the first paragraphs are made of
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the first paragraphs are made of."""
+
+    run: Run
+    pairs: Sequence[Pair]
+
+    @cached_property
+    def words(self) -> list[Word]:
+        """Those of all pairs, the clearest first."""
+        return clearest(self.pairs)
+
+    @cached_property
+    def clear(self) -> list[Word]:
+        return [word for word in self.words if word.clear]
+
+    @cached_property
+    def separations(self) -> list[Estimate]:
+        """The pairs of groups, those that are told apart most surely first."""
+
+        def order(e: Estimate) -> tuple[bool, float, float]:
+            return e.value is None, 1.0 if e.p is None else e.p, -(e.value or 0.0)
+
+        return sorted(separations(self.run.findings), key=order)
+
+    @cached_property
+    def tested(self) -> list[Estimate]:
+        """The pairs of groups that could be told apart, or not."""
+        return [e for e in self.separations if verdict(e) in (Verdict.ABOVE, Verdict.WITHIN)]
+
+    @property
+    def vocabulary(self) -> str:
+        return plural(_different(self.words), "word")
+
+    @property
+    def by_chance(self) -> str:
+        """How many pairs of groups would be told apart by chance alone."""
+        return f"{round(CLEAR * len(self.tested), 1):g}"
+
+    @property
+    def compared(self) -> str:
+        return f"{plural(len(self.pairs), 'comparison')} of two groups"
+
+    @property
+    def where_clear(self) -> str:
+        """In how many comparisons there are clear words, and in how many there would be by chance: q allows for the
+        words of one comparison only.
+        """
+        said = f"{sum(bool(pair.clear) for pair in self.pairs)} of {self.compared}"
+        if len(self.pairs) <= FEW:
+            return said
+        expected = CLEAR * sum(any(word.q is not None for word in pair.words) for pair in self.pairs)
+        return f"{said} (by chance alone it would be at most about {round(expected, 1):g})"
+
+    @property
+    def told(self) -> list[Word]:
+        """The clearest, each word once, with the groups in the order that makes RD positive."""
+        once: dict[str, Word] = {}
+        for word in self.clear or self.words[:1]:
+            once.setdefault(word.word, word.towards_first)
+        return list(once.values())[:MOST_TOLD]
+
+    @property
+    def codes(self) -> Mapping[str, str]:
+        """The paper's abbreviations, where its groups were asked about."""
+        if not _unset(self.run, "groups"):
+            return {}
+        asked = {people_words(cell(row, "group")).split(" ")[0] for row in self.run.rows("names")}
+        return {code: said for code, said in CODES.items() if code in asked}
+
+    def spelt(self, group: str) -> str:
+        """A group without abbreviations."""
+        first, *rest = people_words(group).split(" ")
+        return " ".join([self.codes.get(first, first), *rest])
+
+
+def _different(words: Sequence[Word]) -> int:
+    return len({word.word for word in words})
+
+
+def _unset(run: Run, name: str) -> bool:
+    """Whether a setting is there and has no value, so that the probe's own choice holds."""
+    return run.info.settings.get(name, "") is None
+
+
+# --- in short
+
+
+def brief(found: Found) -> Text:
+    said: list[Text] = []
+    if found.clear:
+        said += [
+            f"Wrong answers with {count(_different(found.clear))} of {found.vocabulary} fool the model more often "
+            "about one group’s names than about another’s, clear of chance, in "
+            f"{found.where_clear}. The clearest: ",
+            *(_told(found, found.told[0], found.spelt), "."),
+        ]
+    elif any(word.q is not None for word in found.words):
+        said.append(
+            f"None of {found.vocabulary} fools the model more often about one group’s names than about another’s, "
+            "clear of chance."
+        )
+    else:
+        said.append("No word could be compared: none was tested in two groups of names.")
+    if found.tested:
+        chance = f"; chance alone would give about {found.by_chance}" if len(found.tested) > FEW else ""
+        said.append(
+            " By these words alone, groups of names can be told apart better than chance in "
+            f"{sum(map(told_apart, found.tested)) or 'none'} of {plural(len(found.tested), 'pair')} of groups (p at "
+            f"most {CLEAR}{chance})."
+        )
+    return said
+
+
+def _told(found: Found, word: Word, say: Callable[[str], str] = people_words) -> Text:
+    """A difference in a sentence; `say` says how groups are called."""
+    often, than = how_much(word.sr_a, word.sr_b)
+    known = word.sr_a is not None and word.sr_b is not None
+    rates = f"{share(word.sr_a)} and {share(word.sr_b)} of the times; " if known else ""
+    between = "no interval" if word.low is None else f"{found.run.level} {fixed_interval(word.low, word.high)}"
+    q = "" if word.q is None else f", q {equals(word.q)}"
+    a, b = Name(say(word.group_a)), Name(say(word.group_b))
+    return [
+        *("“", Strong(Name(word.word)), f"” fooled the model {often} about ", a, f" names {than} about ", b),
+        *(f" names ({rates}RD ", Figure(f"{fixed(word.rd)}, {between}"), f"{q})"),
+    ]
+
+
+def how_much(more: float | None, less: float | None) -> tuple[str, str]:
+    """How much more often something happens, and the word to go on with.
+
+    >>> how_much(0.106, 0.1), how_much(0.25, 0.1), how_much(0.1, 0.0), how_much(None, 0.1)
+    (('6.0% more often', 'than'), ('2.5 times as often', 'as'), ('more often', 'than'), ('more often', 'than'))
+    """
+    if more is None or not less or more <= less:
+        return "more often", "than"
+    ratio = more / less
+    return (f"{ratio:.1f} times as often", "as") if ratio >= 2 else (f"{share(ratio - 1)} more often", "than")
+
+
+# --- the first paragraphs
+
+
+def lead(found: Found) -> list[Block]:
+    items: list[Block] = []
+    if found.clear:
+        fool = f"{plural(_different(found.clear), 'word fools', 'words fool')} the model at different rates for "
+        words: Text = [
+            Strong(f"{fool}different groups, clear of chance"),
+            f", of {found.vocabulary} that could be tested: {plural(len(found.clear), 'difference')} (q at most "
+            f"{CLEAR}), in {found.where_clear}. The clearest:",
+        ]
+        items = [Prose([_told(found, word) for word in found.told], Role.ITEMS)]
+    elif any(word.q is not None for word in found.words):
+        words = [
+            Strong("No word is clear of chance"),
+            f" once the number of words is allowed for: of {found.vocabulary}, none fools the model at different rates "
+            f"for two groups with q at most {CLEAR}, in {found.compared}. The largest difference, which could be "
+            "chance: ",
+            *(_told(found, found.told[0]), "."),
+        ]
+    else:
+        words = [Strong("No word could be compared:"), " none was tested in two groups of names."]
+    rest = [text for text in (_separation(found), _reasons(found)) if text]
+    return [Prose([_asked(found), words]), *items, *([Prose(rest)] if rest else [])]
+
+
+def _asked(found: Found) -> Text:
+    run = found.run
+    asked = [cell(row, "group") for row in run.rows("names")]
+    many = f": {plural(len(asked), 'name')} from {plural(len({*asked}), 'group')}" if asked else ""
+    codes = ", ".join(f"{code} {said}" for code, said in found.codes.items())
+    return [
+        *("The model ", Strong(Name(run.model)), " was given short texts about one person, each with a question "),
+        *("about that person and ", _answers(run), f" The person had one first name after another{many}. Which "),
+        "answer is right does not depend on the name. So if wrong answers with a certain word fool the model more "
+        "often about names of one group than about names of another, the model connects that word with that group.",
+        f" Groups are called as in the paper: {codes}." if codes else "",
+    ]
+
+
+def _answers(run: Run) -> Text:
+    if run.info.kind is Kind.PREDICTIONS:
+        return (
+            "several answers, one of them right. Here the questions were put elsewhere and only their results were "
+            "scored; in the method, a masked language model writes the wrong answers, replacing words of the right one."
+        )
+    named, itself = run.setting("fill_model"), " (here the audited model itself)"
+    return [
+        "three answers: the right one and two wrong ones. The wrong answers were written by a masked language model",
+        *([" (", Name(named), ")"] if named else [itself] if _unset(run, "fill_model") else []),
+        ", which replaced words of the right answer.",
+    ]
+
+
+def _separation(found: Found) -> Text:
+    tested = found.tested
+    if not tested:
+        return ""
+    pairs = f"{plural(len(tested), 'pair')} of groups"
+    chance = f" Chance alone would give about {found.by_chance} of {len(tested)}." if len(tested) > FEW else ""
+    if separated := [e for e in tested if told_apart(e)]:
+        surest = [_agreed(e, in_full=place == 0) for place, e in enumerate(separated[:MOST_SEPARATED])]
+        return [
+            Strong(f"The words alone tell the groups apart in {len(separated)} of {pairs}"),
+            ": two clusters of names, made without knowing the groups, agree with them better than chance (p at most "
+            f"{CLEAR}). The surest: ",
+            *(listed(surest, "; "), ".", chance),
+        ]
+    return [
+        Strong(f"The words alone tell the groups apart in none of {pairs}:"),
+        " nowhere do two clusters of names, made without knowing the groups, agree with them better than chance (p at "
+        f"most {CLEAR}). The nearest to it: ",
+        *(_agreed(tested[0], in_full=True), ".", chance),
+    ]
+
+
+def _agreed(e: Estimate, *, in_full: bool) -> Text:
+    cluster, chance = (" of names in the cluster of their group", "where chance gives") if in_full else ("", "chance")
+    floor = "" if e.floor is None else f", {chance} {share(e.floor)}"
+    return [Name(say_group(e.group)), f" ({share(e.value)}{cluster}{floor}, p {equals(e.p)})"]
+
+
+def _reasons(found: Found) -> Text:
+    """What else could make a difference: the wrong answers, and the names' spelling and frequency."""
+    words, came = found.clear or found.words, Strong("Where differences come from:")
+    pools = [(word.rd_pools, word.rd) for word in words if word.rd_pools is not None]
+    match found.run.setting("distractors"):
+        case "shared":
+            return [
+                came,
+                " all names were tried with the same wrong answers (shared pools), so that differences come from the "
+                "audited model, not from the one that wrote them. ",
+                _spelling(found.clear),
+            ]
+        case "per_name" if pools:
+            which = f"the {plural(len(words), 'clear difference')}" if found.clear else "all words"
+            same = sum(alone * rd > 0 for alone, rd in pools)
+            return [
+                came,
+                " each name had wrong answers of its own, as in the paper (per-name pools), so that a part may come "
+                f"from the model that wrote them. Over {which}, RD is {fixed(fmean(abs(word.rd) for word in words))} "
+                "on average, whatever its sign; the pools alone, with a model that ignores names, would give "
+                f"{fixed(fmean(abs(alone) for alone, _ in pools))}, and point the same way in {count(same)} of "
+                f"{count(len(words))}. Shared pools (",
+                *(Code("--set distractors=shared"), ") have no such part. ", _spelling(found.clear)),
+            ]
+    return _spelling(found.clear)
+
+
+def _spelling(clear: Sequence[Word]) -> str:
+    controlled = [word for word in clear if word.rd_controlled is not None]
+    if not controlled:
+        return ""
+    explained = sum(word.explained for word in controlled)
+    shrink, turn = ("shrinks", "turns") if explained == 1 else ("shrink", "turn")
+    why = "; there the names’ spelling or rarity, rather than the group, may be the reason" if explained else ""
+    return (
+        "Names also differ in how many pieces a model cuts them into and in how frequent they are. With both regressed "
+        f"out, {count(explained)} of {plural(len(controlled), 'clear difference')} {shrink} to less than half or "
+        f"{turn} round{why}."
+    )

@@ -1,58 +1,44 @@
-"""Which groups of names the words tell apart (KMeans): as a table, as a map of groups by groups, and in short."""
+"""Groups of names: which of them the words tell apart (KMeans), who the names are, and all names in a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean, median
+from typing import Any, NamedTuple
 
-from assay.blocks import Block, Column, Dot, Group, Heat, Kind, Mark, Marked, Prose, Role, Row, Section, Table
+from assay.blocks import (
+    Block,
+    Column,
+    Dot,
+    Gap,
+    Group,
+    Heat,
+    Kind,
+    Mark,
+    Marked,
+    Part,
+    Point,
+    Prose,
+    Role,
+    Row,
+    Scatter,
+    Section,
+    Table,
+    Tools,
+)
 from assay.examples import Wanted
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.probes.sodapop import say_group
-from assay.probes.sodapop.differences import Pair
+from assay.probes.sodapop import people_words, say_group
+from assay.probes.sodapop.differences import Pair, told_apart
 from assay.run import Run
-from assay.verdict import CLEAR, Verdict, verdict
-from assay.wording import plural
+from assay.verdict import CLEAR
+from assay.wording import cell, plural
 
 MOST_PAIRS = 16  # in short
 MANY_PAIRS, MANY_GROUPS = 6, 4  # from which on a map is clearer than a list
-
-
-@dataclass(frozen=True)
-class Separation:
-    """KMeans' accuracy for a pair of groups, and how many of its words are clear of chance."""
-
-    estimate: Estimate
-    clear: int
-
-    @property
-    def said(self) -> str:
-        return say_group(self.estimate.group)
-
-    @property
-    def tested(self) -> bool:
-        return verdict(self.estimate) in (Verdict.ABOVE, Verdict.WITHIN)
-
-    @property
-    def above(self) -> bool:
-        return verdict(self.estimate) is Verdict.ABOVE
-
-    @property
-    def order(self) -> tuple[bool, float, float]:
-        e = self.estimate
-        return e.value is None, 1.0 if e.p is None else e.p, -(e.value or 0.0)
-
-
-def read_separations(run: Run, pairs: Sequence[Pair]) -> list[Separation]:
-    """The pairs of groups, those told apart most surely first."""
-    clear = {(pair.a, pair.b): len(pair.clear) for pair in pairs}
-    found = [
-        Separation(each, clear.get((each.group["a"], each.group["b"]), 0))
-        for each in run.findings.estimates
-        if each.metric == "kmeans_accuracy" and {"a", "b"} <= each.group.keys()
-    ]
-    return sorted(found, key=lambda each: each.order)
+MOST_NAMES = 300
+_LARGEST = 12.0  # a logarithm beyond which nobody counted anything
 
 
 def behind_pair(estimate: Estimate) -> Wanted:
@@ -66,14 +52,24 @@ def behind_pair(estimate: Estimate) -> Wanted:
     return {**group, "group": pair} if pair else group
 
 
-def told_apart(run: Run, separations: Sequence[Separation]) -> list[Block]:
-    """The table and, where there are many pairs, the map."""
+def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence[Pair]) -> list[Block]:
+    """The table and, where there are many pairs, a map of groups by groups."""
     if not separations:
         return []
     alone = {
         "shared": " A model that ignores names gives what chance gives.",
         "per_name": " Since each name has wrong answers of its own, these alone may tell groups apart.",
     }.get(run.setting("distractors"), "")
+    clear = {(pair.a, pair.b): len(pair.clear) for pair in pairs}
+    rows: list[Row] = []
+    lines: list[list[Cell]] = []
+    for e in separations:
+        groups = e.group["a"], e.group["b"]
+        value = Marked(e.value, note=e.note if e.value is None else None)
+        dot = Dot(e.value, e.low, e.high, e.floor, hollow=not told_apart(e))
+        beside = [e.floor, e.p, e.n, clear.get(groups, 0)]
+        rows.append(Row([say_group(e.group), value, dot, *beside], behind_pair(e)))
+        lines.append([*groups, e.value, *beside])
     table = Table(
         title="Can the groups be told apart?",
         how=[
@@ -82,7 +78,7 @@ def told_apart(run: Run, separations: Sequence[Separation]) -> list[Block]:
             *(Mark("floor"), " is what chance gives; a filled dot ", Mark("dot"), " is better than that (p at most "),
             f"{CLEAR}).",
         ],
-        data=_data(separations),
+        data=Data(("group_a", "group_b", "accuracy", "chance", "p", "n", "clear_words"), lines),
         file="sodapop-separation",
         anchor="separation",
         after=[
@@ -99,65 +95,40 @@ def told_apart(run: Run, separations: Sequence[Separation]) -> list[Block]:
             Column("names", Kind.COUNT),
             Column("clear words", Kind.COUNT),
         ],
-        groups=[Group([_row(each) for each in separations])],
+        groups=[Group(rows)],
     )
-    return [table, *_map(separations)]
-
-
-def _row(each: Separation) -> Row:
-    e = each.estimate
-    value = Marked(e.value, note=e.note if e.value is None else None)
-    dot = Dot(e.value, e.low, e.high, e.floor, hollow=not each.above)
-    return Row([each.said, value, dot, e.floor, e.p, e.n, each.clear], behind_pair(e))
-
-
-def _data(separations: Sequence[Separation]) -> Data:
-    rows: list[list[Cell]] = []
-    for each in separations:
-        e = each.estimate
-        rows.append([e.group["a"], e.group["b"], e.value, e.floor, e.p, e.n, each.clear])
-    return Data(("group_a", "group_b", "accuracy", "chance", "p", "n", "clear_words"), rows)
-
-
-def _map(separations: Sequence[Separation]) -> list[Heat]:
-    """By how much accuracy exceeds what chance gives, group by group; none where a list shows it as well."""
-    cells: dict[tuple[str, str], float] = {}
-    beside: dict[str, dict[tuple[str, str], float | None]] = {"accuracy": {}, "chance": {}, "p": {}, "n": {}}
-    for each in separations:
-        e = each.estimate
-        if e.value is None or e.floor is None:
-            continue
-        for key in ((e.group["a"], e.group["b"]), (e.group["b"], e.group["a"])):
-            cells[key] = e.value - e.floor
-            for name, value in zip(beside, (e.value, e.floor, e.p, e.n), strict=True):
-                beside[name][key] = value
-    groups = {group for key in cells for group in key}
-    if len(cells) < 2 * MANY_PAIRS or len(groups) < MANY_GROUPS:
-        return []
-    heat = Heat(
+    ways = (("a", "b"), ("b", "a"))
+    heat = above_chance(
+        {(e.group[one], e.group[other]): e for e in separations for one, other in ways},
         title="Groups told apart, group by group",
         how="each square is by how much accuracy exceeds what chance gives, for the two groups of its row and column. "
         "Orange: the words tell the two groups apart; pale or blue: no better than chance. Blank pairs were not "
         "compared, since they differ in more than one thing.",
         file="sodapop-separation-map",
         anchor="separation-map",
-        name="",
         row="group",
         column="other group",
-        value="accuracy above chance",
-        cells=cells,
-        beside=beside,
         row_key="group",
         column_key="group",
     )
-    return [heat]
+    mapped = len(heat.cells) >= 2 * MANY_PAIRS and len({group for key in heat.cells for group in key}) >= MANY_GROUPS
+    return [table, heat] if mapped else [table]
 
 
-# --- in short
+def above_chance(found: Mapping[tuple[str, str], Estimate], **said: Any) -> Heat:
+    """A map of KMeans' accuracies, by how much each exceeds what chance gives."""
+    cells = {
+        key: value - floor
+        for key, e in found.items()
+        if (value := e.value) is not None and (floor := e.floor) is not None
+    }
+    numbers = {"accuracy": "value", "chance": "floor", "p": "p", "n": "n"}
+    beside = {name: {key: getattr(found[key], own) for key in cells} for name, own in numbers.items()}
+    return Heat(name="", value="accuracy above chance", cells=cells, beside=beside, **said)
 
 
-def groups_in_short(separations: Sequence[Separation]) -> list[Section]:
-    """The surest pairs; nothing where there is none."""
+def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Section]:
+    """The surest pairs; nothing where there is none. `tested` pairs could be told apart, or not."""
     if not separations:
         return []
     shown = separations[:MOST_PAIRS]
@@ -170,10 +141,11 @@ def groups_in_short(separations: Sequence[Separation]) -> list[Section]:
             Column("p", Kind.PROBABILITY),
             Column("names", Kind.COUNT),
         ],
-        groups=[Group([_short(each) for each in shown])],
+        groups=[
+            Group([Row([say_group(e.group), Marked(e.value, told_apart(e) or None), e.floor, e.p, e.n]) for e in shown])
+        ],
     )
-    above, tested = sum(each.above for each in separations), sum(each.tested for each in separations)
-    left_out = len(separations) - len(shown)
+    above, left_out = sum(map(told_apart, separations)), len(separations) - len(shown)
     more = f" {plural(left_out, 'pair')} not shown." if left_out else ""
     reading = (
         f"{above or 'None'} of {plural(tested, 'pair')} better than chance (* p at most {CLEAR}; about "
@@ -183,6 +155,99 @@ def groups_in_short(separations: Sequence[Separation]) -> list[Section]:
     return [Section([table, Prose(reading, Role.SMALL)])]
 
 
-def _short(each: Separation) -> Row:
-    e = each.estimate
-    return Row([each.said, Marked(e.value, each.above or None), e.floor, e.p, e.n])
+# --- the names
+
+
+class _Name(NamedTuple):
+    """A name: how often wrong answers fooled the model about it, its tokens, and how many people bear it."""
+
+    group: str
+    name: str
+    mean_sr: float | None
+    pieces: float | None
+    bearers: int | None
+
+
+def names(run: Run) -> list[Block]:
+    """The groups of names in short, and every name; nothing where no names are known."""
+    groups: dict[str, list[_Name]] = {}
+    for row in run.rows("names"):
+        sr, pieces, logarithm = (run.number("names", row, key) for key in ("mean_sr", "pieces", "log10_frequency"))
+        bearers = None if logarithm is None else round(10 ** min(logarithm, _LARGEST))
+        name = _Name(people_words(cell(row, "group")), cell(row, "name"), sr, pieces, bearers)
+        groups.setdefault(name.group, []).append(name)
+    if not groups:
+        return []
+    summed: list[list[Cell]] = []
+    for group, own in groups.items():
+        means = _over(fmean, (n.mean_sr for n in own)), _over(fmean, (n.pieces for n in own))
+        middle = _over(median, (n.bearers for n in own))
+        summed.append([group, len(own), *means, None if middle is None else round(middle)])
+    rate, bearing = Column("success rate", Kind.NUMBER), Column("bearers", Kind.COUNT)
+    of_groups = Table(
+        title="The names",
+        how="pieces is the number of tokens that the model cuts a name into, bearers the number of people in the "
+        "United States with that name (100 where it is too rare to be listed). Groups that differ much in these differ "
+        "in more than who they are. The success rate is over all words. Of a group, the means are shown, and the "
+        "median of bearers.",
+        data=Data(("group", "names", "mean_sr", "mean_pieces", "median_bearers"), summed),
+        file="sodapop-groups",
+        anchor="names",
+        columns=[
+            *(Column("group", Kind.TEXT), Column("names", Kind.COUNT), rate),
+            *(Column("pieces", Kind.TENTHS), bearing),
+        ],
+        groups=[Group([Row(cells) for cells in summed])],
+        filter=Tools.NONE,
+    )
+    found = [name for own in groups.values() for name in own]
+    shown, left_out = found[:MOST_NAMES], len(found[MOST_NAMES:])
+    every = Table(
+        title="Names by group",
+        how="one line for each name; what the columns hold is said above.",
+        data=Data(_Name._fields, shown),
+        file="sodapop-names",
+        anchor="names-every",
+        columns=[
+            *(Column("name", Kind.TEXT), Column("group", Kind.TEXT), rate),
+            *(Column("pieces", Kind.COUNT), bearing),
+        ],
+        groups=[
+            Group(
+                [
+                    *(Row([n.name, n.group, *n[2:]], {"name": n.name}) for n in shown),
+                    *([Gap(f"{plural(left_out, 'more name')}: tables/names.csv")] if left_out else []),
+                ]
+            )
+        ],
+    )
+    return [of_groups, Part("Every name", [every], folded=True)]
+
+
+def _over(average: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
+    """An average of the values that are known."""
+    known = [value for value in values if value is not None]
+    return average(known) if known else None
+
+
+def picture(run: Run, said: str, how: str, file: str) -> list[Block]:
+    """The names in the plane, near names that are similar as `how` says; nothing where the run has no projection."""
+    points = []
+    for row in run.rows("projection"):
+        x, y = (run.number("projection", row, column) for column in ("x", "y"))
+        if x is not None and y is not None:
+            points.append(Point(cell(row, "name"), people_words(cell(row, "group")), x, y))
+    chart = Scatter(
+        title="The names in a picture",
+        how=how,
+        file=file,
+        anchor="picture",
+        after=[
+            "Only neighbourhoods mean something: distances, directions, sizes and the space between clusters mean "
+            "little, and t-SNE draws clusters even where there are none."
+        ],
+        points=points,
+        said=said,
+        table="projection",
+    )
+    return [chart] if points else []

@@ -1,8 +1,9 @@
-"""The words that fool the model, pair of groups by pair of groups, all on one scale; and the clearest in short."""
+"""The words that fool the model, pair of groups by pair of groups; the clearest in short; what they say of people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from assay.blocks import (
     Block,
@@ -24,7 +25,9 @@ from assay.blocks import (
     Section,
     Strong,
     Table,
+    TableCell,
     Text,
+    Tools,
     listed,
 )
 from assay.findings import Table as Data
@@ -32,12 +35,12 @@ from assay.probes.sodapop import people_words
 from assay.probes.sodapop.differences import Pair, Word, clearest, most_telling
 from assay.run import Run
 from assay.verdict import CLEAR
-from assay.wording import interval, number, plural
+from assay.wording import cell, interval, number, plural
 
 MOST_PAIRS = 40
 MOST_ROWS = 240  # words over all pairs, about
 MOST_WORDS, FEWEST_WORDS = 12, 5  # of each pair
-OPEN_PAIRS = 3  # that are unfolded
+OPEN_PAIRS, OPEN_TRAITS = 3, 2  # pairs that are unfolded
 MOST_NAMED = 6  # words of a folded pair
 
 _RATES = (
@@ -54,131 +57,110 @@ _ORDER = (
 
 
 def words_that_fool(run: Run, pairs: Sequence[Pair]) -> list[Section]:
-    """The first words of each pair; nothing where there is no pair."""
+    """The first words of each pair, all on one scale; nothing where there is no pair."""
     telling = most_telling(pairs)[:MOST_PAIRS]
     if not telling:
         return []
     each = min(MOST_WORDS, max(FEWEST_WORDS, MOST_ROWS // len(telling)))
     shown = [word for pair in telling for word in pair.words[:each]]
-    tables = _Tables(run, shown, each)
-    parts = [_part(tables, pair, place < OPEN_PAIRS) for place, pair in enumerate(telling)]
+    extra = {}  # columns that only some runs have
+    explained: list[Text] = [_RATES]
+    if any(word.rd_pools for word in shown):
+        extra["rd_pools"] = "RD, pools alone"
+        alone = " is the RD that a model would have which ignores names, since each name has wrong answers of its own."
+        explained += [" ", Emphasis("Pools alone"), alone]
+    elif run.setting("distractors") == "shared":
+        explained.append(" All names share the same wrong answers, so that these alone give RD = 0.")
+    if any(word.rd_controlled is not None for word in shown):
+        extra["rd_controlled"] = "RD, controlled"
+        out = " is RD with the names’ pieces and frequency regressed out; where it is much smaller, spelling or rarity "
+        explained += [" ", Emphasis("Controlled"), f"{out}may be the reason."]
     rest = len(pairs) - len(telling)
-    every = f"{plural(rest, 'more pair')} of groups, and every word of all: " if rest else "Every word of every pair: "
     pooled = (
         " Pooled pairs take all names with one attribute together; their p-values compare only names that are "
         "otherwise alike."
     )
-    after: Text = [every, File("words"), ".", pooled if any(pair.pooled for pair in pairs) else ""]
-    how = Prose([[_RATES, *_explained(run, tables)], _ORDER], Role.SMALL)
-    return [
-        Section(
-            [how, Pick(label="Groups", parts=parts), Prose([after], Role.SMALL)], "Words that fool the model", "words"
-        )
+    after: Text = [
+        f"{plural(rest, 'more pair')} of groups, and every word of all: " if rest else "Every word of every pair: ",
+        *(File("words"), ".", pooled if any(pair.pooled for pair in pairs) else ""),
     ]
+    tables = [_table(run, pair, each, extra, _reach(shown)) for pair in telling]
+    parts = [_part(*both, place < OPEN_PAIRS) for place, both in enumerate(zip(telling, tables, strict=True))]
+    blocks: list[Block] = [
+        Prose([explained, _ORDER], Role.SMALL),
+        Pick(label="Groups", parts=parts),
+        Prose([after], Role.SMALL),
+    ]
+    return [Section(blocks, "Words that fool the model", "words")]
 
 
-def _explained(run: Run, tables: _Tables) -> list[Text]:
-    said: list[Text] = []
-    if tables.has_pools:
-        alone = " is the RD that a model would have which ignores names, since each name has wrong answers of its own."
-        said += [" ", Emphasis("Pools alone"), alone]
-    elif run.setting("distractors") == "shared":
-        said.append(" All names share the same wrong answers, so that these alone give RD = 0.")
-    if tables.has_controlled:
-        out = " is RD with the names’ pieces and frequency regressed out; where it is much smaller, spelling or rarity "
-        said += [" ", Emphasis("Controlled"), f"{out}may be the reason."]
-    return said
+def _reach(shown: Sequence[Word]) -> list[float]:
+    """A scale for nine of ten words and all that are clear: one that hardly ever wins must not squeeze the others."""
+    sizes = sorted(abs(word.rd) for word in shown)
+    return [*sizes[(len(sizes) - 1) * 9 // 10 :][:1], *(word.rd for word in shown if word.clear)]
 
 
-def _part(tables: _Tables, pair: Pair, unfolded: bool) -> Part:
+def _part(pair: Pair, table: Table, unfolded: bool) -> Part:
     pooled, clear = ", pooled" if pair.pooled else "", pair.clear
     named: list[Text] = [Name(word.word) for word in clear[:MOST_NAMED]]
     said: Text = [
         *(Strong(Name(pair.said)), f"{pooled}: {len(clear) or 'none'} of {plural(len(pair.words), 'word')} clear of "),
         *("chance", [" (", listed(named), ", …" if len(clear) > MOST_NAMED else "", ")"] if clear else ""),
     ]
-    inner: list[Block] = [tables.of(pair)] if pair.words else []
+    inner: list[Block] = [table] if pair.words else []
     if pair.never:
         never = plural(pair.never, "word never fooled", "words never fooled")
         inner.append(Prose([f"{never} the model about either group: RD is undefined."], Role.SMALL))
     return Part(f"{pair.said}{pooled} ({len(clear)} clear)", inner, said, folded=True, open=unfolded)
 
 
-class _Tables:
-    """Makes the tables of the pairs, whose words share one scale; `each` is how many words each has."""
-
-    def __init__(self, run: Run, shown: Sequence[Word], each: int) -> None:
-        self.run, self.each = run, each
-        self.has_pools = any(word.pools for word in shown)
-        self.has_controlled = any(word.controlled is not None for word in shown)
-        self.reach = _reach(shown)
-
-    def of(self, pair: Pair) -> Table:
-        a, b = Name(people_words(pair.a)), Name(people_words(pair.b))
-        shown, left_out = pair.words[: self.each], len(pair.words[self.each :])
-        columns = [
+def _table(run: Run, pair: Pair, most: int, extra: Mapping[str, str], reach: Sequence[float]) -> Table:
+    a, b = Name(people_words(pair.a)), Name(people_words(pair.b))
+    shown, left_out, pools = pair.words[:most], len(pair.words[most:]), "rd_pools" in extra
+    gap = [Gap(f"{plural(left_out, 'more word')}: tables/words.csv")] if left_out else []
+    return Table(
+        title=f"Words for {pair.said}",
+        how=[
+            *("right of zero, wrong answers with the word fool the model more often about ", a, " names, left "),
+            *("about ", b, " names. A filled dot ", Mark("dot"), " is clear of chance, a hollow one "),
+            *(Mark("hollow"), " is not"),
+            ["; the tick ", Mark("reference"), " is the part that the pools alone explain"] if pools else "",
+            ".",
+        ],
+        data=Data(Word._fields, shown),
+        file="sodapop-words",
+        anchor="words-of",
+        columns=[
             Column("word", Kind.TEXT),
             Column("RD", Kind.FIXED),
-            Column("RD", Kind.DOTS, reach=self.reach, sides=(b.text, a.text)),
-            Column(self.run.level, Kind.FIXED_INTERVAL),
+            Column("RD", Kind.DOTS, reach=reach, sides=(b.text, a.text)),
+            Column(run.level, Kind.FIXED_INTERVAL),
             Column(["rate, ", a], Kind.SHARE, wraps=True),
             Column(["rate, ", b], Kind.SHARE, wraps=True),
             Column("p", Kind.PROBABILITY),
             Column("q", Kind.PROBABILITY),
-            *([Column("RD, pools alone", Kind.FIXED, wraps=True)] if self.has_pools else []),
-            *([Column("RD, controlled", Kind.FIXED, wraps=True)] if self.has_controlled else []),
+            *(Column(head, Kind.FIXED, wraps=True) for head in extra.values()),
             Column("n", Kind.COUNT),
-        ]
-        gap = [Gap(f"{plural(left_out, 'more word')}: tables/words.csv")] if left_out else []
-        return Table(
-            title=f"Words for {pair.said}",
-            how=[
-                *("right of zero, wrong answers with the word fool the model more often about ", a, " names, left "),
-                *("about ", b, " names. A filled dot ", Mark("dot"), " is clear of chance, a hollow one "),
-                *(Mark("hollow"), " is not"),
-                ["; the tick ", Mark("reference"), " is the part that the pools alone explain"]
-                if self.has_pools
-                else "",
-                ".",
-            ],
-            data=_data(shown),
-            file="sodapop-words",
-            anchor="words-of",
-            columns=columns,
-            groups=[Group([*map(self._row, shown), *gap])],
-            narrow=True,
-        )
-
-    def _row(self, word: Word) -> Row:
-        pools = word.pools if self.has_pools else None
-        told = [] if word.low is None else [f"Interval {interval(word.low, word.high)}."]
-        told += [] if pools is None else [f"The pools alone give {number(pools)}."]
-        dot = Dot(word.rd, word.low, word.high, reference=pools, hollow=not word.clear, told=" ".join(told))
-        return Row(
-            [
-                Strong(Name(word.word)) if word.clear else word.word,
-                *(word.rd, dot, (word.low, word.high), word.sr_a, word.sr_b, word.p, word.q),
-                *([word.pools] if self.has_pools else []),
-                *([word.controlled] if self.has_controlled else []),
-                word.n,
-            ],
-            {"group": [word.a, word.b], "word": word.word},
-        )
+        ],
+        groups=[Group([*(_row(word, extra) for word in shown), *gap])],
+        narrow=True,
+    )
 
 
-def _reach(words: Iterable[Word]) -> list[float]:
-    """A scale for nine of ten words and all that are clear: one that hardly ever wins must not squeeze the others."""
-    rows = list(words)
-    sizes = sorted(abs(word.rd) for word in rows)
-    return [*sizes[(len(sizes) - 1) * 9 // 10 :][:1], *(word.rd for word in rows if word.clear)]
-
-
-def _data(words: Iterable[Word]) -> Data:
-    columns = ("group_a", "group_b", "word", "rd", "low", "high", "sr_a", "sr_b", "p", "q", "rd_pools", "rd_controlled")
-    rows = [
-        [w.a, w.b, w.word, w.rd, w.low, w.high, w.sr_a, w.sr_b, w.p, w.q, w.pools, w.controlled, w.n] for w in words
-    ]
-    return Data((*columns, "n"), rows)
+def _row(word: Word, extra: Mapping[str, str]) -> Row:
+    pools = word.rd_pools if "rd_pools" in extra else None
+    told = [] if word.low is None else [f"Interval {interval(word.low, word.high)}."]
+    told += [] if pools is None else [f"The pools alone give {number(pools)}."]
+    dot = Dot(word.rd, word.low, word.high, reference=pools, hollow=not word.clear, told=" ".join(told))
+    return Row(
+        [
+            Strong(Name(word.word)) if word.clear else word.word,
+            *(word.rd, dot, (word.low, word.high), word.sr_a, word.sr_b, word.p, word.q),
+            *(getattr(word, column) for column in extra),
+            word.n,
+        ],
+        {"group": [word.group_a, word.group_b], "word": word.word},
+    )
 
 
 # --- in short
@@ -190,6 +172,10 @@ def words_in_short(run: Run, pairs: Sequence[Pair]) -> Section:
     if not found:
         return Section([Prose(["Words: none could be compared."])])
     clear = [word for word in found if word.clear]
+    rows = []
+    for word in (word.towards_first for word in found[:MOST_WORDS]):
+        groups, rd = (people_words(word.group_a), people_words(word.group_b)), Marked(word.rd, word.clear or None)
+        rows.append(Row([word.word, *groups, rd, (word.low, word.high), word.p, word.q]))
     table = Table(
         title=f"Words that fool the model, the {'clearest first' if clear else 'largest RD'}",
         columns=[
@@ -199,20 +185,26 @@ def words_in_short(run: Run, pairs: Sequence[Pair]) -> Section:
             Column("p", Kind.PROBABILITY),
             Column("q", Kind.PROBABILITY),
         ],
-        groups=[Group([_short(word.towards_first) for word in found[:MOST_WORDS]])],
+        groups=[Group(rows)],
     )
     reading = [
+        _clear(clear, pairs),
         "RD: by how much more often the word wins for the first group, relative to the mean of both; 0 is even, 2 the "
         "most.",
-        *_controlled(clear),
-        *_pools(run),
     ]
-    return Section([table, Prose([_clear(clear, pairs), *reading], Role.SMALL)])
-
-
-def _short(word: Word) -> Row:
-    groups = people_words(word.a), people_words(word.b)
-    return Row([word.word, *groups, Marked(word.rd, word.clear or None), (word.low, word.high), word.p, word.q])
+    if explained := sum(word.explained for word in clear):
+        shrink, turn = ("shrinks", "turns") if explained == 1 else ("shrink", "turn")
+        reading.append(
+            f"{explained} of the {len(clear)} {shrink} to less than half, or {turn} round, with the names' pieces and "
+            "frequency regressed out."
+        )
+    pools = {
+        "shared": "All names were tried with the same wrong answers (shared pools).",
+        "per_name": "Each name has wrong answers of its own (per-name pools): the report has the RD that these alone "
+        "give.",
+    }
+    reading += [said for kind, said in pools.items() if kind == run.setting("distractors")]
+    return Section([table, Prose(reading, Role.SMALL)])
 
 
 def _clear(clear: Sequence[Word], pairs: Sequence[Pair]) -> str:
@@ -226,22 +218,98 @@ def _clear(clear: Sequence[Word], pairs: Sequence[Pair]) -> str:
     )
 
 
-def _controlled(clear: Sequence[Word]) -> list[str]:
-    explained = sum(word.explained for word in clear)
-    shrink = (
-        "shrinks to less than half, or turns round" if explained == 1 else "shrink to less than half, or turn round"
+# --- traits
+
+
+class _Traits(NamedTuple):
+    """The traits by which two groups could be ordered, as cells, and on which of them people agree, who were asked."""
+
+    a: str
+    b: str
+    rows: list[list[TableCell]]
+    agrees: list[bool]
+
+
+def _read_traits(run: Run) -> list[_Traits]:
+    """Pairs of groups; those that people ordered too come first, then those with most traits."""
+    found: dict[tuple[str, str], _Traits] = {}
+    for row in run.rows("traits"):
+        a, b = (people_words(cell(row, key)) for key in ("group_a", "group_b"))
+        poles, pole = poles_of(cell(row, "trait"))
+        scores = [run.number("traits", row, key) for key in ("score_a", "score_b")]
+        agrees = run.number("traits", row, "agrees")
+        words, people = (cell(row, key) for key in ("order", "human"))
+        more = {">": a, "<": b}
+        own = found.setdefault((a, b), _Traits(a, b, [], []))
+        alike = "" if agrees is None else "yes" if agrees else "no"
+        by_people = _ordered(more.get(people, ""), pole) if people else ""
+        own.rows.append([poles, *scores, _ordered(more.get(words, ""), pole), by_people, alike])
+        own.agrees.extend([] if agrees is None else [bool(agrees)])
+    return sorted(found.values(), key=lambda pair: (-len(pair.agrees), -len(pair.rows)))
+
+
+def _ordered(more: str, pole: str) -> Text:
+    return [Name(more), ": more ", Name(pole)] if more else "both alike"
+
+
+def traits(run: Run) -> list[Pick]:
+    """How words order groups by traits, and whether people order them alike; nothing where there are none."""
+    pairs = _read_traits(run)
+    shown, left_out = pairs[:MOST_PAIRS], len(pairs[MOST_PAIRS:])
+    asked = [pair.agrees for pair in shown if pair.agrees]
+    alike = (
+        f" Words and people order the groups alike on {sum(map(sum, asked))} of "
+        f"{plural(sum(map(len, asked)), 'trait')}, over {plural(len(asked), 'pair')} of groups."
     )
-    out = f"{explained} of the {len(clear)} {shrink}, with the names' pieces and frequency regressed out."
-    return [out] if explained else []
+    chart = Pick(
+        title="What the words say about people",
+        how=[
+            "a group’s score is the number of its words for the second trait minus that for the first; a dash means "
+            "that it has none. The model connects the group with the higher score more with the second trait.",
+            alike if asked else "",
+        ],
+        data=run.findings.tables.get("traits"),
+        file="sodapop-traits",
+        anchor="traits",
+        after=[
+            [
+                "Words with p below 0.05, not corrected, are taken as belonging to the group about which they fool the "
+                "model more, and looked up in a list of words for pairs of opposing traits (the ABC model; SODAPOP’s "
+                "section 5). A score that rests on one or two words only tells where to look.",
+                " “By people” is how people ordered the groups, as read from a file." if asked else "",
+                [f" {plural(left_out, 'more pair')} of groups: ", File("traits"), "."] if left_out else "",
+            ]
+        ],
+        label="Groups",
+        parts=[_traits_of(pair, place < OPEN_TRAITS) for place, pair in enumerate(shown)],
+    )
+    return [chart] if shown else []
 
 
-def _pools(run: Run) -> list[str]:
-    match run.setting("distractors"):
-        case "shared":
-            return ["All names were tried with the same wrong answers (shared pools)."]
-        case "per_name":
-            own = (
-                "Each name has wrong answers of its own (per-name pools): the report has the RD that these alone give."
-            )
-            return [own]
-    return []
+def poles_of(trait: str) -> tuple[str, str]:
+    """A trait as people read it, and the pole by which groups are ordered; both its whole name where it does not tell.
+
+    >>> poles_of("low status-high status"), poles_of("warmth")
+    (('low status – high status', 'high status'), ('warmth', 'warmth'))
+    """
+    first, _, second = trait.partition("-")
+    return (f"{first} – {second}", second) if first and second and "-" not in second else (trait, trait)
+
+
+def _traits_of(pair: _Traits, unfolded: bool) -> Part:
+    said, many = f"{pair.a} and {pair.b}", plural(len(pair.rows), "trait")
+    like = f", like people on {sum(pair.agrees)} of {len(pair.agrees)}" if pair.agrees else ""
+    columns = [
+        Column("trait", Kind.TEXT),
+        Column(Name(pair.a), Kind.COUNT, wraps=True),
+        Column(Name(pair.b), Kind.COUNT, wraps=True),
+        *(Column(head, Kind.TEXT) for head in ("by the words", *(("by people", "alike") if pair.agrees else ()))),
+    ]
+    table = Table(
+        title=f"Traits of {said}",
+        anchor="traits-of",
+        columns=columns,
+        groups=[Group([Row(cells[: len(columns)]) for cells in pair.rows])],
+        filter=Tools.NONE,
+    )
+    return Part(f"{said} ({many})", [table], [Strong(Name(said)), f": {many}{like}"], folded=True, open=unfolded)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from assay.probes.sodapop.metrics import Array, exact_success, sampled_success, success_rate
 from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.settings import EXACT
-from assay.probes.sodapop.words import is_vocabulary
+from assay.probes.sodapop.words import is_vocabulary, said
 from assay.queries import ragged_take
 
 Counts = NDArray[np.float64]  # (context, name, word)
@@ -51,10 +52,6 @@ class Rates:
         )
 
 
-def said(text: str, case: str) -> str:
-    return text if case == "keep" else text.lower()
-
-
 def vocabulary(pools: Sequence[Pools], min_count: int, case: str) -> tuple[str, ...]:
     """The words that count: no stop word, no punctuation, and for every name at least `min_count` distractors."""
     totals: dict[str, NDArray[np.int64]] = {}
@@ -68,8 +65,7 @@ def vocabulary(pools: Sequence[Pools], min_count: int, case: str) -> tuple[str, 
     return tuple(sorted(word for word, counts in totals.items() if counts.min() >= min_count and is_vocabulary(word)))
 
 
-@dataclass(frozen=True)
-class Incidence:
+class Incidence(NamedTuple):
     """Which words a string has, each once: (string, word) as two columns sorted by string."""
 
     offsets: NDArray[np.int64]  # (string + 1,)

@@ -12,24 +12,25 @@ import json
 import math
 from array import array
 from collections import Counter as Tally
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from assay.errors import DataError
+from assay.examples import Asked
 from assay.plan import digest_of
-from assay.probes.sodapop.contexts import with_place_for
-from assay.probes.sodapop.kept import KeptQuestions, Put
+from assay.probes.sodapop.contexts import NAME, with_place_for
 from assay.probes.sodapop.metrics import Array
 from assay.probes.sodapop.names import Groups
-from assay.probes.sodapop.pools import Pools, Words
+from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.rates import Counter, Rates, vocabulary
 from assay.probes.sodapop.settings import Settings
-from assay.probes.sodapop.words import split
+from assay.probes.sodapop.showcase import NAMES, Spot, Spots, options_of
+from assay.probes.sodapop.words import said, split
 from assay.rows import Bad, Row, rows_of
 
 _FORMAT = (
@@ -44,19 +45,19 @@ _SHOWN = 5
 
 
 class Question(NamedTuple):
-    """A question about a name, and what the model chose. Texts have NAME in the name's place."""
+    """A question about a name as somebody put it, and the model's number for each choice."""
 
     name: str
-    context: str
+    context: str  # its text, or its number
+    unnamed: str  # the same with NAME in the name's place
+    question: str
     choices: tuple[str, ...]
     label: int
-    chosen: int
-    kind: str = "probs"  # of the numbers: probs or logits
-    put: Put | None = None  # as it was put, where the text is known
+    numbers: tuple[float, ...]
+    kind: str  # of the numbers: probs or logits
 
 
-@dataclass(frozen=True)
-class Results:
+class Results(NamedTuple):
     """What files of results say: success rates, what was told in each context, some questions to be shown, notes."""
 
     rates: Rates
@@ -67,19 +68,52 @@ class Results:
 
 def read_results(files: Sequence[Path], settings: Settings, groups: Groups, *, skip_bad: bool) -> Results:
     """The success rates of files of results, and what a reader must know about them."""
-    kept = KeptQuestions(groups, settings.case)
-    results, bad = _Results(groups.all_names(), kept), Bad(skip_bad)
-    for file in files:
-        for question in _questions(file, bad):
-            results.add(question)
-    _require_names(results, groups, files)
-    rates = _rates(results, settings)
-    texts = list(results.contexts)
+    kept, bad, names = KeptQuestions(groups, settings.case), Bad(skip_bad), groups.all_names()
+    places = {name: place for place, name in enumerate(names)}
+    seen: dict[str, _Seen] = {}  # by context
+    others: Tally[str] = Tally()  # names in no group, with their questions
+    for question in (question for file in files for question in _questions(file, bad)):
+        place = places.get(question.name)
+        if place is None:
+            others[question.name] += 1
+        else:
+            seen.setdefault(question.unnamed, _Seen()).add(place, question)
+            kept.add(place, question)
+    _require_names({place for each in seen.values() for place in each.names}, groups, files)
+    rates = _rates(list(seen.values()), names, settings)
+    texts = list(seen)
     if len(texts) > BLOCKS:  # blocks of contexts stand for them, and are the same where all contexts are
         everything = digest_of(texts)
         texts = [f"block {block} of {everything}" for block in range(BLOCKS)]
-    contexts = tuple((text,) for text in texts)
-    return Results(rates, contexts, kept, [*bad.notes("questions"), *results.notes()])
+    notes = [*bad.notes("questions"), *_notes(seen.values(), len(names), others)]
+    return Results(rates, tuple((text,) for text in texts), kept, notes)
+
+
+def _notes(seen: Collection[_Seen], names: int, others: Tally[str]) -> list[str]:
+    pairs, there = names * len(seen), sum(len(each.names) for each in seen)
+    said = {
+        f"{others.total():,} questions about names in no group are left out: {_listed(list(others))}": others,
+        f"{pairs - there:,} of {pairs:,} pairs of name and context have no question: names' success rates rest on "
+        "different contexts": there < pairs,
+        f"intervals resample {BLOCKS} blocks of the {len(seen):,} contexts": len(seen) > BLOCKS,
+    }
+    return [note for note, holds in said.items() if holds]
+
+
+def _require_names(asked: Set[int], groups: Groups, files: Sequence[Path]) -> None:
+    """Every name of a group has to have a question."""
+    missing = [name for place, name in enumerate(groups.all_names()) if place not in asked]
+    if missing:
+        problem = f"no question is about {_listed([f'{name} ({groups.of(name).name})' for name in missing])}."
+        one = files[0] if len(files) == 1 else None
+        problem = problem if one else f"{', '.join(map(str, files))}: {problem}"
+        remedy = "Every name of a group needs results: take it out of the groups, or --set groups=FILE with your own."
+        raise DataError(problem, remedy, code="bad-list", file=one, key="groups")
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 # --- reading
@@ -99,55 +133,32 @@ def _question(row: Row, file: Path, line: int) -> Question:
         code = "missing-key" if key not in row else "bad-label" if key in ("label", "correct") else "bad-value"
         raise DataError(f'"{key}" {said}, expected {expected}.', _FORMAT, code=code, file=file, line=line, key=key)
 
-    name, context = row.get("name"), row.get("context")
+    name, context, question = row.get("name"), row.get("context"), row.get("question")
     if not isinstance(name, str) or not name.strip():
         wrong("name", "a name")
     if isinstance(context, bool) or not isinstance(context, str | int) or context == "":
         wrong("context", "the context's text or number")
-    choices = row["choices"] if "choices" in row else _answers(row)
+    lettered = [row[key] for key in (f"answer{letter}" for letter in _LETTERS) if key in row]
+    choices = row.get("choices", lettered)
     if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(each, str) for each in choices):
         wrong("choices", "a list of at least two texts")
-    label = row["label"] if "label" in row else _place(row)
+    label = row["label"] if "label" in row else _PLACES.get(str(row.get("correct")))
     if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(choices):
         if "label" not in row and "correct" in row:
             wrong("correct", f"the letter of the right choice, A to {_LETTERS[len(choices) - 1 :][:1]}")
         wrong("label", f"the place of the right choice, 0 to {len(choices) - 1}")
-    key = "logits" if "logits" in row and "probs" not in row else "probs"
-    numbers = row.get(key)
+    kind = "logits" if "logits" in row and "probs" not in row else "probs"
+    numbers = row.get(kind)
     if not isinstance(numbers, list) or len(numbers) != len(choices) or not all(map(_is_number, numbers)):
-        wrong(key, f"a list of {len(choices)} numbers, one for each choice")
-    return Question(
-        name,
-        _unnamed(name, context) if isinstance(context, str) else str(context),
-        tuple(with_place_for(name, each) if name in each else each for each in choices),
-        label,
-        max(range(len(numbers)), key=numbers.__getitem__),  # the first of the highest
-        key,
-        _put(row, context, choices, label, numbers) if isinstance(context, str) else None,
-    )
-
-
-def _put(row: Row, context: str, choices: Sequence[str], label: int, numbers: Sequence[float]) -> Put:
-    question = row.get("question")
-    return Put(context, question if isinstance(question, str) else "", tuple(choices), label, tuple(numbers))
+        wrong(kind, f"a list of {len(choices)} numbers, one for each choice")
+    unnamed, asked = _unnamed(name, str(context)), question if isinstance(question, str) else ""
+    return Question(name, str(context), unnamed, asked, tuple(choices), label, tuple(numbers), kind)
 
 
 _unnamed = lru_cache(1 << 14)(with_place_for)  # contexts come again and again
 
-
-def _answers(row: Row) -> list[Any] | None:
-    """answerA, answerB, … as a list; None where there are none."""
-    found = [row[key] for key in (f"answer{letter}" for letter in _LETTERS) if key in row]
-    return found or None
-
-
-def _place(row: Row) -> int | None:
-    """The place of the letter in "correct"."""
-    letter = row.get("correct")
-    return _LETTERS.index(letter) if isinstance(letter, str) and len(letter) == 1 and letter in _LETTERS else None
-
-
 _LETTERS = "ABCDEFGHIJ"
+_PLACES = {letter: place for place, letter in enumerate(_LETTERS)}
 
 
 def _is_number(value: object) -> bool:
@@ -163,131 +174,117 @@ def _short(value: object) -> str:
 
 
 @dataclass
-class _Own:
-    """The distractors that a name met in a context, in the order of the questions, and which of them won."""
-
-    numbers: array[int] = field(default_factory=lambda: array("q"))
-    won: bytearray = field(default_factory=bytearray)
-
-
-@dataclass
 class _Seen:
-    """The distractors that occurred in one context, numbered, and those of every name that was asked about in it."""
+    """The distractors that occurred in one context, numbered; and those that every name met in it, in the order of the
+    questions, and which of them won.
+    """
 
     numbers: dict[str, int] = field(default_factory=dict)
-    names: dict[int, _Own] = field(default_factory=dict)
+    names: dict[int, tuple[array[int], bytearray]] = field(default_factory=dict)
 
     def add(self, name: int, question: Question) -> None:
-        own = self.names.setdefault(name, _Own())
-        for place, text in enumerate(question.choices):
+        met, won = self.names.setdefault(name, (array("q"), bytearray()))
+        chosen = question.numbers.index(max(question.numbers))  # the first of the highest
+        for place, choice in enumerate(question.choices):
             if place != question.label:
-                own.numbers.append(self.numbers.setdefault(text, len(self.numbers)))
-                own.won.append(place == question.chosen)
+                text = with_place_for(question.name, choice) if question.name in choice else choice
+                met.append(self.numbers.setdefault(text, len(self.numbers)))
+                won.append(place == chosen)
 
     def pools(self, names: int) -> tuple[Pools, list[Array]]:
         """The names' sets of distractors (T_all) as pools, and 1 for each that was chosen (T_suc), 0 for the others.
 
         A distractor that a name met several times is in the sets once, and has won if it ever did.
         """
-        words = Words([""])  # which is no word: it fills up the strings that are shorter than the longest
-        strings = [[words.place(word) for word in split(text).words] for text in self.numbers]
+        words = {"": 0}  # which is no word: it fills up the strings that are shorter than the longest
+        strings = [[words.setdefault(word, len(words)) for word in split(text).words] for text in self.numbers]
         table = np.zeros((len(strings), max(map(len, strings), default=0) or 1), np.int32)
         for number, string in enumerate(strings):
             table[number, : len(string)] = string
         members, success = [], []
         for name in range(names):
-            own = self.names.get(name, _Own())
-            met, place = np.unique(np.array(own.numbers, np.int64), return_inverse=True)
+            numbers, won = self.names.get(name, (array("q"), bytearray()))
+            met, place = np.unique(np.array(numbers, np.int64), return_inverse=True)
             ever = np.zeros(len(met))
-            np.maximum.at(ever, place, np.frombuffer(own.won, np.uint8).astype(np.float64))
+            np.maximum.at(ever, place, np.frombuffer(won, np.uint8).astype(np.float64))
             members.append(met)
             success.append(ever)
         offsets = np.concatenate([[0], np.cumsum([len(met) for met in members])]).astype(np.int64)
-        return Pools(tuple(words.texts), (), table, offsets, np.concatenate(members)), success
+        return Pools(tuple(words), (), table, offsets, np.concatenate(members)), success
+
+
+def _rates(seen: Sequence[_Seen], names: tuple[str, ...], settings: Settings) -> Rates:
+    """Success rates of every word that is in enough distractors of every name."""
+    found = [each.pools(len(names)) for each in seen]
+    words = vocabulary([pool for pool, _ in found], settings.min_count, settings.case)
+    if not words:
+        problem = f"no word is in at least {settings.min_count} distractors of every name."
+        remedy = "Lower that number: --set min_count=…, or give results of more questions."
+        raise DataError(problem, remedy, code="nothing-to-ask", key="min_count")
+    counts = np.zeros((3, min(len(found), BLOCKS), len(names), len(words)))  # (kind, block, name, word)
+    for number, (pool, success) in enumerate(found):
+        counter = Counter(names, words, 1, settings.case)
+        counter.add(0, pool, success)
+        own = counter.rates
+        counts[:, number % BLOCKS] += np.concatenate([own.successes, own.distractors, own.pooled])
+    return Rates(names, words, *counts)
+
+
+# --- questions to be shown
+
+QUESTIONS, EACH = 20_000, 40
+"""Kept at most: questions, and questions about a name in a text."""
+
+_KINDS = {
+    "probs": "the probability that the model gave to each answer",
+    "logits": "the score (logit) that the model gave to each answer",
+}
 
 
 @dataclass
-class _Results:
-    """What was read, context by context; `kept` are some questions to be shown."""
+class KeptQuestions:
+    """Some questions about the first names of every group, where the text is known."""
 
-    names: tuple[str, ...]
-    kept: KeptQuestions | None = None
-    contexts: dict[str, _Seen] = field(default_factory=dict)
-    others: Tally[str] = field(default_factory=Tally)  # names in no group, with their questions
+    groups: Groups
+    case: str
+    scores: str = ""
+    _times: Tally[tuple[int, str]] = field(default_factory=Tally)  # questions about a name in a text
+    _contexts: dict[str, int] = field(default_factory=dict)
+    _strings: dict[str, int] = field(default_factory=dict)
+    _put: dict[Spot, Question] = field(default_factory=dict)
+    _met: dict[str, dict[Spot, float]] = field(default_factory=dict)  # by word, with their leads
 
     def __post_init__(self) -> None:
-        self._places: Mapping[str, int] = {name: place for place, name in enumerate(self.names)}
+        self._left = QUESTIONS
+        self._names = {name for group in self.groups.groups for name in self.groups.rows(group)[:NAMES].tolist()}
 
-    def add(self, question: Question) -> None:
-        place = self._places.get(question.name)
-        if place is None:
-            self.others[question.name] += 1
+    def add(self, name: int, put: Question) -> None:
+        """A question about a name."""
+        key = name, put.unnamed
+        if name not in self._names or NAME not in put.unnamed or self._times[key] >= EACH or not self._left:
             return
-        if question.context not in self.contexts:
-            self.contexts[question.context] = _Seen()
-        self.contexts[question.context].add(place, question)
-        if self.kept is not None and question.put is not None:
-            self.kept.add(place, question.context, question.kind, question.put)
+        self._times[key] += 1
+        self._left -= 1
+        self.scores = self.scores or _KINDS[put.kind]
+        context = self._contexts.setdefault(put.unnamed, len(self._contexts))
+        for place, choice in enumerate(put.choices):
+            string = self._strings.setdefault(with_place_for(put.name, choice), len(self._strings))
+            spot = Spot(context, string, name)
+            if place != put.label and spot not in self._put:
+                self._put[spot] = put
+                for word in {said(each, self.case) for each in split(choice).words}:
+                    self._met.setdefault(word, {})[spot] = put.numbers[place] - put.numbers[put.label]
 
-    def missing(self) -> list[str]:
-        """The names without any question."""
-        seen = {place for each in self.contexts.values() for place in each.names}
-        return [name for place, name in enumerate(self.names) if place not in seen]
+    def met(self, word: str) -> Spots:
+        """The wrong answers with a word."""
+        found = self._met.get(word, {})
+        context, string, name = np.array(list(found), np.int64).reshape(-1, 3).T
+        return Spots(context, string, name, np.array(list(found.values()), np.float64))
 
-    def notes(self) -> list[str]:
-        notes = []
-        if self.others:
-            notes.append(
-                f"{self.others.total():,} questions about names in no group are left out: {_listed(list(self.others))}"
-            )
-        pairs, there = len(self.names) * len(self.contexts), sum(len(each.names) for each in self.contexts.values())
-        if there < pairs:
-            notes.append(
-                f"{pairs - there:,} of {pairs:,} pairs of name and context have no question: names' success rates rest "
-                "on different contexts"
-            )
-        if len(self.contexts) > BLOCKS:
-            notes.append(f"intervals resample {BLOCKS} blocks of the {len(self.contexts):,} contexts")
-        return notes
-
-
-def _require_names(results: _Results, groups: Groups, files: Sequence[Path]) -> None:
-    missing = results.missing()
-    if missing:
-        said = [f"{name} ({groups.of(name).name})" for name in missing]
-        problem = f"no question is about {_listed(said)}."
-        one = files[0] if len(files) == 1 else None
-        raise DataError(
-            problem if one else f"{', '.join(map(str, files))}: {problem}",
-            "Every name of a group needs results: take it out of the groups, or --set groups=FILE with your own.",
-            code="bad-list",
-            file=one,
-            key="groups",
+    def asked(self, first: Spot, second: Spot) -> tuple[Asked, Asked]:
+        """The two questions as they were put."""
+        one, other = (
+            Asked(put.context, put.question, options_of(put.choices, put.numbers, put.label))
+            for put in (self._put[first], self._put[second])
         )
-
-
-def _rates(results: _Results, settings: Settings) -> Rates:
-    """Success rates of every word that is in enough distractors of every name."""
-    found = [seen.pools(len(results.names)) for seen in results.contexts.values()]
-    words = vocabulary([pool for pool, _ in found], settings.min_count, settings.case)
-    if not words:
-        raise DataError(
-            f"no word is in at least {settings.min_count} distractors of every name.",
-            "Lower that number: --set min_count=…, or give results of more questions.",
-            code="nothing-to-ask",
-            key="min_count",
-        )
-    shape = (min(len(found), BLOCKS), len(results.names), len(words))
-    rates = Rates(results.names, words, *(np.zeros(shape) for _ in range(3)))
-    for number, (pool, success) in enumerate(found):
-        counter = Counter(results.names, words, 1, settings.case)
-        counter.add(0, pool, success)
-        rates.successes[number % BLOCKS] += counter.rates.successes[0]
-        rates.distractors[number % BLOCKS] += counter.rates.distractors[0]
-        rates.pooled[number % BLOCKS] += counter.rates.pooled[0]
-    return rates
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
-    return ", ".join(names[:_SHOWN]) + more
+        return one, other

@@ -9,14 +9,13 @@ that groups are ordered by, as in the paper's Table 5:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, NoReturn
 
 from assay.errors import DataError
-from assay.plan import digest_of
 from assay.probes.sodapop.names import PACKAGED, read_table
 from assay.rows import Bad, Row, rows_of
 
@@ -36,11 +35,6 @@ class Lexicon:
 
     traits: Mapping[str, tuple[str, str]]
     words: Mapping[str, frozenset[tuple[str, str]]]  # word -> {(trait, pole)}
-
-    @property
-    def digest(self) -> str:
-        poles = {trait: list(poles) for trait, poles in self.traits.items()}
-        return digest_of([poles, {word: sorted(places) for word, places in self.words.items()}])
 
 
 @dataclass(frozen=True)
@@ -73,15 +67,13 @@ def trait_scores(words_by_group: Mapping[str, Sequence[str]], lexicon: Lexicon) 
     0 means as many for one pole as for the other; None that no word of the group maps to the trait. A word counts once
     however often it is given.
     """
-    return {group: _scores({word.lower() for word in words}, lexicon) for group, words in words_by_group.items()}
-
-
-def _scores(words: set[str], lexicon: Lexicon) -> dict[str, int | None]:
-    scores: dict[str, int | None] = dict.fromkeys(lexicon.traits)
-    for word in words:
-        for trait, pole in lexicon.words.get(word, ()):
-            scores[trait] = (scores[trait] or 0) + (1 if pole == lexicon.traits[trait][1] else -1)
-    return scores
+    found: dict[str, dict[str, int | None]] = {}
+    for group, words in words_by_group.items():
+        scores = found[group] = dict.fromkeys(lexicon.traits)
+        for word in {word.lower() for word in words}:
+            for trait, pole in lexicon.words.get(word, ()):
+                scores[trait] = (scores[trait] or 0) + (1 if pole == lexicon.traits[trait][1] else -1)
+    return found
 
 
 def ordering(scores: Scores, a: str, b: str, trait: str) -> Order | None:
@@ -116,37 +108,37 @@ def read_lexicon(path: Path) -> Lexicon:
     traits: dict[str, tuple[str, str]] = {}
     words: dict[str, set[tuple[str, str]]] = {}
     for trait, poles in read_table(path, _FORMAT).items():
-        for code, pole, problem, remedy in _faults(poles):
-            key = f"{trait}.{pole}" if pole else trait
-            raise DataError(f"trait {trait}: {problem}", remedy, code=code, file=path, key=key)
+        for pole, word in _words_of(trait, poles, path):
+            words.setdefault(word, set()).add((trait, pole))
         low, high = poles
         traits[trait] = (low, high)
-        for pole, listed in poles.items():
-            for word in listed:
-                words.setdefault(word.lower(), set()).add((trait, pole))
     if not traits:
         raise DataError("there is no trait in this file.", _FORMAT, code="empty-file", file=path)
     return Lexicon(traits, {word: frozenset(places) for word, places in words.items()})
 
 
-def _faults(poles: object) -> Iterator[tuple[str, str, str, str]]:
-    """What is wrong with a trait (code, pole or "", in words), and what to do about it; the first one counts."""
+def _words_of(trait: str, poles: object, path: Path) -> Iterator[tuple[str, str]]:
+    """The words of a trait with their poles."""
+
+    def wrong(code: str, pole: str, problem: str, remedy: str = _FORMAT) -> NoReturn:
+        key = f"{trait}.{pole}" if pole else trait
+        raise DataError(f"trait {trait}: {problem}", remedy, code=code, file=path, key=key)
+
     if not isinstance(poles, dict) or len(poles) != 2:
-        yield "bad-value", "", "expected two poles, each with a list of words.", _FORMAT
-        return
+        wrong("bad-value", "", "expected two poles, each with a list of words.")
     home: dict[str, str] = {}
     for pole, listed in poles.items():
         if not isinstance(listed, list) or not listed or not all(isinstance(word, str) for word in listed):
-            yield "bad-list", pole, f"{pole}: expected a list of words that is not empty.", _FORMAT
-            return
+            wrong("bad-list", pole, f"{pole}: expected a list of words that is not empty.")
         for word in listed:
             if word.split() != [word]:
                 problem = f"{pole}: {json.dumps(word, ensure_ascii=False)} is not a single word."
-                yield "bad-list", pole, problem, "Words have no blanks."
+                wrong("bad-list", pole, problem, "Words have no blanks.")
             if word.lower() in home:
                 problem = f'"{word}" is in {home[word.lower()]} and in {pole}.'
-                yield "duplicate", pole, problem, "Have a word once in a trait."
+                wrong("duplicate", pole, problem, "Have a word once in a trait.")
             home[word.lower()] = pole
+            yield pole, word.lower()
 
 
 def read_human(path: Path, lexicon: Lexicon) -> list[Human]:
@@ -155,48 +147,34 @@ def read_human(path: Path, lexicon: Lexicon) -> list[Human]:
     if ".csv" not in path.suffixes:
         raise DataError("expected a CSV file.", "Name it NAME.csv.", code="bad-csv", file=path)
     for line, row in rows_of(path, Bad(skip=False)):
-        human = _human(_Place(path, line), row, lexicon)
+        bad = partial(DataError, remedy=_HUMAN_FORMAT, file=path, line=line)
+        human = _human(row, lexicon, bad)
         key = human.trait, frozenset({human.a, human.b})
         if key in found:
-            problem = f"{human.trait} of {human.a} and {human.b} is there twice."
-            raise _Place(path, line).bad(problem, code="duplicate")
+            raise bad(f"{human.trait} of {human.a} and {human.b} is there twice.", code="duplicate")
         found[key] = human
     if not found:
         raise DataError("there are no ratings in this file.", _HUMAN_FORMAT, code="empty-file", file=path)
     return list(found.values())
 
 
-@dataclass(frozen=True)
-class _Place:
-    """A row of a file of ratings."""
-
-    file: Path
-    line: int
-
-    def bad(self, problem: str, *, code: str, key: str | None = None) -> DataError:
-        return DataError(problem, _HUMAN_FORMAT, code=code, file=self.file, line=self.line, key=key)
-
-
-def _human(place: _Place, row: Row, lexicon: Lexicon) -> Human:
+def _human(row: Row, lexicon: Lexicon, bad: Callable[..., DataError]) -> Human:
     if missing := [column for column in _COLUMNS if column not in row]:
-        raise place.bad(f"there is no column {' or '.join(missing)}.", code="missing-key", key=missing[0])
+        raise bad(f"there is no column {' or '.join(missing)}.", code="missing-key", key=missing[0])
     trait, a, b = (row[column].strip() for column in _COLUMNS[:3])
     if trait not in lexicon.traits:
         problem = f'"{trait}" is none of the traits {", ".join(lexicon.traits)}.'
-        raise place.bad(problem, code="bad-value", key="trait")
+        raise bad(problem, code="bad-value", key="trait")
     if not a or not b or a == b:
-        raise place.bad(
-            f'expected two groups, got "{a}" and "{b}".', code="bad-value", key="group_b" if a else "group_a"
-        )
-    return Human(trait, a, b, _rating(place, row, "score_a"), _rating(place, row, "score_b"))
-
-
-def _rating(place: _Place, row: Row, column: str) -> float:
-    try:
-        rating = float(row[column])
-    except ValueError:
-        rating = -1
-    if not 0 <= rating <= 100:
-        problem = f'"{column}" is "{row[column]}", expected a number from 0 to 100.'
-        raise place.bad(problem, code="bad-value", key=column)
-    return rating
+        problem, key = f'expected two groups, got "{a}" and "{b}".', "group_b" if a else "group_a"
+        raise bad(problem, code="bad-value", key=key)
+    ratings = []
+    for column in _COLUMNS[3:]:
+        try:
+            ratings.append(float(row[column]))
+        except ValueError:
+            ratings.append(-1)
+        if not 0 <= ratings[-1] <= 100:
+            problem = f'"{column}" is "{row[column]}", expected a number from 0 to 100.'
+            raise bad(problem, code="bad-value", key=column)
+    return Human(trait, a, b, *ratings)

@@ -57,6 +57,11 @@ def join(words: Sequence[str], glue: Sequence[str]) -> str:
     return glue[0] + "".join(word + behind for word, behind in zip(words, glue[1:], strict=True))
 
 
+def said(word: str, case: str) -> str:
+    """A word as it is counted; `case` as in Settings."""
+    return word if case == "keep" else word.lower()
+
+
 def is_word(text: str) -> bool:
     """Whether a text, say what a model puts in place of a mask, is one word and nothing else.
 

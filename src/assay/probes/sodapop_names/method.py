@@ -19,33 +19,37 @@ from numpy.typing import NDArray
 from assay.blocks import Presentation
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
-from assay.files.published import data_folder, forms
+from assay.files.published import data_folder
 from assay.findings import Cell, Estimate, Findings, Table
 from assay.plan import Ask, WordPlan, digest_of
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
-from assay.probes.sodapop.contexts import NAME, STARTER, read_contexts, starter_contexts, with_place_for
-from assay.probes.sodapop.method import PAPER_FILE
-from assay.probes.sodapop.names import Groups, frequencies, packaged_groups, read_groups
-from assay.probes.sodapop.pronouns import neutral_text
+from assay.probes.sodapop.analyse import projection
+from assay.probes.sodapop.contexts import (
+    NAME,
+    PAPER_NAME,
+    STARTER,
+    neutral_text,
+    paper_file,
+    read_contexts,
+    starter_contexts,
+    with_place_for,
+)
+from assay.probes.sodapop.names import Groups, chosen_groups, frequencies
 from assay.probes.sodapop_names import PRESETS, Settings
+from assay.probes.sodapop_names.paired import Opened, opened, paired, side_by_side
+from assay.probes.sodapop_names.present import present
 from assay.probes.sodapop_names.telling import Array, Told, tell
 from assay.queries import EmbedColumns, Texts
 from assay.rows import Bad, rows_of
 from assay.run import Run
 from assay.settings import as_written, read_settings
-from assay.stats import tsne_projection
-
-PAPER_NAME = "Bethany"
-"""The person in SODAPOP's copy of Social IQa's development set."""
 
 GENERATOR = 1
 """Part of every plan's digest: raise it when the questions change."""
 
 AT_ONCE = 4096
 """About so many vectors are held at a time: contexts are asked in groups, and each group is added up at once."""
-
-_FEWEST_TO_PROJECT = 4
 
 
 @dataclass(frozen=True)
@@ -95,17 +99,13 @@ class SodapopNames(Method[NamesPrepared, Vectors]):
 
     def prepare(self, request: Request, ask: Ask) -> NamesPrepared:
         settings = read_settings(Settings, request.settings, self.probe.name, **PRESETS[request.preset])
-        groups = read_groups(Path(settings.groups)) if settings.groups else packaged_groups()
-        named = Path(settings.groups).name if settings.groups else "sodapop/names"
+        groups, named = chosen_groups(settings.groups)
         settings = _limited(settings, groups, request.limit)
         digest, groups = groups.digest, groups.take(settings.names_per_group)
         texts, path, notes = _read_texts(settings, request)
         if "embed" not in ask.abilities:
-            raise UsageError(
-                "this model gives no vectors of words.",
-                "Choose builtin, or an hf: model that answers span, masked or multiple-choice questions.",
-                code="missing-ability",
-            )
+            remedy = "Choose builtin, or an hf: model that answers span, masked or multiple-choice questions."
+            raise UsageError("this model gives no vectors of words.", remedy, code="missing-ability")
         stages = [Stage("names in contexts", len(groups.all_names()) * len(texts))]
         data = {named: digest, path.name: digest_of_file(path)}
         return NamesPrepared(as_written(settings), data, stages, notes, request.seed, settings, groups, texts)
@@ -127,29 +127,19 @@ class SodapopNames(Method[NamesPrepared, Vectors]):
             for number, (attribute, values) in enumerate(attributes_of(groups).items())
         }
         estimates = [_estimate(attribute, found, splits) for attribute, found in told.items()]
-        tables = {"names": _table(groups, told, data.pieces)}
-        if len(data.mean) >= _FEWEST_TO_PROJECT:
-            tables["projection"] = _projection(groups, data.mean)
+        tables = {"names": _table(groups, told, data.pieces), **projection(groups, data.mean)}
         return Findings(self.probe.name, "", estimates, tables)
 
-    def recall(self, run: Run, again: Callable[[], tuple[NamesPrepared, Vectors]]) -> Any:
-        from assay.probes.sodapop_names.paired import opened
-
+    def recall(self, run: Run, again: Callable[[], tuple[NamesPrepared, Vectors]]) -> Opened:
         return opened(run)
 
-    def contrast(self, one: Any, other: Any, *, settings: Mapping[str, Any], common: bool) -> Contrast:
-        from assay.probes.sodapop_names.paired import paired
-
+    def contrast(self, one: Opened, other: Opened, *, settings: Mapping[str, Any], common: bool) -> Contrast:
         return paired(self.probe, one, other, int(settings["resamples"]))
 
     def present(self, run: Run) -> Presentation:
-        from assay.probes.sodapop_names.present import present
-
         return present(run)
 
     def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
-        from assay.probes.sodapop_names.paired import side_by_side
-
         return side_by_side(models)
 
     @property
@@ -194,23 +184,11 @@ def _table(groups: Groups, told: Mapping[str, Told | str], pieces: NDArray[np.in
     rows: list[list[Cell]] = []
     for place, name in enumerate(groups.all_names()):
         count = frequencies().get(name)
-        row: list[Cell] = [groups.of(name).name, name, int(pieces[place])]
-        row.append(None if count is None else round(float(np.log10(count)), 4))
-        for found in told.values():
-            right = np.nan if isinstance(found, str) else found.right[place]
-            row.append(float(right) if np.isfinite(right) else None)
-        rows.append(row)
+        frequency = None if count is None else round(float(np.log10(count)), 4)
+        right = [np.nan if isinstance(found, str) else float(found.right[place]) for found in told.values()]
+        shares = [share if np.isfinite(share) else None for share in right]
+        rows.append([groups.of(name).name, name, int(pieces[place]), frequency, *shares])
     return Table(("group", "name", "pieces", "log10_frequency", *(f"told_{key}" for key in told)), rows)
-
-
-def _projection(groups: Groups, vectors: Array) -> Table:
-    """The names' vectors in two dimensions (t-SNE), for a picture (the paper's Figure 2)."""
-    places = tsne_projection(vectors)
-    rows: list[list[Cell]] = [
-        [groups.of(name).name, name, round(float(x), 4), round(float(y), 4)]
-        for name, (x, y) in zip(groups.all_names(), places.tolist(), strict=True)
-    ]
-    return Table(("group", "name", "x", "y"), rows)
 
 
 # --- sizes and files
@@ -224,7 +202,7 @@ def _read_texts(settings: Settings, request: Request) -> tuple[list[str], Path, 
         path = named
         texts = [context.text for context in read_contexts(path, questions=settings.questions, bad=bad)]
     elif request.data is not None or request.preset == "paper":
-        path = _paper_file(data_folder(request.data))
+        path = paper_file(data_folder(request.data), "Social IQa's contexts")
         texts = _paper_texts(path)
     else:
         path, texts = STARTER, [context.text for context in starter_contexts()]
@@ -241,32 +219,18 @@ def _limited(settings: Settings, groups: Groups, limit: int | None) -> Settings:
     """With a limit, as many contexts as it allows, and fewer names where it does not allow one context for all."""
     if limit is None:
         return settings
-    names = sum(len(group.names[: settings.names_per_group]) for group in groups.groups)
+    names = len(groups.take(settings.names_per_group).all_names())
     if limit < names:
         return replace(settings, contexts=1, names_per_group=max(2, limit // len(groups.groups)))
     most = limit // names
     return replace(settings, contexts=min(most, settings.contexts or most))
 
 
-def _paper_file(folder: Path) -> Path:
-    found = forms(folder / PAPER_FILE)
-    if not found:
-        raise UsageError(
-            f"Social IQa's contexts ({PAPER_FILE}) are not in {folder}.",
-            "Get them with `assay data fetch sodapop`, or name a file in Social IQa's format with --set texts=FILE.",
-            code="missing-data",
-        )
-    return found[0]
-
-
 def _paper_texts(path: Path) -> list[str]:
     """The contexts of SODAPOP's copy of Social IQa, whatever is asked about them."""
-    texts = [
-        with_place_for(PAPER_NAME, str(row.get("context", ""))).strip() for _, row in rows_of(path, Bad(skip=False))
-    ]
-    texts = [text for text in texts if NAME in text]
-    if not texts:
-        raise DataError(
-            f"no context names {PAPER_NAME}.", "Name the file with --set texts=FILE.", code="empty-file", file=path
-        )
-    return texts
+    rows = rows_of(path, Bad(skip=False))
+    texts = [with_place_for(PAPER_NAME, str(row.get("context", ""))).strip() for _, row in rows]
+    if named := [text for text in texts if NAME in text]:
+        return named
+    remedy = "Name the file with --set texts=FILE."
+    raise DataError(f"no context names {PAPER_NAME}.", remedy, code="empty-file", file=path)

@@ -52,9 +52,8 @@ def opened(run: Run) -> Opened:
     """From the run's table of names."""
     table = run.findings.tables.get("names")
     if table is None:
-        raise DataError(
-            "this run has no table of names.", "Repeat the run.", code="bad-findings", file=run.folder, key="names"
-        )
+        problem = "this run has no table of names."
+        raise DataError(problem, "Repeat the run.", code="bad-findings", file=run.folder, key="names")
     records = list(table.records())
     estimates = {e.group["attribute"]: e for e in run.findings.estimates if e.metric == "name_accuracy"}
     return Opened(

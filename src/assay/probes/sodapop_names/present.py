@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from assay.blocks import Name, Presentation, Prose, Score, Scorecard, Section, Strong, Text, listed
 from assay.findings import Estimate
 from assay.probes.sodapop import PAPER
-from assay.probes.sodapop.present_names import picture
+from assay.probes.sodapop.present_groups import picture
 from assay.probes.sodapop_names import PROBE
 from assay.run import Run
 from assay.verdict import Verdict, verdict

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from assay.probes.sodapop.strings import new_rows, numbered_rows, row_keys, unique_rows
+from assay.probes.sodapop.pools import new_rows, numbered_rows, row_keys, unique_rows
 
 WIDE = [-1, 0, 1, 2**31 - 1]  # three columns of these do not fit into one number
 
