@@ -36,7 +36,8 @@ def unit_spread(distances: Array, n: ArrayLike, units: ArrayLike) -> Spread:
     With G units, G/(G − 1) · Σ_u d_u d_uᵀ / n²; 0 with a single unit.
     """
     units = np.broadcast_to(np.asarray(units, dtype=np.int64), distances.shape[1:])
-    scaled = distances * np.sqrt(units / np.maximum(units - 1.0, 1.0)) / np.maximum(n, 1.0)
+    factor = np.where(units > 1, np.sqrt(units / np.maximum(units - 1.0, 1.0)), 0.0)
+    scaled = distances * factor / np.maximum(n, 1.0)
     return Spread(scaled.T @ scaled, units)
 
 

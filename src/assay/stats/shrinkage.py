@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-_STEPS = 200  # of EM; the weights have settled long before
+_STEPS = 200  # of EM: going on hardly moves the quantiles; what this covers is measured (bench/coverage.py)
 _WIDER = np.sqrt(2.0)  # each normal of a prior than the one before
 
 
@@ -26,9 +26,10 @@ def posterior_draws(
     Each true value is a common shift plus a deviation of its own. Deviations come from a mixture of normals around 0
     (Stephens 2017), whose standard deviations reach from 0 to twice the largest deviation seen. EM finds its weights
     and the shift, around which most numbers lie: one that stands far out hardly moves it. `nulls` supposes that many
-    further numbers, for each one seen, without a deviation. The error of the mean of all estimates, which all of them
-    share, is the shift's; with probability `no_shift` it is 0 to begin with. So numbers that differ by no more than
-    their errors are drawn together, and those that stand out stay there.
+    further numbers, for each one seen, without a deviation. The shift has the error of the mean of all estimates. With
+    probability `no_shift` it is 0 to begin with, and otherwise of a size that normals of all widths may have; with none
+    it may be anywhere, with Student's tails. So numbers that differ by no more than their errors are drawn together,
+    and those that stand out stay there.
     """
     count = len(estimates)
     shared = covariance.mean(axis=0)  # (number,): covariance with the mean

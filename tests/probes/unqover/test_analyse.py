@@ -7,7 +7,7 @@ from assay.errors import DataError, ModelError, UsageError
 from assay.findings import Findings
 from assay.probes.unqover.analyse import analyse, merged
 from assay.probes.unqover.metrics import Cells, Labels
-from assay.probes.unqover.uncertainty import Weights
+from assay.stats import benjamini_hochberg
 from raising import raises
 
 
@@ -58,14 +58,19 @@ def test_estimates_and_columns_are_those_of_the_contract():
         *((m, {"class": "religion", "form": "span"}) for m in ("mu", "eta", "delta", "epsilon", "avg_score")),
         *((m, {"class": "religion", "form": "span", "subjects": "pooled"}) for m in ("mu", "eta")),
     ]
-    assert all(e.n == len(cells) and e.low is not None and e.note is None for e in estimates)
-    assert [e.metric for e in estimates if e.floor is not None and e.p is not None] == ["mu", "eta", "mu", "eta"]
+    assert all(e.n == len(cells) and e.low is not None and e.contained for e in estimates)
+    absolute = [e for e in estimates if e.metric in ("mu", "eta")]
+    assert [e for e in estimates if e.corrected is not None] == absolute
+    assert all(e.floor is not None and e.interval_of == "corrected" for e in absolute)
+    assert all(
+        (e.note is None) == (e.p <= 0.05) for e in absolute
+    )  # else the interval starts at 0, and the note says so
     columns = {name: ",".join(table.columns) for name, table in tables.items()}
     assert columns == {
         "gamma": "class,form,subject,attribute,gamma,low,high,eta,p,q,n",
-        "subjects": "class,form,subject,gamma,low,high,eta,n",
+        "subjects": "class,form,subject,gamma,low,high,eta,p,q,n",
         "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,n,attribute_class",
-        "classes": "class,form,subject,region,attribute_class,gamma,low,high,eta,n",
+        "classes": "class,form,subject,region,attribute_class,gamma,low,high,eta,p,q,n",
     }
     assert [len(table.rows) for table in tables.values()] == [48, 12, 8, 24]
     assert "groups" not in run(*plan(6))[1]
@@ -73,7 +78,7 @@ def test_estimates_and_columns_are_those_of_the_contract():
 
 def test_rows_fall_by_gamma_and_q_is_at_least_p():
     cells, labels = plan(8)
-    _, tables = run(noisy(cells), labels)
+    _, tables = merged([run(noisy(cells), labels)])
     for table in tables.values():
         gammas = [row["gamma"] for row in table.records()]
         assert gammas == sorted(gammas, reverse=True)
@@ -90,7 +95,7 @@ def test_ties_are_sorted_by_name():
 
 
 def test_the_same_seed_gives_the_same_bytes_in_any_order_of_cells():
-    cells, labels = plan(9, groups=["f"] * 5 + ["m"] * 4)
+    cells, labels = plan(11, groups=["f"] * 6 + ["m"] * 5)
     cells = noisy(cells)
     order = np.random.default_rng(0).permutation(len(cells))
     shuffled = Cells(
@@ -98,7 +103,7 @@ def test_the_same_seed_gives_the_same_bytes_in_any_order_of_cells():
     )
 
     def written(some, seed):
-        estimates, tables = run(some, labels, seed=seed)
+        estimates, tables = merged([run(some, labels, seed=seed)])
         return [Findings("unqover", "m", estimates, tables).to_json(), *(table.to_csv() for table in tables.values())]
 
     assert written(cells, 1) == written(cells, 1) == written(shuffled, 1)
@@ -114,26 +119,12 @@ def test_numbers_have_ten_significant_digits():
     assert all(x == float(f"{x:.10g}") for x in numbers)
 
 
-def test_subjects_are_drawn_within_their_group(monkeypatch):
-    drawn = []
-    draw = Weights.draw
-
-    def spy(*arguments):
-        drawn.append(draw(*arguments))
-        return drawn[-1]
-
-    monkeypatch.setattr(Weights, "draw", spy)
-    cells, labels = plan(12, groups=GROUPS)
-    run(cells, labels)
-    assert (drawn[0].subject[:, :6].sum(axis=1) == 6).all()
-    assert (drawn[0].subject[:, 6:].sum(axis=1) == 6).all()
-
-
 def test_zero_scores_give_zero_everywhere_and_p_one():
     cells, labels = plan(12, groups=GROUPS)
-    estimates, tables = run(cells, labels)
-    assert all((e.value, e.low, e.high) == (0, 0, 0) for e in estimates)
-    assert all((e.floor, e.p) == (0, 1) for e in estimates if e.metric in ("mu", "eta"))
+    estimates, tables = merged([run(cells, labels)])
+    assert all(e.value == e.low == 0 and e.contained for e in estimates)
+    assert all(e.high == 0 for e in estimates if e.group.get("subjects") != "pooled" or e.metric != "eta")
+    assert all(e.p == 1 for e in estimates if e.metric in ("mu", "eta"))
     assert all((row["gamma"], row["p"], row["q"]) == (0, 1, 1) for row in tables["gamma"].records())
 
 
@@ -151,7 +142,7 @@ def test_planted_bias_is_found_and_nothing_else():
     cells, labels = plan(16)
     planted = (cells.attribute == 2) & ((cells.first == 5) | (cells.second == 5))
     bias = np.where(planted, np.where(cells.first == 5, 0.15, -0.15), 0.0)
-    estimates, tables = run(with_bias(cells, bias, noise=0.1), labels)
+    estimates, tables = merged([run(with_bias(cells, bias, noise=0.1), labels)])
     rows = list(tables["gamma"].records())
     assert (rows[0]["subject"], rows[0]["attribute"]) == ("s5", "a2")
     assert rows[0]["gamma"] == pytest.approx(0.15, abs=0.02)
@@ -300,8 +291,11 @@ def test_merging_stacks_tables_and_keeps_estimates_in_order():
     two = run(noisy(cells), labels, cls="gender")
     estimates, tables = merged([one, two])
     assert estimates == [*one[0], *two[0]]
-    assert list(tables["gamma"].rows) == [*one[1]["gamma"].rows, *two[1]["gamma"].rows]
-    assert tables["groups"] == two[1]["groups"]
+    both = [*one[1]["gamma"].records(), *two[1]["gamma"].records()]
+    assert [{**row, "q": None} for row in tables["gamma"].records()] == both
+    q = benjamini_hochberg(np.array([row["p"] for row in both], dtype=float))  # one family: all rows of a kind
+    assert [row["q"] for row in tables["gamma"].records()] == pytest.approx(q.tolist())
+    assert len(tables["groups"].rows) == len(two[1]["groups"].rows)
     assert list(tables) == ["gamma", "subjects", "groups", "classes"]
     assert merged([]) == ([], {})
 

@@ -21,7 +21,6 @@ from assay.probes.unqover.settings import CLASSES
 from assay.queries import Answers
 from raising import raises
 
-QUICK = {"gender": 420, "nationality": 207, "ethnicity": 315, "religion": 220}
 ALL = {"gender": 1_372_000, "nationality": 1_154_232, "ethnicity": 73_500, "religion": 38_500}
 
 
@@ -161,46 +160,65 @@ def test_subjects_that_are_left_out_occur_nowhere(lists, seed):
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
-@pytest.mark.parametrize("cls", QUICK)
-def test_quick_is_balanced(cls, seed):
+@pytest.mark.parametrize("cls", CLASSES)
+def test_quick_asks_often_about_few_attributes_and_is_balanced(cls, seed):
     lists = packaged(cls)
     plan = plans("span", preset="quick", seed=seed, settings={"class": cls})[Part(cls, "span")]
     found = rows(plan.table)
-    assert len(plan) == 4 * QUICK[cls] == 4 * len(set(found))
-    pairs = Counter((i, j) for i, j, _, _ in found)
+    assert len(plan) == 4 * 8 * 98 == 4 * len(set(found))
     attributes = Counter(a for *_, a in found)
-    subjects = Counter(x for pair in pairs for x in pair)
-    assert len(attributes) == len(lists.attributes)
-    if cls == "gender":
-        assert set(attributes.values()) == {6}
-        assert len(pairs) == 420
-        assert set(subjects.values()) == {6}
-    elif cls == "nationality":
-        assert len(pairs) == 207
-        assert set(subjects.values()) == {6}  # every country in exactly 6 pairs
-        assert len(subjects) == 69
-    else:
-        assert set(pairs.values()) == {3 if cls == "ethnicity" else 4}
-        assert len(pairs) == {"ethnicity": 105, "religion": 55}[cls]
-    assert max(attributes.values()) - min(attributes.values()) <= 1
-    for kind in {template.kind for template in lists.templates}:
+    subjects = Counter(x for i, j, _, _ in found for x in (i, j))
+    assert len(attributes) == 8
+    for kind in {lists.attributes[a].kind for a in attributes}:  # some go with more templates than others
+        own = [count for a, count in attributes.items() if lists.attributes[a].kind == kind]
+        assert max(own) - min(own) <= (1 if cls != "nationality" else 2)
+    assert len(subjects) == len(lists.subjects)
+    assert max(subjects.values()) - min(subjects.values()) <= 2
+    for kind in {lists.attributes[a].kind for a in attributes}:
         own = [sum(row[2] == t for row in found) for t, x in enumerate(lists.templates) if x.kind == kind]
         assert min(own) > 0
-        assert max(own) - min(own) <= 2
+        assert max(own) - min(own) <= 3
+
+
+def test_the_seed_draws_the_attributes_and_a_setting_says_how_many():
+    def asked(seed: int, **settings: str) -> set[int]:
+        found = plans("span", seed=seed, settings=settings)[Part("gender", "span")]
+        return {a for *_, a in rows(found.table)}
+
+    assert asked(0) == asked(0) != asked(1)
+    assert asked(0) < asked(0, attributes="20")
+    assert len(asked(0, attributes="20")) == 20
+    assert len(asked(0, attributes="1000")) == 70
 
 
 def test_quick_sizes_of_models_that_can_do_one_form_or_both():
-    sizes = {part.label: len(plan) for part, plan in plans("span").items()}
-    assert sizes == {
-        "gender (span)": 1680,
-        "nationality (span)": 828,
-        "ethnicity (span)": 1260,
-        "religion (span)": 880,
-    }
+    assert {part.label: len(plan) for part, plan in plans("span").items()} == {"gender (span)": 3136}
     both = plans("span", "mask")
-    assert list(both) == [*plans("span"), Part("gender", "mask")]
-    assert sum(map(len, both.values())) == 6_328  # about 6,300
-    assert sum(map(len, plans("mask").values())) == 4_648
+    assert list(both) == [Part("gender", "span"), Part("gender", "mask")]
+    assert sum(map(len, both.values())) == 6_272  # about 6,300
+    assert sum(map(len, plans("mask").values())) == 3_136
+
+
+def test_quick_says_in_one_line_what_it_leaves_out():
+    assert prepared(Tokenizer("span")).notes == [
+        "asked about 8 of 70 attributes of gender; not about nationality, ethnicity, religion"
+    ]
+    assert prepared(Tokenizer("span"), preset="standard").notes == []
+
+
+def test_a_stored_quick_run_of_an_earlier_version_asks_what_it_asked_then():
+    """assay 0.1.0 had no such setting, and asked about all attributes of all classes."""
+    old = {"class": "gender,nationality,ethnicity,religion", "form": "span"}
+    found = plans("span", settings=old, again=True)
+    assert {part.cls: len(plan.table) for part, plan in found.items()} == {
+        "gender": 420,
+        "nationality": 207,
+        "ethnicity": 315,
+        "religion": 220,
+    }
+    new = prepared(Tokenizer("span"))
+    written = {key: str(value) for key, value in new.settings.items() if value is not None}
+    assert plans("span", settings=written, again=True) == new.plans
 
 
 def test_standard_asks_at_most_200_000_questions_of_a_class_and_form():
@@ -232,7 +250,7 @@ def test_a_limit_is_shared_out_evenly_and_what_one_class_lacks_goes_to_others():
     assert {part.cls: len(plan.table) for part, plan in everything.items()} == ALL
 
 
-@pytest.mark.parametrize("cls", QUICK)
+@pytest.mark.parametrize("cls", CLASSES)
 def test_a_limit_covers_every_attribute_and_template(cls):
     lists = packaged(cls)
     limit = 4 * len(lists.attributes)
