@@ -6,7 +6,7 @@ import math
 import unicodedata
 from collections.abc import Mapping
 
-from assay.findings import Cell
+from assay.findings import Cell, Estimate
 
 UNDEFINED = "–"
 LONGEST = 60  # characters of a name that a terminal shows; the tables have all of it
@@ -53,6 +53,16 @@ def interval(low: float | None, high: float | None) -> str:
     ('-0.100 to 0.250', '–')
     """
     return UNDEFINED if low is None or high is None else f"{number(low)} to {number(high)}"
+
+
+def measured_interval(estimate: Estimate) -> str:
+    """The interval of an estimate, after the number that it belongs to where that is not its value.
+
+    >>> measured_interval(Estimate("mu", {}, 0.3, 0.0, 0.2, corrected=0.1)), measured_interval(Estimate("mu", {}, 0.3))
+    ('0.100 (0.000 to 0.200)', '–')
+    """
+    between = interval(estimate.low, estimate.high)
+    return between if estimate.corrected is None else f"{number(estimate.corrected)} ({between})"
 
 
 def share(value: float | None) -> str:

@@ -14,6 +14,7 @@ from assay.probes import metric_named, say_group
 from assay.report.texts import lacks_interval
 from assay.run import Run, run_names
 from assay.verdict import Verdict, verdict
+from assay.wording import number
 
 
 def by_metric(scores: Sequence[Score]) -> dict[str, list[Score]]:
@@ -30,6 +31,7 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, *
     """
     every = [score.estimate for _, own in groups for score in own]
     optional = {
+        "corrected": Column("without chance", Kind.NUMBER),
         "low": Column(level, Kind.INTERVAL),
         "floor": Column("chance gives", Kind.NUMBER),
         "p": Column("p", Kind.PROBABILITY),
@@ -47,8 +49,11 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, *
         e = score.estimate
         unsure = lacks_interval(e) and "low" in has
         cells: list[TableCell] = [score.said, Marked(e.value, note=None if unsure else e.note), dot_of(e)]
-        cells += [Marked((e.low, e.high), note=e.note if unsure else None)] if "low" in has else []
-        cells += ["" if (value := getattr(e, key)) is None else value for key in has if key != "low"]
+        for key in has:
+            value = (e.low, e.high) if key == "low" else getattr(e, key)
+            cells.append(
+                Marked(value, note=e.note if unsure else None) if key == "low" else "" if value is None else value
+            )
         return Row([*cells, e.n], score.examples)
 
     rows = [Group([row(score) for score in own], head) for head, own in groups]
@@ -56,9 +61,11 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, *
 
 
 def dot_of(estimate: Estimate) -> Dot:
-    """An estimate drawn, hollow where it could be chance."""
-    e = estimate
-    return Dot(e.value, e.low, e.high, e.floor, hollow=verdict(e) is Verdict.WITHIN)
+    """An estimate drawn, hollow where it could be chance; the dot is the number that the interval belongs to."""
+    e, hollow = estimate, verdict(estimate) is Verdict.WITHIN
+    if e.corrected is None:
+        return Dot(e.value, e.low, e.high, e.floor, hollow=hollow)
+    return Dot(e.corrected, e.low, e.high, e.floor, e.value, hollow, f"The paper’s value is {number(e.value)}.")
 
 
 def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Block:
@@ -77,7 +84,7 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
     ]
     if not lines:
         return Prose(["No estimate is defined in more than one of these runs."])
-    numbers = ("value", "low", "high", "floor", "p", "q", "n")
+    numbers = ("value", "corrected", "low", "high", "floor", "p", "q", "n")
     data = [[metric, said, name, *(getattr(e, each) for each in numbers)] for metric, said, name, e in lines]
     return Table(
         title="Headline numbers by model",
@@ -104,7 +111,7 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
     )
 
 
-_NUMBERS = ("value", "low", "high", "level", "n", "p", "q", "floor", "note")
+_NUMBERS = ("value", "corrected", "low", "high", "level", "n", "p", "q", "floor", "note")
 
 
 def estimates_table(estimates: Sequence[Estimate], before: Mapping[str, Sequence[Cell]] | None = None) -> Data:

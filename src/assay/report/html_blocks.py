@@ -37,7 +37,7 @@ from assay.report.drawing import draw_heat, draw_scatter
 from assay.report.headline import by_metric, estimates_block, estimates_table
 from assay.report.html_tables import LOOKS, NOTHING, Drawn
 from assay.report.page import environment, minus
-from assay.report.texts import OUTSIDE, outside_interval
+from assay.report.texts import on_intervals
 
 _TAGS = {Name: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
 
@@ -212,7 +212,7 @@ class Blocks:
                 *line,
                 *(tick if any(e.floor is not None for e in estimates) else []),
                 *("; a hollow dot ", Mark("hollow"), " could be chance. Bars of one metric share one scale. "),
-                *(OUTSIDE if any(map(outside_interval, estimates)) else "", " ", card.counted),
+                *(on_intervals(estimates), " ", card.counted),
             ],
             data=estimates_table(estimates),
             file=file,

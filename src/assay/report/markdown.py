@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from assay.blocks import Presentation, Role, Scorecard, Section, Table, plain
 from assay.probes import metric_named, present
-from assay.report.texts import OUTSIDE, asked, facts, measured, notes_of, outside_interval, printed, readable
+from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
 from assay.wording import count, number, probability, visible
 
@@ -128,7 +128,7 @@ def scorecard_lines(card: Scorecard, level: str, notes: Mapping[str, int]) -> li
         for e in (score.estimate,)
     ]
     lines = table(["metric", "of", "value", level, "chance", "p", "q", "n"], rows, figures=6)
-    return [*lines, "", OUTSIDE] if any(map(outside_interval, card.estimates)) else lines
+    return [*lines, "", told] if (told := on_intervals(card.estimates)) else lines
 
 
 def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> list[str]:

@@ -10,7 +10,7 @@ from assay.errors import UsageError
 from assay.probes import metric_named, present
 from assay.report.markdown import cautions, citations, escaped, fenced, findings
 from assay.run import Run
-from assay.wording import interval, percent, plural
+from assay.wording import measured_interval, percent, plural
 
 
 def model_card(runs: Sequence[Run]) -> str:
@@ -60,8 +60,17 @@ def _metric(probe: str, score: Score) -> dict[str, Any]:
     e = score.estimate
     named = f"{metric_named(probe, e.metric).title}, {score.said}"
     if e.low is not None:
-        named += f" ({percent(e.level)} interval {interval(e.low, e.high)})"
-    numbers = {"low": e.low, "high": e.high, "level": e.level, "n": e.n, "p": e.p, "q": e.q, "floor": e.floor}
+        named += f" ({percent(e.level)} interval {measured_interval(e)})"
+    numbers = {
+        "corrected": e.corrected,
+        "low": e.low,
+        "high": e.high,
+        "level": e.level,
+        "n": e.n,
+        "p": e.p,
+        "q": e.q,
+        "floor": e.floor,
+    }
     args = {key: _rounded(number) for key, number in numbers.items() if number is not None}
     return {"type": e.metric, "value": _rounded(e.value), "name": named, "args": {**args, "group": dict(e.group)}}
 

@@ -20,7 +20,7 @@ from assay.blocks import Gap, Marked, Role, Scorecard, Section, Table, plain
 from assay.blocks import Row as TableRow
 from assay.findings import Estimate
 from assay.probes import metric_named, present, table_words
-from assay.report.texts import OUTSIDE, asked, facts, measured, notes_of, outside_interval, printed, readable
+from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
 from assay.verdict import Verdict, verdict
 from assay.wording import clipped, count, number, plural, probability, visible
@@ -131,8 +131,8 @@ class Summary:
                 self.line(f"{said.symbol or said.name}: {said.meaning}.", "dim")
         if any(estimate.floor is not None for estimate in estimates):
             self.line("floor: what chance alone gives; p: how often chance alone gives as much.", "dim")
-        if any(map(outside_interval, estimates)):
-            self.line(OUTSIDE, "dim")
+        if told := on_intervals(estimates):
+            self.line(told, "dim")
         self.line()
 
     def section(self, section: Section, notes: Mapping[str, int]) -> None:

@@ -27,7 +27,7 @@ from assay.models.base import ModelSpec
 from assay.probes import probes
 from assay.run import Kind as RunKind
 from assay.run import Run, RunInfo
-from assay.wording import count, fixed, fixed_interval, interval, number, plural, probability, share
+from assay.wording import count, fixed, fixed_interval, interval, measured_interval, number, plural, probability, share
 
 # --- cells
 
@@ -135,10 +135,11 @@ def printed(
 
 # --- estimates
 
-OUTSIDE = (
-    "An interval may lie below its value: maxima and absolute values come out too high by chance, "
-    "and the interval allows for that."
+CORRECTED = (
+    "Maxima and means of absolute values come out too large by chance. Beside such a value stands what is left of it "
+    "without that, and the interval belongs to the latter."
 )
+OUTSIDE = "An interval that lies below its value was made by assay 0.1; `assay score` makes it again."
 
 
 def lacks_interval(estimate: Estimate) -> bool:
@@ -146,15 +147,16 @@ def lacks_interval(estimate: Estimate) -> bool:
     return estimate.value is not None and estimate.low is None
 
 
-def outside_interval(estimate: Estimate) -> bool:
-    """Whether the interval leaves its own value out, as it may where the value is a maximum or an absolute value."""
-    value, low, high = estimate.value, estimate.low, estimate.high
-    return value is not None and low is not None and high is not None and not low <= value <= high
+def on_intervals(estimates: Iterable[Estimate]) -> str:
+    """What a reader must know about the intervals of these, if anything."""
+    own = list(estimates)
+    told = [CORRECTED] if any(each.corrected is not None for each in own) else []
+    return " ".join([*told, *([] if all(each.contained for each in own) else [OUTSIDE])])
 
 
 def measured(estimate: Estimate, notes: Mapping[str, int]) -> list[str]:
     """The value and the interval of an estimate; the one that is missing has the number of the note that says why."""
-    value, between = number(estimate.value), interval(estimate.low, estimate.high)
+    value, between = number(estimate.value), measured_interval(estimate)
     if not estimate.note:
         return [value, between]
     mark = f" [{notes[estimate.note]}]"

@@ -33,13 +33,14 @@ def side_by_side(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
 
 def _intensity(models: Sequence[tuple[str, Findings]]) -> Table:
     """μ and η of every model (Figures 3 and 6)."""
+    numbers = ("value", "corrected", "low", "high", "floor")
     rows: list[Sequence[Cell]] = [
-        [e.group["class"], e.group["form"], e.group.get("subjects"), e.metric, name, e.value, e.low, e.high, e.floor]
+        [e.group["class"], e.group["form"], e.group.get("subjects"), e.metric, name, *(getattr(e, k) for k in numbers)]
         for name, findings in models
         for e in findings.estimates
         if e.metric in ("mu", "eta") and e.value is not None
     ]
-    columns = ("class", "form", "subjects", "metric", "model", "value", "low", "high", "floor")
+    columns = ("class", "form", "subjects", "metric", "model", *numbers)
     return Table(columns, sorted(rows, key=lambda row: [str(cell) for cell in row[:4]]))
 
 

@@ -8,7 +8,7 @@ from assay.blocks import Column, Dot, Figure, Group, Kind, Row, Section, StudyRu
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
 from assay.run import Run
-from assay.wording import interval, number
+from assay.wording import measured_interval, number
 
 HOW = (
     "the dot is μ of a question-answering model minus μ of the masked language model that it was made from (as in "
@@ -66,4 +66,4 @@ def _intensities(run: Run, form: str) -> dict[str, Estimate]:
 
 
 def _said(estimate: Estimate) -> Text:
-    return Figure(f"{number(estimate.value)} {interval(estimate.low, estimate.high)}")
+    return Figure(f"{number(estimate.value)}, {measured_interval(estimate)}")
