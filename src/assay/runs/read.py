@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ import msgspec  # over pydantic: it decodes our own dataclasses, names the key t
 
 from assay.errors import DataError, UsageError
 from assay.examples import read_examples
-from assay.findings import read_findings
+from assay.findings import read_digested
 from assay.probes import described
 from assay.run import Kind, Run, RunInfo
 
@@ -36,9 +35,8 @@ def open_bare(folder: Path) -> Run:
 
 
 def _opened(folder: Path, info: RunInfo) -> Run:
-    findings = replace(described(read_findings(folder)), examples=read_examples(folder))
-    digest = hashlib.sha256((folder / "findings.json").read_bytes()).hexdigest()
-    return Run(folder, info, findings, digest)
+    findings, digest = read_digested(folder)
+    return Run(folder, info, replace(described(findings), examples=read_examples(folder)), digest)
 
 
 _DEPTHS = ("*", "*/*")  # a tour; several models with a folder each
