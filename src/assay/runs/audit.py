@@ -25,12 +25,13 @@ from assay.models.base import ModelSpec, Options
 from assay.models.python import python_model
 from assay.plan import AnyPlan, Arrays
 from assay.probes import described, method_of, tour_probes
-from assay.probes.base import Request, Stage
+from assay.probes.base import Method, Request, Stage
 from assay.progress import Progress, Silent
 from assay.queries import OF_THE_TOKENIZER, Answers
 from assay.run import Run, RunInfo
 from assay.runs.folder import open_for_writing
 from assay.runs.read import open_run
+from assay.settings import read_settings
 
 
 @dataclass(frozen=True)
@@ -77,8 +78,8 @@ def audit(
     be used.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
-    probe = probe or tour_probes()[0].name
-    method = method_of(probe)
+    method = _method(probe, request)
+    probe = method.probe.name
     if isinstance(model, str):
         spec, executor = find_model(model, options), executor or new_executor()
     else:
@@ -140,6 +141,13 @@ def audit(
     return reported(Run(folder_path, folder.info, findings))
 
 
+def _method(probe: str | None, request: Request) -> Method[Any, Any]:
+    """The probe's method; settings that are wrong are said before a model's weights are read."""
+    method = method_of(probe or tour_probes()[0].name)
+    read_settings(method.probe.settings, request.settings, method.probe.name)
+    return method
+
+
 def _function(function: Callable[[Any], Any], executor: Executor | None) -> tuple[ModelSpec, Executor]:
     """A function as a model, and who asks it: this process, the only one that has it."""
     if executor is not None:
@@ -173,8 +181,7 @@ def expect(
 ) -> Size:
     """How large a run would be, and how long: a few questions are asked to see how fast the model is here."""
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
-    probe = probe or tour_probes()[0].name
-    method, spec = method_of(probe), find_model(model, options)
+    method, spec = _method(probe, request), find_model(model, options)
     with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
         asker = Asker(
             spec,
