@@ -24,8 +24,8 @@ from assay.models.base import AnsweringModel, ModelSpec, Options
 from assay.plan import WordPlan, digest_of
 from assay.probes import method_of
 from assay.queries import Answer, ChoiceColumns, ChoiceQuery, Query, QueryColumns, Status, TextColumns, Texts
-from assay.runs.again import gathered_again
 from assay.runs.audit import audit
+from assay.runs.score import gathered_again
 from fake_models import FakeModel, fake_spec
 from raising import raises
 

@@ -8,8 +8,9 @@ import shlex
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,11 +24,10 @@ from assay.errors import UsageError
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
 from assay.models.python import python_model
-from assay.plan import AnyPlan, Arrays
 from assay.probes import described, method_of, tour_probes
 from assay.probes.base import Method, Request, Stage
 from assay.progress import Progress, Silent
-from assay.queries import OF_THE_TOKENIZER, Answers
+from assay.queries import OF_THE_TOKENIZER
 from assay.run import Run, RunInfo
 from assay.runs.folder import open_for_writing
 from assay.runs.read import open_run
@@ -86,14 +86,8 @@ def audit(
         spec, executor = _function(model, executor)
     folder_path = Path(out) if out is not None else Path("runs") / default_name(probe, spec.name, preset, limit)
     engine = engine or Settings()
-    ask = Asker(
-        spec,
-        BlockStore.default(),
-        executor,
-        engine,
-        resume=resume,
-        find=lambda name: find_model(name, options),
-    )
+    find = partial(find_model, options=options)
+    ask = Asker(spec, BlockStore.default(), executor, engine, resume=resume, find=find)
     prepared = method.prepare(request, ask)
     sizes = {"block_size": engine.block_size, "token_budget": engine.budget_for(spec)}
     info = RunInfo(
@@ -130,12 +124,12 @@ def audit(
             return open_run(folder_path)  # not made by this process
         (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), folder_path)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
-        began, before = time.perf_counter(), sum(ask.spent)
+        began, before = time.perf_counter(), len(ask.asked)
         gathered = method.gather(prepared, ask)
         findings = described(replace(method.findings(prepared, gathered), probe=probe, model=spec.name))
         folder.write_blocks(ask.asked)
         folder.write_findings(findings)
-        whole, asking = time.perf_counter() - began, sum(ask.spent) - before
+        whole, asking = time.perf_counter() - began, sum(each.seconds for each in ask.asked[before:])
         timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
         folder.note(notes=[*prepared.notes, *findings.notes], finished=now(), timings=timings)
     return reported(Run(folder_path, folder.info, findings))
@@ -151,9 +145,8 @@ def _method(probe: str | None, request: Request) -> Method[Any, Any]:
 def _function(function: Callable[[Any], Any], executor: Executor | None) -> tuple[ModelSpec, Executor]:
     """A function as a model, and who asks it: this process, the only one that has it."""
     if executor is not None:
-        raise UsageError(
-            "a Python function is asked by this process.", "Leave the executor out.", code="bad-option", key="executor"
-        )
+        problem = "a Python function is asked by this process."
+        raise UsageError(problem, "Leave the executor out.", code="bad-option", key="executor")
     model = python_model(function)
     return model.spec, executor_named(LOCAL, lambda spec: model if spec == model.spec else load(spec))
 
@@ -183,59 +176,21 @@ def expect(
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     method, spec = _method(probe, request), find_model(model, options)
     with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
-        asker = Asker(
-            spec,
-            BlockStore(Path(folder)),
-            executor or new_executor(),
-            find=lambda name: find_model(name, options),
-        )
-        trial = _Timed(asker)
-        stages = tuple(method.prepare(request, trial).stages)
+        find = partial(find_model, options=options)
+        ask = Asker(spec, BlockStore(Path(folder)), executor or new_executor(), find=find)
+        stages = tuple(method.prepare(request, ask).stages)
         total = sum(stage.questions for stage in stages)
         began = time.perf_counter()
-        asked = replace(request, limit=min(_TRIAL * len(stages), total))
-        prepared = method.prepare(asked, trial)
-        method.findings(prepared, method.gather(prepared, trial))
-        analysis = time.perf_counter() - began - trial.spent.seconds
-    return Size(stages, total * trial.spent.seconds / trial.spent.questions + analysis, 200_000_000 + 60 * total)
+        prepared = method.prepare(replace(request, limit=min(_TRIAL * len(stages), total)), ask)
+        method.findings(prepared, method.gather(prepared, ask))
+        put = [each for each in ask.asked if each.ability not in OF_THE_TOKENIZER]
+        asking, questions = sum(each.seconds for each in put), sum(each.questions for each in put)
+        analysis = time.perf_counter() - began - asking
+    return Size(stages, total * asking / questions + analysis, 200_000_000 + 60 * total)
 
 
 _TRIAL = 256
 """Questions asked in each stage, where there are so many, to see how fast a model is."""
-
-
-@dataclass
-class _Spent:
-    """How many questions were put to models, and how long they took."""
-
-    questions: int = 0
-    seconds: float = 0.0
-
-
-@dataclass
-class _Timed:
-    """Asks, and notes what that took."""
-
-    ask: Asker
-    spent: _Spent = field(default_factory=_Spent)
-
-    @property
-    def abilities(self) -> frozenset[str]:
-        return self.ask.abilities
-
-    def of(self, model: str) -> _Timed:
-        return _Timed(self.ask.of(model), self.spent)
-
-    def keep(self, arrays: Arrays) -> str:
-        return self.ask.keep(arrays)
-
-    def __call__(self, plan: AnyPlan, label: str) -> Answers:
-        began = time.perf_counter()
-        answers = self.ask(plan, label)
-        if plan.ability not in OF_THE_TOKENIZER:
-            self.spent.questions += len(plan)
-            self.spent.seconds += time.perf_counter() - began
-        return answers
 
 
 def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:

@@ -37,10 +37,7 @@ class RunFolder:
         self.note(backed_off=dict(budgets))
 
     def write_blocks(self, asked: list[Asked]) -> None:
-        content = [
-            {"label": entry.label, "plan": entry.plan, "key": entry.key, "blocks": [list(b) for b in entry.blocks]}
-            for entry in asked
-        ]
+        content = [{name: getattr(each, name) for name in ("label", "plan", "key", "blocks")} for each in asked]
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / "blocks.json", f"{text}\n".encode())
 
@@ -92,27 +89,23 @@ def _info_before(path: Path, resume: Resume) -> RunInfo | None:
             return RunInfo()  # it will be replaced, whatever it is
         raise
     if info is None and not is_new(path, INFO):
-        raise UsageError(
-            "this folder holds something else than a run.", "Choose another with --out.", code="not-a-run", file=path
-        )
+        problem = "this folder holds something else than a run."
+        raise UsageError(problem, "Choose another with --out.", code="not-a-run", file=path)
     return info
 
 
 def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    different = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    different = _different(before, now)
     if different == ["data"]:
-        files = sorted(
-            name for name in {**before["data"], **now["data"]} if before["data"].get(name) != now["data"].get(name)
-        )
-        raise DataError(
-            f"the data of this run ({', '.join(files)}) have changed since it began.",
-            f"Restore them to resume. {OTHER_FOLDER}",
-            code="changed-file",
-            file=path,
-            key=files[0],
-        )
+        files = sorted(_different(before["data"], now["data"]))
+        problem = f"the data of this run ({', '.join(files)}) have changed since it began."
+        remedy = f"Restore them to resume. {OTHER_FOLDER}"
+        raise DataError(problem, remedy, code="changed-file", file=path, key=files[0])
     if different:
         what = "; ".join(f"{key}: {before.get(key)} there, {now.get(key)} now" for key in sorted(different))
-        raise UsageError(
-            f"this folder holds another run ({what}).", OTHER_FOLDER, code="other-run", file=path, key=min(different)
-        )
+        problem = f"this folder holds another run ({what})."
+        raise UsageError(problem, OTHER_FOLDER, code="other-run", file=path, key=min(different))
+
+
+def _different(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    return [key for key in {**one, **other} if one.get(key) != other.get(key)]

@@ -53,12 +53,8 @@ def run_folders(folder: Path) -> list[Path]:
         return [folder]
     found = sorted({file.parent for depth in _DEPTHS for file in folder.glob(f"{depth}/findings.json")})
     if not found:
-        raise UsageError(
-            "there is no finished run here.",
-            "Name a folder that `assay run` made, or one with such in it.",
-            code="not-a-run",
-            file=folder,
-        )
+        remedy = "Name a folder that `assay run` made, or one with such in it."
+        raise UsageError("there is no finished run here.", remedy, code="not-a-run", file=folder)
     return found
 
 
@@ -72,12 +68,8 @@ def read_info(folder: Path) -> RunInfo:
     """run.json of a run folder."""
     info = info_in(folder)
     if info is None:
-        raise UsageError(
-            "this is no run folder (there is no run.json).",
-            "Name a folder that `assay run` made.",
-            code="not-a-run",
-            file=folder,
-        )
+        problem = "this is no run folder (there is no run.json)."
+        raise UsageError(problem, "Name a folder that `assay run` made.", code="not-a-run", file=folder)
     return info
 
 
@@ -110,11 +102,8 @@ def _checked(content: Mapping[str, Any], path: Path, remedy: str) -> RunInfo:
     try:
         return msgspec.convert(_as_now(content), RunInfo)
     except msgspec.ValidationError as error:
-        at = re.search(r"`\$\.([\w.]+)", str(error))
-        key = at[1] if at else None
-        raise DataError(
-            f"this is no run.json of assay ({error}).", remedy, code="bad-value", file=path, key=key
-        ) from None
+        at, problem = re.search(r"`\$\.([\w.]+)", str(error)), f"this is no run.json of assay ({error})."
+        raise DataError(problem, remedy, code="bad-value", file=path, key=at[1] if at else None) from None
 
 
 def info_json(info: RunInfo) -> bytes:

@@ -53,15 +53,8 @@ def answerable(model: str, options: Options | None = None, listener: Listener | 
 
 def _require_tour(folder: Path) -> None:
     """Nothing but a tour may lie in a tour's folder: its page is about all runs there."""
-    if (folder / "run.json").exists():
-        raise UsageError(
-            "this folder holds one run, not a tour.", "Choose another folder with --out.", code="other-run", file=folder
-        )
-    known = {probe.name for probe in tour_probes()}
-    if other := sorted({file.parent.name for file in folder.glob("*/run.json")} - known):
-        raise UsageError(
-            f"this folder holds another run, {other[0]}.",
-            "Choose another folder with --out.",
-            code="other-run",
-            file=folder,
-        )
+    others = {file.parent.name for file in folder.glob("*/run.json")} - {probe.name for probe in tour_probes()}
+    held = "one run, not a tour" if (folder / "run.json").exists() else f"another run, {min(others)}" if others else ""
+    if held:
+        problem = f"this folder holds {held}."
+        raise UsageError(problem, "Choose another folder with --out.", code="other-run", file=folder)
