@@ -25,8 +25,7 @@ from typing import Any
 import numpy as np
 
 from assay.engine.ask import Asker
-from assay.engine.batching import batches
-from assay.engine.executor import LocalExecutor, Settings
+from assay.engine.executor import LocalExecutor, Settings, batches
 from assay.engine.store import BlockStore
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options

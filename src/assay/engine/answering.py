@@ -34,9 +34,10 @@ def answering(model: AnsweringModel, at_once: int) -> Iterator[Callable[[QueryCo
         return asyncio.run_coroutine_threadsafe(work, loop).result()
 
     def answer(columns: QueryColumns) -> Answers:
-        arrays_of = _array_maker(model, columns)
+        if not isinstance(columns, ChoiceColumns | TextColumns):
+            raise unable(model.spec.name, columns.ability)
         given = wait(_ask_all(model, columns, at_once))
-        return Answers(np.array([each.status for each in given], np.uint8), arrays_of(given))
+        return Answers(np.array([each.status for each in given], np.uint8), _arrays(given, columns, model.spec.name))
 
     try:
         yield answer
@@ -67,29 +68,19 @@ async def _cancel_all() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def _array_maker(model: AnsweringModel, columns: QueryColumns) -> Callable[[Sequence[Answer]], dict[str, NDArray[Any]]]:
-    """How answers to these columns become arrays."""
-    name = model.spec.name
-    match columns:
-        case ChoiceColumns():
-            options = columns.options.shape[1]
-            return lambda given: {"score": np.array([_scores(each, options, name) for each in given], np.float32)}
-        case TextColumns():
-            return lambda given: {"text": np.array([_text(each, name) for each in given], np.bytes_)}
-        case _:
-            raise unable(name, columns.ability)
+def _arrays(given: Sequence[Answer], columns: ChoiceColumns | TextColumns, name: str) -> dict[str, NDArray[Any]]:
+    if isinstance(columns, TextColumns):
+        return {"text": np.array([_text(each, name) for each in given], np.bytes_)}
+    options = columns.options.shape[1]
+    return {"score": np.array([_scores(each, options, name) for each in given], np.float32)}
 
 
 def _scores(answer: Answer, options: int, name: str) -> Sequence[float]:
     if answer.scores is None and answer.status is not Status.OK:
         return [math.nan] * options
     if answer.scores is None or len(answer.scores) != options or any(map(math.isnan, answer.scores)):
-        raise ModelError(
-            f"{name} answered {answer.scores} to a question with {options} options.",
-            _FAULT,
-            code="bad-scores",
-            key="scores",
-        )
+        problem = f"{name} answered {answer.scores} to a question with {options} options."
+        raise ModelError(problem, _FAULT, code="bad-scores", key="scores")
     return answer.scores
 
 

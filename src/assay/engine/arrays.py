@@ -73,16 +73,11 @@ class ArrayStore:
             with np.load(path, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
         except (OSError, ValueError, EOFError, BadZipFile) as error:
-            raise UsageError(
-                f"cannot be read ({error}).",
-                "Delete it, if it is there, and run the same command again.",
-                code="unreadable-file",
-                file=path,
-            ) from None
+            remedy = "Delete it, if it is there, and run the same command again."
+            raise UsageError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None
         if digest_of_arrays(arrays) != digest:
-            raise UsageError(
-                "its content has changed.", "Delete it and run the same command again.", code="changed-file", file=path
-            )
+            remedy = "Delete it and run the same command again."
+            raise UsageError("its content has changed.", remedy, code="changed-file", file=path)
         return arrays
 
     def _remember(self, digest: str, arrays: Arrays) -> Arrays:

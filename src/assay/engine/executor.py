@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Protocol, TypeVar
+from itertools import islice
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.engine.answering import answering
 from assay.engine.arrays import ArraySource, columns_of
-from assay.engine.batching import batches
 from assay.engine.store import Block
 from assay.errors import ModelError, UsageError
 from assay.models.base import AnsweringModel, AnyModel, BatchTooLargeError, Model, ModelSpec
 from assay.plan import AnyPlan, digest_of
 from assay.queries import Answers, QueryColumns, Tokens
-
-T = TypeVar("T")
 
 GENERATION = 2
 """Part of every block's key: raise it when the engine or a model computes different numbers than before."""
@@ -81,9 +81,8 @@ LOCAL = "local"
 def executor_named(name: str, load: Load) -> Executor:
     """The executor of a name; `load` loads a model that was found."""
     if name != LOCAL:
-        raise UsageError(
-            f"unknown executor {name!r}; expected {LOCAL}.", f"--executor {LOCAL}", code="bad-option", key="executor"
-        )
+        problem = f"unknown executor {name!r}; expected {LOCAL}."
+        raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
     return LocalExecutor(load)
 
 
@@ -129,10 +128,10 @@ def _forwarded(
         return block, asked, model.encode(asked)
 
     with ThreadPoolExecutor(1, "assay-encode") as encoder:
-        ahead: Future[tuple[range, QueryColumns, Tokens]] | None = _submit(encoder, prepare, blocks)
-        while ahead is not None:
-            block, asked, tokens = ahead.result()
-            ahead = _submit(encoder, prepare, blocks)
+        ahead = deque(encoder.submit(prepare, block) for block in islice(blocks, 1))
+        while ahead:
+            block, asked, tokens = ahead.popleft().result()
+            ahead.extend(encoder.submit(prepare, following) for following in islice(blocks, 1))
             answers, budget = forward_all(model, tokens, budget)
             yield ComputedBlock(block.start, block.stop, asked.digest(), answers, budget)
 
@@ -147,31 +146,46 @@ def forward_all(model: Model, tokens: Tokens, budget: int) -> tuple[Answers, int
 
 
 def _forward_all(model: Model, tokens: Tokens, budget: int) -> Answers:
-    answered: dict[str, list[np.ndarray[Any, Any]]] = {}
+    parts: list[dict[str, NDArray[Any]]] = []
     groups = batches(tokens.lengths, budget, tokens.scoring.batch)
     for rows in groups:
         try:
-            answers = model.forward(tokens.take(rows))
+            parts.append(model.forward(tokens.take(rows)))
         except BatchTooLargeError as error:
             if len(rows) > 1 and tokens.scoring.batch is None:
                 raise
             wanted = "one question" if len(rows) == 1 else f"{len(rows)} questions at once, as this setting wants them,"
-            raise ModelError(
+            problem = (
                 f"the memory of {model.spec.device} is too small for {model.spec.name}: {wanted} of "
-                f"{int(tokens.lengths[rows].max())} tokens did not fit.",
-                "Close other programs, or choose another --device, --dtype bfloat16 or a smaller model.",
-                code="out-of-memory",
-                key="device" if len(rows) == 1 else "batch",
-            ) from error
-        for name, values in answers.items():
-            answered.setdefault(name, []).append(values)
+                f"{int(tokens.lengths[rows].max())} tokens did not fit."
+            )
+            remedy = "Close other programs, or choose another --device, --dtype bfloat16 or a smaller model."
+            key = "device" if len(rows) == 1 else "batch"
+            raise ModelError(problem, remedy, code="out-of-memory", key=key) from error
     place = np.argsort(np.concatenate(groups))  # of each row among the answers
     # Joining takes the widest of the batches' types: texts are as wide as the longest of their batch. The arrays lie in
     # memory as those of a block read from disk do: sums over them then have the same last bits.
-    arrays = {name: np.ascontiguousarray(np.concatenate(parts)[place]) for name, parts in answered.items()}
+    arrays = {name: np.ascontiguousarray(np.concatenate([part[name] for part in parts])[place]) for name in parts[0]}
     return Answers(np.zeros(len(tokens), np.uint8), arrays)
 
 
-def _submit(pool: ThreadPoolExecutor, work: Callable[[range], T], blocks: Iterator[range]) -> Future[T] | None:
-    block = next(blocks, None)
-    return None if block is None else pool.submit(work, block)
+def batches(lengths: NDArray[np.int64], token_budget: int, fixed: int | None = None) -> list[NDArray[np.int64]]:
+    """Rows sorted by length and cut where a padded batch would pass the token budget (always at least one row).
+
+    With `fixed`, batches of so many rows in their own order instead. A pure function of the lengths of a block's rows,
+    so that a resumed run computes the same numbers.
+
+    >>> [batch.tolist() for batch in batches(np.array([2, 5, 2, 2]), 6)]
+    [[0, 2, 3], [1]]
+    """
+    if fixed is not None:
+        return [np.arange(lo, min(lo + fixed, len(lengths))) for lo in range(0, len(lengths), fixed)]
+    order = np.argsort(lengths, kind="stable")
+    result, lo = [], 0
+    while lo < len(order):
+        hi = lo + 1
+        while hi < len(order) and (hi - lo + 1) * lengths[order[hi]] <= token_budget:
+            hi += 1
+        result.append(order[lo:hi])
+        lo = hi
+    return result
