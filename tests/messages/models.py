@@ -23,10 +23,9 @@ from assay.engine.ask import Asker, StoredAsk
 from assay.engine.executor import LocalExecutor, forward_all
 from assay.engine.store import BlockStore
 from assay.files.atomic import folder_beside, write_atomically
-from assay.files.fetch import fetch
+from assay.files.fetch import PartFile, fetch
 from assay.files.lock import held
 from assay.files.opening import open_text
-from assay.files.part_file import PartFile
 from assay.files.published import DataSet
 from assay.files.toml import TomlFile
 from assay.findings import Table, read_table

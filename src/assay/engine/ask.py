@@ -40,7 +40,7 @@ class Asked:
     key: str
     blocks: tuple[tuple[int, int, str], ...]  # lo, hi, checksum
     ability: str = ""
-    seconds: float = 0.0
+    seconds: float = field(default=0.0, compare=False)
 
     @property
     def questions(self) -> int:
