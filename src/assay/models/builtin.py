@@ -10,21 +10,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import ModelError, UsageError
-from assay.models.bare_tokenizer import BareTokenizer
-from assay.models.base import BatchTooLargeError, ModelSpec, Options, unable
+from assay.errors import ModelError, UsageError, needing
+from assay.models.base import ModelSpec, Options, Padded, TokenModel, padded
 from assay.models.builtin_folder import CONFIG, EVERYWHERE, FOLDER, PLACES, TOKENIZER, verified
 from assay.models.encode import Encoder
-from assay.models.padding import Padded, padded
-from assay.queries import NONE, OF_THE_TOKENIZER, Ints, QueryColumns, Tokens, option_rows
+from assay.queries import NONE, OF_THE_TOKENIZER, Ints, Tokens, option_rows
 
 HELP = "builtin: the small model that comes with assay; needs no torch and no network"
 BARE = True
@@ -34,7 +31,6 @@ ABILITIES = frozenset({"span", "mask", "fill", "choice", "embed", *OF_THE_TOKENI
 Floats = NDArray[np.float32]
 
 _NOWHERE = np.zeros(0, np.int64)
-_OUT_OF_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation")  # as onnxruntime and C++ libraries say it
 
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:
@@ -49,12 +45,8 @@ def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
         ("dtype", options.dtype, ("auto", "float32")),
     ]:
         if given not in known:
-            raise UsageError(
-                f"{name} runs with --{option} {known[1]} only, not {given!r}.",
-                f"Leave --{option} out, or choose an hf: model.",
-                code="no-device",
-                key=option,
-            )
+            problem = f"{name} runs with --{option} {known[1]} only, not {given!r}."
+            raise UsageError(problem, f"Leave --{option} out, or choose an hf: model.", code="no-device", key=option)
     return ModelSpec(
         name=name,
         kind="builtin",
@@ -70,15 +62,12 @@ def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
 def load(spec: ModelSpec) -> BuiltInModel:
     """Load the model, after another look at its files: this may be another process, on another machine."""
     if verified(Path(spec.place)) != spec.digest:
-        raise ModelError(
-            f"{spec.name} is not the model here that it was where this run began.",
-            "Install the same version of assay everywhere.",
-            code="damaged-model",
-        )
+        problem = f"{spec.name} is not the model here that it was where this run began."
+        raise ModelError(problem, "Install the same version of assay everywhere.", code="damaged-model")
     return BuiltInModel(spec)
 
 
-class BuiltInModel:
+class BuiltInModel(TokenModel):
     """Answers questions of every ability that an encoder can have, in float32 on the CPU."""
 
     def __init__(self, spec: ModelSpec) -> None:
@@ -88,33 +77,20 @@ class BuiltInModel:
         self._sessions: dict[str, Any] = {}  # by graph; each has its own copy of the weights, so only those in use
         tokenizer = BareTokenizer(folder / TOKENIZER, mask_token="[MASK]", pad_token="[PAD]")
         self._pad = tokenizer.pad_token_id
-        self._encoder = Encoder(tokenizer, config["max_position_embeddings"], spec.name)
+        self.encoder = Encoder(tokenizer, config["max_position_embeddings"], spec.name)
 
-    def encode(self, columns: QueryColumns) -> Tokens:
-        if columns.ability not in self.spec.abilities:
-            raise unable(self.spec.name, columns.ability)
-        return self._encoder.encode(columns)
-
-    def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
-        """Answers to one batch."""
-        if tokens.ability in OF_THE_TOKENIZER:
-            return dict(tokens.marks)
-        with _memory_errors():
-            match tokens.ability:
-                case "span":
-                    return {"score": self._span(tokens)}
-                case "choice":
-                    (logits,) = self._run(self._padded(option_rows(tokens)), "choice", places=_NOWHERE)
-                    return {"score": logits.reshape(len(tokens), -1)}
-                case "embed":
-                    (hidden,) = self._run(self._padded(tokens), "hidden")
-                    return {"vector": mean_between(hidden, tokens.marks["start"], tokens.marks["end"])}
-                case _:
-                    return self._masked(tokens)
-
-    def token_text(self, ids: Ints) -> list[str]:
-        """The text of tokens, one by one, without surrounding blanks."""
-        return self._encoder.tokeniser.token_text(ids)
+    def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        match tokens.ability:
+            case "span":
+                return {"score": self._span(tokens)}
+            case "choice":
+                (logits,) = self._run(self._padded(option_rows(tokens)), "choice", places=_NOWHERE)
+                return {"score": logits.reshape(len(tokens), -1)}
+            case "embed":
+                (hidden,) = self._run(self._padded(tokens), "hidden")
+                return {"vector": mean_between(hidden, tokens.marks["start"], tokens.marks["end"])}
+            case _:
+                return self._masked(tokens)
 
     def _span(self, tokens: Tokens) -> Floats:
         rows = self._padded(tokens)
@@ -148,17 +124,39 @@ class BuiltInModel:
             inputs["mask_places"] = places
         found: list[Floats] = self._session(EVERYWHERE if places is None else PLACES).run(list(outputs), inputs)
         if not all(np.isfinite(values).all() for values in found):
-            raise ModelError(
-                f"{self.spec.name} gave scores that are not numbers (NaN or infinite).",
-                "Its files are as they were shipped, so this machine miscalculates; please report it.",
-                code="bad-scores",
-            )
+            problem = f"{self.spec.name} gave scores that are not numbers (NaN or infinite)."
+            remedy = "Its files are as they were shipped, so this machine miscalculates; please report it."
+            raise ModelError(problem, remedy, code="bad-scores")
         return found
 
     def _session(self, graph: str) -> Any:
         if graph not in self._sessions:
             self._sessions[graph] = _session(Path(self.spec.place) / graph, self.spec.threads or usable_cpus())
         return self._sessions[graph]
+
+
+class BareTokenizer:
+    """A `FastTokenizer` for one tokenizer.json, without transformers.
+
+    The file says which tokens are special, but not what each is for.
+    """
+
+    def __init__(self, file: Path, *, mask_token: str, pad_token: str) -> None:
+        from tokenizers import Tokenizer
+
+        backend = Tokenizer.from_file(str(file))
+        backend.no_truncation()
+        backend.no_padding()
+        self.backend_tokenizer: Any = backend
+        self.mask_token = mask_token
+        self.pad_token_id: int = backend.token_to_id(pad_token)
+        added = backend.get_added_tokens_decoder().values()
+        self.all_special_tokens: Sequence[str] = [token.content for token in added if token.special]
+        unknown = getattr(backend.model, "unk_token", None)
+        self.unk_token_id: int | None = None if unknown is None else backend.token_to_id(unknown)
+
+    def __call__(self, text: str, text_pair: str | None = None) -> Mapping[str, Any]:
+        return {"input_ids": self.backend_tokenizer.encode(text, text_pair).ids}
 
 
 def usable_cpus() -> int:
@@ -231,28 +229,9 @@ def _flat(rows: Padded, positions: Ints) -> NDArray[np.int64]:
 
 
 def _session(graph: Path, threads: int) -> Any:
-    try:
+    with needing("the built-in model needs", "Install assay again from its checkout: pip install ."):
         import onnxruntime
-    except ImportError as error:
-        raise UsageError(
-            f"the built-in model needs {error.name}, which is not installed.",
-            "Install assay again from its checkout: pip install .",
-            code="not-installed",
-            key=error.name,
-        ) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4  # its errors are raised as well; printed ones would tear the progress bar
     return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-
-
-@contextmanager
-def _memory_errors() -> Iterator[None]:
-    try:
-        yield
-    except MemoryError as error:
-        raise BatchTooLargeError(str(error)) from error
-    except Exception as error:  # onnxruntime's errors have no base class of their own
-        if any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):
-            raise BatchTooLargeError(str(error)) from error
-        raise

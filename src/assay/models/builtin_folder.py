@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 from pathlib import Path
 from typing import Literal, get_args
 
-from assay.errors import ModelError, UsageError, how_to_install
+from assay.errors import ModelError, UsageError, how_to_install, needing
+from assay.files.opening import digest_as_stored
 
 FOLDER = Path(__file__).parents[1] / "data" / "builtin"
 FILES = ("config.json", "everywhere.onnx", "places.onnx", "tokenizer.json", "weights.safetensors")
@@ -51,31 +51,18 @@ def write_builtin(folder: Path | str, head: Head) -> Path:
     new or empty. Needs safetensors, which comes with the extra hf.
     """
     if head not in _HEADS:
-        raise UsageError(
-            f"the built-in model has no head {head!r}; expected {', '.join(get_args(Head))}.",
-            'For example "span".',
-            code="bad-option",
-            key="head",
-        )
+        problem = f"the built-in model has no head {head!r}; expected {', '.join(get_args(Head))}."
+        raise UsageError(problem, 'For example "span".', code="bad-option", key="head")
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(
-            f"{folder} is there already, and not empty.", "Choose a new folder.", code="not-new", key="folder"
-        )
-    try:
+        problem = f"{folder} is there already, and not empty."
+        raise UsageError(problem, "Choose a new folder.", code="not-new", key="folder")
+    with needing("this needs", how_to_install("hf")):
         from safetensors.numpy import load_file, save_file
-    except ImportError:
-        raise UsageError(
-            "this needs safetensors, which is not installed.",
-            how_to_install("hf"),
-            code="not-installed",
-            key="safetensors",
-        ) from None
     verified(FOLDER)
     architecture, parts = _HEADS[head]
-    weights = {
-        name: values.astype("float32") for name, values in load_file(FOLDER / WEIGHTS).items() if name.startswith(parts)
-    }
+    stored = load_file(FOLDER / WEIGHTS).items()
+    weights = {name: values.astype("float32") for name, values in stored if name.startswith(parts)}
     config = json.loads((FOLDER / CONFIG).read_text(encoding="utf-8"))
     folder.mkdir(parents=True, exist_ok=True)
     save_file(weights, folder / "model.safetensors", {"format": "pt"})
@@ -100,8 +87,7 @@ def _sums(file: Path) -> dict[str, str]:
 
 def _sha256(file: Path) -> str:
     try:
-        with file.open("rb") as opened:
-            return hashlib.file_digest(opened, "sha256").hexdigest()
+        return digest_as_stored(file)
     except FileNotFoundError:
         raise _damaged(file, "it is missing") from None
     except OSError:

@@ -81,11 +81,9 @@ class Encoder:
         for row in range(len(part)):
             texts = texts_of(part, row)
             if not any(map(self.tokeniser.has_special, texts)) and _row(reference, row) != self.tokeniser.real(*texts):
-                raise ModelError(
-                    f"the tokenizer of {self.name} does not tokenise the texts of a question one by one.",
-                    f"It cannot be used for {columns.ability} questions; please report the model's name.",
-                    code="bad-tokenizer",
-                )
+                problem = f"the tokenizer of {self.name} does not tokenise the texts of a question one by one."
+                remedy = f"It cannot be used for {columns.ability} questions; please report the model's name."
+                raise ModelError(problem, remedy, code="bad-tokenizer")
         if self.whole or _same(ours.take(rows), exact):
             return tokens
         self._give_up_on_words()
@@ -93,9 +91,8 @@ class Encoder:
 
     def _checked_masked(self, columns: Masked) -> Tokens:
         left, right = _around_mask(columns)
-        if self.whole or not all(
-            map(self.tokeniser.exact, [*columns.context.values, *_unblanked(left), *right.values])
-        ):
+        texts = [*columns.context.values, *_unblanked(left), *right.values]
+        if self.whole or not all(map(self.tokeniser.exact, texts)):
             return self._masked_whole(columns, left)
         tokens = self._masked(columns, left, right)
         for row in sampled(len(columns)).tolist():
@@ -126,9 +123,8 @@ class Encoder:
         for row in range(len(columns)):
             text = columns.row(row).text
             if self.tokeniser.has_special(text):
-                raise DataError(
-                    f"a text holds one of the tokenizer's special tokens: {text!r}.", "Reword it.", code="bad-text"
-                )
+                problem = f"a text holds one of the tokenizer's special tokens: {text!r}."
+                raise DataError(problem, "Reword it.", code="bad-text")
             ids = self.tokeniser.real(text.replace(MASK, self.tokeniser.mask))
             rows.append(np.array(ids, np.int32))
             places.append(ids.index(self.tokeniser.mask_id))
@@ -147,12 +143,8 @@ class Encoder:
             missing = np.argwhere(marks["candidates"][:, :, 0] == NONE)
             if len(missing):
                 word = columns.words[columns.subjects[missing[0][0], missing[0][1], 0]]
-                raise DataError(
-                    f"{word!r} is not one token of {self.name}.",
-                    "Leave it out of masked questions.",
-                    code="bad-text",
-                    key="words",
-                )
+                problem = f"{word!r} is not one token of {self.name}."
+                raise DataError(problem, "Leave it out of masked questions.", code="bad-text", key="words")
         else:
             marks["top"] = np.full(len(columns), columns.top, np.int32)
         second = np.diff(offsets).astype(np.int32)
@@ -173,12 +165,8 @@ def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
     wrong = [text for text in sentences if text.count(MASK) != 1]
     wrong += [text for text in columns.context.values if MASK in text]
     if wrong:
-        raise DataError(
-            f"a masked text needs exactly one masked word, in its sentence: {wrong[0]!r}.",
-            "Put one [mask] into it.",
-            code="bad-text",
-            key="sentence",
-        )
+        problem = f"a masked text needs exactly one masked word, in its sentence: {wrong[0]!r}."
+        raise DataError(problem, "Put one [mask] into it.", code="bad-text", key="sentence")
     halves = [sentence.partition(MASK) for sentence in sentences]
     left = [*(half for half, _, _ in halves), *(f" {half}" for half, _, _ in halves)]
     has_context = np.array([bool(text) for text in columns.context.values], np.int32)[columns.context.index]

@@ -46,31 +46,31 @@ def sampled(rows: int) -> NDArray[np.int64]:
 
 def word_tokens(tokeniser: Tokeniser, columns: WordColumns) -> Tokens:
     """What the tokenizer makes of words, as marks that are the answers themselves."""
-    rows, values = len(columns), columns.words.values
+    values = columns.words.values
     keys = [hashlib.sha256(str(tokeniser.word(word)).encode()).digest()[:8] for word in values]
     marks: dict[str, NDArray[Any]] = {
         "pieces": np.array([len(tokeniser.known(word)) for word in values], np.int32)[columns.words.index],
         "key": np.array([int.from_bytes(key, "little") for key in keys], np.uint64)[columns.words.index],
     }
-    offsets = np.arange(rows + 1, dtype=np.int64)
-    return Tokens("word", np.zeros(rows, np.int32), offsets, np.zeros(rows, np.int32), marks, columns.scoring)
+    return _answered(columns, marks)
 
 
 def token_tokens(tokeniser: Tokeniser, columns: TokenColumns) -> Tokens:
     """What tokens stand for, as marks that are the answers themselves."""
-    rows = len(columns)
-    silent = tokeniser.special_ids | {tokeniser.unknown}
-    texts = ["" if token in silent else tokeniser.token_text_of(token) for token in columns.tokens.tolist()]
-    whole = [
-        bool(text) and tokeniser.word(text) == [token]
-        for text, token in zip(texts, columns.tokens.tolist(), strict=True)
-    ]
+    tokens, silent = columns.tokens.tolist(), tokeniser.special_ids | {tokeniser.unknown}
+    texts = ["" if token in silent else tokeniser.token_text(token) for token in tokens]
+    whole = [bool(text) and tokeniser.word(text) == [token] for text, token in zip(texts, tokens, strict=True)]
     marks: dict[str, NDArray[Any]] = {
         "text": np.array([text.encode() for text in texts], dtype=np.bytes_),
         "whole": np.array(whole, np.uint8),
     }
-    offsets = np.arange(rows + 1, dtype=np.int64)
-    return Tokens("token", np.zeros(rows, np.int32), offsets, np.zeros(rows, np.int32), marks, columns.scoring)
+    return _answered(columns, marks)
+
+
+def _answered(columns: WordColumns | TokenColumns, marks: dict[str, NDArray[Any]]) -> Tokens:
+    """Rows whose answers are there already, with a token each."""
+    nothing, offsets = np.zeros(len(columns), np.int32), np.arange(len(columns) + 1, dtype=np.int64)
+    return Tokens(columns.ability, nothing, offsets, nothing, marks, columns.scoring)
 
 
 def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, name: str, answer: int = 0) -> None:
@@ -80,12 +80,9 @@ def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, na
         first = int(too_long[0])
         row = columns.row(first * len(columns) // len(lengths))
         behind = f" and its answer up to {answer}" if answer else ""
-        raise DataError(
-            f"{name} reads {window} tokens at most; this question has {lengths[first]}{behind}, so its end would be "
-            f"cut off: {row}",
-            "Shorten the passage or choose a model with a longer window.",
-            code="too-long",
-        )
+        long = f"this question has {lengths[first]}{behind}, so its end would be cut off: {row}"
+        remedy = "Shorten the passage or choose a model with a longer window."
+        raise DataError(f"{name} reads {window} tokens at most; {long}", remedy, code="too-long")
 
 
 def joined_tokens(tokeniser: Tokeniser, columns: Joined, *, whole: bool) -> Tokens:
@@ -210,12 +207,8 @@ def _question_and_option(
     both = [joined_by_blank(questions.values[place], choices[other]) for place, other in places]
     if "" in both:
         row = int(np.flatnonzero(index == both.index(""))[0]) // columns.options.shape[1]
-        raise DataError(
-            f"a question and its option are both empty: {columns.row(row)}",
-            "Give one of them a text.",
-            code="bad-text",
-            key="options",
-        )
+        problem = f"a question and its option are both empty: {columns.row(row)}"
+        raise DataError(problem, "Give one of them a text.", code="bad-text", key="options")
     some = apart.any()
     return [
         chosen(tokeniser.segments(questions.values if some else []), np.where(apart, question, NONE)),
@@ -263,12 +256,9 @@ def _may_be_dropped(text: str, at: int, step: int) -> bool:
 def _require_subjects(columns: SpanColumns | EmbedColumns, missing: NDArray[np.bool_]) -> None:
     if missing.any():
         row = int(np.argwhere(missing)[0][0])
-        raise DataError(
-            f"a subject is missing from its passage: {columns.row(row)}",
-            "Every subject's character range must lie inside its text, and hold more than blanks.",
-            code="bad-text",
-            key="subjects",
-        )
+        remedy = "Every subject's character range must lie inside its text, and hold more than blanks."
+        problem = f"a subject is missing from its passage: {columns.row(row)}"
+        raise DataError(problem, remedy, code="bad-text", key="subjects")
 
 
 def _filled(texts: Texts) -> NDArray[np.bool_]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from assay.errors import ModelError, UsageError
@@ -23,11 +24,8 @@ def load_weights(spec: ModelSpec) -> Any:
     transformers, torch = libraries()
     auto = next((auto for abilities, auto in _AUTO if abilities <= spec.abilities), None)
     if auto is None:
-        raise UsageError(
-            f"{spec.name} can neither answer span questions, nor fill masks, nor choose among options, nor write.",
-            "Choose another model.",
-            code="missing-ability",
-        )
+        problem = f"{spec.name} can neither answer span questions, nor fill masks, nor choose among options, nor write."
+        raise UsageError(problem, "Choose another model.", code="missing-ability")
     files = {"trust_remote_code": spec.trust_remote_code, "local_files_only": True}
     try:
         if auto == "AutoModelForCausalLM":
@@ -43,27 +41,18 @@ def load_weights(spec: ModelSpec) -> Any:
             **files,
         )
     except Exception as error:  # transformers and safetensors raise many kinds of errors; each means: unusable
-        raise ModelError(
-            f"{spec.name} cannot be loaded: {first_line(error)}",
-            "See the message of transformers above.",
-            code="cannot-load",
-        ) from error
-    if info["missing_keys"]:
-        raise ModelError(
-            f"{spec.name} lacks weights for {', '.join(sorted(info['missing_keys'])[:3])}.",
-            "Its head was never trained, and made-up weights would give made-up numbers; choose a finished model.",
-            code="bad-folder",
-            key=min(info["missing_keys"]),
-        )
+        problem = f"{spec.name} cannot be loaded: {first_line(error)}"
+        raise ModelError(problem, "See the message of transformers above.", code="cannot-load") from error
+    if missing := sorted(info["missing_keys"]):
+        problem = f"{spec.name} lacks weights for {', '.join(missing[:3])}."
+        remedy = "Its head was never trained, and made-up weights would give made-up numbers; choose a finished model."
+        raise ModelError(problem, remedy, code="bad-folder", key=missing[0])
     try:
         return model.to(spec.device).eval()
     except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
-        raise UsageError(
-            f"{spec.name} cannot be put on the device {spec.device!r}: {first_line(error)}.",
-            "--device cpu works everywhere; cuda, cuda:1 or mps need such a device with enough memory.",
-            code="no-device",
-            key="device",
-        ) from error
+        problem = f"{spec.name} cannot be put on the device {spec.device!r}: {first_line(error)}."
+        remedy = "--device cpu works everywhere; cuda, cuda:1 or mps need such a device with enough memory."
+        raise UsageError(problem, remedy, code="no-device", key="device") from error
 
 
 def load_tokenizer(spec: ModelSpec) -> Any:
@@ -74,32 +63,18 @@ def load_tokenizer(spec: ModelSpec) -> Any:
             spec.place, trust_remote_code=spec.trust_remote_code, local_files_only=True
         )
     except Exception as error:  # as above
-        raise ModelError(
-            f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}",
-            "Complete its folder.",
-            code="cannot-load",
-            key="tokenizer",
-        ) from error
+        problem = f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}"
+        raise ModelError(problem, "Complete its folder.", code="cannot-load", key="tokenizer") from error
+    unfit = partial(ModelError, code="bad-tokenizer")
     if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what transformers makes of a folder without one
-        raise ModelError(
-            f"the tokenizer of {spec.name} knows no words.",
-            "Complete the folder: tokenizer.json is missing.",
-            code="bad-tokenizer",
-        )
+        remedy = "Complete the folder: tokenizer.json is missing."
+        raise unfit(f"the tokenizer of {spec.name} knows no words.", remedy)
     if not tokenizer.is_fast:
-        raise ModelError(
-            f"{spec.name} has no fast tokenizer (tokenizer.json).",
-            "Convert its tokenizer first.",
-            code="bad-tokenizer",
-            key="tokenizer.json",
-        )
+        problem = f"{spec.name} has no fast tokenizer (tokenizer.json)."
+        raise unfit(problem, "Convert its tokenizer first.", key="tokenizer.json")
     if "mask" in spec.abilities and tokenizer.mask_token_id is None:
-        raise ModelError(
-            f"the tokenizer of {spec.name} has no mask token.",
-            "A masked language model needs one: set mask_token in its tokenizer_config.json.",
-            code="bad-tokenizer",
-            key="mask_token",
-        )
+        remedy = "A masked language model needs one: set mask_token in its tokenizer_config.json."
+        raise unfit(f"the tokenizer of {spec.name} has no mask token.", remedy, key="mask_token")
     return tokenizer
 
 

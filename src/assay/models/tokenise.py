@@ -11,7 +11,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ from assay.queries import NONE, Ints, ragged_take, starts_of
 _MOST_REMEMBERED = 200_000
 
 
-Columns = tuple[list[int], list[int], list[int]]  # ids, first characters, characters behind the last
+Columns = tuple[list[int], list[int], list[int]]
+"""The tokens of one text: ids, first characters, characters behind the last."""
 
 
 class FastTokenizer(Protocol):
@@ -43,17 +44,6 @@ class FastTokenizer(Protocol):
 
     def __call__(self, text: str, text_pair: str | None = None) -> Mapping[str, Any]:
         """`input_ids` of one or two texts with special tokens around them, neither cut nor padded."""
-
-
-class Pieces(NamedTuple):
-    """The tokens of one text with their character ranges."""
-
-    ids: Ints
-    start: Ints
-    end: Ints
-
-
-_NOTHING = Pieces(*(np.zeros(0, np.int32) for _ in range(3)))
 
 
 @dataclass(frozen=True)
@@ -102,7 +92,7 @@ class Tokeniser:
         self.tokenizer = tokenizer
         self._backend = tokenizer.backend_tokenizer
         self._words: dict[tuple[str, bool], Columns] = {}
-        self._texts: dict[tuple[bool, bool, str], Pieces] = {}
+        self._texts: dict[tuple[bool, bool, str], NDArray[np.int32]] = {}  # each as Columns: (3, token)
         self._unlimited()
         self.single = self._layout("a")
         self.pair = self._layout("a", "b")
@@ -123,9 +113,9 @@ class Tokeniser:
 
         `behind`: texts that follow on another text; such a text begins with the blank between them.
         """
-        parts = [_NOTHING, *(self._text(text, whole, behind) for text in texts)]
-        lengths = np.array([len(part.ids) for part in parts[1:]], dtype=np.int64)
-        ids, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
+        parts = [self._text(text, whole, behind) for text in texts]
+        lengths = np.array([part.shape[1] for part in parts], dtype=np.int64)
+        ids, start, end = np.concatenate([np.zeros((3, 0), np.int32), *parts], axis=1)
         return Ragged(ids, start, end, starts_of(lengths))
 
     def word(self, word: str, before: str = " ") -> list[int]:
@@ -184,21 +174,18 @@ class Tokeniser:
         self._unlimited()
         return list(self.tokenizer(*texts)["input_ids"])
 
-    def token_text(self, ids: Ints) -> list[str]:
-        """The text of tokens, one by one, without surrounding blanks."""
-        return [self.token_text_of(token) for token in ids.tolist()]
-
-    def token_text_of(self, token: int) -> str:
+    def token_text(self, token: int) -> str:
+        """The text of a token without surrounding blanks."""
         text: str = self._backend.decode([token], skip_special_tokens=False)
         return text.strip()
 
-    def _text(self, text: str, whole: bool, behind: bool) -> Pieces:
+    def _text(self, text: str, whole: bool, behind: bool) -> NDArray[np.int32]:
         known = self._texts.get((whole, behind, text))
         if known is None:
             if len(self._texts) >= _MOST_REMEMBERED:
                 self._texts.clear()
             columns = self._by_words(text, behind) if not whole and self.exact(text) else self._encode(text)
-            known = self._texts[whole, behind, text] = Pieces(*(np.array(column, dtype=np.int32) for column in columns))
+            known = self._texts[whole, behind, text] = np.array(columns, dtype=np.int32)
         return known
 
     def _by_words(self, text: str, behind: bool = False) -> Columns:
@@ -245,11 +232,8 @@ class Tokeniser:
         special = self.special_ids.intersection(ids)  # SentencePiece models hold them as ordinary pieces, too
         if special:
             token = self._backend.id_to_token(min(special))
-            raise DataError(
-                f"a text holds {token!r}, which this tokenizer cannot tell from its special token.",
-                "Reword the text.",
-                code="bad-text",
-            )
+            problem = f"a text holds {token!r}, which this tokenizer cannot tell from its special token."
+            raise DataError(problem, "Reword the text.", code="bad-text")
 
     def _unlimited(self) -> None:
         """Nothing is cut or padded: a published tokenizer.json may have either switched on, and whoever else uses the
@@ -259,9 +243,10 @@ class Tokeniser:
 
     def _layout(self, *texts: str) -> Layout:
         encoding = self._backend.encode(*texts)
-        ids, bounds = encoding.ids, _bounds(encoding.special_tokens_mask)
-        between = ids[bounds[1] : bounds[2]] if len(bounds) == 4 else []  # none where two texts simply meet
-        return Layout(tuple(ids[: bounds[0]]), tuple(between), tuple(ids[bounds[-1] :]))
+        ids, special = encoding.ids, encoding.special_tokens_mask
+        first, last = special.index(0), len(special) - special[::-1].index(0)
+        between = tuple(token for token, own in zip(ids[first:last], special[first:last], strict=True) if own)
+        return Layout(tuple(ids[:first]), between, tuple(ids[last:]))
 
 
 def _splits_at_blanks(backend: Any) -> bool:
@@ -271,16 +256,6 @@ def _splits_at_blanks(backend: Any) -> bool:
         return False
     added = backend.get_added_tokens_decoder().values()
     return not any(" " in token.content.strip(" ") or (token.rstrip and not token.special) for token in added)
-
-
-def _bounds(special: Sequence[int]) -> list[int]:
-    """Where texts begin and end among special tokens: begin, end, begin, end, …"""
-    bounds, inside = [], False
-    for place, mark in enumerate([*special, 1]):
-        if (mark == 0) != inside:
-            bounds.append(place)
-            inside = not inside
-    return bounds
 
 
 def join(parts: Sequence[tuple[Ints, NDArray[np.int64]]]) -> tuple[Ints, NDArray[np.int64], list[NDArray[np.int64]]]:

@@ -17,7 +17,7 @@ from assay.lab.training.mask_blocks import encode_text
 from assay.lab.training.mask_texts import Texts, lines_of, text_files
 from assay.lab.training.scores import Scores, perplexity_estimate
 from assay.lab.training.settings import Settings, epochs, rate
-from assay.models.padding import padded
+from assay.models.base import padded
 from assay.queries import Tokens
 from assay.settings import setting
 

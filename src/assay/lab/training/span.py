@@ -17,7 +17,7 @@ from assay.lab.training.scores import Scores, exact_match, mean_estimate, token_
 from assay.lab.training.settings import Settings, epochs, rate
 from assay.lab.training.span_data import SpanData, read_span_data
 from assay.lab.training.span_windows import Windows, encode_span
-from assay.models.padding import padded
+from assay.models.base import padded
 from assay.queries import Tokens
 from assay.settings import setting
 
