@@ -20,10 +20,9 @@ from assay.gate import gate
 if TYPE_CHECKING:
     from assay.models import load_model
     from assay.models.builtin_folder import write_builtin
-    from assay.runs.audit import audit
+    from assay.runs.audit import audit, tour
     from assay.runs.read import open_run
     from assay.runs.score import score
-    from assay.runs.tour import tour
 
 __version__ = "0.1.0"
 __all__ = ["audit", "compare", "gate", "load_model", "open_run", "score", "tour", "write_builtin"]
@@ -40,7 +39,7 @@ _HOMES = {
     "load_model": "models",
     "open_run": "runs.read",
     "score": "runs.score",
-    "tour": "runs.tour",
+    "tour": "runs.audit",
     "write_builtin": "models.builtin_folder",
 }
 

@@ -18,10 +18,9 @@ from urllib.error import HTTPError
 import numpy as np
 
 import tiny_models
-from assay.engine.arrays import ArrayStore
 from assay.engine.ask import Asker, StoredAsk
 from assay.engine.executor import LocalExecutor, forward_all
-from assay.engine.store import BlockStore
+from assay.engine.store import ArrayStore, BlockStore
 from assay.files.atomic import folder_beside, write_atomically
 from assay.files.fetch import PartFile, fetch
 from assay.files.lock import held

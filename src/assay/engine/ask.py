@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from assay.engine.arrays import columns_of, digest_of_arrays
 from assay.engine.executor import ComputedBlock, Executor, Settings, block_key
-from assay.engine.store import BadBlockError, BlockStore
+from assay.engine.store import BadBlockError, BlockStore, columns_of, digest_of_arrays
 from assay.errors import UsageError
 from assay.models.base import ModelSpec
 from assay.plan import AnyPlan, Arrays

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.engine.answering import answering
-from assay.engine.arrays import ArraySource, columns_of
-from assay.engine.store import Block
+from assay.engine.store import ArraySource, Block, columns_of
 from assay.errors import ModelError, UsageError
 from assay.models.base import AnsweringModel, AnyModel, BatchTooLargeError, Model, ModelSpec
 from assay.plan import AnyPlan, digest_of

@@ -25,8 +25,7 @@ from urllib.parse import quote, urlsplit
 from assay import __version__
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import beside, is_full_disk, remove_leftovers, write_atomically
-from assay.files.published import DataSet, PinnedFile, pinned_files
-from assay.files.verify import blob_id, file_states
+from assay.files.published import DataSet, PinnedFile, blob_id, file_states, pinned_files
 from assay.progress import Progress, Silent
 
 GITHUB = "https://raw.githubusercontent.com"
@@ -78,7 +77,7 @@ def fetch(
     """
     name, files = data_set.name, pinned_files(data_set)
     base, meter = _base(mirror), progress or Silent()
-    session = _Session(_opener(), timeout, pauses)
+    session = _Session(request.build_opener(_HttpOnly), timeout, pauses)
     new: list[Path] = []
     replaced: list[Path] = []
     kept: list[Path] = []
@@ -288,7 +287,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 class _HttpOnly(request.HTTPRedirectHandler):
-    """Follows redirects to web addresses alone."""
+    """Follows redirects to web addresses alone; urllib would open files, too."""
 
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
@@ -296,22 +295,6 @@ class _HttpOnly(request.HTTPRedirectHandler):
         if urlsplit(newurl).scheme not in ("http", "https"):
             raise HTTPError(newurl, code, f"a redirect to {newurl}, which is not followed", headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _opener() -> request.OpenerDirector:
-    """Knows http, https, proxies and redirects; unlike urllib's own, neither files nor ftp."""
-    opener = request.OpenerDirector()
-    for handler in (
-        request.ProxyHandler(),
-        request.UnknownHandler(),
-        request.HTTPHandler(),
-        request.HTTPSHandler(),
-        request.HTTPDefaultErrorHandler(),
-        request.HTTPErrorProcessor(),
-        _HttpOnly(),
-    ):
-        opener.add_handler(handler)
-    return opener
 
 
 def _may_pass(error: Exception) -> bool:

@@ -1,4 +1,4 @@
-"""One audit: find the model, set up the probe, ask, analyse, write the run folder."""
+"""One audit: find the model, set up the probe, ask, analyse, write the run folder. A tour is one for every probe."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -153,10 +153,14 @@ def _function(function: Callable[[Any], Any], executor: Executor | None) -> tupl
 
 def reported(run: Run) -> Run:
     """The run, with its page written into its folder."""
+    _write_page(run.folder, [run])
+    return run
+
+
+def _write_page(folder: Path, runs: Sequence[Run]) -> None:
     from assay.report import write_html
 
-    write_html(run.folder, [run])
-    return run
+    write_html(folder, runs)
 
 
 def expect(
@@ -191,6 +195,50 @@ def expect(
 
 _TRIAL = 256
 """Questions asked in each stage, where there are so many, to see how fast a model is."""
+
+
+def tour(
+    model: str = "builtin",
+    *,
+    preset: str = "quick",
+    limit: int | None = None,
+    out: str | Path | None = None,
+    options: Options | None = None,
+    listener: Listener | None = None,
+    executor: Executor | None = None,
+    **more: Any,
+) -> tuple[Path, list[Run]]:
+    """Audit a model with every probe that it can answer; `limit` is for each, and the other options are `audit`'s.
+
+    Returns the folder, with its report.html, and the run of each probe in it.
+    """
+    folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
+    _require_tour(folder)
+    executor = executor or new_executor()  # loads the model once for all
+    common = {**more, "preset": preset, "limit": limit, "options": options, "listener": listener, "executor": executor}
+    runs = [audit(model, probe, out=folder / probe, **common) for probe in answerable(model, options, listener)]
+    _write_page(folder, runs)
+    return folder, runs
+
+
+def answerable(model: str, options: Options | None = None, listener: Listener | None = None) -> list[str]:
+    """The probes of the tour that a model can answer; if it can answer none, the first, which says what it lacks."""
+    abilities = find_model(model, options).abilities
+    able = [probe.name for probe in tour_probes() if probe.abilities & abilities]
+    for probe in tour_probes():
+        if able and probe.name not in able:
+            needed = " or ".join(sorted(probe.abilities))
+            (listener or Listener()).skips(probe.name, f"it needs a model with the ability {needed}")
+    return able or [tour_probes()[0].name]
+
+
+def _require_tour(folder: Path) -> None:
+    """Nothing but a tour may lie in a tour's folder: its page is about all runs there."""
+    others = {file.parent.name for file in folder.glob("*/run.json")} - {probe.name for probe in tour_probes()}
+    held = "one run, not a tour" if (folder / "run.json").exists() else f"another run, {min(others)}" if others else ""
+    if held:
+        problem = f"this folder holds {held}."
+        raise UsageError(problem, "Choose another folder with --out.", code="other-run", file=folder)
 
 
 def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
