@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from assay.models import load_model
     from assay.models.builtin_folder import write_builtin
     from assay.runs.audit import audit, tour
-    from assay.runs.read import open_run
+    from assay.runs.folder import open_run
     from assay.runs.score import score
 
 __version__ = "0.1.0"
@@ -37,7 +37,7 @@ notebooks.load_views = lambda: [_home(module) for module in ("report.notebook", 
 _HOMES = {
     "audit": "runs.audit",
     "load_model": "models",
-    "open_run": "runs.read",
+    "open_run": "runs.folder",
     "score": "runs.score",
     "tour": "runs.audit",
     "write_builtin": "models.builtin_folder",

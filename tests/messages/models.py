@@ -32,7 +32,7 @@ from assay.models import find_model, load_model
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin import find_in
 from assay.models.encode_prompts import PromptEncoder
-from assay.models.hf_load import load_tokenizer, load_weights
+from assay.models.hf import load_tokenizer, load_weights
 from assay.models.python import python_model
 from assay.queries import ChoiceQuery, FillColumns, TextColumns, Texts
 from assay.rows import Bad, rows_of
@@ -54,7 +54,7 @@ def model_folder(folder: Path, config: Mapping[str, Any] | None = None, **files:
 
 def with_transformers(load: Callable[[ModelSpec], object], **classes: object) -> None:
     """Loads something with these classes in place of those of transformers."""
-    with patch("assay.models.hf_load.libraries", return_value=(SimpleNamespace(**classes), Mock())):
+    with patch("assay.models.hf.libraries", return_value=(SimpleNamespace(**classes), Mock())):
         load(MASKED)
 
 

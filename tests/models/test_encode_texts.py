@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 import tiny_models
 from assay.errors import DataError, ModelError
-from assay.models.encode import Encoder
-from assay.models.encode_texts import joined_tokens
+from assay.models.encode import Encoder, joined_tokens
 from assay.models.tokenise import FastTokenizer, Tokeniser
 from assay.plan import SpanListPlan
 from assay.queries import (

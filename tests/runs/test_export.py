@@ -21,7 +21,7 @@ from assay.models.base import Options
 from assay.probes import method_of
 from assay.runs.audit import audit
 from assay.runs.export import export
-from assay.runs.read import open_run
+from assay.runs.folder import open_run
 from assay.runs.score import gathered_again
 from raising import raises
 

@@ -25,8 +25,7 @@ from assay.findings import Estimate, Findings, Table, read_findings
 from assay.models.base import ModelSpec
 from assay.queries import Answers
 from assay.run import Kind, RunInfo
-from assay.runs.folder import RunFolder, open_for_writing
-from assay.runs.read import open_run, read_info
+from assay.runs.folder import RunFolder, open_for_writing, open_run, read_info
 from raising import raises
 
 INFO = RunInfo(
@@ -393,7 +392,7 @@ def test_a_runs_digest_is_of_the_findings_that_were_read(tmp_path: Path, monkeyp
         file.write_bytes(written.replace(b"0.25", b"0.5"))
         return findings
 
-    monkeypatch.setattr("assay.runs.read.described", replaced)
+    monkeypatch.setattr("assay.runs.folder.described", replaced)
     run = open_run(tmp_path / "run")
     assert [each.value for each in run.findings.estimates] == [0.25]
     assert run.findings_digest == hashlib.sha256(written).hexdigest()

@@ -17,7 +17,7 @@ from assay.probes import method_of
 from assay.probes.base import Method
 from assay.probes.contrast import Common
 from assay.run import Kind, Run
-from assay.runs.read import open_run, read_info
+from assay.runs.folder import open_run, read_info
 from assay.runs.score import gathered_again
 
 DIFFERENCES = "differences"

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError, ModelError
 from assay.models.base import unable
-from assay.models.encode_texts import require_window, sampled, word_tokens
+from assay.models.encode import require_window, sampled
 from assay.models.hf_files import first_line
-from assay.models.tokenise import Tokeniser
+from assay.models.tokenise import Tokeniser, word_tokens
 from assay.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, Tokens, WordColumns, starts_of
 
 _DATE = {"%A": "Monday", "%a": "Mon", "%d": "01", "%m": "01", "%B": "January", "%b": "Jan", "%Y": "2024", "%y": "24"}

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from assay.errors import ModelError
 from assay.models.base import ModelSpec, padded
-from assay.models.hf import HFModel, Tensor
-from assay.models.hf_load import has_types
+from assay.models.hf import HFModel, Tensor, has_types
 from assay.queries import MASK, NONE, ChoiceColumns, FillColumns, Ints, Texts, Tokens, option_rows
 
 

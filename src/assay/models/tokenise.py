@@ -1,4 +1,4 @@
-"""Texts to token ids, word by word and each word once, wherever that gives what the real tokenizer gives.
+"""Texts to token ids, word by word and each word once, wherever that gives what the real tokenizer gives. And words.
 
 Most tokenizers split at blanks before anything else, so the tokens of a text are the tokens of its words one behind
 the other. `Tokeniser` keeps every word's tokens. A text with unusual blanks is tokenised whole, and so are all texts of
@@ -8,6 +8,7 @@ tokenizer besides.
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError
-from assay.queries import NONE, Ints, ragged_take, starts_of
+from assay.queries import NONE, Ints, TokenColumns, Tokens, WordColumns, ragged_take, starts_of
 
 _MOST_REMEMBERED = 200_000
 
@@ -284,3 +285,32 @@ def chosen(texts: Ragged, index: Ints) -> tuple[Ints, NDArray[np.int64]]:
     """One of the texts in every row, or nothing where the index is NONE, as a part for `join`."""
     offsets = np.append(texts.offsets, texts.offsets[-1:])  # one more text, an empty one, for NONE
     return ragged_take(texts.ids, offsets, np.where(index == NONE, len(texts.offsets) - 1, index))
+
+
+def word_tokens(tokeniser: Tokeniser, columns: WordColumns) -> Tokens:
+    """What the tokenizer makes of words, as marks that are the answers themselves."""
+    values = columns.words.values
+    keys = [hashlib.sha256(str(tokeniser.word(word)).encode()).digest()[:8] for word in values]
+    marks: dict[str, NDArray[Any]] = {
+        "pieces": np.array([len(tokeniser.known(word)) for word in values], np.int32)[columns.words.index],
+        "key": np.array([int.from_bytes(key, "little") for key in keys], np.uint64)[columns.words.index],
+    }
+    return _answered(columns, marks)
+
+
+def token_tokens(tokeniser: Tokeniser, columns: TokenColumns) -> Tokens:
+    """What tokens stand for, as marks that are the answers themselves."""
+    tokens, silent = columns.tokens.tolist(), tokeniser.special_ids | {tokeniser.unknown}
+    texts = ["" if token in silent else tokeniser.token_text(token) for token in tokens]
+    whole = [bool(text) and tokeniser.word(text) == [token] for text, token in zip(texts, tokens, strict=True)]
+    marks: dict[str, NDArray[Any]] = {
+        "text": np.array([text.encode() for text in texts], dtype=np.bytes_),
+        "whole": np.array(whole, np.uint8),
+    }
+    return _answered(columns, marks)
+
+
+def _answered(columns: WordColumns | TokenColumns, marks: dict[str, NDArray[Any]]) -> Tokens:
+    """Rows whose answers are there already, with a token each."""
+    nothing, offsets = np.zeros(len(columns), np.int32), np.arange(len(columns) + 1, dtype=np.int64)
+    return Tokens(columns.ability, nothing, offsets, nothing, marks, columns.scoring)

@@ -29,8 +29,7 @@ from assay.probes.base import Method, Request, Stage
 from assay.progress import Progress, Silent
 from assay.queries import OF_THE_TOKENIZER
 from assay.run import Run, RunInfo
-from assay.runs.folder import open_for_writing
-from assay.runs.read import open_run
+from assay.runs.folder import open_for_writing, open_run
 from assay.settings import read_settings
 
 

@@ -20,7 +20,7 @@ from assay.errors import DataError, UsageError
 from assay.examples import FILE as EXAMPLES
 from assay.files.atomic import folder_beside, open_atomically, rename_folder, write_atomically
 from assay.run import Kind
-from assay.runs.read import open_runs, read_info
+from assay.runs.folder import open_runs, read_info
 
 _unusable = partial(
     DataError, remedy="Repeat the run's `assay run` command, which computes what is missing, and export it then."

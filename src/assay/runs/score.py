@@ -21,8 +21,7 @@ from assay.probes import described, method_of
 from assay.probes.base import Prepared, Request
 from assay.run import Kind, Run, RunInfo
 from assay.runs.audit import place_of, reported, stamp
-from assay.runs.folder import open_for_writing
-from assay.runs.read import info_in, open_run
+from assay.runs.folder import info_in, open_for_writing, open_run
 
 
 def score(

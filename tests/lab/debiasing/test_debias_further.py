@@ -21,7 +21,7 @@ from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper
 from assay.lab.debiasing.words import Attribute
 from assay.models import find_model, load_model
 from assay.models.builtin_folder import write_builtin
-from assay.models.hf_load import load_tokenizer
+from assay.models.hf import load_tokenizer
 from assay.progress import Silent
 from assay.queries import MASK, FillColumns, Texts
 from raising import raises

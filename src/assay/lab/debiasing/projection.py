@@ -33,7 +33,7 @@ from assay.lab.training import KINDS, kind_of
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin_folder import Head, write_builtin
-from assay.models.hf_load import load_tokenizer, load_weights, max_length
+from assay.models.hf import load_tokenizer, load_weights, max_length
 from assay.settings import setting
 
 _TOKENIZER_FILES = ("*.json", "*.txt", "*.model", "*.jinja")

@@ -26,8 +26,8 @@ from assay.lab.training.settings import Settings, settings_of
 from assay.lab.training.trainer import Steps, fit, uses_bfloat16
 from assay.models import find_model
 from assay.models.base import Options, unable
+from assay.models.hf import has_types, load_tokenizer, load_weights, max_length
 from assay.models.hf_files import libraries
-from assay.models.hf_load import has_types, load_tokenizer, load_weights, max_length
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress, Silent
 
