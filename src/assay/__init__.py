@@ -19,7 +19,7 @@ from assay.gate import gate
 
 if TYPE_CHECKING:
     from assay.models import load_model
-    from assay.models.builtin_folder import write_builtin
+    from assay.models.builtin import write_builtin
     from assay.runs.audit import audit, tour
     from assay.runs.folder import open_run
     from assay.runs.score import score
@@ -40,7 +40,7 @@ _HOMES = {
     "open_run": "runs.folder",
     "score": "runs.score",
     "tour": "runs.audit",
-    "write_builtin": "models.builtin_folder",
+    "write_builtin": "models.builtin",
 }
 
 

@@ -23,8 +23,7 @@ from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import Options
-from assay.models.builtin import likeliest
-from assay.models.builtin_folder import FOLDER
+from assay.models.builtin import FOLDER, likeliest
 from assay.plan import SpanListPlan
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan

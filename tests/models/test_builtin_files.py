@@ -22,8 +22,7 @@ from assay.cli import main
 from assay.errors import ModelError, UsageError
 from assay.models import find_model, load
 from assay.models.base import Options
-from assay.models.builtin import BareTokenizer, find_in, usable_cpus
-from assay.models.builtin_folder import FILES, FOLDER
+from assay.models.builtin import FILES, FOLDER, BareTokenizer, find_in, usable_cpus
 from assay.queries import MASK, EmbedColumns, FillColumns, Texts
 from raising import raises
 

@@ -139,28 +139,21 @@ class _Session:
 
 
 def _fetch_file(file: PinnedFile, url: str, path: Path, session: _Session) -> int:
-    """Download a file and put it in its place; returns its size."""
+    """Download a file and put it in its place; returns its size. What is complete and wrong gets one more try."""
     with PartFile(path) as part:
-        content = _verified(file, part, url, path, session)
-        with writing(path):
-            write_atomically(path, content)
-    return len(content)
-
-
-def _verified(file: PinnedFile, part: PartFile, url: str, path: Path, session: _Session) -> bytes:
-    """The right content. What is complete and wrong gets one more try, from the beginning."""
-    content = part.content()
-    if blob_id(content) == file.blob:  # killed when all was there but not yet in its place
-        return content
-    for _ in range(2):
-        _complete(part, url, path, session)
-        content = part.content()
-        if blob_id(content) == file.blob:
-            return content
-        part.restart()
-    got = f"{len(content):,} bytes with blob id {blob_id(content)}"
-    remedy = f"Something on the way changes files: try another network or ASSAY_MIRROR, or {_by_hand(path)}."
-    raise DataError(f"{url}: not the pinned file; got {got}, expected {file.blob}.", remedy, code="wrong-download")
+        for tries_left in (2, 1, 0):
+            content = part.content()  # right at once where a program was killed before it was in its place
+            if blob_id(content) == file.blob:
+                with writing(path):
+                    write_atomically(path, content)
+                return len(content)
+            if tries_left < 2:
+                part.restart()
+            if tries_left:
+                _complete(part, url, path, session)
+        got = f"{len(content):,} bytes with blob id {blob_id(content)}"
+        remedy = f"Something on the way changes files: try another network or ASSAY_MIRROR, or {_by_hand(path)}."
+        raise DataError(f"{url}: not the pinned file; got {got}, expected {file.blob}.", remedy, code="wrong-download")
 
 
 def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:

@@ -142,7 +142,8 @@ class Encoder:
         marks: dict[str, NDArray[Any]] = {"mask": places.astype(np.int32)}
         if isinstance(columns, MaskColumns):
             before = Texts.of(text[max(text.rfind(" "), 0) :] for text in left.values)  # a word's tokens depend on it
-            table = [[self._one_token(word, piece) for word in columns.words] + [NONE] for piece in before.values]
+            tokens = [[self.tokeniser.known(word, piece) for word in columns.words] for piece in before.values]
+            table = [[*(ids[0] if len(ids) == 1 else NONE for ids in row), NONE] for row in tokens]
             of_row = before.index[left.index][:, None, None]
             marks["candidates"] = np.array(table, np.int32)[of_row, columns.subjects]
             missing = np.argwhere(marks["candidates"][:, :, 0] == NONE)
@@ -154,10 +155,6 @@ class Encoder:
             marks["top"] = np.full(len(columns), columns.top, np.int32)
         second = np.diff(offsets).astype(np.int32)
         return Tokens(columns.ability, ids, offsets, second, marks, columns.scoring)
-
-    def _one_token(self, word: str, before: str) -> int:
-        ids = self.tokeniser.known(word, before)
-        return ids[0] if len(ids) == 1 else NONE
 
     def _give_up_on_words(self) -> None:
         self.whole = True
@@ -191,8 +188,7 @@ def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
         raise DataError(problem, "Put one [mask] into it.", code="bad-text", key="sentence")
     halves = [sentence.partition(MASK) for sentence in sentences]
     left = [*(half for half, _, _ in halves), *(f" {half}" for half, _, _ in halves)]
-    has_context = np.array([bool(text) for text in columns.context.values], np.int32)[columns.context.index]
-    used, index = np.unique(columns.sentence.index + len(sentences) * has_context, return_inverse=True)
+    used, index = np.unique(columns.sentence.index + len(sentences) * _filled(columns.context), return_inverse=True)
     return (
         Texts([left[place] for place in used.tolist()], index.astype(np.int32)),
         Texts([half for _, _, half in halves], columns.sentence.index),
@@ -222,7 +218,6 @@ def _same(one: Tokens, other: Tokens) -> bool:
 
 
 def joined_tokens(tokeniser: Tokeniser, columns: Joined, *, whole: bool) -> Tokens:
-    """Tokens of all rows."""
     if isinstance(columns, SpanColumns):
         return _span(tokeniser, columns, whole)
     if isinstance(columns, ChoiceColumns):

@@ -40,7 +40,6 @@ _TEMPLATES = "additional_chat_templates/*.jinja"
 _CODE = ("*.py",)
 _CONFIGS = ("config.json", "config.*.json", "tokenizer_config.json")  # those with a number are for some versions
 _CONVERT = "Convert them, or pass --allow-pickle if you trust whoever made them: loading such files can run their code."
-
 _OWN_CODE = "Leave out --trust-remote-code; or put that code into the folder, and remove the name up to --."
 
 

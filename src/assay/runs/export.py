@@ -186,16 +186,13 @@ def _without_examples(place: Path, runs: Sequence[Path]) -> None:
 
 def _notes(runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]], examples: bool) -> Iterator[str]:
     """What is not in it, and what is and should be known."""
-    infos = {run: read_info(run) for run in runs}
-    data = sorted({name for info in infos.values() for name in info.data})
-    if data:
+    if data := sorted({name for run in runs for name in read_info(run).data}):
         yield (
             f"Not in it: the data that the questions were made from ({_few(data)}); "
             "run.json has their digests. What does not come with assay must be there to score or compare the answers, "
             "where the run had it or as a --set names it."
         )
-    without = [run.resolve().name for run in runs if not blocks[run]]
-    if without:
+    if without := [run.resolve().name for run in runs if not blocks[run]]:
         yield f"Scores of answers from elsewhere, with their findings but without the answers: {_few(without)}."
     if examples and any((run / EXAMPLES).exists() for run in runs):
         yield (

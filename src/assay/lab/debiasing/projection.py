@@ -32,7 +32,7 @@ from assay.lab.debiasing.words import Attribute
 from assay.lab.training import KINDS, kind_of
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
-from assay.models.builtin_folder import Head, write_builtin
+from assay.models.builtin import Head, write_builtin
 from assay.models.hf import load_tokenizer, load_weights, max_length
 from assay.settings import setting
 

@@ -15,7 +15,7 @@ from assay.lab.training.kind import Kind
 from assay.lab.training.settings import Settings
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
-from assay.models.builtin_folder import Head, write_builtin
+from assay.models.builtin import Head, write_builtin
 from assay.models.hf import load_tokenizer, max_length
 from assay.models.hf_files import first_line, libraries
 
