@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.engine.store import ArraySource, Block, columns_of
-from assay.errors import ModelError, UsageError
+from assay.errors import ModelError
 from assay.models.base import AnsweringModel, AnyModel, BatchTooLargeError, Model, ModelSpec, unable
 from assay.plan import AnyPlan, digest_of
 from assay.queries import Answer, Answers, ChoiceColumns, QueryColumns, Status, TextColumns, Tokens
@@ -82,23 +82,11 @@ class Executor(Protocol):
     ) -> Iterator[ComputedBlock]: ...
 
 
-Load = Callable[[ModelSpec], AnyModel]
-LOCAL = "local"
-
-
-def executor_named(name: str, load: Load) -> Executor:
-    """The executor of a name; `load` loads a model that was found."""
-    if name != LOCAL:
-        problem = f"unknown executor {name!r}; expected {LOCAL}."
-        raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
-    return LocalExecutor(load)
-
-
 @dataclass
 class LocalExecutor:
-    """This process, one model at a time; of one that answers queries, `at_once` are asked at a time."""
+    """This process, one model at a time, which `load` loads; of one that answers queries, `at_once` are asked."""
 
-    load: Load
+    load: Callable[[ModelSpec], AnyModel]
     at_once: int = 16
     _loaded: dict[ModelSpec, AnyModel] = field(default_factory=dict)
 

@@ -172,7 +172,7 @@ class BareTokenizer:
         backend.no_truncation()
         backend.no_padding()
         self.backend_tokenizer: Any = backend
-        self.mask_token = mask_token
+        self.mask_token: str | None = mask_token
         self.pad_token_id: int = backend.token_to_id(pad_token)
         added = backend.get_added_tokens_decoder().values()
         self.all_special_tokens: Sequence[str] = [token.content for token in added if token.special]

@@ -22,7 +22,6 @@ from assay.queries import NONE, Ints, TokenColumns, Tokens, WordColumns, ragged_
 
 _MOST_REMEMBERED = 200_000
 
-
 Columns = tuple[list[int], list[int], list[int]]
 """The tokens of one text: ids, first characters, characters behind the last."""
 
@@ -30,18 +29,10 @@ Columns = tuple[list[int], list[int], list[int]]
 class FastTokenizer(Protocol):
     """What a tokenizer must have: every fast one of transformers does, a bare one of tokenizers needs a wrapper."""
 
-    @property
-    def backend_tokenizer(self) -> Any:
-        """The Tokenizer of the tokenizers library that does the work."""
-
-    @property
-    def all_special_tokens(self) -> Sequence[str]: ...
-
-    @property
-    def unk_token_id(self) -> int | None: ...
-
-    @property
-    def mask_token(self) -> str | None: ...
+    backend_tokenizer: Any  # the Tokenizer of the tokenizers library that does the work
+    all_special_tokens: Sequence[str]
+    unk_token_id: int | None
+    mask_token: str | None
 
     def __call__(self, text: str, text_pair: str | None = None) -> Mapping[str, Any]:
         """`input_ids` of one or two texts with special tokens around them, neither cut nor padded."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from assay import __version__
 from assay.engine.ask import Asker, Resume
-from assay.engine.executor import LOCAL, Executor, Settings, executor_named
+from assay.engine.executor import Executor, LocalExecutor, Settings
 from assay.engine.store import BlockStore
 from assay.errors import UsageError
 from assay.models import find_model, load
@@ -31,6 +31,9 @@ from assay.queries import OF_THE_TOKENIZER
 from assay.run import Run, RunInfo
 from assay.runs.folder import open_for_writing, open_run
 from assay.settings import read_settings
+
+LOCAL = "local"
+"""The name of the executor that is this process."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +150,7 @@ def _function(function: Callable[[Any], Any], executor: Executor | None) -> tupl
         problem = "a Python function is asked by this process."
         raise UsageError(problem, "Leave the executor out.", code="bad-option", key="executor")
     model = python_model(function)
-    return model.spec, executor_named(LOCAL, lambda spec: model if spec == model.spec else load(spec))
+    return model.spec, LocalExecutor(lambda spec: model if spec == model.spec else load(spec))
 
 
 def reported(run: Run) -> Run:
@@ -248,7 +251,10 @@ def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
 
 def new_executor(name: str = LOCAL) -> Executor:
     """Who computes, by name (`--executor`); it keeps the model that it loaded last."""
-    return executor_named(name, load)
+    if name != LOCAL:
+        problem = f"unknown executor {name!r}; expected {LOCAL}."
+        raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
+    return LocalExecutor(load)
 
 
 def place_of(data: str | Path | None) -> Path | None:

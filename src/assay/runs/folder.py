@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from assay.probes import described
 from assay.run import Kind, Run, RunInfo
 
 INFO = "run.json"
+_DEPTHS = ("*", "*/*")  # a tour; several models with a folder each
 OTHER_FOLDER = "Choose another folder with --out, or replace what is there with --resume never."
-_REPEAT = "Repeat the run to write it again."
 
 
 def open_run(folder: str | Path) -> Run:
@@ -34,16 +35,12 @@ def open_run(folder: str | Path) -> Run:
 
 def open_bare(folder: Path) -> Run:
     """A finished run; one whose run.json, or any of its keys, is gone is what its findings say."""
-    content = _content(folder / "run.json", _REPEAT)
-    return _opened(folder, RunInfo() if content is None else _checked(content, folder / "run.json", _REPEAT))
+    return _opened(folder, _info(folder, "Repeat the run to write it again.") or RunInfo())
 
 
 def _opened(folder: Path, info: RunInfo) -> Run:
     findings, digest = read_digested(folder)
     return Run(folder, info, replace(described(findings), examples=read_examples(folder)), digest)
-
-
-_DEPTHS = ("*", "*/*")  # a tour; several models with a folder each
 
 
 def open_runs(folder: Path) -> list[Run]:
@@ -79,35 +76,30 @@ def read_info(folder: Path) -> RunInfo:
 
 def info_in(folder: Path) -> RunInfo | None:
     """run.json of a folder, None where there is none."""
+    return _info(folder, OTHER_FOLDER, needed=("identity",))
+
+
+def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | None:
     path = folder / INFO
-    content = _content(path, OTHER_FOLDER)
-    if content is None:
-        return None
-    if "identity" not in content:
-        raise DataError("this is no run.json of assay.", OTHER_FOLDER, code="missing-key", file=path, key="identity")
-    return _checked(content, path, OTHER_FOLDER)
-
-
-def _content(path: Path, remedy: str) -> dict[str, Any] | None:
-    """The JSON object of a file, without what is null; None where there is no file."""
+    wrong = partial(DataError, remedy=remedy, file=path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
-        raise DataError(f"cannot be read ({error}).", remedy, code=code, file=path) from None
+        raise wrong(f"cannot be read ({error}).", code=code) from None
     if not isinstance(content, dict):
-        raise DataError("this is no run.json of assay.", remedy, code="bad-json", file=path)
-    return {key: value for key, value in content.items() if value is not None}
-
-
-def _checked(content: Mapping[str, Any], path: Path, remedy: str) -> RunInfo:
+        raise wrong("this is no run.json of assay.", code="bad-json")
+    said = {key: value for key, value in content.items() if value is not None}
+    for key in needed:
+        if key not in said:
+            raise wrong("this is no run.json of assay.", code="missing-key", key=key)
     try:
-        return msgspec.convert(_as_now(content), RunInfo)
+        return msgspec.convert(_as_now(said), RunInfo)
     except msgspec.ValidationError as error:
-        at, problem = re.search(r"`\$\.([\w.]+)", str(error)), f"this is no run.json of assay ({error})."
-        raise DataError(problem, remedy, code="bad-value", file=path, key=at[1] if at else None) from None
+        at = re.search(r"`\$\.([\w.]+)", str(error))
+        raise wrong(f"this is no run.json of assay ({error}).", code="bad-value", key=at[1] if at else None) from None
 
 
 def info_json(info: RunInfo) -> bytes:
