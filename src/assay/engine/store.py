@@ -197,9 +197,10 @@ class ArrayStore:
 
     def _is_there(self, digest: str) -> bool:
         try:
-            return bool(self._path(digest).exists() and self._read(digest))
-        except UsageError:
+            self._read(digest)
+        except UsageError:  # missing or damaged
             return False
+        return True
 
     def _read(self, digest: str) -> Arrays:
         path = self._path(digest)
