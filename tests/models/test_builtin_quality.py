@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from assay.models import load_model
-from assay.queries import MASK, ChoiceColumns, EmbedColumns, FillColumns, Texts
+from assay.queries import MASK, ChoiceColumns, EmbedColumns, FillColumns, Texts, TokenColumns
 from reference_scores import columns_of, span_query
 
 Answer = Callable[..., dict[str, NDArray[Any]]]
