@@ -25,13 +25,11 @@ from typing import Any
 import numpy as np
 
 from assay.engine.ask import Asker
-from assay.engine.batching import batches
-from assay.engine.executor import LocalExecutor, Settings
+from assay.engine.executor import LocalExecutor, Settings, batches
 from assay.engine.store import BlockStore
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
-from assay.models.builtin import usable_cpus
-from assay.models.builtin_folder import Head, write_builtin
+from assay.models.builtin import Head, usable_cpus, write_builtin
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.unqover.method import Part, UnqoverPrepared

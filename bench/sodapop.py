@@ -30,13 +30,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.engine.arrays import columns_of
 from assay.engine.ask import Asker, Resume
 from assay.engine.executor import LocalExecutor
-from assay.engine.store import BlockStore
+from assay.engine.store import BlockStore, columns_of
 from assay.models import find_model, load
 from assay.models.base import Options
-from assay.models.builtin_folder import write_builtin
+from assay.models.builtin import write_builtin
 from assay.plan import AnyPlan, Arrays, Ask
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import starter_contexts

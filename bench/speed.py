@@ -95,7 +95,7 @@ def loop(model: Any, queries: list[Any], size: int, width: int | None) -> Scores
     """What people write: tokenizer call, forward, softmax, pick; `size` at a time, padded to `width`."""
     import torch
 
-    tokenizer, network = model._encoder.tokeniser.tokenizer, model._model
+    tokenizer, network = model.encoder.tokeniser.tokenizer, model._model
     results = []
     with torch.inference_mode():
         for lo in range(0, len(queries), size):

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.engine.arrays import digest_of_arrays
+from assay.engine.store import digest_of_arrays
 from assay.models.base import BatchTooLargeError, ModelSpec
 from assay.plan import Arrays
 from assay.queries import QueryColumns, Scoring, Texts, Tokens, WordColumns, starts_of

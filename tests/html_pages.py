@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from assay.report import write_html
-from assay.runs.read import open_runs
+from assay.runs.folder import open_runs
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -11,8 +11,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 
-from assay.engine.arrays import ArraySource
 from assay.engine.executor import ComputedBlock, LocalExecutor, Settings
+from assay.engine.store import ArraySource
 from assay.models.base import ModelSpec
 from assay.plan import AnyPlan, ArrayPlan
 from fake_models import MemoryArrays

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.engine.arrays import columns_of
+from assay.engine.store import columns_of
 from assay.errors import UsageError
 from assay.plan import AnyPlan, Arrays
 from assay.probes.sodapop.contexts import NAME, Context

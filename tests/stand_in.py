@@ -6,7 +6,6 @@ It can do everything that a model can. Who the people are matters a little to it
 from __future__ import annotations
 
 import hashlib
-import sys
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,7 @@ WIDTH = 12
 
 def install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the kind known for one test."""
-    monkeypatch.setitem(kinds(), KIND, sys.modules[__name__])
+    monkeypatch.setitem(kinds(), KIND, __name__)
 
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:

@@ -17,8 +17,8 @@ import small_lists
 import stand_in
 from assay.probes import probes, tour_probes
 from assay.report import terminal_summary
+from assay.runs.folder import open_bare
 from assay.runs.generate import generate
-from assay.runs.read import open_bare
 from golden_numbers import FOLDER, Golden, on_any_machine, read_packed, read_records, unpacked
 
 FEW = {"resamples": "200"}

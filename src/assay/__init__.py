@@ -19,11 +19,10 @@ from assay.gate import gate
 
 if TYPE_CHECKING:
     from assay.models import load_model
-    from assay.models.builtin_folder import write_builtin
-    from assay.runs.audit import audit
-    from assay.runs.read import open_run
+    from assay.models.builtin import write_builtin
+    from assay.runs.audit import audit, tour
+    from assay.runs.folder import open_run
     from assay.runs.score import score
-    from assay.runs.tour import tour
 
 __version__ = "0.1.0"
 __all__ = ["audit", "compare", "gate", "load_model", "open_run", "score", "tour", "write_builtin"]
@@ -38,10 +37,10 @@ notebooks.load_views = lambda: [_home(module) for module in ("report.notebook", 
 _HOMES = {
     "audit": "runs.audit",
     "load_model": "models",
-    "open_run": "runs.read",
+    "open_run": "runs.folder",
     "score": "runs.score",
-    "tour": "runs.tour",
-    "write_builtin": "models.builtin_folder",
+    "tour": "runs.audit",
+    "write_builtin": "models.builtin",
 }
 
 

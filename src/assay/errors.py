@@ -11,7 +11,8 @@ of CODES, and by `file`, `line` and `key`: the wording may change, these do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 CODES: Mapping[str, str] = {
@@ -126,6 +127,16 @@ def _again(kind: type[AssayError], args: tuple[object, ...], content: Mapping[st
     error.args = args
     error.__dict__.update(content)
     return error
+
+
+@contextmanager
+def needing(who: str, remedy: str) -> Iterator[None]:
+    """Around an import: a library that is missing is said so, as something that somebody needs ("hf: models need")."""
+    try:
+        yield
+    except ImportError as error:
+        problem = f"{who} {error.name}, which is not installed."
+        raise UsageError(problem, remedy, code="not-installed", key=error.name) from None
 
 
 def how_to_install(extra: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import math
@@ -235,16 +236,23 @@ _REPEAT = "Repeat the run to write it again."
 
 def read_findings(folder: Path) -> Findings:
     """The findings of a run folder, tables included."""
+    return read_digested(folder)[0]
+
+
+def read_digested(folder: Path) -> tuple[Findings, str]:
+    """The findings of a run folder, and the digest of the findings.json that they were read from."""
     path = folder / "findings.json"
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        written = path.read_bytes()
+        content = json.loads(written.decode())
         if content["schema"] not in READ:
             raise ValueError(f"it has schema {content['schema']}")
         estimates = [_checked(estimate, path) for estimate in content["estimates"]]
         if not isinstance(content["probe"], str) or not isinstance(content["model"], str):
             raise DataError('"probe" and "model" have to be text.', _REPEAT, code="bad-findings", file=path)
         tables = {name: read_table(folder / where) for name, where in content["tables"].items()}
-        return Findings(content["probe"], content["model"], estimates, tables)
+        findings = Findings(content["probe"], content["model"], estimates, tables)
+        return findings, hashlib.sha256(written).hexdigest()
     except FileNotFoundError as error:
         raise DataError(
             "there are no findings here.",

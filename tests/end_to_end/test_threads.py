@@ -90,8 +90,8 @@ def test_one_thread_and_two_find_the_same(both: tuple[Found, Found]) -> None:
 
 def test_run_json_counts_the_near_ties_of_the_stored_answers(assay: Any) -> None:
     from assay.probes import method_of
-    from assay.runs.again import gathered_again
-    from assay.runs.read import open_run
+    from assay.runs.folder import open_run
+    from assay.runs.score import gathered_again
 
     done = assay("run", "unqover", *SETTINGS, "--limit", 120, "--threads", 1, "--out", "r")
     assert done.code == 0, done.err

@@ -24,8 +24,8 @@ from assay.models.base import AnsweringModel, ModelSpec, Options
 from assay.plan import WordPlan, digest_of
 from assay.probes import method_of
 from assay.queries import Answer, ChoiceColumns, ChoiceQuery, Query, QueryColumns, Status, TextColumns, Texts
-from assay.runs.again import gathered_again
 from assay.runs.audit import audit
+from assay.runs.score import gathered_again
 from fake_models import FakeModel, fake_spec
 from raising import raises
 
@@ -185,7 +185,7 @@ def test_what_can_not_be_asked_without_tokens_is_refused_before_anything_is_aske
 def test_an_audit_counts_refused_and_failed_answers(
     ability: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(kinds(), "answering", answering_models)
+    monkeypatch.setitem(kinds(), "answering", answering_models.__name__)
     runs, models = [], []
     for at_once in (3, 40):
         model = Answering(find(f"answering:{ability}", ability, Options()))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as of_numpy
 from numpy.typing import NDArray
 
-from assay.engine.arrays import ArrayStore, digest_of_arrays
+from assay.engine.store import ArrayStore, digest_of_arrays
 from assay.errors import UsageError
 from raising import raises
 

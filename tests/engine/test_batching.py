@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from assay.engine.batching import batches
+from assay.engine.executor import batches
 
 LENGTHS = st.lists(st.integers(1, 60), max_size=80).map(lambda lengths: np.array(lengths, np.int64))
 BUDGETS = st.integers(1, 400)

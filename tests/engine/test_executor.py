@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from assay.engine.ask import Asker
-from assay.engine.executor import LocalExecutor, Settings, block_key, executor_named, forward_all
+from assay.engine.executor import LocalExecutor, Settings, block_key, forward_all
 from assay.engine.store import BlockStore
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load
@@ -22,8 +22,7 @@ from assay.models.base import BatchTooLargeError, ModelSpec, Options
 from assay.probes.sodapop.plans import FillPlan
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
-from assay.runs.audit import audit, expect
-from assay.runs.tour import tour
+from assay.runs.audit import audit, expect, new_executor, tour
 from fake_models import FakeModel, FakePlan, MemoryArrays, expected_values, fake_spec
 from raising import raises
 from remote_blocks import RemoteExecutor
@@ -253,9 +252,9 @@ def test_a_plans_arrays_are_brought_to_the_other_process_once(mask_model_folder:
 
 
 def test_an_executor_has_a_name() -> None:
-    assert executor_named("local", load) == LocalExecutor(load)
+    assert new_executor("local") == LocalExecutor(load)
     with raises("bad-option", UsageError, key="executor"):
-        executor_named("elsewhere", load)
+        new_executor("elsewhere")
 
 
 @dataclass

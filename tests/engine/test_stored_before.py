@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.engine.arrays import ArrayStore
 from assay.engine.ask import Asker, Resume, StoredAsk
 from assay.engine.executor import LocalExecutor
-from assay.engine.store import BlockStore
+from assay.engine.store import ArrayStore, BlockStore
 from assay.plan import Ask
 from assay.probes.sodapop.plans import FillPlan
 from assay.queries import Answers

@@ -23,8 +23,7 @@ import pytest
 
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.fetch import GITHUB, Fetched, address, fetch
-from assay.files.published import DataSet, pinned_files
-from assay.files.verify import blob_id, verify
+from assay.files.published import DataSet, blob_id, pinned_files, verify
 from raising import raises
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"

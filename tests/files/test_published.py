@@ -14,8 +14,7 @@ import pytest
 
 from assay.cli.data import check_lines
 from assay.errors import UsageError
-from assay.files.published import DataSet, catalogue, data_folder, pinned_files
-from assay.files.verify import FileState, blob_id, verify
+from assay.files.published import DataSet, FileState, blob_id, catalogue, data_folder, pinned_files, verify
 from assay.probes import data_sets
 
 CATEGORIES = (

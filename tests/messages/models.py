@@ -18,15 +18,13 @@ from urllib.error import HTTPError
 import numpy as np
 
 import tiny_models
-from assay.engine.arrays import ArrayStore
 from assay.engine.ask import Asker, StoredAsk
 from assay.engine.executor import LocalExecutor, forward_all
-from assay.engine.store import BlockStore
+from assay.engine.store import ArrayStore, BlockStore
 from assay.files.atomic import folder_beside, write_atomically
-from assay.files.fetch import fetch
+from assay.files.fetch import PartFile, fetch
 from assay.files.lock import held
 from assay.files.opening import open_text
-from assay.files.part_file import PartFile
 from assay.files.published import DataSet
 from assay.files.toml import TomlFile
 from assay.findings import Table, read_table
@@ -34,7 +32,7 @@ from assay.models import find_model, load_model
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin import find_in
 from assay.models.encode_prompts import PromptEncoder
-from assay.models.hf_load import load_tokenizer, load_weights
+from assay.models.hf import load_tokenizer, load_weights
 from assay.models.python import python_model
 from assay.queries import ChoiceQuery, FillColumns, TextColumns, Texts
 from assay.rows import Bad, rows_of
@@ -56,7 +54,7 @@ def model_folder(folder: Path, config: Mapping[str, Any] | None = None, **files:
 
 def with_transformers(load: Callable[[ModelSpec], object], **classes: object) -> None:
     """Loads something with these classes in place of those of transformers."""
-    with patch("assay.models.hf_load.libraries", return_value=(SimpleNamespace(**classes), Mock())):
+    with patch("assay.models.hf.libraries", return_value=(SimpleNamespace(**classes), Mock())):
         load(MASKED)
 
 

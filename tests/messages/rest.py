@@ -15,10 +15,9 @@ from assay.findings import Findings
 from assay.gate import Limit, Policy, gate, read_policy
 from assay.report.model_card import model_card
 from assay.run import RunInfo
-from assay.runs.again import gathered_again
 from assay.runs.export import export
-from assay.runs.folder import open_for_writing
-from assay.runs.read import open_run, open_runs, read_info
+from assay.runs.folder import open_for_writing, open_run, open_runs, read_info
+from assay.runs.score import gathered_again
 
 
 def run(folder: Path, probe: str = "bbq", **info: object) -> Path:

@@ -23,8 +23,7 @@ from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import Options
-from assay.models.builtin import likeliest
-from assay.models.builtin_folder import FOLDER
+from assay.models.builtin import FOLDER, likeliest
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
 from assay.queries import (
@@ -38,6 +37,7 @@ from assay.queries import (
     Scoring,
     SpanColumns,
     Texts,
+    TokenColumns,
     WordColumns,
 )
 from raising import raises
@@ -306,9 +306,9 @@ def test_words_are_counted_in_tokens(model: Any, by_hand: ByHand, answer: Answer
     assert found["key"][0] == found["key"][2] != found["key"][3]
 
 
-def test_tokens_have_texts(model: Any, by_hand: ByHand) -> None:
+def test_tokens_have_texts(model: Any, by_hand: ByHand, answer: Answer) -> None:
     ids = [by_hand.tokenizer.token_to_id(token) for token in ("river", "##s", "[MASK]")]
-    assert model.token_text(np.array(ids, np.int32)) == ["river", "##s", "[MASK]"]
+    assert answer(model, TokenColumns(np.array(ids, np.int32)))["text"].tolist() == [b"river", b"##s", b""]
 
 
 # --- what does not change an answer

@@ -21,10 +21,8 @@ import assay
 from assay.cli import main
 from assay.errors import ModelError, UsageError
 from assay.models import find_model, load
-from assay.models.bare_tokenizer import BareTokenizer
 from assay.models.base import Options
-from assay.models.builtin import find_in, usable_cpus
-from assay.models.builtin_folder import FILES, FOLDER
+from assay.models.builtin import FILES, FOLDER, BareTokenizer, find_in, usable_cpus
 from assay.queries import MASK, EmbedColumns, FillColumns, Texts
 from raising import raises
 

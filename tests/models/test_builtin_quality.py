@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from assay.models import load_model
-from assay.queries import MASK, ChoiceColumns, EmbedColumns, FillColumns, Texts
+from assay.queries import MASK, ChoiceColumns, EmbedColumns, FillColumns, Texts, TokenColumns
 from reference_scores import columns_of, span_query
 
 Answer = Callable[..., dict[str, NDArray[Any]]]
@@ -57,7 +57,8 @@ def test_it_finds_the_answer_in_a_text(
 )
 def test_it_fills_a_gap_with_a_sensible_word(sentence: str, sensible: set[str], model: Any, answer: Answer) -> None:
     found = answer(model, FillColumns(Texts.of([""]), Texts.of([sentence]), 10))
-    words = dict(zip(model.token_text(found["token"][0]), found["probability"][0].tolist(), strict=True))
+    texts = [text.decode() for text in answer(model, TokenColumns(found["token"][0]))["text"].tolist()]
+    words = dict(zip(texts, found["probability"][0].tolist(), strict=True))
     assert sum(words.get(word, 0) for word in sensible) > 0.05, words
 
 

@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 
 from assay.errors import AssayError, DataError, ModelError, UsageError
-from assay.models import find_model, load, load_model
+from assay.models import find_model, kinds, load, load_model
 from assay.models.base import Options
 from assay.queries import MASK, FillColumns, Texts
 from raising import raises
@@ -88,6 +88,19 @@ def test_a_hub_name_without_network_is_one_clear_error() -> None:
         find_model("hf:some-org/some-model@v1", ON_CPU)
     assert wrong.value.__cause__, "what the hub's client says"
     assert "some-org/some-model@v1" in problem_of(wrong)
+
+
+def test_a_broken_package_stops_no_other_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "broken_kind.py").write_text("raise RuntimeError('half installed')", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(kinds(), "broken", "broken_kind")
+    assert find_model("builtin").kind == "builtin"
+    with raises("unknown-model", UsageError) as unknown:
+        find_model("buitlin")
+    assert "expected builtin, hf:…." in problem_of(unknown)
+    with raises("cannot-load", UsageError, key="broken") as wrong:
+        find_model("broken:x")
+    assert "half installed" in problem_of(wrong)
 
 
 # --- folders

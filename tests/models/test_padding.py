@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.models.padding import padded
+from assay.models.base import padded
 from assay.queries import Tokens, starts_of
 
 PAD = 77

@@ -11,7 +11,7 @@ import pytest
 
 from assay.errors import UsageError
 from assay.models import find_model, load_model
-from assay.models.builtin_folder import FOLDER
+from assay.models.builtin import FOLDER
 from assay.queries import MASK, FillColumns, Texts, TokenColumns
 from raising import raises
 from tiny_models import FAMILIES

@@ -23,7 +23,7 @@ from assay.findings import Estimate, Findings, Table
 from assay.report.formats import FORMATS, report_text
 from assay.report.markdown import escaped, fenced, table
 from assay.report.model_card import to_yaml
-from assay.runs.read import open_runs
+from assay.runs.folder import open_runs
 from raising import raises
 
 WriteRun = Callable[..., Path]

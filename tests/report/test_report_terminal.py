@@ -15,7 +15,7 @@ from rich.console import Console
 
 from assay.findings import Estimate, Findings, Table
 from assay.report import terminal_summary
-from assay.runs.read import open_bare
+from assay.runs.folder import open_bare
 from html_pages import write_page
 
 WriteRun = Callable[..., Path]

@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 
 from assay.errors import DataError
-from assay.runs.again import _unchanged_files
+from assay.runs.score import _unchanged_files
 from raising import raises
 
 

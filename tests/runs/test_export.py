@@ -19,10 +19,10 @@ from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
 from assay.models.base import Options
 from assay.probes import method_of
-from assay.runs.again import gathered_again
 from assay.runs.audit import audit
 from assay.runs.export import export
-from assay.runs.read import open_run
+from assay.runs.folder import open_run
+from assay.runs.score import gathered_again
 from raising import raises
 
 PROBES = ("sodapop", "unqover")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import subprocess
@@ -24,8 +25,7 @@ from assay.findings import Estimate, Findings, Table, read_findings
 from assay.models.base import ModelSpec
 from assay.queries import Answers
 from assay.run import Kind, RunInfo
-from assay.runs.folder import RunFolder, open_for_writing
-from assay.runs.read import read_info
+from assay.runs.folder import RunFolder, open_for_writing, open_run, read_info
 from raising import raises
 
 INFO = RunInfo(
@@ -380,3 +380,19 @@ def test_numbers_that_json_does_not_know_are_never_written(tmp_path: Path) -> No
     ):
         folder.note(timings={"run": float("nan")})
     assert not read_info(tmp_path / "run").timings
+
+
+def test_a_runs_digest_is_of_the_findings_that_were_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where another program writes findings.json while it is read."""
+    finish(tmp_path / "run")
+    file = tmp_path / "run" / "findings.json"
+    written = file.read_bytes()
+
+    def replaced(findings: Findings) -> Findings:
+        file.write_bytes(written.replace(b"0.25", b"0.5"))
+        return findings
+
+    monkeypatch.setattr("assay.runs.folder.described", replaced)
+    run = open_run(tmp_path / "run")
+    assert [each.value for each in run.findings.estimates] == [0.25]
+    assert run.findings_digest == hashlib.sha256(written).hexdigest()

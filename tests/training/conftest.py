@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from assay.models.builtin_folder import FOLDER
+from assay.models.builtin import FOLDER
 from parts import part_of
 
 NAMES = ("Tamsin", "Odell", "Amal", "Ines", "Kenji", "Zora")

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from assay.models.builtin_folder import FOLDER
+from assay.models.builtin import FOLDER
 from data import EXTRA, FILES, Data, Rows, read
 from hidden import CLS, FIRST_WORD, MASK, SEP, SHARE, Hidden, framed
 from parts import PARTS, apart, nameless, part_of

@@ -26,9 +26,8 @@ import stages
 import train
 from assay.models import load
 from assay.models.base import Options
-from assay.models.builtin import find_in
-from assay.models.builtin_folder import FILES as SHIPPED
-from assay.models.builtin_folder import FOLDER
+from assay.models.builtin import FILES as SHIPPED
+from assay.models.builtin import FOLDER, find_in
 from assay.queries import ChoiceColumns, Texts
 from data import FILES, read
 from recipe import Recipe

@@ -89,7 +89,7 @@ def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
 
     A file that differs is an error, after everything was listed.
     """
-    from assay.files.verify import verify
+    from assay.files.published import verify
     from assay.probes import data_sets
 
     if name is None:

@@ -17,13 +17,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from assay.models import kinds
+    from assay.models import kind_named, kinds
     from assay.probes import probes
 
     if options.what in (None, "probes"):
         for name, probe in probes().items():
             print(f"{name:14} {probe.asks}")
     if options.what in (None, "models"):
-        for name, kind in kinds().items():
-            print(f"{name:14} {kind.HELP}")
+        for name in kinds():
+            print(f"{name:14} {kind_named(name).HELP}")
     return 0

@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from assay.runs.read import open_runs
+    from assay.runs.folder import open_runs
 
     folder = Path(options.folder)
     if options.format == PAGE:

@@ -79,8 +79,7 @@ def call(options: argparse.Namespace) -> int:
     from assay.engine.ask import Resume
     from assay.engine.executor import Settings
     from assay.models.base import Options
-    from assay.runs.audit import audit, new_executor
-    from assay.runs.tour import tour
+    from assay.runs.audit import audit, new_executor, tour
 
     settings = settings_of(options.set)
     if options.probe is None and settings:
@@ -137,8 +136,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def _dry_run(options: argparse.Namespace, common: dict[str, Any]) -> int:
-    from assay.runs.audit import expect
-    from assay.runs.tour import answerable
+    from assay.runs.audit import answerable, expect
 
     for probe in answerable(options.model, common["options"]) if options.probe is None else [options.probe]:
         size = expect(options.model, probe, **common)

@@ -17,8 +17,8 @@ from assay.probes import method_of
 from assay.probes.base import Method
 from assay.probes.contrast import Common
 from assay.run import Kind, Run
-from assay.runs.again import gathered_again
-from assay.runs.read import open_run, read_info
+from assay.runs.folder import open_run, read_info
+from assay.runs.score import gathered_again
 
 DIFFERENCES = "differences"
 TITLE = "Paired differences on the items that both answered (* clear of chance: q at most 0.05, 0 outside the interval)"

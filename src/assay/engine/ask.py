@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
-from assay.engine.arrays import columns_of, digest_of_arrays
 from assay.engine.executor import ComputedBlock, Executor, Settings, block_key
-from assay.engine.store import BadBlockError, BlockStore
+from assay.engine.store import BadBlockError, BlockStore, columns_of, digest_of_arrays
 from assay.errors import UsageError
 from assay.models.base import ModelSpec
 from assay.plan import AnyPlan, Arrays
@@ -33,12 +32,18 @@ class Resume(Enum):
 
 @dataclass(frozen=True)
 class Asked:
-    """A plan that was answered: where its blocks are, for blocks.json."""
+    """A plan that was answered: where its blocks are, for blocks.json, and how long that took."""
 
     label: str
     plan: str
     key: str
     blocks: tuple[tuple[int, int, str], ...]  # lo, hi, checksum
+    ability: str = ""
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def questions(self) -> int:
+        return self.blocks[-1][1]
 
 
 @dataclass
@@ -60,7 +65,6 @@ class Asker:
     asked: list[Asked] = field(default_factory=list)
     find: Callable[[str], ModelSpec] | None = None
     others: dict[str, ModelSpec] = field(default_factory=dict)
-    spent: list[float] = field(default_factory=list)  # seconds, a number for each plan that was asked
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -68,9 +72,8 @@ class Asker:
 
     def of(self, model: str) -> Asker:
         if self.find is None:
-            raise UsageError(
-                "another model cannot be asked here.", "Ask through assay.audit or `assay run`.", code="unsupported"
-            )
+            remedy = "Ask through assay.audit or `assay run`."
+            raise UsageError("another model cannot be asked here.", remedy, code="unsupported")
         if model not in self.others:
             self.others[model] = self.find(model)
         return replace(self, model=self.others[model])  # what is noted about the run is noted in common
@@ -81,18 +84,12 @@ class Asker:
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         if plan.ability not in self.abilities:
             able = ", ".join(sorted(self.abilities - OF_THE_TOKENIZER)) or "none"
-            raise UsageError(
-                f"{self.model.name} has not the ability {plan.ability!r} that {label} needs; it has: {able}.",
-                "Choose a model for that task, or other questions with --set form=….",
-                code="missing-ability",
-                key=plan.ability,
-            )
+            problem = f"{self.model.name} has not the ability {plan.ability!r} that {label} needs; it has: {able}."
+            remedy = "Choose a model for that task, or other questions with --set form=…."
+            raise UsageError(problem, remedy, code="missing-ability", key=plan.ability)
         if not len(plan):
-            raise UsageError(
-                f"{label}: there is nothing to ask.",
-                "Choose more subjects, attributes or templates.",
-                code="nothing-to-ask",
-            )
+            remedy = "Choose more subjects, attributes or templates."
+            raise UsageError(f"{label}: there is nothing to ask.", remedy, code="nothing-to-ask")
         began = time.perf_counter()
         key = block_key(self.model, plan, self.settings)
         found: dict[int, tuple[Answers, str]] = {}
@@ -112,8 +109,7 @@ class Asker:
                 self.progress.advance(computed.hi - computed.lo)
         order = sorted(found)
         blocks = tuple((lo, lo + len(found[lo][0]), found[lo][1]) for lo in order)
-        self.asked.append(Asked(label, plan.digest, key, blocks))
-        self.spent.append(time.perf_counter() - began)
+        self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, time.perf_counter() - began))
         return Answers.joined([found[lo][0] for lo in order])
 
     def _compute(self, plan: AnyPlan, missing: list[range]) -> Iterator[ComputedBlock]:
@@ -136,10 +132,8 @@ class Asker:
             return None
         entry, checksum = stored
         if entry.queries != columns_of(plan, self.store.arrays, block.start, block.stop).digest():
-            warnings.warn(
-                f"{self.store.path(key, block.start, block.stop)}: answers to other questions; asked again.",
-                stacklevel=2,
-            )
+            path = self.store.path(key, block.start, block.stop)
+            warnings.warn(f"{path}: answers to other questions; asked again.", stacklevel=2)
             return None
         return entry.answers, checksum
 
@@ -175,11 +169,10 @@ class StoredAsk:
             except BadBlockError:
                 stored = None
             if stored is None:
-                raise UsageError(
-                    f"the answers to {label} are not all stored (questions {block.start} to {block.stop} are missing).",
-                    "Repeat the run's `assay run` command first: it computes what is missing.",
-                    code="unfinished-run",
-                )
+                missing = f"questions {block.start} to {block.stop} are missing"
+                remedy = "Repeat the run's `assay run` command first: it computes what is missing."
+                problem = f"the answers to {label} are not all stored ({missing})."
+                raise UsageError(problem, remedy, code="unfinished-run")
             parts.append(stored[0].answers)
         return Answers.joined(parts)
 

@@ -1,22 +1,30 @@
-"""Who computes blocks. An executor takes recipes and ranges, never content, so that a block can run anywhere."""
+"""Who computes blocks. An executor takes recipes and ranges, never content, so that a block can run anywhere.
+
+A model with tokens gets batches; of one that answers queries many are asked at once, and every row has a status of its
+own, whatever the order of completion.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+import asyncio
+import math
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
+from threading import Thread
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from assay.engine.answering import answering
-from assay.engine.arrays import ArraySource, columns_of
-from assay.engine.batching import batches
-from assay.engine.store import Block
-from assay.errors import ModelError, UsageError
-from assay.models.base import AnsweringModel, AnyModel, BatchTooLargeError, Model, ModelSpec
+from assay.engine.store import ArraySource, Block, columns_of
+from assay.errors import ModelError
+from assay.models.base import AnsweringModel, AnyModel, BatchTooLargeError, Model, ModelSpec, unable
 from assay.plan import AnyPlan, digest_of
-from assay.queries import Answers, QueryColumns, Tokens
+from assay.queries import Answer, Answers, ChoiceColumns, QueryColumns, Status, TextColumns, Tokens
 
 T = TypeVar("T")
 
@@ -74,24 +82,11 @@ class Executor(Protocol):
     ) -> Iterator[ComputedBlock]: ...
 
 
-Load = Callable[[ModelSpec], AnyModel]
-LOCAL = "local"
-
-
-def executor_named(name: str, load: Load) -> Executor:
-    """The executor of a name; `load` loads a model that was found."""
-    if name != LOCAL:
-        raise UsageError(
-            f"unknown executor {name!r}; expected {LOCAL}.", f"--executor {LOCAL}", code="bad-option", key="executor"
-        )
-    return LocalExecutor(load)
-
-
 @dataclass
 class LocalExecutor:
-    """This process, one model at a time; of one that answers queries, `at_once` are asked at a time."""
+    """This process, one model at a time, which `load` loads; of one that answers queries, `at_once` are asked."""
 
-    load: Load
+    load: Callable[[ModelSpec], AnyModel]
     at_once: int = 16
     _loaded: dict[ModelSpec, AnyModel] = field(default_factory=dict)
 
@@ -119,6 +114,9 @@ class LocalExecutor:
         return self._loaded[spec]
 
 
+# --- models with tokens
+
+
 def _forwarded(
     model: Model, columns: Callable[[range], QueryColumns], blocks: Iterator[range], budget: int
 ) -> Iterator[ComputedBlock]:
@@ -129,10 +127,10 @@ def _forwarded(
         return block, asked, model.encode(asked)
 
     with ThreadPoolExecutor(1, "assay-encode") as encoder:
-        ahead: Future[tuple[range, QueryColumns, Tokens]] | None = _submit(encoder, prepare, blocks)
-        while ahead is not None:
-            block, asked, tokens = ahead.result()
-            ahead = _submit(encoder, prepare, blocks)
+        ahead = deque(encoder.submit(prepare, block) for block in islice(blocks, 1))
+        while ahead:
+            block, asked, tokens = ahead.popleft().result()
+            ahead.extend(encoder.submit(prepare, following) for following in islice(blocks, 1))
             answers, budget = forward_all(model, tokens, budget)
             yield ComputedBlock(block.start, block.stop, asked.digest(), answers, budget)
 
@@ -147,31 +145,122 @@ def forward_all(model: Model, tokens: Tokens, budget: int) -> tuple[Answers, int
 
 
 def _forward_all(model: Model, tokens: Tokens, budget: int) -> Answers:
-    answered: dict[str, list[np.ndarray[Any, Any]]] = {}
+    parts: list[dict[str, NDArray[Any]]] = []
     groups = batches(tokens.lengths, budget, tokens.scoring.batch)
     for rows in groups:
         try:
-            answers = model.forward(tokens.take(rows))
+            parts.append(model.forward(tokens.take(rows)))
         except BatchTooLargeError as error:
             if len(rows) > 1 and tokens.scoring.batch is None:
                 raise
             wanted = "one question" if len(rows) == 1 else f"{len(rows)} questions at once, as this setting wants them,"
-            raise ModelError(
+            problem = (
                 f"the memory of {model.spec.device} is too small for {model.spec.name}: {wanted} of "
-                f"{int(tokens.lengths[rows].max())} tokens did not fit.",
-                "Close other programs, or choose another --device, --dtype bfloat16 or a smaller model.",
-                code="out-of-memory",
-                key="device" if len(rows) == 1 else "batch",
-            ) from error
-        for name, values in answers.items():
-            answered.setdefault(name, []).append(values)
+                f"{int(tokens.lengths[rows].max())} tokens did not fit."
+            )
+            remedy = "Close other programs, or choose another --device, --dtype bfloat16 or a smaller model."
+            key = "device" if len(rows) == 1 else "batch"
+            raise ModelError(problem, remedy, code="out-of-memory", key=key) from error
     place = np.argsort(np.concatenate(groups))  # of each row among the answers
     # Joining takes the widest of the batches' types: texts are as wide as the longest of their batch. The arrays lie in
     # memory as those of a block read from disk do: sums over them then have the same last bits.
-    arrays = {name: np.ascontiguousarray(np.concatenate(parts)[place]) for name, parts in answered.items()}
+    arrays = {name: np.ascontiguousarray(np.concatenate([part[name] for part in parts])[place]) for name in parts[0]}
     return Answers(np.zeros(len(tokens), np.uint8), arrays)
 
 
-def _submit(pool: ThreadPoolExecutor, work: Callable[[range], T], blocks: Iterator[range]) -> Future[T] | None:
-    block = next(blocks, None)
-    return None if block is None else pool.submit(work, block)
+def batches(lengths: NDArray[np.int64], token_budget: int, fixed: int | None = None) -> list[NDArray[np.int64]]:
+    """Rows sorted by length and cut where a padded batch would pass the token budget (always at least one row).
+
+    With `fixed`, batches of so many rows in their own order instead. A pure function of the lengths of a block's rows,
+    so that a resumed run computes the same numbers.
+
+    >>> [batch.tolist() for batch in batches(np.array([2, 5, 2, 2]), 6)]
+    [[0, 2, 3], [1]]
+    """
+    if fixed is not None:
+        return [np.arange(lo, min(lo + fixed, len(lengths))) for lo in range(0, len(lengths), fixed)]
+    order = np.argsort(lengths, kind="stable")
+    result, lo = [], 0
+    while lo < len(order):
+        hi = lo + 1
+        while hi < len(order) and (hi - lo + 1) * lengths[order[hi]] <= token_budget:
+            hi += 1
+        result.append(order[lo:hi])
+        lo = hi
+    return result
+
+
+# --- models that answer queries
+
+_FAULT = "This is a fault of the program that asks the model: what has no answer must say so with its status."
+
+
+@contextmanager
+def answering(model: AnsweringModel, at_once: int) -> Iterator[Callable[[QueryColumns], Answers]]:
+    """A function that gives a model's answers to columns, `at_once` queries at a time, within one event loop.
+
+    The loop runs in a thread of its own, since the caller's may have one already, as in a notebook. When the caller is
+    interrupted, or a query raises, the queries under way are cancelled.
+    """
+    loop = asyncio.new_event_loop()
+    thread = Thread(target=loop.run_forever, name="assay-answer", daemon=True)
+    thread.start()
+
+    def wait(work: Coroutine[Any, Any, T]) -> T:
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    def answer(columns: QueryColumns) -> Answers:
+        if not isinstance(columns, ChoiceColumns | TextColumns):
+            raise unable(model.spec.name, columns.ability)
+        given = wait(_ask_all(model, columns, at_once))
+        return Answers(np.array([each.status for each in given], np.uint8), _arrays(given, columns, model.spec.name))
+
+    try:
+        yield answer
+    finally:
+        wait(_cancel_all())
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()
+
+
+async def _ask_all(model: AnsweringModel, columns: QueryColumns, at_once: int) -> list[Answer]:
+    """Every row's answer, in the rows' order. A journal of requests would go around the one call of `answer`."""
+    answers: dict[int, Answer] = {}
+    rows = iter(range(len(columns)))
+
+    async def work() -> None:
+        for row in rows:  # shared: each takes the next row that nobody has taken
+            answers[row] = await model.answer(columns.row(row))
+
+    await asyncio.gather(*(work() for _ in range(at_once)))
+    return [answers[row] for row in range(len(columns))]
+
+
+async def _cancel_all() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+
+
+def _arrays(given: Sequence[Answer], columns: ChoiceColumns | TextColumns, name: str) -> dict[str, NDArray[Any]]:
+    if isinstance(columns, TextColumns):
+        return {"text": np.array([_text(each, name) for each in given], np.bytes_)}
+    options = columns.options.shape[1]
+    return {"score": np.array([_scores(each, options, name) for each in given], np.float32)}
+
+
+def _scores(answer: Answer, options: int, name: str) -> Sequence[float]:
+    if answer.scores is None and answer.status is not Status.OK:
+        return [math.nan] * options
+    if answer.scores is None or len(answer.scores) != options or any(map(math.isnan, answer.scores)):
+        problem = f"{name} answered {answer.scores} to a question with {options} options."
+        raise ModelError(problem, _FAULT, code="bad-scores", key="scores")
+    return answer.scores
+
+
+def _text(answer: Answer, name: str) -> bytes:
+    if answer.text is None and answer.status is Status.OK:
+        raise ModelError(f"{name} gave no text to a question that it answered.", _FAULT, code="bad-scores", key="text")
+    return (answer.text or "").strip().encode(errors="replace")

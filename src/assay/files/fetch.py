@@ -5,25 +5,27 @@ A file appears under its name only when its content is complete and right. Until
 
 from __future__ import annotations
 
+import contextlib
+import glob
 import http
 import http.client
 import os
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from types import TracebackType
+from typing import IO, Self
 from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 
 from assay import __version__
 from assay.errors import AssayError, DataError, UsageError
-from assay.files.atomic import write_atomically
-from assay.files.part_file import PartFile, writing
-from assay.files.published import DataSet, PinnedFile, pinned_files
-from assay.files.verify import blob_id, file_states
+from assay.files.atomic import beside, is_full_disk, remove_leftovers, write_atomically
+from assay.files.published import DataSet, PinnedFile, blob_id, file_states, pinned_files
 from assay.progress import Progress, Silent
 
 GITHUB = "https://raw.githubusercontent.com"
@@ -31,6 +33,18 @@ GITHUB = "https://raw.githubusercontent.com"
 _CHUNK = 1 << 16
 _LARGEST = 256 << 20  # bytes; no pinned file comes near it, a server that never ends would
 _AGAIN = (408, 425, 429)  # besides 5xx: what a server answers that could not now
+_PASSING = (
+    TimeoutError,
+    ConnectionResetError,  # also http.client.RemoteDisconnected
+    ConnectionAbortedError,
+    BrokenPipeError,
+    ssl.SSLEOFError,
+    http.client.IncompleteRead,
+    http.client.BadStatusLine,
+)
+_ELSEWHERE = (
+    "Make room or allow writing there, or choose another folder with --data or ASSAY_DATA; what has come so far stays."
+)
 
 
 @dataclass(frozen=True)
@@ -63,7 +77,7 @@ def fetch(
     """
     name, files = data_set.name, pinned_files(data_set)
     base, meter = _base(mirror), progress or Silent()
-    session = _Session(_opener(), timeout, pauses)
+    session = _Session(request.build_opener(_HttpOnly), timeout, pauses)
     new: list[Path] = []
     replaced: list[Path] = []
     kept: list[Path] = []
@@ -107,12 +121,8 @@ def _base(mirror: str | None) -> str:
     except ValueError:
         fine = False
     if not fine:
-        raise UsageError(
-            f"the mirror {base!r} is no address of a server.",
-            "Write it like https://example.org/github, or unset it.",
-            code="bad-option",
-            key="mirror",
-        )
+        remedy = "Write it like https://example.org/github, or unset it."
+        raise UsageError(f"the mirror {base!r} is no address of a server.", remedy, code="bad-option", key="mirror")
     return base.rstrip("/")
 
 
@@ -129,31 +139,21 @@ class _Session:
 
 
 def _fetch_file(file: PinnedFile, url: str, path: Path, session: _Session) -> int:
-    """Download a file and put it in its place; returns its size."""
+    """Download a file and put it in its place; returns its size. What is complete and wrong gets one more try."""
     with PartFile(path) as part:
-        content = _verified(file, part, url, path, session)
-        with writing(path):
-            write_atomically(path, content)
-    return len(content)
-
-
-def _verified(file: PinnedFile, part: PartFile, url: str, path: Path, session: _Session) -> bytes:
-    """The right content. What is complete and wrong gets one more try, from the beginning."""
-    content = part.content()
-    if blob_id(content) == file.blob:  # killed when all was there but not yet in its place
-        return content
-    for _ in range(2):
-        _complete(part, url, path, session)
-        content = part.content()
-        if blob_id(content) == file.blob:
-            return content
-        part.restart()
-    raise DataError(
-        f"{url}: not the pinned file; got {len(content):,} bytes with blob id {blob_id(content)}, "
-        f"expected {file.blob}.",
-        f"Something on the way changes files: try another network or ASSAY_MIRROR, or {_by_hand(path)}.",
-        code="wrong-download",
-    )
+        for tries_left in (2, 1, 0):
+            content = part.content()  # right at once where a program was killed before it was in its place
+            if blob_id(content) == file.blob:
+                with writing(path):
+                    write_atomically(path, content)
+                return len(content)
+            if tries_left < 2:
+                part.restart()
+            if tries_left:
+                _complete(part, url, path, session)
+        got = f"{len(content):,} bytes with blob id {blob_id(content)}"
+        remedy = f"Something on the way changes files: try another network or ASSAY_MIRROR, or {_by_hand(path)}."
+        raise DataError(f"{url}: not the pinned file; got {got}, expected {file.blob}.", remedy, code="wrong-download")
 
 
 def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
@@ -175,9 +175,7 @@ def _receive(part: PartFile, url: str, session: _Session) -> None:
     begin = part.size
     headers = {"User-Agent": f"assay/{__version__}"} | ({"Range": f"bytes={begin}-"} if begin else {})
     try:
-        response: http.client.HTTPResponse = session.opener.open(
-            request.Request(url, headers=headers), timeout=session.timeout
-        )
+        response = session.opener.open(request.Request(url, headers=headers), timeout=session.timeout)
     except HTTPError as error:
         if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not begin:
             raise
@@ -195,20 +193,94 @@ def _receive(part: PartFile, url: str, session: _Session) -> None:
             part.append(chunk)
             if part.size > _LARGEST:
                 part.restart()
-                raise DataError(
-                    f"{url}: longer than {_LARGEST:,} bytes, which no official file is.",
-                    "The server sends something else; name another one with ASSAY_MIRROR.",
-                    code="wrong-download",
-                )
+                problem = f"{url}: longer than {_LARGEST:,} bytes, which no official file is."
+                remedy = "The server sends something else; name another one with ASSAY_MIRROR."
+                raise DataError(problem, remedy, code="wrong-download")
         if length is not None and part.size - before < length:
             raise ConnectionAbortedError(f"the connection ended after {part.size - before:,} of {length:,} bytes")
+
+
+# --- on disk, as far as it has come
+
+
+class PartFile:
+    """What was downloaded of a file so far: a hidden file beside it. It stays when the download fails or is stopped.
+
+    It is named after the machine and process that write it. The next download begins with what such a file holds:
+    whether its writer still lives does not matter, since a copy of its beginning is as good, and since what counts in
+    the end is the content's id.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Begin with the longest part that other downloads left. One still at work keeps its own, without a name."""
+        self._path = beside(path, "part")
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            remove_leftovers(path.parent)
+            left = list(path.parent.glob(f".{glob.escape(path.name)}.*.part"))
+            begun = max((_read_if_there(part) for part in left), key=len, default=b"")
+            self._file: IO[bytes] = self._path.open("w+b")
+            self.size = 0
+            self.append(begun)
+        for part in left:
+            if part != self._path:
+                with contextlib.suppress(OSError):  # gone already, or in use on a system that minds
+                    part.unlink()
+
+    def append(self, chunk: bytes) -> None:
+        with writing(self._path):
+            self._file.write(chunk)
+            self._file.flush()
+        self.size += len(chunk)
+
+    def restart(self) -> None:
+        with writing(self._path):
+            self._file.seek(0)
+            self._file.truncate()
+        self.size = 0
+
+    def content(self) -> bytes:
+        with writing(self._path):
+            self._file.seek(0)
+            return self._file.read()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._file.close()
+        if error is None or not self.size:
+            with contextlib.suppress(OSError):  # removed by another download
+                self._path.unlink()
+
+
+def _read_if_there(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Errors of the file system say what to do about the data folder."""
+    try:
+        yield
+    except UsageError as error:  # of write_atomically, whose remedy is about runs
+        problem = error.problem.removeprefix(f"{error.file}: ")
+        raise UsageError(problem, _ELSEWHERE, code=error.code, file=error.file) from error
+    except OSError as error:
+        code = "no-space" if is_full_disk(error) else "cannot-write"
+        raise UsageError(f"cannot be written ({error.strerror}).", _ELSEWHERE, code=code, file=path) from error
 
 
 # --- the network
 
 
 class _HttpOnly(request.HTTPRedirectHandler):
-    """Follows redirects to web addresses alone."""
+    """Follows redirects to web addresses alone; urllib would open files, too."""
 
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
@@ -216,22 +288,6 @@ class _HttpOnly(request.HTTPRedirectHandler):
         if urlsplit(newurl).scheme not in ("http", "https"):
             raise HTTPError(newurl, code, f"a redirect to {newurl}, which is not followed", headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _opener() -> request.OpenerDirector:
-    """Knows http, https, proxies and redirects; unlike urllib's own, neither files nor ftp."""
-    opener = request.OpenerDirector()
-    for handler in (
-        request.ProxyHandler(),
-        request.UnknownHandler(),
-        request.HTTPHandler(),
-        request.HTTPSHandler(),
-        request.HTTPDefaultErrorHandler(),
-        request.HTTPErrorProcessor(),
-        _HttpOnly(),
-    ):
-        opener.add_handler(handler)
-    return opener
 
 
 def _may_pass(error: Exception) -> bool:
@@ -242,25 +298,11 @@ def _may_pass(error: Exception) -> bool:
     return isinstance(cause, _PASSING)
 
 
-_PASSING = (
-    TimeoutError,
-    ConnectionResetError,  # also http.client.RemoteDisconnected
-    ConnectionAbortedError,
-    BrokenPipeError,
-    ssl.SSLEOFError,
-    http.client.IncompleteRead,
-    http.client.BadStatusLine,
-)
-
-
 def _failed(error: Exception, url: str, path: Path, session: _Session) -> AssayError:
+    mirror = f"with ASSAY_MIRROR, or {_by_hand(path)}."
     if isinstance(error, HTTPError) and error.code in (404, 410):
-        return DataError(
-            f"{url}: the server has no such file ({error.code}).",
-            f"A mirror must have REPOSITORY/COMMIT/PATH below its address; name another one with ASSAY_MIRROR, or "
-            f"{_by_hand(path)}.",
-            code="download-failed",
-        )
+        remedy = f"A mirror must have REPOSITORY/COMMIT/PATH below its address; name another one {mirror}"
+        return DataError(f"{url}: the server has no such file ({error.code}).", remedy, code="download-failed")
     cause = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
     if isinstance(cause, HTTPError):
         problem = f"the server answered {cause.code} ({' '.join(str(cause.reason).split())})"
@@ -270,12 +312,8 @@ def _failed(error: Exception, url: str, path: Path, session: _Session) -> AssayE
         problem = cause.strerror
     else:
         problem = str(cause) or type(cause).__name__
-    return UsageError(
-        f"{url}: could not be fetched: {problem}.",
-        f"Check the network and try again, which goes on from here; or name a mirror with ASSAY_MIRROR, or "
-        f"{_by_hand(path)}.",
-        code="download-failed",
-    )
+    remedy = f"Check the network and try again, which goes on from here; or name a mirror {mirror}"
+    return UsageError(f"{url}: could not be fetched: {problem}.", remedy, code="download-failed")
 
 
 def _by_hand(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""Which files the papers published, each pinned to one revision, and where they lie on this machine.
+"""Which files the papers published, each pinned to one revision, where they lie here, and whether they are right.
 
 The files are not part of assay: `assay data fetch` gets them. A `pinned.tsv` names each with its repository, commit and
 git blob id, so that whoever has it, wherever from, can tell that it is the right one. A data folder holds
@@ -12,11 +12,15 @@ and any of them may be compressed instead: Age.jsonl.gz.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
+
+State = Literal["ok", "missing", "different", "unpinned"]
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,19 @@ class CatalogueRow:
     where: Path
 
 
+@dataclass(frozen=True)
+class FileState:
+    """A file and how it compares with the pinned one of its name.
+
+    "ok": the same content. "missing": not there, nor compressed. "different": other content, or unreadable.
+    "unpinned": lies in the data set's folder, but no pinned file has this name, so nothing is known about it.
+    """
+
+    path: Path
+    state: State
+    note: str = ""
+
+
 def data_folder(given: Path | None = None) -> Path:
     """Where official data lie: the folder given (--data), else ASSAY_DATA, else the user's data folder."""
     if given is not None:
@@ -87,6 +104,58 @@ def catalogue(data_sets: Iterable[DataSet], folder: Path) -> list[CatalogueRow]:
         present = sum(bool(forms(folder / file.place)) for file in files)
         rows.append(CatalogueRow(known.name, known.what, known.licence, present, len(files), folder / known.name))
     return rows
+
+
+def verify(data_set: DataSet, folder: Path) -> list[FileState]:
+    """The state of every pinned file of a data set, in the manifest's order, and then of the files beside them.
+
+    A file that is there both plain and compressed has two states: who reads it may take either. Says nothing about what
+    is wrong in the data.
+    """
+    states = [state for file in pinned_files(data_set) for state in file_states(file, folder)]
+    known, own = {state.path for state in states}, folder / data_set.name
+    others = sorted(path for path in own.rglob("*") if path.is_file() and path not in known)
+    return states + [
+        FileState(path, "unpinned", "not among the pinned files")
+        for path in others
+        if not any(part.startswith(".") for part in path.relative_to(own).parts)  # downloads under way
+    ]
+
+
+def file_states(file: PinnedFile, folder: Path) -> list[FileState]:
+    """The states of what there is of one pinned file: plain, compressed or both; else that it is missing."""
+    path = folder / file.place
+    return [_state(file, found, packed=found != path) for found in forms(path)] or [FileState(path, "missing")]
+
+
+def _state(file: PinnedFile, path: Path, *, packed: bool) -> FileState:
+    from assay.files.opening import UNREADABLE, reason, unpacked
+
+    try:
+        with path.open("rb") as stored, unpacked(stored, ".gz" if packed else "") as opened:
+            content = opened.read()
+    except UNREADABLE as error:
+        return FileState(path, "different", f"cannot be read ({reason(error)})")
+    found = blob_id(content)
+    if found == file.blob:
+        return FileState(path, "ok", "compressed" if packed else "")
+    if blob_id(content.replace(b"\r\n", b"\n")) == file.blob:
+        return FileState(path, "different", "the line ends were changed to those of Windows; the text is the same")
+    return FileState(path, "different", f"blob id {found[:12]}…, expected {file.blob[:12]}…")
+
+
+def is_published(data_set: DataSet, content: bytes) -> bool:
+    """Whether a content is that of one of a data set's pinned files, whatever its own file is called."""
+    return blob_id(content) in {file.blob for file in pinned_files(data_set)}
+
+
+def blob_id(content: bytes) -> str:
+    """Git's name of a content.
+
+    >>> blob_id(b"")
+    'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'
+    """
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def _is_there(path: Path) -> bool:

@@ -100,13 +100,8 @@ class TomlFile:
         for each in known:
             optional = each.default is not MISSING or each.default_factory is not MISSING
             if each.name not in table and (each.name in needed or not optional):
-                raise self.error(
-                    f'"{each.name}" is missing.',
-                    f"Add {each.name} = {_about(types[each.name])[1]}.",
-                    *place,
-                    code="missing-key",
-                    key=each.name,
-                )
+                remedy = f"Add {each.name} = {_about(types[each.name])[1]}."
+                raise self.error(f'"{each.name}" is missing.', remedy, *place, code="missing-key", key=each.name)
         try:
             read = {key: checked(key, value, types[key]) for key, value in table.items() if key in types}
             return kind(**given, **read)

@@ -18,7 +18,7 @@ from assay.gate.policy import Limit, Policy
 from assay.gate.select import Absent, absent_parts, absent_probe, of_probe, selected
 from assay.gate.verdicts import Verdicts
 from assay.run import Run
-from assay.runs.read import open_bare, open_runs, run_folders, unfinished_folders
+from assay.runs.folder import open_bare, open_runs, run_folders, unfinished_folders
 
 _Key = tuple[str, tuple[tuple[str, str], ...]]
 

@@ -1,14 +1,15 @@
 """Who answers: one file for each kind of model. No probe is named here.
 
 A kind of model is a module with HELP, `find(name, rest, options) -> ModelSpec` and `load(spec)`, which gives a
-`Model` or an `AnsweringModel`. Those that come with
-assay are named in OWN; other packages register theirs as entry points of the group `assay.models`: the name of the
-kind, and the module. A model's name is KIND:REST, or KIND alone where the module has BARE = True.
+`Model` or an `AnsweringModel`. Those that come with assay are named in OWN; other packages register theirs as entry
+points of the group `assay.models`: the name of the kind, and the module. A model's name is KIND:REST, or KIND alone
+where the module has BARE = True.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from importlib import import_module, metadata
 from typing import Any
@@ -23,21 +24,30 @@ _EXAMPLE = "For example --model builtin, hf:./folder for a local folder, or hf:O
 
 
 @cache
-def kinds() -> Mapping[str, Any]:
-    """Every kind of model by its name: a module with HELP, `find` and `load`. assay's own come first."""
+def kinds() -> Mapping[str, str]:
+    """The module of every kind of model, by the kind's name; assay's own come first. Nothing is imported."""
     others = {entry.name: entry.value for entry in metadata.entry_points(group=GROUP) if entry.name not in OWN}
-    return {kind: import_module(home) for kind, home in {**OWN, **others}.items()}
+    return {**OWN, **others}
 
 
-def bare_kinds() -> frozenset[str]:
-    """Kinds with one model only: the kind is its whole name."""
-    return frozenset(kind for kind, module in kinds().items() if getattr(module, "BARE", False))
+def kind_named(kind: str) -> Any:
+    """The module of a kind, with HELP, `find` and `load`; another package's may be broken, which concerns no other."""
+    try:
+        return import_module(kinds()[kind])
+    except Exception as error:  # whatever a package of somebody else raises
+        problem = f"the kind of model {kind!r} cannot be imported from {kinds()[kind]} ({error})."
+        raise UsageError(problem, "Repair or uninstall its package.", code="cannot-load", key=kind) from error
+
+
+def is_bare(kind: str) -> bool:
+    """Whether a kind has one model only, and is its whole name."""
+    return kind in kinds() and bool(getattr(kind_named(kind), "BARE", False))
 
 
 def is_name(name: str) -> bool:
     """Whether something is built like a model's name: KIND:REST, or a bare kind."""
     kind, colon, rest = name.partition(":")
-    return kind in kinds() and (not colon if kind in bare_kinds() else bool(rest))
+    return kind in kinds() and (not colon if is_bare(kind) else bool(rest))
 
 
 def find_model(name: str, options: Options | None = None) -> ModelSpec:
@@ -45,18 +55,22 @@ def find_model(name: str, options: Options | None = None) -> ModelSpec:
     if not is_name(name):
         raise UsageError(f"unknown model name {name!r}; expected {known_names()}.", _EXAMPLE, code="unknown-model")
     kind, _, rest = name.partition(":")
-    spec: ModelSpec = kinds()[kind].find(name, rest, options or Options())
+    spec: ModelSpec = kind_named(kind).find(name, rest, options or Options())
     return spec
 
 
 def known_names() -> str:
-    """How models are named, for messages."""
-    return ", ".join(kind if kind in bare_kinds() else f"{kind}:…" for kind in kinds())
+    """How models are named, for messages; those of a package that cannot be imported are left out."""
+    names = []
+    for kind in kinds():
+        with suppress(UsageError):
+            names.append(kind if is_bare(kind) else f"{kind}:…")
+    return ", ".join(names)
 
 
 def load(spec: ModelSpec) -> AnyModel:
     """Load a model that was found."""
-    model: AnyModel = kinds()[spec.kind].load(spec)
+    model: AnyModel = kind_named(spec.kind).load(spec)
     return model
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import UsageError
-from assay.queries import Answer, Query, QueryColumns, Tokens
+from assay.queries import OF_THE_TOKENIZER, Answer, Query, QueryColumns, Tokens
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,8 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.threads is not None and self.threads < 1:
-            raise UsageError(
-                f"the number of threads is {self.threads}, expected at least 1.",
-                "--threads 1",
-                code="bad-option",
-                key="threads",
-            )
+            problem = f"the number of threads is {self.threads}, expected at least 1."
+            raise UsageError(problem, "--threads 1", code="bad-option", key="threads")
 
 
 @dataclass(frozen=True)
@@ -36,9 +34,8 @@ class ModelSpec:
     """A model that was found, told apart by its weights: enough to load it again in another process.
 
     `name` is what the user wrote, and all that is known of a model whose answers came in files; `place` where its files
-    are; `digest` covers weights, configuration and tokenizer;
-    `revision` is the hub's commit, where it came from a hub; `threads` 0 means as many as the machine that loads it has
-    CPUs for this process.
+    are; `digest` covers weights, configuration and tokenizer; `revision` is the hub's commit, where it came from a hub;
+    `threads` 0 means as many as the machine that loads it has CPUs for this process.
     """
 
     name: str
@@ -87,10 +84,66 @@ AnyModel = Model | AnsweringModel
 
 def unable(name: str, ability: str) -> UsageError:
     """The error for a question that a model cannot answer."""
-    return UsageError(
-        f"{name} cannot answer {ability} questions.", "Choose another model.", code="missing-ability", key=ability
-    )
+    problem = f"{name} cannot answer {ability} questions."
+    return UsageError(problem, "Choose another model.", code="missing-ability", key=ability)
 
 
 class BatchTooLargeError(Exception):
     """A batch did not fit; the engine tries again with half the tokens."""
+
+
+class TokenModel(ABC):
+    """A `Model` with a tokenizer of ours: `encoder` makes tokens of columns, `_answer` answers a batch of them."""
+
+    spec: ModelSpec
+    encoder: Any  # an Encoder or PromptEncoder
+    out_of_memory: tuple[type[Exception], ...] = (MemoryError,)
+
+    @abstractmethod
+    def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        """Answers to one batch of anything but words and tokens."""
+
+    def encode(self, columns: QueryColumns) -> Tokens:
+        if columns.ability not in self.spec.abilities:
+            raise unable(self.spec.name, columns.ability)
+        tokens: Tokens = self.encoder.encode(columns)
+        return tokens
+
+    def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        """Answers to one batch."""
+        if tokens.ability in OF_THE_TOKENIZER:
+            return dict(tokens.marks)
+        try:
+            return self._answer(tokens)
+        except Exception as error:  # onnxruntime's errors have no base class of their own
+            if isinstance(error, self.out_of_memory) or any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):
+                raise BatchTooLargeError(str(error)) from error
+            raise
+
+
+_OUT_OF_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation", "can't allocate memory")
+"""As onnxruntime, C++ libraries and torch say it."""
+
+
+class Padded(NamedTuple):
+    """Rows of one width; each array is (row, position)."""
+
+    ids: NDArray[np.int64]
+    there: NDArray[np.int64]  # 1 at a token, 0 at padding: the attention mask
+    types: NDArray[np.int64]  # 1 from the second text on, 0 before it and at padding
+
+
+def padded(tokens: Tokens, pad: int, *, left: bool = False) -> Padded:
+    """All rows as wide as the longest, with `pad` behind the others, or before them.
+
+    >>> padded(Tokens("span", np.array([5, 6, 7]), np.array([0, 1, 3]), np.array([1, 1])), pad=0).ids.tolist()
+    [[5, 0], [6, 7]]
+    """
+    lengths = tokens.lengths[:, None]
+    width = int(lengths.max())
+    column = np.arange(width) - left * (width - lengths)  # counted from the row's first token
+    there = (column >= 0) & (column < lengths)
+    ids = np.full(there.shape, pad, np.int64)
+    ids[there] = tokens.ids
+    types = there & (column >= tokens.second[:, None])
+    return Padded(ids, there.astype(np.int64), types.astype(np.int64))

@@ -2,39 +2,59 @@
 
 It is one BERT encoder with a head for each kind of question. Its files lie in the package: `everywhere.onnx` is the
 arithmetic of spans and vectors, `places.onnx` that of masks and choices, which look at one place of a text; both in
-float32. Their weights, in float16, are in `weights.safetensors` under transformers' names (`builtin_folder.py` turns
-them into folders for transformers); `SHA256SUMS` guards them all.
+float32. Their weights, in float16, are in `weights.safetensors` under transformers' names (`write_builtin` turns them
+into folders for transformers); `SHA256SUMS` guards them all.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import ModelError, UsageError
-from assay.models.bare_tokenizer import BareTokenizer
-from assay.models.base import BatchTooLargeError, ModelSpec, Options, unable
-from assay.models.builtin_folder import CONFIG, EVERYWHERE, FOLDER, PLACES, TOKENIZER, verified
+from assay.errors import ModelError, UsageError, how_to_install, needing
+from assay.files.opening import digest_as_stored
+from assay.models.base import ModelSpec, Options, Padded, TokenModel, padded
 from assay.models.encode import Encoder
-from assay.models.padding import Padded, padded
-from assay.queries import NONE, OF_THE_TOKENIZER, Ints, QueryColumns, Tokens, option_rows
+from assay.queries import NONE, OF_THE_TOKENIZER, Ints, Tokens, option_rows
 
 HELP = "builtin: the small model that comes with assay; needs no torch and no network"
 BARE = True
 
 ABILITIES = frozenset({"span", "mask", "fill", "choice", "embed", *OF_THE_TOKENIZER})
 
+FOLDER = Path(__file__).parents[1] / "data" / "builtin"
+FILES = ("config.json", "everywhere.onnx", "places.onnx", "tokenizer.json", "weights.safetensors")
+CONFIG, EVERYWHERE, PLACES, TOKENIZER, WEIGHTS = FILES
+SUMS = "SHA256SUMS"
+
+Head = Literal["span", "mask", "choice"]
+
+_ENCODER = ("bert.embeddings.", "bert.encoder.")
+_HEADS: dict[Head, tuple[str, tuple[str, ...]]] = {  # transformers' class, and the tensors that it has
+    "span": ("BertForQuestionAnswering", (*_ENCODER, "qa_outputs.")),
+    "mask": ("BertForMaskedLM", (*_ENCODER, "cls.")),
+    "choice": ("BertForMultipleChoice", (*_ENCODER, "bert.pooler.", "classifier.")),
+}
+_TOKENIZER_CONFIG = {
+    "tokenizer_class": "BertTokenizer",
+    "do_lower_case": True,
+    "unk_token": "[UNK]",
+    "sep_token": "[SEP]",
+    "pad_token": "[PAD]",
+    "cls_token": "[CLS]",
+    "mask_token": "[MASK]",
+}
+
 Floats = NDArray[np.float32]
 
 _NOWHERE = np.zeros(0, np.int64)
-_OUT_OF_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation")  # as onnxruntime and C++ libraries say it
 
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:
@@ -49,12 +69,8 @@ def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
         ("dtype", options.dtype, ("auto", "float32")),
     ]:
         if given not in known:
-            raise UsageError(
-                f"{name} runs with --{option} {known[1]} only, not {given!r}.",
-                f"Leave --{option} out, or choose an hf: model.",
-                code="no-device",
-                key=option,
-            )
+            problem = f"{name} runs with --{option} {known[1]} only, not {given!r}."
+            raise UsageError(problem, f"Leave --{option} out, or choose an hf: model.", code="no-device", key=option)
     return ModelSpec(
         name=name,
         kind="builtin",
@@ -70,15 +86,12 @@ def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
 def load(spec: ModelSpec) -> BuiltInModel:
     """Load the model, after another look at its files: this may be another process, on another machine."""
     if verified(Path(spec.place)) != spec.digest:
-        raise ModelError(
-            f"{spec.name} is not the model here that it was where this run began.",
-            "Install the same version of assay everywhere.",
-            code="damaged-model",
-        )
+        problem = f"{spec.name} is not the model here that it was where this run began."
+        raise ModelError(problem, "Install the same version of assay everywhere.", code="damaged-model")
     return BuiltInModel(spec)
 
 
-class BuiltInModel:
+class BuiltInModel(TokenModel):
     """Answers questions of every ability that an encoder can have, in float32 on the CPU."""
 
     def __init__(self, spec: ModelSpec) -> None:
@@ -88,33 +101,20 @@ class BuiltInModel:
         self._sessions: dict[str, Any] = {}  # by graph; each has its own copy of the weights, so only those in use
         tokenizer = BareTokenizer(folder / TOKENIZER, mask_token="[MASK]", pad_token="[PAD]")
         self._pad = tokenizer.pad_token_id
-        self._encoder = Encoder(tokenizer, config["max_position_embeddings"], spec.name)
+        self.encoder = Encoder(tokenizer, config["max_position_embeddings"], spec.name)
 
-    def encode(self, columns: QueryColumns) -> Tokens:
-        if columns.ability not in self.spec.abilities:
-            raise unable(self.spec.name, columns.ability)
-        return self._encoder.encode(columns)
-
-    def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
-        """Answers to one batch."""
-        if tokens.ability in OF_THE_TOKENIZER:
-            return dict(tokens.marks)
-        with _memory_errors():
-            match tokens.ability:
-                case "span":
-                    return {"score": self._span(tokens)}
-                case "choice":
-                    (logits,) = self._run(self._padded(option_rows(tokens)), "choice", places=_NOWHERE)
-                    return {"score": logits.reshape(len(tokens), -1)}
-                case "embed":
-                    (hidden,) = self._run(self._padded(tokens), "hidden")
-                    return {"vector": mean_between(hidden, tokens.marks["start"], tokens.marks["end"])}
-                case _:
-                    return self._masked(tokens)
-
-    def token_text(self, ids: Ints) -> list[str]:
-        """The text of tokens, one by one, without surrounding blanks."""
-        return self._encoder.tokeniser.token_text(ids)
+    def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        match tokens.ability:
+            case "span":
+                return {"score": self._span(tokens)}
+            case "choice":
+                (logits,) = self._run(self._padded(option_rows(tokens)), "choice", places=_NOWHERE)
+                return {"score": logits.reshape(len(tokens), -1)}
+            case "embed":
+                (hidden,) = self._run(self._padded(tokens), "hidden")
+                return {"vector": mean_between(hidden, tokens.marks["start"], tokens.marks["end"])}
+            case _:
+                return self._masked(tokens)
 
     def _span(self, tokens: Tokens) -> Floats:
         rows = self._padded(tokens)
@@ -148,17 +148,39 @@ class BuiltInModel:
             inputs["mask_places"] = places
         found: list[Floats] = self._session(EVERYWHERE if places is None else PLACES).run(list(outputs), inputs)
         if not all(np.isfinite(values).all() for values in found):
-            raise ModelError(
-                f"{self.spec.name} gave scores that are not numbers (NaN or infinite).",
-                "Its files are as they were shipped, so this machine miscalculates; please report it.",
-                code="bad-scores",
-            )
+            problem = f"{self.spec.name} gave scores that are not numbers (NaN or infinite)."
+            remedy = "Its files are as they were shipped, so this machine miscalculates; please report it."
+            raise ModelError(problem, remedy, code="bad-scores")
         return found
 
     def _session(self, graph: str) -> Any:
         if graph not in self._sessions:
             self._sessions[graph] = _session(Path(self.spec.place) / graph, self.spec.threads or usable_cpus())
         return self._sessions[graph]
+
+
+class BareTokenizer:
+    """A `FastTokenizer` for one tokenizer.json, without transformers.
+
+    The file says which tokens are special, but not what each is for.
+    """
+
+    def __init__(self, file: Path, *, mask_token: str, pad_token: str) -> None:
+        from tokenizers import Tokenizer
+
+        backend = Tokenizer.from_file(str(file))
+        backend.no_truncation()
+        backend.no_padding()
+        self.backend_tokenizer: Any = backend
+        self.mask_token: str | None = mask_token
+        self.pad_token_id: int = backend.token_to_id(pad_token)
+        added = backend.get_added_tokens_decoder().values()
+        self.all_special_tokens: Sequence[str] = [token.content for token in added if token.special]
+        unknown = getattr(backend.model, "unk_token", None)
+        self.unk_token_id: int | None = None if unknown is None else backend.token_to_id(unknown)
+
+    def __call__(self, text: str, text_pair: str | None = None) -> Mapping[str, Any]:
+        return {"input_ids": self.backend_tokenizer.encode(text, text_pair).ids}
 
 
 def usable_cpus() -> int:
@@ -231,28 +253,85 @@ def _flat(rows: Padded, positions: Ints) -> NDArray[np.int64]:
 
 
 def _session(graph: Path, threads: int) -> Any:
-    try:
+    with needing("the built-in model needs", "Install assay again from its checkout: pip install ."):
         import onnxruntime
-    except ImportError as error:
-        raise UsageError(
-            f"the built-in model needs {error.name}, which is not installed.",
-            "Install assay again from its checkout: pip install .",
-            code="not-installed",
-            key=error.name,
-        ) from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.log_severity_level = 4  # its errors are raised as well; printed ones would tear the progress bar
     return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
 
 
-@contextmanager
-def _memory_errors() -> Iterator[None]:
+# --- its files: whether they are whole, and how to hand them to transformers
+
+
+def verified(folder: Path) -> str:
+    """The digest of a folder whose files are as they were shipped; a ModelError names the first one that is not."""
+    sums = _sums(folder / SUMS)
+    for name in FILES:
+        if _sha256(folder / name) != sums[name]:
+            raise _damaged(folder / name, "it is not what was shipped")
+    return _sha256(folder / SUMS)
+
+
+def write_builtin(folder: Path | str, head: Head) -> Path:
+    """Write the built-in model with one of its heads as a folder of transformers, for fine-tuning or a closer look.
+
+    head: "span" (BertForQuestionAnswering), "mask" (BertForMaskedLM) or "choice" (BertForMultipleChoice). The weights
+    are those that the built-in model computes with, in float32; `hf:FOLDER` gives the same answers. The folder must be
+    new or empty. Needs safetensors, which comes with the extra hf.
+    """
+    if head not in _HEADS:
+        problem = f"the built-in model has no head {head!r}; expected {', '.join(get_args(Head))}."
+        raise UsageError(problem, 'For example "span".', code="bad-option", key="head")
+    folder = Path(folder)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        problem = f"{folder} is there already, and not empty."
+        raise UsageError(problem, "Choose a new folder.", code="not-new", key="folder")
+    with needing("this needs", how_to_install("hf")):
+        from safetensors.numpy import load_file, save_file
+    verified(FOLDER)
+    architecture, parts = _HEADS[head]
+    stored = load_file(FOLDER / WEIGHTS).items()
+    weights = {name: values.astype("float32") for name, values in stored if name.startswith(parts)}
+    config = json.loads((FOLDER / CONFIG).read_text(encoding="utf-8"))
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    shutil.copy(FOLDER / TOKENIZER, folder / TOKENIZER)
+    _write_json(folder / CONFIG, {**config, "architectures": [architecture], "dtype": "float32"})
+    longest = {"model_max_length": config["max_position_embeddings"]}
+    _write_json(folder / "tokenizer_config.json", {**_TOKENIZER_CONFIG, **longest})
+    return folder
+
+
+def _sums(file: Path) -> dict[str, str]:
+    """Checksums by file name, from a file that sha256sum can check."""
     try:
-        yield
-    except MemoryError as error:
-        raise BatchTooLargeError(str(error)) from error
-    except Exception as error:  # onnxruntime's errors have no base class of their own
-        if any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):
-            raise BatchTooLargeError(str(error)) from error
-        raise
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise _damaged(file, "it cannot be read") from None
+    sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    if missing := [name for name in FILES if name not in sums]:
+        raise _damaged(file, f"{missing[0]} is not in it")
+    return sums
+
+
+def _sha256(file: Path) -> str:
+    try:
+        return digest_as_stored(file)
+    except FileNotFoundError:
+        raise _damaged(file, "it is missing") from None
+    except OSError:
+        raise _damaged(file, "it cannot be read") from None
+
+
+def _damaged(file: Path, why: str) -> ModelError:
+    return ModelError(
+        f"this file of the built-in model is damaged: {why}.",
+        "Install assay again from its checkout: pip install --force-reinstall .",
+        code="damaged-model",
+        file=file,
+    )
+
+
+def _write_json(file: Path, content: dict[str, object]) -> None:
+    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")

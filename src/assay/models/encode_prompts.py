@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError, ModelError
 from assay.models.base import unable
-from assay.models.encode_texts import require_window, sampled, word_tokens
+from assay.models.encode import require_window, sampled
 from assay.models.hf_files import first_line
-from assay.models.tokenise import Tokeniser
+from assay.models.tokenise import Tokeniser, word_tokens
 from assay.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, Tokens, WordColumns, starts_of
 
 _DATE = {"%A": "Monday", "%a": "Mon", "%d": "01", "%m": "01", "%B": "January", "%b": "Jan", "%Y": "2024", "%y": "24"}
@@ -76,12 +76,8 @@ class PromptEncoder:
         rows = [distinct[place] for place in columns.prompt.index.tolist()]
         lengths = np.array([len(ids) for ids in rows], np.int64)
         if not lengths.all():
-            raise DataError(
-                "a prompt is empty, so there is nothing to go on from.",
-                "Give every prompt a text.",
-                code="bad-text",
-                key="prompt",
-            )
+            problem = "a prompt is empty, so there is nothing to go on from."
+            raise DataError(problem, "Give every prompt a text.", code="bad-text", key="prompt")
         require_window(columns, lengths, self.max_length, self.name, answer=columns.tokens if self._causal else 0)
         marks = {"tokens": np.full(len(rows), columns.tokens, np.int32)}
         return _tokens(columns, rows, lengths, marks)
@@ -107,12 +103,8 @@ class PromptEncoder:
             of_row = sequences[row * options : (row + 1) * options]
             parts[row, 1] = shared = _shared(of_row, int(own[row]))
             if not shared:
-                raise DataError(
-                    f"no token stands before all options of a question: {columns.row(row)}",
-                    "Give it a context or a question.",
-                    code="bad-text",
-                    key="context",
-                )
+                problem = f"no token stands before all options of a question: {columns.row(row)}"
+                raise DataError(problem, "Give it a context or a question.", code="bad-text", key="context")
             parts[row, 2:] = shared + np.cumsum([len(ids) - shared for ids in of_row])
         kept = (ids[parts[at // options, 1] if at % options else 0 :] for at, ids in enumerate(sequences))
         return _tokens(columns, kept, parts[:, -1].astype(np.int64), {"parts": parts})
@@ -126,12 +118,9 @@ class PromptEncoder:
         texts = self._render([_parts(message) for message in messages] if self._reads_parts else messages)
         lost = next((message for message, text in zip(messages, texts, strict=True) if not _holds(text, message)), None)
         if lost is not None:
-            raise ModelError(
-                f"the chat template of {self.name} leaves out a question, or some of it: {lost!r}.",
-                "Correct chat_template.jinja in its folder (or chat_template in tokenizer_config.json), or ask without "
-                "it: --set chat=off.",
-                code="bad-template",
-            )
+            where = "chat_template.jinja in its folder (or chat_template in tokenizer_config.json)"
+            problem = f"the chat template of {self.name} leaves out a question, or some of it: {lost!r}."
+            raise ModelError(problem, f"Correct {where}, or ask without it: --set chat=off.", code="bad-template")
         return texts
 
     @cached_property
@@ -153,33 +142,24 @@ class PromptEncoder:
             how |= {"tokenize": False, "add_generation_prompt": True}
             return [render([{"role": "user", "content": content}], **how) for content in contents]
         except Exception as error:  # a template is a program of the model's author: it may raise anything
-            raise ModelError(
-                f"the chat template of {self.name} cannot be used: {first_line(error)}",
-                "Ask it without its template: --set chat=off.",
-                code="bad-template",
-            ) from error
+            problem = f"the chat template of {self.name} cannot be used: {first_line(error)}"
+            raise ModelError(problem, "Ask it without its template: --set chat=off.", code="bad-template") from error
 
     def _require_no_special(self, texts: Sequence[str]) -> None:
         """Refuse what somebody wrote and a template's reader would take for the template's own."""
         wrong = next((text for text in texts if self.tokeniser.has_special(text)), None)
         if wrong is not None:
-            raise DataError(
-                f"a text holds one of the special tokens that the chat template of {self.name} is made of: {wrong!r}.",
-                "Reword it, or ask without the template: --set chat=off.",
-                code="bad-text",
-                key="chat",
-            )
+            made_of = f"one of the special tokens that the chat template of {self.name} is made of"
+            remedy = "Reword it, or ask without the template: --set chat=off."
+            raise DataError(f"a text holds {made_of}: {wrong!r}.", remedy, code="bad-text", key="chat")
 
     def _tokenised(self, texts: Sequence[str], chat: bool) -> list[list[int]]:
         rows = self.tokeniser.whole(texts, marked=chat)
         for row in [] if chat else sampled(len(rows)).tolist():
             if not self.tokeniser.has_special(texts[row]) and rows[row] != self.tokeniser.real(texts[row]):
-                raise ModelError(
-                    f"the tokenizer of {self.name} does not do what its tokenizer.json says.",
-                    "It cannot be used for prompts; please report the model's name.",
-                    code="bad-tokenizer",
-                    key="tokenizer.json",
-                )
+                problem = f"the tokenizer of {self.name} does not do what its tokenizer.json says."
+                remedy = "It cannot be used for prompts; please report the model's name."
+                raise ModelError(problem, remedy, code="bad-tokenizer", key="tokenizer.json")
         behind = 0 if chat or not self._causal else len(self.tokeniser.single.after)
         return [ids[: len(ids) - behind] for ids in rows] if behind else rows
 
@@ -226,10 +206,7 @@ def _shared(sequences: Sequence[Sequence[int]], most: int) -> int:
 
 
 def _tokens(
-    columns: TextColumns | ChoiceColumns,
-    pieces: Iterable[list[int]],
-    lengths: NDArray[np.int64],
-    marks: dict[str, NDArray[Any]],
+    columns: QueryColumns, pieces: Iterable[list[int]], lengths: NDArray[np.int64], marks: dict[str, NDArray[Any]]
 ) -> Tokens:
     """Rows of these lengths, their ids in pieces one behind the other."""
     flat = np.fromiter(chain.from_iterable(pieces), np.int32, int(lengths.sum()))

@@ -6,27 +6,182 @@
 | masked                        | AutoModelForMaskedLM          | `hf_encoder.py` |
 | with options                  | AutoModelForMultipleChoice    | `hf_encoder.py` |
 | prompts                       | AutoModelForSeq2SeqLM         | `hf_text.py`    |
-| with options, and prompts     | AutoModelForCausalLM          | `hf_causal.py`  |
+| with options, and prompts     | AutoModelForCausalLM          | `hf_text.py`    |
 
-Weights are read from safetensors and no code of the model's author runs, unless that is asked for.
+`hf_files.py` finds models; here is how they are loaded, and what all of them share. Weights are read from safetensors
+and no code of the model's author runs, unless that is asked for.
 """
 
 from __future__ import annotations
 
-from assay.models.base import ModelSpec
-from assay.models.hf_base import HFModel
-from assay.models.hf_causal import CausalModel
-from assay.models.hf_encoder import EncoderModel
-from assay.models.hf_files import find
-from assay.models.hf_text import TextModel
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import ModelError, UsageError
+from assay.models.base import BatchTooLargeError, ModelSpec, TokenModel
+from assay.models.encode import Encoder
+from assay.models.encode_prompts import PromptEncoder
+from assay.models.hf_files import find, first_line, libraries
+from assay.queries import QueryColumns, Tokens
 
 HELP = "hf:ORG/NAME[@REVISION] or hf:./folder: any model that transformers loads"
 
-__all__ = ["HELP", "find", "load"]
+__all__ = ["HELP", "HFModel", "Tensor", "find", "has_types", "load", "load_tokenizer", "load_weights", "max_length"]
+
+Tensor = Any  # torch's; torch is imported only when a model is loaded
+
+_AUTO = (
+    ({"choice", "text"}, "AutoModelForCausalLM"),
+    ({"text"}, "AutoModelForSeq2SeqLM"),
+    ({"choice"}, "AutoModelForMultipleChoice"),
+    ({"span"}, "AutoModelForQuestionAnswering"),
+    ({"mask"}, "AutoModelForMaskedLM"),
+)
+"""The class of transformers that has these abilities, the first that fits."""
 
 
 def load(spec: ModelSpec) -> HFModel:
     """Load weights and tokenizer onto the device."""
+    from assay.models.hf_encoder import EncoderModel
+    from assay.models.hf_text import CausalModel, TextModel
+
     if "text" not in spec.abilities:
         return EncoderModel(spec)
     return CausalModel(spec) if "choice" in spec.abilities else TextModel(spec)
+
+
+class HFModel(TokenModel):
+    """A transformers model on its device, with its tokenizer. Each kind of model says how it answers."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        self.spec = spec
+        self._transformers, self._torch = libraries()
+        self.out_of_memory = (MemoryError, self._torch.OutOfMemoryError)
+        if spec.threads:
+            self._torch.set_num_threads(spec.threads)
+        self._model = load_weights(spec)
+        self._tokenizer = load_tokenizer(spec)
+        self._known_tokens = self._model.get_input_embeddings().num_embeddings
+        pads = (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id, 0)  # some models do not know their own
+        self._pad = next(pad for pad in pads if pad is not None and pad < self._known_tokens)
+        window = max_length(self._tokenizer, self._model)
+        if "text" in spec.abilities:
+            self.encoder = PromptEncoder(self._tokenizer, window, spec.name, causal="choice" in spec.abilities)
+        else:
+            self.encoder = Encoder(self._tokenizer, window, spec.name)
+
+    def encode(self, columns: QueryColumns) -> Tokens:
+        tokens = super().encode(columns)
+        if tokens.ids.max(initial=0) >= self._known_tokens:
+            known, remedy = self._known_tokens, "It is another model's tokenizer: put the right one into the folder."
+            problem = f"the tokenizer of {self.spec.name} has tokens beyond the {known} that the model knows."
+            raise ModelError(problem, remedy, code="bad-tokenizer", key="vocab_size")
+        return tokens
+
+    def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        try:
+            with self._torch.inference_mode():
+                return super().forward(tokens)
+        except BatchTooLargeError:
+            self._torch.cuda.empty_cache()
+            raise
+
+    def _tensor(self, values: NDArray[Any]) -> Tensor:
+        """An array on the device; whole numbers as torch wants its indices."""
+        return self._torch.from_numpy(values).to(self.spec.device).long()
+
+    def _close(self, one: Any, other: Any) -> bool:
+        """Whether two ways to compute some scores give the same, as far as the number type can tell."""
+        tolerance = 1e-3 if self.spec.dtype == "float32" else 0.1
+        return bool(np.allclose(one, other, rtol=tolerance, atol=tolerance))
+
+    def _finite(self, values: Tensor) -> Tensor:
+        if not bool(self._torch.isfinite(values).all()):
+            problem = f"{self.spec.name} gave scores that are not numbers (NaN or infinite)."
+            remedy = "Try --dtype float32; if that does not help, the weights are damaged."
+            raise ModelError(problem, remedy, code="bad-scores")
+        return values
+
+
+# --- weights and tokenizers: whatever is wrong with them is said here
+
+
+def load_weights(spec: ModelSpec) -> Any:
+    """The model that has the spec's abilities, on its device."""
+    transformers, torch = libraries()
+    auto = next((auto for abilities, auto in _AUTO if abilities <= spec.abilities), None)
+    if auto is None:
+        problem = f"{spec.name} can neither answer span questions, nor fill masks, nor choose among options, nor write."
+        raise UsageError(problem, "Choose another model.", code="missing-ability")
+    files = {"trust_remote_code": spec.trust_remote_code, "local_files_only": True}
+    try:
+        if auto == "AutoModelForCausalLM":
+            config = type(transformers.AutoConfig.from_pretrained(spec.place, **files))
+            of_pictures = config in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING  # they are not all in the other
+            if of_pictures and config not in transformers.MODEL_FOR_CAUSAL_LM_MAPPING:
+                auto = "AutoModelForImageTextToText"
+        model, info = getattr(transformers, auto).from_pretrained(
+            spec.place,
+            dtype=getattr(torch, spec.dtype),
+            use_safetensors=None if spec.allow_pickle else True,
+            output_loading_info=True,
+            **files,
+        )
+    except Exception as error:  # transformers and safetensors raise many kinds of errors; each means: unusable
+        problem = f"{spec.name} cannot be loaded: {first_line(error)}"
+        raise ModelError(problem, "See the message of transformers above.", code="cannot-load") from error
+    if missing := sorted(info["missing_keys"]):
+        problem = f"{spec.name} lacks weights for {', '.join(missing[:3])}."
+        remedy = "Its head was never trained, and made-up weights would give made-up numbers; choose a finished model."
+        raise ModelError(problem, remedy, code="bad-folder", key=missing[0])
+    try:
+        return model.to(spec.device).eval()
+    except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
+        problem = f"{spec.name} cannot be put on the device {spec.device!r}: {first_line(error)}."
+        remedy = "--device cpu works everywhere; cuda, cuda:1 or mps need such a device with enough memory."
+        raise UsageError(problem, remedy, code="no-device", key="device") from error
+
+
+def load_tokenizer(spec: ModelSpec) -> Any:
+    """The model's fast tokenizer, as transformers has it."""
+    transformers, _ = libraries()
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            spec.place, trust_remote_code=spec.trust_remote_code, local_files_only=True
+        )
+    except Exception as error:  # as above
+        problem = f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}"
+        raise ModelError(problem, "Complete its folder.", code="cannot-load", key="tokenizer") from error
+    unfit = partial(ModelError, code="bad-tokenizer")
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what transformers makes of a folder without one
+        remedy = "Complete the folder: tokenizer.json is missing."
+        raise unfit(f"the tokenizer of {spec.name} knows no words.", remedy)
+    if not tokenizer.is_fast:
+        problem = f"{spec.name} has no fast tokenizer (tokenizer.json)."
+        raise unfit(problem, "Convert its tokenizer first.", key="tokenizer.json")
+    if "mask" in spec.abilities and tokenizer.mask_token_id is None:
+        remedy = "A masked language model needs one: set mask_token in its tokenizer_config.json."
+        raise unfit(f"the tokenizer of {spec.name} has no mask token.", remedy, key="mask_token")
+    return tokenizer
+
+
+def has_types(config: Any) -> bool:
+    """Whether a model was trained with token types.
+
+    The tokenizer's model_input_names does not say so: transformers 5 dropped token types from it for ALBERT and others.
+    """
+    return getattr(config, "type_vocab_size", 0) > 1 and config.model_type != "big_bird"  # that one never got any
+
+
+def max_length(tokenizer: Any, model: Any) -> int:
+    """The tokenizer's limit or the number of learnt positions, whichever is less."""
+    config = getattr(model.config, "text_config", model.config)  # a model of several media has one for each
+    learnt = getattr(config, "max_position_embeddings", None) or 10**9
+    limit = int(min(tokenizer.model_max_length, learnt if learnt > 0 else 10**9))  # XLNet has -1 there: any number
+    for name, module in model.named_modules():
+        if name.endswith("position_embeddings") and getattr(module, "padding_idx", None) is not None:
+            limit = min(limit, module.num_embeddings - module.padding_idx - 1)  # RoBERTa counts from behind padding
+    return limit

@@ -12,12 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import ModelError
-from assay.models.base import ModelSpec
-from assay.models.encode import Encoder
-from assay.models.hf_base import HFModel, Tensor
-from assay.models.hf_load import has_types
-from assay.models.padding import padded
-from assay.queries import MASK, NONE, ChoiceColumns, FillColumns, Texts, Tokens, option_rows
+from assay.models.base import ModelSpec, padded
+from assay.models.hf import HFModel, Tensor, has_types
+from assay.queries import MASK, NONE, ChoiceColumns, FillColumns, Ints, Texts, Tokens, option_rows
 
 
 class EncoderModel(HFModel):
@@ -25,13 +22,10 @@ class EncoderModel(HFModel):
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)
-        self._typed = self._encoder.tokeniser.typed and has_types(self._model.config)
+        self._typed = self.encoder.tokeniser.typed and has_types(self._model.config)
         self._mask_only = "mask" in spec.abilities and self._heads_agree()
         if "choice" in spec.abilities:
             self._require_padding_without_effect()
-
-    def _new_encoder(self, tokenizer: Any, window: int) -> Encoder:
-        return Encoder(tokenizer, window, self.spec.name)
 
     def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         answer = {"span": self._span, "choice": self._choice, "embed": self._embed}.get(tokens.ability, self._masked)
@@ -45,10 +39,7 @@ class EncoderModel(HFModel):
             logits = self._finite(logits.float())
             if "attention_mask" in inputs and not tokens.scoring.count_padding:
                 logits = logits.masked_fill(inputs["attention_mask"] == 0, -torch.inf)
-            places = self._tensor(tokens.marks[name])  # (row, subject, alternative)
-            rows = logits.log_softmax(-1)[:, None, :].expand(-1, places.shape[1], -1)
-            picked = rows.gather(2, places.clamp(min=0)).masked_fill(places == NONE, -torch.inf)
-            logs[name] = picked.amax(-1)  # (row, subject)
+            logs[name] = self._best_at(logits.log_softmax(-1), tokens.marks[name], -torch.inf)
         return {"score": (0.5 * (logs["start"] + logs["end"])).exp().cpu().numpy()}
 
     def _choice(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
@@ -64,12 +55,9 @@ class EncoderModel(HFModel):
             network = network.encoder  # the decoder's states are one token behind
         hidden = getattr(network(**inputs), "last_hidden_state", None)
         if hidden is None or hidden.shape[:2] != inputs["input_ids"].shape:
-            raise ModelError(
-                f"{self.spec.name} has no vector for every token in its last layer.",
-                "Models of this architecture cannot be asked for vectors of words; choose another model.",
-                code="missing-ability",
-                key="embed",
-            )
+            problem = f"{self.spec.name} has no vector for every token in its last layer."
+            remedy = "Models of this architecture cannot be asked for vectors of words; choose another model."
+            raise ModelError(problem, remedy, code="missing-ability", key="embed")
         place = torch.arange(hidden.shape[1], device=self.spec.device)
         start, end = (self._tensor(tokens.marks[name])[:, None] for name in ("start", "end"))
         shares = ((place >= start) & (place < end)) / (end - start)  # (row, position)
@@ -83,10 +71,13 @@ class EncoderModel(HFModel):
         if tokens.scoring.top is not None:
             least = probabilities.topk(tokens.scoring.top, dim=-1).values[:, -1:]
             probabilities = probabilities.masked_fill(probabilities < least, 0)
-        candidates = self._tensor(tokens.marks["candidates"])
-        rows = probabilities[:, None, :].expand(-1, candidates.shape[1], -1)
-        picked = rows.gather(2, candidates.clamp(min=0)).masked_fill(candidates == NONE, 0)
-        return {"score": picked.amax(-1).cpu().numpy()}
+        return {"score": self._best_at(probabilities, tokens.marks["candidates"], 0).cpu().numpy()}
+
+    def _best_at(self, values: Tensor, places: Ints, otherwise: float) -> Tensor:
+        """The largest of a row's values at the alternative places (row, subject, alternative) of each subject."""
+        at = self._tensor(places)
+        rows = values[:, None, :].expand(-1, at.shape[1], -1)
+        return rows.gather(2, at.clamp(min=0)).masked_fill(at == NONE, otherwise).amax(-1)
 
     def _mask_logits(self, tokens: Tokens, mask_only: bool) -> Tensor:
         """Logits at the mask (row, token); the head is computed for that position alone where it can be."""
@@ -125,12 +116,9 @@ class EncoderModel(HFModel):
         alone = replace(asked, options=asked.options[:, :1])
         with_padding, without = (self.forward(self.encode(each))["score"][0, 0] for each in (asked, alone))
         if not self._close(with_padding, without):
-            raise ModelError(
-                f"{self.spec.name} scores an option differently when padding follows it.",
-                "Models of this architecture cannot be asked several options at once; choose another model.",
-                code="bad-model",
-                key="choice",
-            )
+            problem = f"{self.spec.name} scores an option differently when padding follows it."
+            remedy = "Models of this architecture cannot be asked several options at once; choose another model."
+            raise ModelError(problem, remedy, code="bad-model", key="choice")
 
     def _inputs(self, tokens: Tokens) -> dict[str, Tensor]:
         """Padded arrays; no attention mask where nothing is padded."""

@@ -11,10 +11,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
-from assay.errors import DataError, UsageError, how_to_install
+from assay.errors import DataError, UsageError, how_to_install, needing
+from assay.files.opening import digest_as_stored
 from assay.models.base import ModelSpec, Options
 
 _CAUSAL = ("choice", "text", "word")
@@ -37,42 +39,28 @@ _TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
 _TEMPLATES = "additional_chat_templates/*.jinja"
 _CODE = ("*.py",)
 _CONFIGS = ("config.json", "config.*.json", "tokenizer_config.json")  # those with a number are for some versions
-_INSTALL = how_to_install("hf")
 _CONVERT = "Convert them, or pass --allow-pickle if you trust whoever made them: loading such files can run their code."
+_OWN_CODE = "Leave out --trust-remote-code; or put that code into the folder, and remove the name up to --."
 
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:
     """Find a folder or a model of the hub, digest its files and see what it can do."""
     folder, revision = _folder(rest, options)
+    unfit = partial(UsageError, code="bad-folder", file=folder)
     if not (folder / "config.json").is_file():
-        raise UsageError(
-            "there is no config.json, so this is no model folder.",
-            "Name the folder that holds it.",
-            code="bad-folder",
-            file=folder,
-            key="config.json",
-        )
+        problem = "there is no config.json, so this is no model folder."
+        raise unfit(problem, "Name the folder that holds it.", key="config.json")
     config = _json(folder / "config.json")
     if (folder / "adapter_config.json").is_file():
-        raise UsageError(
-            "there is an adapter beside the model, and it depends on peft whether transformers applies it.",
-            "Merge the two with peft's merge_and_unload, or remove adapter_config.json to measure the model alone.",
-            code="bad-folder",
-            file=folder,
-            key="adapter_config.json",
-        )
+        problem = "there is an adapter beside the model, and it depends on peft whether transformers applies it."
+        remedy = "Merge the two with peft's merge_and_unload, or remove adapter_config.json to measure the model alone."
+        raise unfit(problem, remedy, key="adapter_config.json")
     weights, others = _files_read(folder, options)
     if not weights:
-        raise UsageError(
-            "there are no weights in safetensors files.", _CONVERT, code="bad-folder", file=folder, key="*.safetensors"
-        )
+        raise unfit("there are no weights in safetensors files.", _CONVERT, key="*.safetensors")
     if options.dtype not in DTYPES:
-        raise UsageError(
-            f"the number type {options.dtype!r} is unknown; expected {', '.join(DTYPES)}.",
-            "--dtype auto",
-            code="bad-option",
-            key="dtype",
-        )
+        problem = f"the number type {options.dtype!r} is unknown; expected {', '.join(DTYPES)}."
+        raise UsageError(problem, "--dtype auto", code="bad-option", key="dtype")
     device = _device(options.device)
     return ModelSpec(
         name=name,
@@ -91,13 +79,9 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
 
 def libraries() -> tuple[Any, Any]:
     """transformers and torch, imported only when a model is found or loaded."""
-    try:
+    with needing("hf: models need", how_to_install("hf")):
         import torch
         import transformers
-    except ImportError as error:
-        raise UsageError(
-            f"hf: models need {error.name}, which is not installed.", _INSTALL, code="not-installed", key=error.name
-        ) from None
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     return transformers, torch
@@ -109,27 +93,18 @@ def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
         return path.resolve(), None
     repo, _, revision = rest.partition("@")
     if rest.startswith((".", "/", "~")) or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", repo):
-        raise UsageError(
-            f"there is no model folder {rest}.",
-            "Give an existing folder, or hf:ORG/NAME@REVISION.",
-            code="unknown-model",
-        )
-    try:
+        remedy = "Give an existing folder, or hf:ORG/NAME@REVISION."
+        raise UsageError(f"there is no model folder {rest}.", remedy, code="unknown-model")
+    with needing("hf: models need", how_to_install("hf")):
         from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise UsageError(
-            f"hf: models need {error.name}, which is not installed.", _INSTALL, code="not-installed", key=error.name
-        ) from None
     patterns = [*_WEIGHTS, *_TEXTS]
     patterns += [*(_PICKLED if options.allow_pickle else ()), *(_CODE if options.trust_remote_code else ())]
     try:
         place = Path(snapshot_download(repo, revision=revision or None, allow_patterns=patterns))
     except Exception as error:  # the hub's client raises many kinds of errors; each means: not to be had
-        raise UsageError(
-            f"the model {rest} is neither a folder here nor to be had from the hub ({first_line(error)}).",
-            "Check the name and the network, or give a local folder: hf:./folder.",
-            code="unknown-model",
-        ) from error
+        problem = f"the model {rest} is neither a folder here nor to be had from the hub ({first_line(error)})."
+        remedy = "Check the name and the network, or give a local folder: hf:./folder."
+        raise UsageError(problem, remedy, code="unknown-model") from error
     return place, place.name
 
 
@@ -139,13 +114,14 @@ def first_line(error: Exception) -> str:
 
 
 def _json(path: Path) -> dict[str, Any]:
+    broken = partial(DataError, remedy="Get the model's folder again.", file=path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
-        raise DataError(f"cannot be read ({error}).", "Get the model's folder again.", code=code, file=path) from None
+        raise broken(f"cannot be read ({error}).", code=code) from None
     if not isinstance(content, dict):
-        raise DataError("this is no JSON object.", "Get the model's folder again.", code="bad-json", file=path)
+        raise broken("this is no JSON object.", code="bad-json")
     return content
 
 
@@ -166,21 +142,15 @@ def _files_read(folder: Path, options: Options) -> tuple[list[Path], list[Path]]
         others |= {_inside(folder, name, file, "fast_tokenizer_files") for name in tokenizers}
         for name in _named(content, "auto_map") if options.trust_remote_code else ():
             if "--" in name:
-                raise DataError(
-                    f"the code {name} is another repository's, which the model's digest cannot cover.",
-                    "Leave out --trust-remote-code; or put that code into the folder, and remove the name up to --.",
-                    code="unsupported",
-                    file=file,
-                    key="auto_map",
-                )
+                problem = f"the code {name} is another repository's, which the model's digest cannot cover."
+                raise DataError(problem, _OWN_CODE, code="unsupported", file=file, key="auto_map")
             _inside(folder, name, file, "auto_map")
     for index in indexes:
         weights |= {_inside(folder, name, index, "weight_map") for name in _named(_json(index), "weight_map")}
     unsafe = [path for path in weights if path.suffix != ".safetensors"]
     if unsafe and not options.allow_pickle:
-        raise UsageError(
-            "these weights are not in a safetensors file.", _CONVERT, code="unsafe-weights", file=min(unsafe)
-        )
+        problem = "these weights are not in a safetensors file."
+        raise UsageError(problem, _CONVERT, code="unsafe-weights", file=min(unsafe))
     there = [sorted(path for path in files if path.is_file()) for files in (weights, others | indexes)]
     return there[0], there[1]
 
@@ -208,22 +178,16 @@ def _inside(folder: Path, name: str, file: Path, key: str) -> Path:
     """The file of a folder that another file of it names, under a key."""
     path = PurePath(name)
     if path.anchor or ".." in path.parts:
-        raise DataError(
-            f"{name!r} is outside the model's folder.",
-            "Put what it names into the folder, and change the name.",
-            code="bad-value",
-            file=file,
-            key=key,
-        )
+        remedy = "Put what it names into the folder, and change the name."
+        raise DataError(f"{name!r} is outside the model's folder.", remedy, code="bad-value", file=file, key=key)
     return folder / path
 
 
 def _digest(folder: Path, files: list[Path]) -> str:
     hasher = hashlib.sha256()
     for path in files:
-        with path.open("rb") as file:
-            name = path.relative_to(folder).as_posix().encode()
-            hasher.update(name + b"\0" + hashlib.file_digest(file, "sha256").digest())
+        name = path.relative_to(folder).as_posix().encode()
+        hasher.update(name + b"\0" + bytes.fromhex(digest_as_stored(path)))
     return hasher.hexdigest()
 
 

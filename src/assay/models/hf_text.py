@@ -1,17 +1,27 @@
-"""`hf:` models that write: text-to-text ones here, and what causal ones share with them (`hf_causal.py`)."""
+"""`hf:` models that write: text-to-text ones, and causal ones, which also score options behind a prompt.
+
+The options of a question share their beginning (`encode_prompts.py`). Its keys and values are computed once and
+repeated for every option, which then costs its own few tokens only; the head over the vocabulary is computed where an
+option's token follows and nowhere else. When a model is loaded both ways, this one and whole sequences, score a sample;
+an architecture that does not give the same gets whole sequences.
+"""
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.models.base import ModelSpec
-from assay.models.encode_prompts import PromptEncoder
-from assay.models.hf_base import HFModel, Tensor
-from assay.models.padding import padded
-from assay.queries import Tokens
+from assay.errors import ModelError
+from assay.models.base import ModelSpec, padded
+from assay.models.hf import HFModel, Tensor
+from assay.models.tokenise import join
+from assay.queries import ChoiceColumns, Scoring, Texts, Tokens, option_rows, ragged_take
+
+Floats = NDArray[np.float32]
 
 _KEPT = ("bos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id")
 """What a folder's generation_config.json may say: which tokens begin and end a text."""
@@ -34,9 +44,6 @@ class TextModel(HFModel):
         self._greedy = {"do_sample": False, "num_beams": 1, "pad_token_id": self._pad, **kept}
         self._model.generation_config = self._transformers.GenerationConfig(**self._greedy)
         self._ends = np.array(kept["eos_token_id"] if kept["eos_token_id"] is not None else [], np.int64).reshape(-1)
-
-    def _new_encoder(self, tokenizer: Any, window: int) -> PromptEncoder:
-        return PromptEncoder(tokenizer, window, self.spec.name, causal=False)
 
     def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         return {"text": self._written(tokens)}
@@ -64,3 +71,125 @@ class TextModel(HFModel):
         written = ids[: end[0]] if len(end) else ids
         text: str = self._tokenizer.decode(written, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text.strip().encode()
+
+
+class CausalModel(TextModel):
+    """A causal language model: GPT-2, Llama and their like."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        super().__init__(spec)
+        self._takes = frozenset(inspect.signature(self._model.forward).parameters)
+        self._shares = self._beginnings_agree()
+        if not self._shares:
+            slower = "its architecture cannot share the beginning of options; whole texts are slower."
+            warnings.warn(f"{spec.name}: {slower}", stacklevel=2)
+
+    def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
+        if tokens.ability == "text":
+            return {"text": self._going_on(tokens)}
+        score = self._shared_scores(tokens) if self._shares else self._whole_scores(tokens)
+        return {"score": score, "tokens": np.diff(tokens.marks["parts"], axis=1)[:, 1:].astype(np.int32)}
+
+    def _going_on(self, tokens: Tokens) -> NDArray[np.bytes_]:
+        """Texts behind the prompts; where padding before a prompt may matter, those of equal length together."""
+        if self._shares:
+            return self._written(tokens, left=True)
+        groups = [np.flatnonzero(tokens.lengths == length) for length in np.unique(tokens.lengths)]
+        texts = np.concatenate([self._written(tokens.take(rows)) for rows in groups])
+        return texts[np.argsort(np.concatenate(groups))]
+
+    def _shared_scores(self, tokens: Tokens) -> Floats:
+        """Log probabilities (row, option): beginnings first, then what options add, with the beginnings' cache."""
+        beginnings, options = _pieces(tokens)
+        prefix = padded(beginnings, self._pad, left=True)
+        places = np.maximum(prefix.there.cumsum(1) - 1, 0)
+        output = self._run(prefix.ids, prefix.there, places, keep=1, use_cache=True)
+        row = np.arange(len(options)) // (len(options) // len(tokens))  # of each option
+        first = self._tensor(options.ids[options.offsets[:-1]])
+        scores = self._log_probabilities(output.logits[:, -1][self._tensor(row)], first)  # (row * option,)
+        longer = np.flatnonzero(options.lengths > 1)
+        if len(longer):
+            row, more = row[longer], padded(options.take(longer), self._pad)
+            cache = output.past_key_values
+            del output
+            cache.batch_select_indices(self._tensor(row))
+            there = np.concatenate([prefix.there[row], more.there[:, :-1]], 1)
+            places = beginnings.lengths[row, None] + np.arange(more.ids.shape[1] - 1)
+            logits = self._run(more.ids[:, :-1], there, places, past_key_values=cache, use_cache=True).logits
+            rest = self._log_probabilities(logits, self._tensor(more.ids[:, 1:]))
+            scores[self._tensor(longer)] += (rest * self._tensor(more.there[:, 1:])).sum(1)
+        return _table(scores, len(tokens))
+
+    def _whole_scores(self, tokens: Tokens) -> Floats:
+        """The same, from whole sequences: any causal architecture can do this."""
+        beginnings, options = _pieces(tokens)
+        each = np.arange(len(tokens)).repeat(len(options) // len(tokens))
+        before = ragged_take(beginnings.ids, beginnings.offsets, each)
+        ids, offsets, starts = join([before, (options.ids, options.lengths)])
+        whole = padded(Tokens("choice", ids, offsets, np.diff(offsets).astype(np.int32)), self._pad)
+        first = int(starts[1].min())  # the first place whose token any option counts
+        width = whole.ids.shape[1]
+        output = self._run(whole.ids, keep=width - first + 1, use_cache=False)
+        logs = self._log_probabilities(output.logits[:, first - 1 - width : -1], self._tensor(whole.ids[:, first:]))
+        counted = whole.there[:, first:] * (np.arange(first, width) >= starts[1][:, None])
+        return _table((logs * self._tensor(counted)).sum(1), len(tokens))
+
+    def _run(
+        self,
+        ids: NDArray[np.int64],
+        there: NDArray[np.int64] | None = None,
+        places: NDArray[np.int64] | None = None,
+        keep: int = 0,
+        **more: Any,
+    ) -> Any:
+        """The model's output; logits at the last `keep` positions (0: at all), or at more where it cannot help it."""
+        if there is not None and places is not None and not there.all():
+            more["attention_mask"] = self._tensor(there)
+            if "position_ids" in self._takes:  # others count what the mask shows
+                more["position_ids"] = self._tensor(places)
+        if keep and "logits_to_keep" in self._takes:
+            more["logits_to_keep"] = keep
+        return self._model(input_ids=self._tensor(ids), **more)
+
+    def _log_probabilities(self, logits: Tensor, tokens: Tensor) -> Tensor:
+        """Natural logarithms of the tokens' probabilities."""
+        logits = logits.float()
+        picked = logits.gather(-1, tokens[..., None])[..., 0]
+        return self._finite(picked - logits.logsumexp(-1))
+
+    def _beginnings_agree(self) -> bool:
+        """Whether this architecture's cache, positions and padding give what whole sequences give."""
+        options = np.array([[0, 1, 2], [2, 1, 0]], np.int32)
+        contexts, questions = Texts.of(["a b", "a b c d e f g"]), Texts.of(["c", "d e"])
+        asked = ChoiceColumns(contexts, questions, ["d", "d e f", "g h"], options, Scoring(chat=False))
+        tokens = self.encode(asked)
+        with self._torch.inference_mode():
+            self._require_causal(tokens)
+            whole = self._whole_scores(tokens)
+            try:
+                shared = self._shared_scores(tokens)
+            except Exception:  # an architecture with another cache, or none; whole sequences are always right
+                return False
+        return self._close(shared, whole)
+
+    def _require_causal(self, tokens: Tokens) -> None:
+        """Refuse an architecture that sees what it is to predict: XLNet, or BERT when saved as a language model."""
+        one = tokens.take(np.zeros(1, np.int64)).ids[None].astype(np.int64)
+        other = np.where(np.arange(one.size) == one.size - 1, (one + 1) % self._known_tokens, one)
+        logits = [self._finite(self._run(ids, use_cache=False).logits[:, :-1].float()).cpu() for ids in (one, other)]
+        spread = logits[0].std()
+        if not self._close(*(each / spread for each in logits)):
+            problem = f"{self.spec.name} is no causal language model: what it predicts depends on what follows."
+            raise ModelError(problem, "Choose a causal one, such as GPT-2 or Llama.", code="bad-model")
+
+
+def _table(scores: Tensor, rows: int) -> Floats:
+    table: Floats = scores.view(rows, -1).cpu().numpy()
+    return table
+
+
+def _pieces(tokens: Tokens) -> tuple[Tokens, Tokens]:
+    """What the options of each row share (row,), and what each of them adds (row * option,)."""
+    pieces = option_rows(tokens)
+    first = np.arange(len(pieces)) % (len(pieces) // len(tokens)) == 0
+    return pieces.take(np.flatnonzero(first)), pieces.take(np.flatnonzero(~first))

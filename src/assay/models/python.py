@@ -46,11 +46,9 @@ class PythonModel:
                 return Answer(Status.OK, tuple(float(place == said) for place in range(len(query.options))))
             case ChoiceQuery(), _ if isinstance(said, Sequence) and not isinstance(said, str):
                 return Answer(Status.OK, tuple(map(float, said)))
-        raise ModelError(
-            f"{self.spec.name} returned {str(said)[:60]!r} for a {type(query).__name__}.",
-            "Return a text for a TextQuery; a score for each option, or the place of one, for a ChoiceQuery.",
-            code="bad-scores",
-        )
+        problem = f"{self.spec.name} returned {str(said)[:60]!r} for a {type(query).__name__}."
+        remedy = "Return a text for a TextQuery; a score for each option, or the place of one, for a ChoiceQuery."
+        raise ModelError(problem, remedy, code="bad-scores")
 
 
 def python_model(function: Callable[[Any], Any]) -> PythonModel:
@@ -71,9 +69,7 @@ def _abilities(function: Callable[[Any], Any]) -> frozenset[str]:
     hints = [hint for name, hint in get_type_hints(called).items() if name != "return"]
     kinds = [kind for kind in (get_args(hints[0]) or (hints[0],)) if kind in _ABILITIES] if hints else [*_ABILITIES]
     if not kinds:
-        raise UsageError(
-            f"{function!r} takes {hints[0]}, expected ChoiceQuery or TextQuery (of assay.queries).",
-            "Annotate its parameter with what it answers, or leave the annotation out.",
-            code="bad-model",
-        )
+        problem = f"{function!r} takes {hints[0]}, expected ChoiceQuery or TextQuery (of assay.queries)."
+        remedy = "Annotate its parameter with what it answers, or leave the annotation out."
+        raise UsageError(problem, remedy, code="bad-model")
     return frozenset(_ABILITIES[kind] for kind in kinds)

@@ -1,4 +1,4 @@
-"""Texts to token ids, word by word and each word once, wherever that gives what the real tokenizer gives.
+"""Texts to token ids, word by word and each word once, wherever that gives what the real tokenizer gives. And words.
 
 Most tokenizers split at blanks before anything else, so the tokens of a text are the tokens of its words one behind
 the other. `Tokeniser` keeps every word's tokens. A text with unusual blanks is tokenised whole, and so are all texts of
@@ -8,52 +8,34 @@ tokenizer besides.
 
 from __future__ import annotations
 
+import hashlib
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError
-from assay.queries import NONE, Ints, ragged_take, starts_of
+from assay.queries import NONE, Ints, TokenColumns, Tokens, WordColumns, ragged_take, starts_of
 
 _MOST_REMEMBERED = 200_000
 
-
-Columns = tuple[list[int], list[int], list[int]]  # ids, first characters, characters behind the last
+Columns = tuple[list[int], list[int], list[int]]
+"""The tokens of one text: ids, first characters, characters behind the last."""
 
 
 class FastTokenizer(Protocol):
     """What a tokenizer must have: every fast one of transformers does, a bare one of tokenizers needs a wrapper."""
 
-    @property
-    def backend_tokenizer(self) -> Any:
-        """The Tokenizer of the tokenizers library that does the work."""
-
-    @property
-    def all_special_tokens(self) -> Sequence[str]: ...
-
-    @property
-    def unk_token_id(self) -> int | None: ...
-
-    @property
-    def mask_token(self) -> str | None: ...
+    backend_tokenizer: Any  # the Tokenizer of the tokenizers library that does the work
+    all_special_tokens: Sequence[str]
+    unk_token_id: int | None
+    mask_token: str | None
 
     def __call__(self, text: str, text_pair: str | None = None) -> Mapping[str, Any]:
         """`input_ids` of one or two texts with special tokens around them, neither cut nor padded."""
-
-
-class Pieces(NamedTuple):
-    """The tokens of one text with their character ranges."""
-
-    ids: Ints
-    start: Ints
-    end: Ints
-
-
-_NOTHING = Pieces(*(np.zeros(0, np.int32) for _ in range(3)))
 
 
 @dataclass(frozen=True)
@@ -102,7 +84,7 @@ class Tokeniser:
         self.tokenizer = tokenizer
         self._backend = tokenizer.backend_tokenizer
         self._words: dict[tuple[str, bool], Columns] = {}
-        self._texts: dict[tuple[bool, bool, str], Pieces] = {}
+        self._texts: dict[tuple[bool, bool, str], NDArray[np.int32]] = {}  # each as Columns: (3, token)
         self._unlimited()
         self.single = self._layout("a")
         self.pair = self._layout("a", "b")
@@ -123,9 +105,9 @@ class Tokeniser:
 
         `behind`: texts that follow on another text; such a text begins with the blank between them.
         """
-        parts = [_NOTHING, *(self._text(text, whole, behind) for text in texts)]
-        lengths = np.array([len(part.ids) for part in parts[1:]], dtype=np.int64)
-        ids, start, end = (np.concatenate(column) for column in zip(*parts, strict=True))
+        parts = [self._text(text, whole, behind) for text in texts]
+        lengths = np.array([part.shape[1] for part in parts], dtype=np.int64)
+        ids, start, end = np.concatenate([np.zeros((3, 0), np.int32), *parts], axis=1)
         return Ragged(ids, start, end, starts_of(lengths))
 
     def word(self, word: str, before: str = " ") -> list[int]:
@@ -184,21 +166,18 @@ class Tokeniser:
         self._unlimited()
         return list(self.tokenizer(*texts)["input_ids"])
 
-    def token_text(self, ids: Ints) -> list[str]:
-        """The text of tokens, one by one, without surrounding blanks."""
-        return [self.token_text_of(token) for token in ids.tolist()]
-
-    def token_text_of(self, token: int) -> str:
+    def token_text(self, token: int) -> str:
+        """The text of a token without surrounding blanks."""
         text: str = self._backend.decode([token], skip_special_tokens=False)
         return text.strip()
 
-    def _text(self, text: str, whole: bool, behind: bool) -> Pieces:
+    def _text(self, text: str, whole: bool, behind: bool) -> NDArray[np.int32]:
         known = self._texts.get((whole, behind, text))
         if known is None:
             if len(self._texts) >= _MOST_REMEMBERED:
                 self._texts.clear()
             columns = self._by_words(text, behind) if not whole and self.exact(text) else self._encode(text)
-            known = self._texts[whole, behind, text] = Pieces(*(np.array(column, dtype=np.int32) for column in columns))
+            known = self._texts[whole, behind, text] = np.array(columns, dtype=np.int32)
         return known
 
     def _by_words(self, text: str, behind: bool = False) -> Columns:
@@ -245,11 +224,8 @@ class Tokeniser:
         special = self.special_ids.intersection(ids)  # SentencePiece models hold them as ordinary pieces, too
         if special:
             token = self._backend.id_to_token(min(special))
-            raise DataError(
-                f"a text holds {token!r}, which this tokenizer cannot tell from its special token.",
-                "Reword the text.",
-                code="bad-text",
-            )
+            problem = f"a text holds {token!r}, which this tokenizer cannot tell from its special token."
+            raise DataError(problem, "Reword the text.", code="bad-text")
 
     def _unlimited(self) -> None:
         """Nothing is cut or padded: a published tokenizer.json may have either switched on, and whoever else uses the
@@ -259,9 +235,10 @@ class Tokeniser:
 
     def _layout(self, *texts: str) -> Layout:
         encoding = self._backend.encode(*texts)
-        ids, bounds = encoding.ids, _bounds(encoding.special_tokens_mask)
-        between = ids[bounds[1] : bounds[2]] if len(bounds) == 4 else []  # none where two texts simply meet
-        return Layout(tuple(ids[: bounds[0]]), tuple(between), tuple(ids[bounds[-1] :]))
+        ids, special = encoding.ids, encoding.special_tokens_mask
+        first, last = special.index(0), len(special) - special[::-1].index(0)
+        between = tuple(token for token, own in zip(ids[first:last], special[first:last], strict=True) if own)
+        return Layout(tuple(ids[:first]), between, tuple(ids[last:]))
 
 
 def _splits_at_blanks(backend: Any) -> bool:
@@ -271,16 +248,6 @@ def _splits_at_blanks(backend: Any) -> bool:
         return False
     added = backend.get_added_tokens_decoder().values()
     return not any(" " in token.content.strip(" ") or (token.rstrip and not token.special) for token in added)
-
-
-def _bounds(special: Sequence[int]) -> list[int]:
-    """Where texts begin and end among special tokens: begin, end, begin, end, …"""
-    bounds, inside = [], False
-    for place, mark in enumerate([*special, 1]):
-        if (mark == 0) != inside:
-            bounds.append(place)
-            inside = not inside
-    return bounds
 
 
 def join(parts: Sequence[tuple[Ints, NDArray[np.int64]]]) -> tuple[Ints, NDArray[np.int64], list[NDArray[np.int64]]]:
@@ -309,3 +276,32 @@ def chosen(texts: Ragged, index: Ints) -> tuple[Ints, NDArray[np.int64]]:
     """One of the texts in every row, or nothing where the index is NONE, as a part for `join`."""
     offsets = np.append(texts.offsets, texts.offsets[-1:])  # one more text, an empty one, for NONE
     return ragged_take(texts.ids, offsets, np.where(index == NONE, len(texts.offsets) - 1, index))
+
+
+def word_tokens(tokeniser: Tokeniser, columns: WordColumns) -> Tokens:
+    """What the tokenizer makes of words, as marks that are the answers themselves."""
+    values = columns.words.values
+    keys = [hashlib.sha256(str(tokeniser.word(word)).encode()).digest()[:8] for word in values]
+    marks: dict[str, NDArray[Any]] = {
+        "pieces": np.array([len(tokeniser.known(word)) for word in values], np.int32)[columns.words.index],
+        "key": np.array([int.from_bytes(key, "little") for key in keys], np.uint64)[columns.words.index],
+    }
+    return _answered(columns, marks)
+
+
+def token_tokens(tokeniser: Tokeniser, columns: TokenColumns) -> Tokens:
+    """What tokens stand for, as marks that are the answers themselves."""
+    tokens, silent = columns.tokens.tolist(), tokeniser.special_ids | {tokeniser.unknown}
+    texts = ["" if token in silent else tokeniser.token_text(token) for token in tokens]
+    whole = [bool(text) and tokeniser.word(text) == [token] for text, token in zip(texts, tokens, strict=True)]
+    marks: dict[str, NDArray[Any]] = {
+        "text": np.array([text.encode() for text in texts], dtype=np.bytes_),
+        "whole": np.array(whole, np.uint8),
+    }
+    return _answered(columns, marks)
+
+
+def _answered(columns: WordColumns | TokenColumns, marks: dict[str, NDArray[Any]]) -> Tokens:
+    """Rows whose answers are there already, with a token each."""
+    nothing, offsets = np.zeros(len(columns), np.int32), np.arange(len(columns) + 1, dtype=np.int64)
+    return Tokens(columns.ability, nothing, offsets, nothing, marks, columns.scoring)

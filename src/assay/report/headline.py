@@ -49,11 +49,10 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, *
         e = score.estimate
         unsure = lacks_interval(e) and "low" in has
         cells: list[TableCell] = [score.said, Marked(e.value, note=None if unsure else e.note), dot_of(e)]
-        for key in has:
-            value = (e.low, e.high) if key == "low" else getattr(e, key)
-            cells.append(
-                Marked(value, note=e.note if unsure else None) if key == "low" else "" if value is None else value
-            )
+        found: dict[str, TableCell] = {key: "" if (own := getattr(e, key)) is None else own for key in has}
+        if "low" in has:
+            found["low"] = Marked((e.low, e.high), note=e.note if unsure else None)
+        cells += found.values()
         return Row([*cells, e.n], score.examples)
 
     rows = [Group([row(score) for score in own], head) for head, own in groups]

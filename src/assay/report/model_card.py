@@ -61,16 +61,8 @@ def _metric(probe: str, score: Score) -> dict[str, Any]:
     named = f"{metric_named(probe, e.metric).title}, {score.said}"
     if e.low is not None:
         named += f" ({percent(e.level)} interval {measured_interval(e)})"
-    numbers = {
-        "corrected": e.corrected,
-        "low": e.low,
-        "high": e.high,
-        "level": e.level,
-        "n": e.n,
-        "p": e.p,
-        "q": e.q,
-        "floor": e.floor,
-    }
+    names = ("corrected", "low", "high", "level", "n", "p", "q", "floor")
+    numbers = {name: getattr(e, name) for name in names}
     args = {key: _rounded(number) for key, number in numbers.items() if number is not None}
     return {"type": e.metric, "value": _rounded(e.value), "name": named, "args": {**args, "group": dict(e.group)}}
 

@@ -1,4 +1,4 @@
-"""One audit: find the model, set up the probe, ask, analyse, write the run folder."""
+"""One audit: find the model, set up the probe, ask, analyse, write the run folder. A tour is one for every probe."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import re
 import shlex
 import sys
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,20 +18,22 @@ from typing import Any
 
 from assay import __version__
 from assay.engine.ask import Asker, Resume
-from assay.engine.executor import LOCAL, Executor, Settings, executor_named
+from assay.engine.executor import Executor, LocalExecutor, Settings
 from assay.engine.store import BlockStore
 from assay.errors import UsageError
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
 from assay.models.python import python_model
-from assay.plan import AnyPlan, Arrays
 from assay.probes import described, method_of, tour_probes
-from assay.probes.base import Request, Stage
+from assay.probes.base import Method, Request, Stage
 from assay.progress import Progress, Silent
-from assay.queries import OF_THE_TOKENIZER, Answers
+from assay.queries import OF_THE_TOKENIZER
 from assay.run import Run, RunInfo
-from assay.runs.folder import open_for_writing
-from assay.runs.read import open_run
+from assay.runs.folder import open_for_writing, open_run
+from assay.settings import read_settings
+
+LOCAL = "local"
+"""The name of the executor that is this process."""
 
 
 @dataclass(frozen=True)
@@ -77,22 +80,16 @@ def audit(
     be used.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
-    probe = probe or tour_probes()[0].name
-    method = method_of(probe)
+    method = _method(probe, request)
+    probe = method.probe.name
     if isinstance(model, str):
         spec, executor = find_model(model, options), executor or new_executor()
     else:
         spec, executor = _function(model, executor)
     folder_path = Path(out) if out is not None else Path("runs") / default_name(probe, spec.name, preset, limit)
     engine = engine or Settings()
-    ask = Asker(
-        spec,
-        BlockStore.default(),
-        executor,
-        engine,
-        resume=resume,
-        find=lambda name: find_model(name, options),
-    )
+    find = partial(find_model, options=options)
+    ask = Asker(spec, BlockStore.default(), executor, engine, resume=resume, find=find)
     prepared = method.prepare(request, ask)
     sizes = {"block_size": engine.block_size, "token_budget": engine.budget_for(spec)}
     info = RunInfo(
@@ -129,33 +126,43 @@ def audit(
             return open_run(folder_path)  # not made by this process
         (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), folder_path)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
-        began, before = time.perf_counter(), sum(ask.spent)
+        began, before = time.perf_counter(), len(ask.asked)
         gathered = method.gather(prepared, ask)
         findings = described(replace(method.findings(prepared, gathered), probe=probe, model=spec.name))
         folder.write_blocks(ask.asked)
         folder.write_findings(findings)
-        whole, asking = time.perf_counter() - began, sum(ask.spent) - before
+        whole, asking = time.perf_counter() - began, sum(each.seconds for each in ask.asked[before:])
         timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
         folder.note(notes=[*prepared.notes, *findings.notes], finished=now(), timings=timings)
     return reported(Run(folder_path, folder.info, findings))
 
 
+def _method(probe: str | None, request: Request) -> Method[Any, Any]:
+    """The probe's method; settings that are wrong are said before a model's weights are read."""
+    method = method_of(probe or tour_probes()[0].name)
+    read_settings(method.probe.settings, request.settings, method.probe.name)
+    return method
+
+
 def _function(function: Callable[[Any], Any], executor: Executor | None) -> tuple[ModelSpec, Executor]:
     """A function as a model, and who asks it: this process, the only one that has it."""
     if executor is not None:
-        raise UsageError(
-            "a Python function is asked by this process.", "Leave the executor out.", code="bad-option", key="executor"
-        )
+        problem = "a Python function is asked by this process."
+        raise UsageError(problem, "Leave the executor out.", code="bad-option", key="executor")
     model = python_model(function)
-    return model.spec, executor_named(LOCAL, lambda spec: model if spec == model.spec else load(spec))
+    return model.spec, LocalExecutor(lambda spec: model if spec == model.spec else load(spec))
 
 
 def reported(run: Run) -> Run:
     """The run, with its page written into its folder."""
+    _write_page(run.folder, [run])
+    return run
+
+
+def _write_page(folder: Path, runs: Sequence[Run]) -> None:
     from assay.report import write_html
 
-    write_html(run.folder, [run])
-    return run
+    write_html(folder, runs)
 
 
 def expect(
@@ -173,62 +180,67 @@ def expect(
 ) -> Size:
     """How large a run would be, and how long: a few questions are asked to see how fast the model is here."""
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
-    probe = probe or tour_probes()[0].name
-    method, spec = method_of(probe), find_model(model, options)
+    method, spec = _method(probe, request), find_model(model, options)
     with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
-        asker = Asker(
-            spec,
-            BlockStore(Path(folder)),
-            executor or new_executor(),
-            find=lambda name: find_model(name, options),
-        )
-        trial = _Timed(asker)
-        stages = tuple(method.prepare(request, trial).stages)
+        find = partial(find_model, options=options)
+        ask = Asker(spec, BlockStore(Path(folder)), executor or new_executor(), find=find)
+        stages = tuple(method.prepare(request, ask).stages)
         total = sum(stage.questions for stage in stages)
         began = time.perf_counter()
-        asked = replace(request, limit=min(_TRIAL * len(stages), total))
-        prepared = method.prepare(asked, trial)
-        method.findings(prepared, method.gather(prepared, trial))
-        analysis = time.perf_counter() - began - trial.spent.seconds
-    return Size(stages, total * trial.spent.seconds / trial.spent.questions + analysis, 200_000_000 + 60 * total)
+        prepared = method.prepare(replace(request, limit=min(_TRIAL * len(stages), total)), ask)
+        method.findings(prepared, method.gather(prepared, ask))
+        put = [each for each in ask.asked if each.ability not in OF_THE_TOKENIZER]
+        asking, questions = sum(each.seconds for each in put), sum(each.questions for each in put)
+        analysis = time.perf_counter() - began - asking
+    return Size(stages, total * asking / questions + analysis, 200_000_000 + 60 * total)
 
 
 _TRIAL = 256
 """Questions asked in each stage, where there are so many, to see how fast a model is."""
 
 
-@dataclass
-class _Spent:
-    """How many questions were put to models, and how long they took."""
+def tour(
+    model: str = "builtin",
+    *,
+    preset: str = "quick",
+    limit: int | None = None,
+    out: str | Path | None = None,
+    options: Options | None = None,
+    listener: Listener | None = None,
+    executor: Executor | None = None,
+    **more: Any,
+) -> tuple[Path, list[Run]]:
+    """Audit a model with every probe that it can answer; `limit` is for each, and the other options are `audit`'s.
 
-    questions: int = 0
-    seconds: float = 0.0
+    Returns the folder, with its report.html, and the run of each probe in it.
+    """
+    folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
+    _require_tour(folder)
+    executor = executor or new_executor()  # loads the model once for all
+    common = {**more, "preset": preset, "limit": limit, "options": options, "listener": listener, "executor": executor}
+    runs = [audit(model, probe, out=folder / probe, **common) for probe in answerable(model, options, listener)]
+    _write_page(folder, runs)
+    return folder, runs
 
 
-@dataclass
-class _Timed:
-    """Asks, and notes what that took."""
+def answerable(model: str, options: Options | None = None, listener: Listener | None = None) -> list[str]:
+    """The probes of the tour that a model can answer; if it can answer none, the first, which says what it lacks."""
+    abilities = find_model(model, options).abilities
+    able = [probe.name for probe in tour_probes() if probe.abilities & abilities]
+    for probe in tour_probes():
+        if able and probe.name not in able:
+            needed = " or ".join(sorted(probe.abilities))
+            (listener or Listener()).skips(probe.name, f"it needs a model with the ability {needed}")
+    return able or [tour_probes()[0].name]
 
-    ask: Asker
-    spent: _Spent = field(default_factory=_Spent)
 
-    @property
-    def abilities(self) -> frozenset[str]:
-        return self.ask.abilities
-
-    def of(self, model: str) -> _Timed:
-        return _Timed(self.ask.of(model), self.spent)
-
-    def keep(self, arrays: Arrays) -> str:
-        return self.ask.keep(arrays)
-
-    def __call__(self, plan: AnyPlan, label: str) -> Answers:
-        began = time.perf_counter()
-        answers = self.ask(plan, label)
-        if plan.ability not in OF_THE_TOKENIZER:
-            self.spent.questions += len(plan)
-            self.spent.seconds += time.perf_counter() - began
-        return answers
+def _require_tour(folder: Path) -> None:
+    """Nothing but a tour may lie in a tour's folder: its page is about all runs there."""
+    others = {file.parent.name for file in folder.glob("*/run.json")} - {probe.name for probe in tour_probes()}
+    held = "one run, not a tour" if (folder / "run.json").exists() else f"another run, {min(others)}" if others else ""
+    if held:
+        problem = f"this folder holds {held}."
+        raise UsageError(problem, "Choose another folder with --out.", code="other-run", file=folder)
 
 
 def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
@@ -239,7 +251,10 @@ def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
 
 def new_executor(name: str = LOCAL) -> Executor:
     """Who computes, by name (`--executor`); it keeps the model that it loaded last."""
-    return executor_named(name, load)
+    if name != LOCAL:
+        problem = f"unknown executor {name!r}; expected {LOCAL}."
+        raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
+    return LocalExecutor(load)
 
 
 def place_of(data: str | Path | None) -> Path | None:

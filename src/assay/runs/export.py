@@ -7,20 +7,27 @@ them. An exported folder holds them as well, in `blocks/`, where scoring again a
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from assay.engine.store import EXPORTED, OWN_BLOCKS, BadBlockError, BlockStore, digest_of_list
 from assay.errors import DataError, UsageError
 from assay.examples import FILE as EXAMPLES
 from assay.files.atomic import folder_beside, open_atomically, rename_folder, write_atomically
 from assay.run import Kind
-from assay.runs.read import open_runs, read_info
+from assay.runs.folder import open_runs, read_info
 
-_AGAIN = "Repeat the run's `assay run` command, which computes what is missing, and export it then."
+_unusable = partial(
+    DataError, remedy="Repeat the run's `assay run` command, which computes what is missing, and export it then."
+)
+_misplaced = partial(UsageError, remedy="Choose another place with --out.")
+
+Files = Iterator[tuple[Path, bytes]]  # where they go, and what is in them
 
 
 @dataclass(frozen=True)
@@ -34,8 +41,7 @@ class Exported:
     notes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class _Stored:
+class _Stored(NamedTuple):
     """One block that a run uses, as its blocks.json lists it."""
 
     key: str
@@ -54,12 +60,8 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
     source, target = Path(folder), None if out is None else Path(out)
     runs = _runs(source)
     if target is None and not examples:
-        raise UsageError(
-            "examples are left out of a copy, not of the run itself.",
-            "Say where it goes with --out.",
-            code="bad-option",
-            key="examples",
-        )
+        problem = "examples are left out of a copy, not of the run itself."
+        raise UsageError(problem, "Say where it goes with --out.", code="bad-option", key="examples")
     blocks = {run: _blocks(run) for run in runs}
     if target is not None:
         _require_new(target, source)
@@ -69,11 +71,16 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
             for name, content in _answers(run, blocks[run]):
                 write_atomically(run / name, content)
     else:
-        with _made(target) as place:
+        with folder_beside(target) as place:
             for name, content in _files(source, runs, blocks):
-                _write(place / name, content)
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
+                (place / name).write_bytes(content)
             if not examples:
                 _without_examples(place, [place / run.relative_to(source) for run in runs])
+            if target.suffix.lower() == ".zip":
+                _zip(target, place)
+            else:
+                rename_folder(place, target)
     names = tuple(run.resolve().name for run in runs)
     return Exported(target or source, names, len(sizes), sum(sizes), tuple(_notes(runs, blocks, examples)))
 
@@ -84,39 +91,38 @@ def _runs(folder: Path) -> list[Path]:
         return [folder]
     runs = sorted(file.parent for file in folder.glob("*/run.json"))
     if not runs:
-        raise UsageError(
-            "here is no run (no run.json).", "Name a folder that `assay run` made.", code="not-a-run", file=folder
-        )
+        remedy = "Name a folder that `assay run` made."
+        raise UsageError("here is no run (no run.json).", remedy, code="not-a-run", file=folder)
     return runs
+
+
+def _require_new(out: Path, source: Path) -> None:
+    if out.exists():
+        raise _misplaced("this is there already.", code="not-new", file=out)
+    if source.resolve() in out.resolve().parents:
+        raise _misplaced("this lies in the folder that is to be exported.", code="bad-option", file=out, key="out")
 
 
 def _blocks(run: Path) -> list[_Stored]:
     """The blocks that a run uses, each once; none where it is a score of answers from elsewhere."""
     path = run / "blocks.json"
     if not (run / "findings.json").exists():
-        raise DataError("this run is not finished: there are no findings.", _AGAIN, code="unfinished-run", file=run)
+        raise _unusable("this run is not finished: there are no findings.", code="unfinished-run", file=run)
     try:
-        listed = json.loads(path.read_text(encoding="utf-8"))
         blocks = [
             _Stored(str(entry["key"]), int(lo), int(hi), str(checksum))
-            for entry in listed
+            for entry in json.loads(path.read_text(encoding="utf-8"))
             for lo, hi, checksum in entry["blocks"]
         ]
     except FileNotFoundError:
         if read_info(run).kind is not Kind.ASKED:
             return []
-        raise DataError(
-            "this run is not finished: it lists no answers.", _AGAIN, code="unfinished-run", file=run
-        ) from None
+        raise _unusable("this run is not finished: it lists no answers.", code="unfinished-run", file=run) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"not a list of blocks ({error}).", _AGAIN, code="bad-json", file=path) from None
-    if not all(_is_digest(block.key) for block in blocks):
-        raise DataError("not a list of blocks (a key is no digest).", _AGAIN, code="bad-value", file=path, key="key")
+        raise _unusable(f"not a list of blocks ({error}).", code="bad-json", file=path) from None
+    if not all(re.fullmatch("[0-9a-f]{64}", block.key) for block in blocks):
+        raise _unusable("not a list of blocks (a key is no digest).", code="bad-value", file=path, key="key")
     return list(dict.fromkeys(blocks))
-
-
-def _is_digest(key: str) -> bool:
-    return len(key) == 64 and set(key) <= set("0123456789abcdef")
 
 
 def _content(run: Path, block: _Stored) -> bytes:
@@ -125,26 +131,14 @@ def _content(run: Path, block: _Stored) -> bytes:
     try:
         found = BlockStore.of_run(run).content(block.key, block.lo, block.hi)
     except BadBlockError as error:
-        raise DataError(f"{said} are damaged: {error}.", _AGAIN, code="unreadable-file", file=run) from None
+        raise _unusable(f"{said} are damaged: {error}.", code="unreadable-file", file=run) from None
     if found is None:
-        raise DataError(f"{said} are not stored here.", _AGAIN, code="unfinished-run", file=run)
+        raise _unusable(f"{said} are not stored here.", code="unfinished-run", file=run)
     content, checksum = found
     if checksum != block.checksum:
-        raise DataError(
-            f"{said} are not the ones that this run used: they were computed again.",
-            _AGAIN,
-            code="changed-file",
-            file=run,
-        )
+        problem = f"{said} are not the ones that this run used: they were computed again."
+        raise _unusable(problem, code="changed-file", file=run)
     return content
-
-
-def _own(block: _Stored) -> Path:
-    """Where a block lies in an exported run."""
-    return BlockStore(Path(OWN_BLOCKS)).path(block.key, block.lo, block.hi)
-
-
-Files = Iterator[tuple[Path, bytes]]  # where they go, and what is in them
 
 
 def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]]) -> Files:
@@ -160,29 +154,14 @@ def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[_S
 
 def _answers(run: Path, blocks: Sequence[_Stored]) -> Files:
     """The blocks of a run, and last what says that they are all there."""
-    yield from ((_own(block), _content(run, block)) for block in blocks)
+    own = BlockStore(Path(OWN_BLOCKS))
+    yield from ((own.path(block.key, block.lo, block.hi), _content(run, block)) for block in blocks)
     if blocks:
         yield Path(OWN_BLOCKS) / EXPORTED, digest_of_list(run).encode()
 
 
 def _visible(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
-
-
-@contextmanager
-def _made(out: Path) -> Iterator[Path]:
-    """A folder to fill; at the end it becomes `out`, or a .zip of it: there whole or not at all."""
-    with folder_beside(out) as folder:
-        yield folder
-        if out.suffix.lower() == ".zip":
-            _zip(out, folder)
-        else:
-            rename_folder(folder, out)
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
 
 
 def _zip(out: Path, folder: Path) -> None:
@@ -205,30 +184,15 @@ def _without_examples(place: Path, runs: Sequence[Path]) -> None:
             write_html(folder, open_runs(folder), examples=False)
 
 
-_ELSEWHERE = "Choose another place with --out."
-
-
-def _require_new(out: Path, source: Path) -> None:
-    if out.exists():
-        raise UsageError("this is there already.", _ELSEWHERE, code="not-new", file=out)
-    if source.resolve() in out.resolve().parents:
-        raise UsageError(
-            "this lies in the folder that is to be exported.", _ELSEWHERE, code="bad-option", file=out, key="out"
-        )
-
-
 def _notes(runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]], examples: bool) -> Iterator[str]:
     """What is not in it, and what is and should be known."""
-    infos = {run: read_info(run) for run in runs}
-    data = sorted({name for info in infos.values() for name in info.data})
-    if data:
+    if data := sorted({name for run in runs for name in read_info(run).data}):
         yield (
             f"Not in it: the data that the questions were made from ({_few(data)}); "
             "run.json has their digests. What does not come with assay must be there to score or compare the answers, "
             "where the run had it or as a --set names it."
         )
-    without = [run.resolve().name for run in runs if not blocks[run]]
-    if without:
+    if without := [run.resolve().name for run in runs if not blocks[run]]:
         yield f"Scores of answers from elsewhere, with their findings but without the answers: {_few(without)}."
     if examples and any((run / EXAMPLES).exists() for run in runs):
         yield (

@@ -1,22 +1,127 @@
-"""The folder of one run: who may write it, what was asked, what was found."""
+"""The folder of one run: reading a finished one (run.json is checked by its schema), and who may write it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec  # over pydantic: it decodes our own dataclasses, names the key that is wrong, and loads in half the time
+
 from assay.engine.ask import Asked, Resume
 from assay.errors import AssayError, DataError, UsageError
-from assay.examples import FILE, to_lines
+from assay.examples import FILE, read_examples, to_lines
 from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.lock import LOCK, held, is_new
-from assay.findings import NEAR_TIE, Findings
-from assay.run import RunInfo
-from assay.runs.read import INFO, OTHER_FOLDER, info_in, info_json
+from assay.findings import NEAR_TIE, Findings, read_digested
+from assay.probes import described
+from assay.run import Kind, Run, RunInfo
+
+INFO = "run.json"
+_DEPTHS = ("*", "*/*")  # a tour; several models with a folder each
+OTHER_FOLDER = "Choose another folder with --out, or replace what is there with --resume never."
+
+
+def open_run(folder: str | Path) -> Run:
+    """A finished run."""
+    path = Path(folder)
+    return _opened(path, read_info(path))
+
+
+def open_bare(folder: Path) -> Run:
+    """A finished run; one whose run.json, or any of its keys, is gone is what its findings say."""
+    return _opened(folder, _info(folder, "Repeat the run to write it again.") or RunInfo())
+
+
+def _opened(folder: Path, info: RunInfo) -> Run:
+    findings, digest = read_digested(folder)
+    return Run(folder, info, replace(described(findings), examples=read_examples(folder)), digest)
+
+
+def open_runs(folder: Path) -> list[Run]:
+    """The finished runs of a folder: itself where it is a run, else those in it."""
+    return [open_bare(path) for path in run_folders(folder)]
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """The finished runs of a folder, in the order of their paths: the folder itself where it is a run."""
+    if (folder / "findings.json").exists() or (folder / "run.json").exists():
+        return [folder]
+    found = sorted({file.parent for depth in _DEPTHS for file in folder.glob(f"{depth}/findings.json")})
+    if not found:
+        remedy = "Name a folder that `assay run` made, or one with such in it."
+        raise UsageError("there is no finished run here.", remedy, code="not-a-run", file=folder)
+    return found
+
+
+def unfinished_folders(folder: Path) -> list[Path]:
+    """The runs in a folder that began and have no findings yet."""
+    begun = {file.parent for depth in _DEPTHS for file in folder.glob(f"{depth}/run.json")}
+    return sorted(path for path in begun if not (path / "findings.json").exists())
+
+
+def read_info(folder: Path) -> RunInfo:
+    """run.json of a run folder."""
+    info = info_in(folder)
+    if info is None:
+        problem = "this is no run folder (there is no run.json)."
+        raise UsageError(problem, "Name a folder that `assay run` made.", code="not-a-run", file=folder)
+    return info
+
+
+def info_in(folder: Path) -> RunInfo | None:
+    """run.json of a folder, None where there is none."""
+    return _info(folder, OTHER_FOLDER, needed=("identity",))
+
+
+def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | None:
+    path = folder / INFO
+    wrong = partial(DataError, remedy=remedy, file=path)
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError) as error:
+        code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
+        raise wrong(f"cannot be read ({error}).", code=code) from None
+    if not isinstance(content, dict):
+        raise wrong("this is no run.json of assay.", code="bad-json")
+    said = {key: value for key, value in content.items() if value is not None}
+    for key in needed:
+        if key not in said:
+            raise wrong("this is no run.json of assay.", code="missing-key", key=key)
+    try:
+        return msgspec.convert(_as_now(said), RunInfo)
+    except msgspec.ValidationError as error:
+        at = re.search(r"`\$\.([\w.]+)", str(error))
+        raise wrong(f"this is no run.json of assay ({error}).", code="bad-value", key=at[1] if at else None) from None
+
+
+def info_json(info: RunInfo) -> bytes:
+    """The content of run.json."""
+    others = {name: other.as_json() for name, other in info.others.items()}
+    content = msgspec.to_builtins(info) | {"model": info.model.as_json(), "others": others}
+    return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def _as_now(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Schema 1 as schema 2 has it: it did not say where answers come from, and named a file's model `spec`."""
+    model, identity = content.get("model"), content.get("identity", {})
+    if content.get("schema") != 1 or not isinstance(identity, Mapping):
+        return content
+    if isinstance(model, Mapping) and model.get("kind") == "predictions":
+        named = {"name": model.get("spec", "")}
+        skip_bad = identity.get("skip_bad", False)
+        return {**content, "kind": Kind.PREDICTIONS, "model": named, "skip_bad": skip_bad}
+    return {**content, "kind": Kind.RESCORED} if "scored" in identity else content
+
+
+# --- writing
 
 
 @dataclass
@@ -37,10 +142,7 @@ class RunFolder:
         self.note(backed_off=dict(budgets))
 
     def write_blocks(self, asked: list[Asked]) -> None:
-        content = [
-            {"label": entry.label, "plan": entry.plan, "key": entry.key, "blocks": [list(b) for b in entry.blocks]}
-            for entry in asked
-        ]
+        content = [{name: getattr(each, name) for name in ("label", "plan", "key", "blocks")} for each in asked]
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / "blocks.json", f"{text}\n".encode())
 
@@ -92,27 +194,23 @@ def _info_before(path: Path, resume: Resume) -> RunInfo | None:
             return RunInfo()  # it will be replaced, whatever it is
         raise
     if info is None and not is_new(path, INFO):
-        raise UsageError(
-            "this folder holds something else than a run.", "Choose another with --out.", code="not-a-run", file=path
-        )
+        problem = "this folder holds something else than a run."
+        raise UsageError(problem, "Choose another with --out.", code="not-a-run", file=path)
     return info
 
 
 def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    different = [key for key in {**before, **now} if before.get(key) != now.get(key)]
+    different = _different(before, now)
     if different == ["data"]:
-        files = sorted(
-            name for name in {**before["data"], **now["data"]} if before["data"].get(name) != now["data"].get(name)
-        )
-        raise DataError(
-            f"the data of this run ({', '.join(files)}) have changed since it began.",
-            f"Restore them to resume. {OTHER_FOLDER}",
-            code="changed-file",
-            file=path,
-            key=files[0],
-        )
+        files = sorted(_different(before["data"], now["data"]))
+        problem = f"the data of this run ({', '.join(files)}) have changed since it began."
+        remedy = f"Restore them to resume. {OTHER_FOLDER}"
+        raise DataError(problem, remedy, code="changed-file", file=path, key=files[0])
     if different:
         what = "; ".join(f"{key}: {before.get(key)} there, {now.get(key)} now" for key in sorted(different))
-        raise UsageError(
-            f"this folder holds another run ({what}).", OTHER_FOLDER, code="other-run", file=path, key=min(different)
-        )
+        problem = f"this folder holds another run ({what})."
+        raise UsageError(problem, OTHER_FOLDER, code="other-run", file=path, key=min(different))
+
+
+def _different(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    return [key for key in {**one, **other} if one.get(key) != other.get(key)]

@@ -1,23 +1,27 @@
-"""Scoring answers that are there already: somebody else's predictions, or a run's stored ones. No model is loaded."""
+"""Scoring answers that are there already: somebody else's predictions, or a run's stored ones. No model is loaded.
+
+`gathered_again` gives a run's answers once more: from the store where they lie, or from the files that were scored.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from assay.engine.ask import Resume
-from assay.errors import UsageError
+from assay.engine.ask import Resume, StoredAsk
+from assay.engine.executor import Settings
+from assay.engine.store import BlockStore
+from assay.errors import DataError, UsageError
 from assay.files.opening import digest_as_stored
 from assay.findings import Findings
 from assay.models.base import ModelSpec
 from assay.probes import described, method_of
-from assay.probes.base import Request
+from assay.probes.base import Prepared, Request
 from assay.run import Kind, Run, RunInfo
-from assay.runs.again import gathered_again
 from assay.runs.audit import place_of, reported, stamp
-from assay.runs.folder import open_for_writing
-from assay.runs.read import info_in, open_run
+from assay.runs.folder import info_in, open_for_writing, open_run
 
 
 def score(
@@ -48,13 +52,8 @@ def score(
     if run is not None:
         before = open_run(run)
         if before.probe != probe:
-            raise UsageError(
-                f"this is a run of {before.probe}.",
-                f"assay score {before.probe} {run}",
-                code="other-run",
-                file=run,
-                key="probe",
-            )
+            remedy = f"assay score {before.probe} {run}"
+            raise UsageError(f"this is a run of {before.probe}.", remedy, code="other-run", file=run, key="probe")
         findings, info = _again(before, changed, seed, data)
         scored = [str(before.info.identity)]
     else:
@@ -87,9 +86,8 @@ def _require_no_run(folder: Path) -> None:
     """Scores may replace scores, but never a run: it took a model to make."""
     before = info_in(folder)
     if before is not None and before.kind is Kind.ASKED:
-        raise UsageError(
-            "this folder holds a run of a model.", "Choose another folder with --out.", code="other-run", file=folder
-        )
+        remedy = "Choose another folder with --out."
+        raise UsageError("this folder holds a run of a model.", remedy, code="other-run", file=folder)
 
 
 def _again(
@@ -98,19 +96,12 @@ def _again(
     """A run's stored answers."""
     info = before.info
     if info.kind is Kind.PREDICTIONS:
-        raise UsageError(
-            "these are scores of predictions; no answers of a model are stored for them.",
-            "Score the predictions again: assay score PROBE FILE….",
-            code="unsupported",
-            file=before.folder,
-        )
+        problem = "these are scores of predictions; no answers of a model are stored for them."
+        remedy = "Score the predictions again: assay score PROBE FILE…."
+        raise UsageError(problem, remedy, code="unsupported", file=before.folder)
     if seed not in (None, info.seed):
-        raise UsageError(
-            f"{before.folder} has the seed {info.seed}, which its questions were drawn with; --seed is {seed}.",
-            "Leave --seed out, or make another run with it.",
-            code="bad-option",
-            key="seed",
-        )
+        problem = f"{before.folder} has the seed {info.seed}, which its questions were drawn with; --seed is {seed}."
+        raise UsageError(problem, "Leave --seed out, or make another run with it.", code="bad-option", key="seed")
     prepared, gathered = gathered_again(before, changed, data)
     found = method_of(before.probe).findings(prepared, gathered)
     return found, replace(info, kind=Kind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={})
@@ -131,3 +122,42 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
         notes=[*prepared.notes, *found.notes],
     )
     return found, info
+
+
+def gathered_again(
+    run: Run, settings: Mapping[str, str] | None = None, data: str | Path | None = None
+) -> tuple[Prepared, Any]:
+    """A run's probe, set up as it was, and what it gathered; settings may change formulas.
+
+    `data` is where the run's official data are now, if they are elsewhere.
+    """
+    method, info = method_of(run.probe), run.info
+    if info.kind is Kind.PREDICTIONS:
+        saved = {key: str(value) for key, value in info.settings.items() if key != "model"}
+        request = Request(seed=info.seed or 0, settings={**saved, **(settings or {})}, skip_bad=info.skip_bad)
+        return method.read_files(_unchanged_files(info.data), request, info.identity.get("answers"))
+    before = info.data_folder
+    moved = data is not None and before is not None  # what lay in the old folder is found in the new one
+    saved = {
+        key: str(value)
+        for key, value in info.settings.items()
+        if value is not None and not (moved and str(value).startswith(str(before)))
+    }
+    wanted = {**saved, **(settings or {})}
+    place = place_of(data or before)
+    request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad, again=True)
+    ask = StoredAsk(info.model, BlockStore.of_run(run.folder), Settings(**info.engine), info.others)
+    prepared = method.prepare(request, ask)
+    return prepared, method.gather(prepared, ask)
+
+
+def _unchanged_files(data: Mapping[str, str]) -> list[Path]:
+    """The files of predictions that were scored, if they are where they were and as they were."""
+    for name, digest in data.items():
+        if not Path(name).is_file():
+            remedy = "Put them back, or score them again."
+            raise DataError("these predictions are no longer there.", remedy, code="missing-file", file=name)
+        if digest_as_stored(Path(name)) != digest:
+            problem = "these predictions have changed since they were scored."
+            raise DataError(problem, "Score them again.", code="changed-file", file=name)
+    return [Path(name) for name in data]

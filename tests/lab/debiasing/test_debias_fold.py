@@ -16,7 +16,7 @@ from assay.lab.debiasing.folding import Places, find_places, fold
 from assay.lab.debiasing.vectors import head_inputs
 from assay.models import find_model
 from assay.models.base import Options
-from assay.models.hf_load import load_tokenizer, load_weights
+from assay.models.hf import load_tokenizer, load_weights
 from raising import raises
 
 ModelFolder = Callable[..., Path]

@@ -20,8 +20,8 @@ from assay.lab.debiasing.further_training import Chosen, chosen_of
 from assay.lab.debiasing.swapping import ReleasedSwapper, Swapper
 from assay.lab.debiasing.words import Attribute
 from assay.models import find_model, load_model
-from assay.models.builtin_folder import write_builtin
-from assay.models.hf_load import load_tokenizer
+from assay.models.builtin import write_builtin
+from assay.models.hf import load_tokenizer
 from assay.progress import Silent
 from assay.queries import MASK, FillColumns, Texts
 from raising import raises

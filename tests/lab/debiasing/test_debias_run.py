@@ -22,7 +22,7 @@ from assay.lab.debiasing.vectors import sentence_vectors
 from assay.lab.debiasing.words import read_attribute
 from assay.models import find_model, load_model
 from assay.models.base import Options
-from assay.models.hf_load import load_tokenizer, load_weights
+from assay.models.hf import load_tokenizer, load_weights
 from assay.progress import Silent
 from assay.queries import MASK, ChoiceColumns, FillColumns, Texts
 from raising import raises

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from assay.lab.training.batches import IGNORED, Batches, Features, Masking, Order
-from assay.models.padding import Padded, padded
+from assay.models.base import Padded, padded
 from assay.queries import Tokens, starts_of
 
 MASK, SPECIAL = 4, (0, 1, 2, 3, 4)

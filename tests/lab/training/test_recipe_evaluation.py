@@ -121,7 +121,7 @@ def test_perplexity_is_that_of_the_hidden_words(tmp_path: Path, prose: Callable[
     from assay.lab.training.kind import settings_of
     from assay.lab.training.mask import MaskTest
     from assay.models import find_model
-    from assay.models.hf_load import load_tokenizer
+    from assay.models.hf import load_tokenizer
 
     (tmp_path / "text.txt").write_text(prose(30))
     settings, _ = settings_of(KINDS["mask"], None, {"length": 20})

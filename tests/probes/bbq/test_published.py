@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import small_bbq
-from assay.files.published import DataSet
-from assay.files.verify import blob_id
+from assay.files.published import DataSet, blob_id
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.probes.bbq import published as notes_on

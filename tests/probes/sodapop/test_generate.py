@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from asking import scored
-from assay.engine.arrays import columns_of
+from assay.engine.store import columns_of
 from assay.errors import DataError, UsageError
 from assay.models import load_model
 from assay.plan import AnyPlan, Arrays

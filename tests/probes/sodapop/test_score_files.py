@@ -15,7 +15,7 @@ from assay.errors import DataError, UsageError
 from assay.findings import Cell, Findings
 from assay.probes.base import Request
 from assay.probes.sodapop import score_files
-from assay.runs.again import gathered_again
+from assay.runs.score import gathered_again
 from assay.runs.score import score as score_to_folder
 from raising import raises
 

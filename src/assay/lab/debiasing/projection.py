@@ -29,7 +29,7 @@ from assay.lab.debiasing.words import Attribute
 from assay.lab.training import KINDS, kind_of
 from assay.lab.training.base_model import copy_tokenizer, opened_base
 from assay.models.base import ModelSpec
-from assay.models.hf_load import load_tokenizer, load_weights, max_length
+from assay.models.hf import load_tokenizer, load_weights, max_length
 from assay.settings import setting
 
 _PACKAGES = ("torch", "transformers", "scikit-learn", "numpy")

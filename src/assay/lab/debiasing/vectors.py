@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.engine.batching import batches
+from assay.engine.executor import batches
 from assay.errors import ModelError
 from assay.models.hf_files import libraries
 from assay.progress import Progress

@@ -19,7 +19,7 @@ from assay.errors import DataError
 from assay.files.toml import Table, Text, Texts, TomlFile, Truth, Whole, near
 from assay.lab.debiasing import METHODS
 from assay.lab.training import KINDS
-from assay.models import bare_kinds
+from assay.models import is_bare
 from assay.probes import probes
 from assay.probes.base import PRESETS
 
@@ -228,8 +228,8 @@ def read_study(path: Path) -> StudyFile:
 
 def _model(file: TomlFile, name: str) -> Model:
     table = file.content["models"][name]
-    if not _NAME.fullmatch(name) or "--" in name or name in bare_kinds():
-        why = "also the name of a kind of model" if name in bare_kinds() else "no name for a folder"
+    if not _NAME.fullmatch(name) or "--" in name or is_bare(name):
+        why = "also the name of a kind of model" if is_bare(name) else "no name for a folder"
         raise file.error(f"{name!r} is {why}.", _NAMED, "models", name, code="bad-value")
     given = [how for how in _KEYS if isinstance(table, Mapping) and how in table]
     if len(given) != 1:

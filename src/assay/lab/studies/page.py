@@ -46,7 +46,7 @@ from assay.report.html import render as render_report
 from assay.report.html_blocks import Blocks
 from assay.report.page import environment, script_and_digest
 from assay.run import Run
-from assay.runs.read import open_bare
+from assay.runs.folder import open_bare
 from assay.wording import number
 
 

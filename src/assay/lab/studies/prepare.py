@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.engine.arrays import digest_of_arrays
+from assay.engine.store import digest_of_arrays
 from assay.errors import UsageError
 from assay.files.published import data_folder
 from assay.lab.studies.data_files import Places, digest_of_place

@@ -15,9 +15,9 @@ from assay.errors import ModelError, UsageError
 from assay.lab.training.kind import Kind, Settings
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
-from assay.models.builtin_folder import Head, write_builtin
+from assay.models.builtin import Head, write_builtin
+from assay.models.hf import load_tokenizer, max_length
 from assay.models.hf_files import first_line, libraries
-from assay.models.hf_load import load_tokenizer, max_length
 
 DTYPES = ("auto", "float32", "bfloat16")
 LARGEST_SEED = 2**32 - 1  # that numpy takes

@@ -15,7 +15,7 @@ from assay.lab.training.batches import IGNORED, Features, Masking, encoded
 from assay.lab.training.data_files import Texts, digests_of, lines_of, summary_of, text_files
 from assay.lab.training.kind import Kind, Settings, Task, Test, epochs, rate
 from assay.lab.training.scores import Array, Asker, Scores, perplexity_estimate
-from assay.models.padding import padded
+from assay.models.base import padded
 from assay.models.tokenise import Tokeniser
 from assay.queries import Ints, Tokens, starts_of
 from assay.settings import setting

@@ -27,7 +27,7 @@ from assay.lab.training.span import SpanTraining
 from assay.lab.training.trainer import Steps, fit, require_accelerate, uses_bfloat16
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options, unable
-from assay.models.hf_load import has_types, load_tokenizer, load_weights, max_length
+from assay.models.hf import has_types, load_tokenizer, load_weights, max_length
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress, Silent
 

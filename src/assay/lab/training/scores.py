@@ -20,10 +20,9 @@ from assay.engine.executor import Settings as Engine
 from assay.engine.executor import forward_all
 from assay.findings import Estimate
 from assay.lab.training.batches import inputs_of
-from assay.models.base import BatchTooLargeError, ModelSpec
+from assay.models.base import BatchTooLargeError, ModelSpec, Padded
+from assay.models.hf import has_types, load_weights
 from assay.models.hf_files import libraries
-from assay.models.hf_load import has_types, load_weights
-from assay.models.padding import Padded
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress
 from assay.queries import Answers, Tokens

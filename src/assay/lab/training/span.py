@@ -16,7 +16,7 @@ from assay.lab.training.data_files import Texts, summary_of
 from assay.lab.training.kind import Kind, Settings, Task, Test, epochs, rate
 from assay.lab.training.scores import Array, Asker, Scores, exact_match, mean_estimate, token_f1
 from assay.lab.training.span_data import SpanData, read_span_data
-from assay.models.padding import padded
+from assay.models.base import padded
 from assay.models.tokenise import Tokeniser
 from assay.queries import Ints, Tokens, starts_of
 from assay.settings import setting

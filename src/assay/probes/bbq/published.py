@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from assay.files.opening import open_bytes
-from assay.files.verify import is_published
+from assay.files.published import is_published
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.examples import Example
 
