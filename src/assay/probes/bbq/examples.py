@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ COMPARISONS = {"intersectional_a": "a", "intersectional_b": "b", "intersectional
 race), b race alone, c both. The paper's Appendix H calls the first two the other way round."""
 
 
-class AnswerKind(Enum):
+class AnswerKind(StrEnum):
     """What an answer comes to. TARGET is the person whom the stereotype is about."""
 
     TARGET = "target"
@@ -140,6 +141,12 @@ class Dataset:
 
     def __len__(self) -> int:
         return len(self.examples)
+
+    @cached_property
+    def cells(self) -> list[str]:
+        """Each example's category, with " (names)" where its people have names."""
+        both = zip(self.examples, self.named.tolist(), strict=True)
+        return [f"{example.category} (names)" if named else example.category for example, named in both]
 
     def take(self, rows: NDArray[np.int64]) -> Dataset:
         """Some of the examples, in this order."""
