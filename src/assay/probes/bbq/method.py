@@ -162,7 +162,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         return present(run)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        from assay.probes.bbq.present import across
+        from assay.probes.bbq.present_models import across
 
         return across(runs)
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from assay.blocks import Code, Emphasis, Name, Presentation, Prose, Role, Score, Scorecard, Section, Strong, Text
+from assay.findings import Estimate
 from assay.probes.bbq import PAPER, PROBE, say_group
-from assay.probes.bbq import present_models as models
 from assay.probes.bbq.analyse import ALL
-from assay.probes.bbq.grid import Grid, behind, headline
-from assay.probes.bbq.present_answers import rates, templates, unknown_strings
-from assay.probes.bbq.present_charts import by_category
-from assay.probes.bbq.present_crossed import crossed
-from assay.probes.bbq.present_labels import labels
-from assay.probes.bbq.present_scores import read_scores
+from assay.probes.bbq.grid import Grid, behind
+from assay.probes.bbq.present_answers import templates, unknown_strings
+from assay.probes.bbq.present_charts import by_category, comparisons, rates
+from assay.probes.bbq.present_groups import crossed, labels, read_scores
 from assay.probes.bbq.present_short import in_short, in_terminal
 from assay.probes.bbq.present_told import Telling
 from assay.run import Run
@@ -57,7 +53,8 @@ def present(run: Run, *, starter: bool = False) -> Presentation:
                 [
                     *by_category(run, grid, starter),
                     *labels(run, grid.contexts, without={row.category for row in targets}),
-                    *crossed(run, grid, targets),
+                    *comparisons(run, grid),
+                    *crossed(run, targets),
                     *rates(run, grid),
                     *unknown_strings(run, grid.contexts),
                     *templates(run, grid.contexts),
@@ -69,20 +66,23 @@ def present(run: Run, *, starter: bool = False) -> Presentation:
     )
 
 
-def across(runs: Sequence[Run], *, starter: bool = False) -> list[Section]:
-    """What several models show together."""
-    return models.across(runs, starter)
-
-
 def _scorecard(run: Run, grid: Grid) -> Scorecard:
     several = len([category for category in grid.categories if category != ALL]) > 1
     below = " This table has all categories together; the sections below have each." if several else ""
-    found = headline(run.findings.estimates)
+    found = [e for e in run.findings.estimates if _is_headline(e, grid)]
     return Scorecard(
         [Score(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group)) for e in found],
         counted=f"n counts examples: one question with its three options.{below}",
         probe=run.probe,
     )
+
+
+def _is_headline(e: Estimate, grid: Grid) -> bool:
+    """Whether it is of all categories together, where a context has several; never of their parts."""
+    if {"polarity", "comparison"} & e.group.keys():
+        return False
+    whole = grid.whole(e.group["context"]) if {"category", "context"} <= e.group.keys() else None
+    return whole is None or e.group["category"] == whole
 
 
 def _cautions(run: Run, starter: bool) -> list[Text]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from assay.blocks import Chart, Column, Group, Heat, Kind, Mark, Part, Pick, Row, Section, Table, Tools
+from assay.blocks import Chart, Column, Group, Heat, Kind, Part, Pick, Row, Section, Table, Tools
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.probes.bbq import CONTEXTS, PROBE, category_words, context_words
+from assay.probes.bbq import PROBE, category_words, context_words
 from assay.probes.bbq.analyse import ALL
 from assay.probes.bbq.examples import DISAMBIGUATED
-from assay.probes.bbq.grid import Grid
+from assay.probes.bbq.grid import Grid, categories_in_order, contexts_in_order, told
 from assay.probes.bbq.present_charts import SHARES, people_said, right_dot
-from assay.probes.bbq.present_scores import map_of
+from assay.probes.bbq.present_groups import map_of
 from assay.run import Run, run_names
 
 Grids = Mapping[str, Grid]  # by the model's name
@@ -35,17 +35,17 @@ _COST = Chart(
 )
 
 
-def across(runs: Sequence[Run], starter: bool) -> list[Section]:
+def across(runs: Sequence[Run], *, starter: bool = False) -> list[Section]:
+    """What several models show together."""
     grids = {name: Grid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)}
-    present = list(dict.fromkeys(context for grid in grids.values() for context in grid.contexts))
-    contexts = sorted(present, key=lambda context: [*CONTEXTS, *present].index(context))
-    told = [context for context in contexts if context == DISAMBIGUATED]
-    bias, cost = _maps(_BIAS, grids, "bias_score", contexts), _maps(_COST, grids, "accuracy_cost", told)
+    contexts = contexts_in_order(context for grid in grids.values() for context in grid.contexts)
+    disambiguated = [context for context in contexts if context == DISAMBIGUATED]
+    bias, cost = _maps(_BIAS, grids, "bias_score", contexts), _maps(_COST, grids, "accuracy_cost", disambiguated)
     return [Section([*bias, *_accuracies(grids, contexts, starter), *cost])]
 
 
 def _categories(grids: Grids) -> list[str]:
-    return sorted(dict.fromkeys(c for grid in grids.values() for c in grid.categories), key=lambda c: c == ALL)
+    return categories_in_order(category for grid in grids.values() for category in grid.categories)
 
 
 def _found(grids: Grids, metric: str, category: str, context: str) -> dict[str, Estimate]:
@@ -116,10 +116,10 @@ def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool) -> list[Pi
         parts += [Part(said, [table])] if groups else []
     chart = Pick(
         title="Accuracy by category and model",
-        how=[
-            *("each dot ", Mark("dot"), " is a model’s share of right answers, the line its interval (as in BBQ’s "),
-            *("Figure 5). The tick ", Mark("floor"), " is what guessing gives", *people_said(contexts, starter)),
-        ],
+        how=told(
+            "each dot {dot} is a model’s share of right answers, the line its interval (as in BBQ’s Figure 5). The tick "
+            "{floor} is what guessing gives" + people_said(contexts, starter)
+        ),
         data=Data(("context", "category", "model", "accuracy", "low", "high", "n"), rows),
         file="bbq-accuracy-models",
         anchor="accuracy",

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from assay.blocks import Presentation, Section
-from assay.probes.bbq.present import across as across_bbq
 from assay.probes.bbq.present import present as present_bbq
+from assay.probes.bbq.present_models import across as across_bbq
 from assay.probes.bbq_starter import PROBE
 from assay.run import Run
 
