@@ -129,8 +129,8 @@ def rates(run: Run, grid: Grid) -> list[Table]:
     names = list(KINDS.values())
     beside = {"refused_rate": "refused", "unparsed_rate": "unparsed"}
     after = (
-        "UNKNOWN is any way to say that the text does not tell. UNKNOWN and refused are shares of the answers that were "
-        "understood, unparsed of all."
+        "UNKNOWN is any way to say that the text does not tell. UNKNOWN and refused are shares of the answers that "
+        "were understood, unparsed of all."
     )
     if any(metric == "order_sensitivity" for metric, _, _ in grid.cells):
         beside["order_sensitivity"] = "order-sensitive"

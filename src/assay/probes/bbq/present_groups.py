@@ -145,8 +145,8 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
         title="Who the stereotypes are about",
         how=told(
             "the bias score in {main} questions, by the label of the person whom the stereotype is about, as the data "
-            "spell it. Right of zero, the model agrees with stereotypes about these people; a filled dot {dot} marks an "
-            "interval that leaves 0 out.",
+            "spell it. Right of zero, the model agrees with stereotypes about these people; a filled dot {dot} marks "
+            "an interval that leaves 0 out.",
             main=main,
         ),
         data=_data(kept, "label"),

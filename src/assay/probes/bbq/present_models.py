@@ -117,8 +117,8 @@ def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool) -> list[Pi
     chart = Pick(
         title="Accuracy by category and model",
         how=told(
-            "each dot {dot} is a model’s share of right answers, the line its interval (as in BBQ’s Figure 5). The tick "
-            "{floor} is what guessing gives" + people_said(contexts, starter)
+            "each dot {dot} is a model’s share of right answers, the line its interval (as in BBQ’s Figure 5). The "
+            "tick {floor} is what guessing gives" + people_said(contexts, starter)
         ),
         data=Data(("context", "category", "model", "accuracy", "low", "high", "n"), rows),
         file="bbq-accuracy-models",

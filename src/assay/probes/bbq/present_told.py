@@ -47,8 +47,8 @@ _EACH = (
     "answers: either person, or that this cannot be determined."
 )
 _SCALE = (
-    "Bias scores run from −1 (every answer that names a person goes against the stereotype) to 1 (every one agrees with "
-    "it); 0 is even-handed."
+    "Bias scores run from −1 (every answer that names a person goes against the stereotype) to 1 (every one agrees "
+    "with it); 0 is even-handed."
 )
 
 

@@ -6,7 +6,7 @@ since the official files were drawn without a seed. Besides:
 
 * An answer's filler and label are those of the slot in it. The authors' program takes whoever's name occurs in the
   answer, which fails for names that are part of others; official files were mended afterwards, and one filler of
-  Physical_appearance (examples 656 to 659) grew by a word of its template. See `fillers.py` for labels on wrong people.
+  Physical_appearance (examples 656 to 659) grew by a word of its template. See `people.py` for labels on wrong people.
 * Gold is Answer_negative for the negative question and Answer_non_negative for the other one, once the fact is told. In
   Physical_appearance 6 b and 10 b these two columns are swapped but the fact is not, so that the gold of the 68
   examples with a fact contradicts it. The official file has the same, and so has what is generated here.
@@ -35,11 +35,9 @@ from assay.probes.bbq.examples import (
     UNKNOWN_STRINGS,
     Example,
 )
-from assay.probes.bbq.generation.draws import Draws
-from assay.probes.bbq.generation.fillers import groups_of_pairs
-from assay.probes.bbq.generation.slots import Pair, fill
+from assay.probes.bbq.generation.people import Pair, fill, groups_of_pairs
 from assay.probes.bbq.generation.templates import Template, read_templates, template_files
-from assay.probes.bbq.generation.vocabulary import Vocabulary
+from assay.probes.bbq.generation.vocabulary import Draws, Vocabulary
 from assay.probes.bbq.settings import GenerateSettings
 from assay.progress import Progress
 
@@ -65,23 +63,16 @@ class Generation:
         if not settings.templates:
             folder = data_folder(request.data) / "bbq" / "templates"
             if not folder.is_dir():
-                raise UsageError(
-                    "where are the templates?",
-                    "Name the folder with their CSVs: --set templates=DIR",
-                    code="missing-setting",
-                    key="templates",
-                )
+                remedy = "Name the folder with their CSVs: --set templates=DIR"
+                raise UsageError("where are the templates?", remedy, code="missing-setting", key="templates")
         found = template_files(folder)
         named = settings.category
         wanted = list(found) if named is None else [name.strip() for name in named.split(",")]
         for name in wanted:
             if name not in found:
-                raise UsageError(
-                    f"{folder} has no templates of the category {name!r}; it has {', '.join(found)}.",
-                    f"--set category={next(iter(found))}",
-                    code="bad-setting",
-                    key="category",
-                )
+                problem = f"{folder} has no templates of the category {name!r}; it has {', '.join(found)}."
+                remedy = f"--set category={next(iter(found))}"
+                raise UsageError(problem, remedy, code="bad-setting", key="category")
         chosen = {name: path for name, path in found.items() if name in wanted}
         return Generation(chosen, Vocabulary.read(folder), request.seed)
 
@@ -159,13 +150,8 @@ def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: C
 
 def require_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
-        raise UsageError(
-            "this is a file.",
-            "Name the folder to write the files into with --out.",
-            code="bad-option",
-            file=out,
-            key="out",
-        )
+        remedy = "Name the folder to write the files into with --out."
+        raise UsageError("this is a file.", remedy, code="bad-option", file=out, key="out")
 
 
 def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draws, first_id: int) -> Iterator[Example]:

@@ -1,4 +1,6 @@
-"""BBQ's vocabularies: the words for groups of people, and proper names. They lie beside the templates.
+"""BBQ's vocabularies: the words for groups of people, and proper names, and random draws from them.
+
+The vocabularies lie beside the templates:
 
     vocabulary.csv                  Category, Name; optional: SubCat, Info (a label), Pilot_include (No: left out)
     vocabulary_proper_names.csv     Name, First_last (first, last or first_only), gender (F or M), ethnicity
@@ -8,13 +10,15 @@ Names that are `first_only` say nothing about ethnicity. Rows of templates that 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import hashlib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from assay.errors import DataError
-from assay.probes.bbq.generation.draws import Draws
 from assay.probes.bbq.generation.sheets import Row, read_rows
 from assay.probes.bbq.generation.templates import Template
 
@@ -22,6 +26,34 @@ WORDS, NAMES = "vocabulary.csv", "vocabulary_proper_names.csv"
 FIRST, LAST, FIRST_ONLY = "first", "last", "first_only"
 
 T = TypeVar("T")
+
+
+class Draws:
+    """Random draws that depend on the key alone: on no version of numpy, and on no other key's draws.
+
+    >>> [Draws(seed, "Age").sample("abcdefgh", 3) for seed in (0, 0, 1)]
+    [['h', 'f', 'c'], ['h', 'f', 'c'], ['d', 'a', 'c']]
+    """
+
+    def __init__(self, *key: int | str) -> None:
+        digest = hashlib.sha256(repr(key).encode()).digest()
+        self._bits = np.random.PCG64(int.from_bytes(digest, "big"))  # numpy promises that its raw stream never changes
+
+    def below(self, number: int) -> int:
+        """A whole number from 0 to number - 1."""
+        return int(self._bits.random_raw()) * number >> 64
+
+    def choice(self, items: Sequence[T]) -> T:
+        return items[self.below(len(items))]
+
+    def sample(self, items: Sequence[T], number: int) -> list[T]:
+        """So many of them without repetition in random order, or all of them where there are no more."""
+        rest = list(items)
+        return [rest.pop(self.below(len(rest))) for _ in range(min(number, len(rest)))]
+
+    def some(self, items: Sequence[T], number: int) -> Sequence[T]:
+        """All of them, in their order, where there are fewer than `number`; else so many in random order."""
+        return items if len(items) < number else self.sample(items, number)
 
 
 @dataclass(frozen=True)
@@ -135,20 +167,14 @@ class Vocabulary:
 
     def _needed(self, template: Template, table: tuple[T, ...] | None, name: str) -> tuple[T, ...]:
         if table is None:
-            raise template.row.bad(
-                f"this template needs {name}, which is not in {self.folder}.",
-                "Add the file, or list who is compared in the column Names.",
-                code="missing-file",
-            )
+            problem = f"this template needs {name}, which is not in {self.folder}."
+            add = "Add the file, or list who is compared in the column Names."
+            raise template.row.bad(problem, add, "missing-file")
         return table
 
     def _lacks(self, template: Template, name: str, what: str, key: str) -> DataError:
-        return template.row.bad(
-            f"this template needs {what}, which {self.folder / name} has not got.",
-            "Add them, or list who is compared in the column Names.",
-            code="bad-list",
-            key=key,
-        )
+        problem = f"this template needs {what}, which {self.folder / name} has not got."
+        return template.row.bad(problem, "Add them, or list who is compared in the column Names.", "bad-list", key)
 
 
 def _read_words(path: Path) -> tuple[Word, ...]:
@@ -163,25 +189,16 @@ def _read_names(path: Path) -> tuple[Name, ...]:
 def _name(row: Row) -> Name:
     kind, gender = row.cell("First_last"), row.cell("gender")
     if kind not in (FIRST, LAST, FIRST_ONLY):
-        raise row.bad(
-            f"First_last is {kind!r}, expected {FIRST}, {LAST} or {FIRST_ONLY}.",
-            "Correct the cell.",
-            code="bad-value",
-            key="First_last",
-        )
+        raise row.unexpected("First_last", f"{FIRST}, {LAST} or {FIRST_ONLY}")
     if kind != LAST and gender not in ("F", "M"):
-        raise row.bad(f"gender is {gender!r}, expected F or M.", "Correct the cell.", code="bad-value", key="gender")
+        raise row.unexpected("gender", "F or M")
     if kind != FIRST_ONLY and not row.cell("ethnicity"):
-        raise row.bad(
-            "ethnicity is empty.",
-            f"Fill it in; names that say nothing about it are {FIRST_ONLY}.",
-            code="bad-value",
-            key="ethnicity",
-        )
+        fill_in = f"Fill it in; names that say nothing about it are {FIRST_ONLY}."
+        raise row.bad("ethnicity is empty.", fill_in, key="ethnicity")
     return Name(kind, _text(row), gender, row.cell("ethnicity"))
 
 
 def _text(row: Row) -> str:
     if not row.cell("Name").strip():
-        raise row.bad("Name is empty.", "Fill it in, or remove the row.", code="bad-value", key="Name")
+        raise row.bad("Name is empty.", "Fill it in, or remove the row.", key="Name")
     return row.cell("Name")
