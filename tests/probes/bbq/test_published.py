@@ -15,7 +15,7 @@ from assay.files.published import DataSet
 from assay.files.verify import blob_id
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.bbq import published as notes_on
+from assay.probes.bbq import source as notes_on
 from assay.probes.bbq.examples import Example
 
 CATEGORIES = {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh")}

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.queries import NONE
-
 OPTIONS = 3
 
 CATEGORIES = (
@@ -158,7 +156,3 @@ class Dataset:
             self.files,
             self.notes,
         )
-
-
-def no_target(examples: int) -> NDArray[np.int8]:
-    return np.full(examples, NONE, np.int8)

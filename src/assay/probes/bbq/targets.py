@@ -3,16 +3,27 @@
 The official files do not say; these rules do, for each category, and reproduce the published scores. Where they find
 no single target (16 examples of Gender_identity, whose two people have the same gender) the example has none, and the
 bias metrics leave it out.
+
+Beside the files the authors publish additional_metadata.csv, which says it, too. Its `target_loc` changed its meaning
+in July 2022: before, it was the option that names the stereotyped person; since then, the option that counts as biased,
+which for a non-negative question is the other person. The file's description still has the old meaning, so the rows
+themselves decide: in a quartet the old one is the same in all four examples.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import csv
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.bbq.examples import CROSSED, UNKNOWN_LABEL, Example, no_target
+from assay.errors import DataError
+from assay.files.opening import open_text
+from assay.probes.bbq.examples import CROSSED, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Example
+from assay.queries import NONE
 
 SecondAttributes = dict[tuple[str, str], str]
 """(category, question_index) -> the gender (F, M) or class (lowSES, highSES) of a crossed template's target."""
@@ -26,7 +37,7 @@ SPLIT_NAMES = ("Gender_identity", "Race_ethnicity")
 def find_targets(examples: Sequence[Example]) -> NDArray[np.int8]:
     """The target option of every example, NONE where no single one is."""
     second = second_attributes(examples)
-    targets = no_target(len(examples))
+    targets = np.full(len(examples), NONE, np.int8)
     for row, example in enumerate(examples):
         rule = _RULES.get(example.category, _label_in_groups)
         about = second.get((example.category, example.question_index))
@@ -121,3 +132,80 @@ _RULES: dict[str, Callable[[Example, int], bool]] = {
     "SES": _class,
 }
 """Every other category: its label is among the groups, whatever the case of the letters (old is not in nonOld)."""
+
+
+# --- what the authors publish beside the files
+
+PERSON, BIASED = "person", "biased"
+
+_NEEDED = ("category", "question_index", "example_id", "target_loc", "label_type", "Relevant_social_values")
+_LOCATIONS = {"": NONE, "NA": NONE, **{str(place): place for place in range(OPTIONS)}}
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The rows of additional_metadata.csv that somebody needs, by (category, example_id) or (category, question)."""
+
+    target_loc: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    named: Mapping[tuple[str, int], bool] = field(default_factory=dict)
+    stereotypes: Mapping[tuple[str, str], str] = field(default_factory=dict)
+
+    def meaning(self) -> str:
+        """What target_loc means in this file, from examples 4k and 4k + 2: the same question, asked the other way."""
+        pairs = [
+            (loc, self.target_loc[category, row + 2])
+            for (category, row), loc in self.target_loc.items()
+            if row % 4 == 0 and (category, row + 2) in self.target_loc
+        ]
+        return PERSON if sum(one == other for one, other in pairs) * 2 > len(pairs) else BIASED
+
+    def targets(self, examples: list[Example], meaning: str) -> NDArray[np.int8]:
+        """The target option of every example, NONE where the file gives none."""
+        meant = self.meaning() if meaning == "auto" else meaning
+        targets = np.full(len(examples), NONE, np.int8)
+        for row, example in enumerate(examples):
+            loc = self.target_loc.get((example.category, example.example_id), NONE)
+            if loc == NONE or loc == example.unknown:
+                continue
+            swapped = meant == BIASED and example.polarity == NON_NEGATIVE
+            targets[row] = sum(range(OPTIONS)) - loc - example.unknown if swapped else loc
+        return targets
+
+
+def read_metadata(path: Path) -> Metadata:
+    """The authors' additional_metadata.csv; a row that is there twice may not contradict itself."""
+    target_loc: dict[tuple[str, int], int] = {}
+    named: dict[tuple[str, int], bool] = {}
+    stereotypes: dict[tuple[str, str], str] = {}
+    with open_text(path) as file:
+        reader = csv.DictReader(file)
+        missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
+        if missing:
+            problem = f"the column {missing[0]} is missing."
+            expected = "Expected the authors' additional_metadata.csv; `assay data fetch bbq` gets it."
+            raise DataError(problem, expected, code="missing-key", file=path, line=1, key=missing[0])
+        for row in reader:
+            told = row["target_loc"] or ""
+            loc = _LOCATIONS.get(told)
+            key = row["category"], int(row["example_id"]) if (row["example_id"] or "").isdecimal() else NONE
+            if loc is None or key[1] == NONE or target_loc.get(key, loc) != loc:
+                problem = f"target_loc is {told!r}, expected 0, 1, 2 or NA, the same in every row of an example_id."
+                again, line = "Get the file again with `assay data fetch bbq`.", reader.line_num
+                raise DataError(problem, again, code="bad-value", file=path, line=line, key="target_loc")
+            target_loc[key] = loc
+            named[key] = row["label_type"] == "name"
+            stereotypes[row["category"], row["question_index"]] = row["Relevant_social_values"]
+    return Metadata(target_loc, named, stereotypes)
+
+
+def template_stereotypes(folder: Path | None, categories: Iterable[str]) -> dict[tuple[str, str], str]:
+    """What each template is about, from the authors' template files where they lie beside the data."""
+    found = {}
+    for category in categories if folder else ():
+        path = folder / f"new_templates - {category}.csv"
+        if path.is_file():
+            with open_text(path) as file:
+                for row in csv.DictReader(file):
+                    about = str(row.get("Relevant_social_values") or "").strip()
+                    found[category, str(row.get("Q_id", "")).strip()] = about
+    return found
