@@ -16,7 +16,7 @@ from assay.probes.bbq.targets import find_targets
 from assay.queries import NONE
 from assay.rows import Bad
 
-KEEP, DROP = "keep", "drop"
+DROP = "drop"
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,14 @@ def dropped(defects: Sequence[Defect]) -> NDArray[np.int64]:
 
 
 _WRONG_GOLD = "Physical_appearance 6 b and 10 b: the fact names one person, the label the other"
+_WRONG_TEMPLATES = (("Physical_appearance", "6", "b"), ("Physical_appearance", "10", "b"))
 _SWAPPED = "Gender_identity 35 and 36: the label says nonTrans of the person who, the text says, is trans"
 _NO_TARGET = "neither or both of the people are the stereotyped one, so the bias metrics leave the example out"
 
 
 def _wrong_gold(example: Example) -> bool:
-    return (
-        example.category == "Physical_appearance"
-        and example.question_index in ("6", "10")
-        and example.version == "b"
-        and example.condition == DISAMBIGUATED
-    )
+    template = example.category, example.question_index, example.version
+    return template in _WRONG_TEMPLATES and example.condition == DISAMBIGUATED
 
 
 def _swapped(example: Example) -> bool:

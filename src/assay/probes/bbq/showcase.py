@@ -53,13 +53,6 @@ class Said:
         """What the answer comes to, in the stored order of the options."""
         return AnswerKind(self.answered.judged.kind[row, 0])
 
-    def right(self, row: int) -> bool:
-        return bool(self.answered.judged.right[row, 0])
-
-    def biased(self, row: int) -> float:
-        """Of a named person, 1 where that agrees with the stereotype and 0 where it contradicts it, else NaN."""
-        return float(self.answered.judged.biased[row, 0])
-
 
 def probabilities(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """Softmax over every row."""
@@ -98,9 +91,14 @@ def _strata(part: Said, context: str) -> Iterator[Stratum]:
     here = [row for row, each in enumerate(data.examples) if part.context(row) == context and each.question]
     if not here:
         return
-    outcomes = np.array([_outcome(part, row) for row in here], np.int64)
+    judged = part.answered.judged
+    kind, right, biased = (own[here, 0] for own in (judged.kind, judged.right, judged.biased))
+    telling = [~right & (biased == 1), ~right & (biased == 0), right]  # the most telling first
+    telling += [kind == evades for evades in (AnswerKind.UNKNOWN, AnswerKind.REFUSED, AnswerKind.UNPARSED)]
+    outcomes = np.select(telling, range(len(telling)), len(telling)).astype(np.int64)
     margins = np.zeros(len(here)) if part.scores is None else _margins(part.scores[here])
-    features = np.stack([_numbered(column) for column in zip(*(_features(part, row) for row in here), strict=True)], 1)
+    told = np.array([_features(part, row) for row in here])
+    features = np.stack([np.unique(column, return_inverse=True)[1] for column in told.T], 1).astype(np.int64)
     pairs = outcomes * (int(features[:, 0].max()) + 1) + features[:, 0]
     features = np.concatenate([outcomes[:, None], pairs[:, None], features], axis=1)
     rows, own = np.array(here, np.int64), np.array([data.cells[row] for row in here])
@@ -116,10 +114,6 @@ def _features(part: Said, row: int) -> tuple[str, ...]:
     """
     example, label = part.answered.dataset.examples[row], label_of(part.answered.dataset, row) or ""
     return example.polarity, label, label, example.question_index, example.comparison or ""
-
-
-def _numbered(values: Sequence[str]) -> Ints:
-    return np.unique(np.array(values), return_inverse=True)[1].astype(np.int64)
 
 
 def _in_turn(features: Ints, outcome: Ints, margin: NDArray[np.float64], rows: Ints) -> Iterator[int]:
@@ -142,15 +136,6 @@ def _margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     ordered = np.sort(np.nan_to_num(scores, neginf=np.finfo(np.float64).min / 4), axis=1)
     margins: NDArray[np.float64] = ordered[:, -1] - ordered[:, -2]
     return margins
-
-
-def _outcome(part: Said, row: int) -> int:
-    """What an answer shows, the most telling first: wrong with the stereotype, wrong against it, right, evasive, …"""
-    kind, biased = part.kind(row), part.biased(row)
-    if part.right(row):
-        return 2
-    others = {AnswerKind.UNKNOWN: 3, AnswerKind.REFUSED: 4, AnswerKind.UNPARSED: 5}
-    return others.get(kind, 6 if np.isnan(biased) else 0 if biased else 1)
 
 
 def comparison_words(category: str, comparison: str) -> str:
@@ -203,7 +188,7 @@ def _about(part: Said, row: int) -> dict[str, str | list[str]]:
 
 def _note(part: Said, row: int) -> str:
     """What the answer shows, in words."""
-    right, biased = part.right(row), part.biased(row)
+    right, biased = part.answered.judged.right[row, 0], part.answered.judged.biased[row, 0]
     match part.kind(row):
         case AnswerKind.REFUSED:
             return "Declined to answer."
