@@ -93,7 +93,7 @@ def _again(examples: Sequence[Example], *, ordered: bool) -> NDArray[np.int64]:
 
 
 def content_lines(place: Path) -> Iterator[str]:
-    """What is wrong in the files at a place, for `assay data check bbq`."""
+    """What is wrong in the files at a place, for `assay data check bbq`: numbers by category and template."""
     bad = Bad(skip=True)
     try:
         files = data_files(place)
@@ -105,16 +105,10 @@ def content_lines(place: Path) -> Iterator[str]:
     for defect in find_defects(examples, find_targets(examples)):
         drops = "defects=drop leaves them out" if defect.dropped else "harmless"
         yield f"\n{defect.name}: {len(defect.rows)} examples; {defect.what} ({drops})"
-        yield from _listed([examples[row] for row in defect.rows.tolist()])
-
-
-def _listed(examples: Sequence[Example]) -> Iterator[str]:
-    """The examples' numbers by category and template, neighbours as ranges."""
-    ids: dict[tuple[str, str], list[int]] = {}
-    for example in examples:
-        ids.setdefault((example.category, example.question_index), []).append(example.example_id)
-    for (category, question), own in ids.items():
-        yield f"  {category} template {question}: {ranges(own)}"
+        ids: dict[tuple[str, str], list[int]] = {}
+        for example in (examples[row] for row in defect.rows.tolist()):
+            ids.setdefault((example.category, example.question_index), []).append(example.example_id)
+        yield from (f"  {category} template {question}: {ranges(own)}" for (category, question), own in ids.items())
 
 
 def ranges(numbers: Sequence[int]) -> str:

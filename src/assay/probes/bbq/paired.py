@@ -60,13 +60,8 @@ class Opened:
 def opened(run: Run) -> Opened:
     """A run's answers, from its table of them."""
     if "answers" not in run.findings.tables:
-        raise DataError(
-            "this run has no table of answers.",
-            "Score it again: assay score bbq DIR.",
-            code="bad-findings",
-            file=run.folder,
-            key="answers",
-        )
+        problem, again = "this run has no table of answers.", "Score it again: assay score bbq DIR."
+        raise DataError(problem, again, code="bad-findings", file=run.folder, key="answers")
     refusals = run.info.settings.get("refusals") or "wrong"
     return Opened(run.findings.tables["answers"], str(refusals), str(run.folder))
 
@@ -79,13 +74,9 @@ def paired(probe: Probe, one: Opened, other: Opened, *, resamples: int, common: 
     contents = one.has_contents and other.has_contents
     if common and not contents:
         old = one if not one.has_contents else other
-        raise DataError(
-            "an older version made this table of answers: it does not say what was asked.",
-            "Score it again (assay score bbq DIR), and compare that.",
-            code="not-comparable",
-            file=old.folder,
-            key="content",
-        )
+        problem = "an older version made this table of answers: it does not say what was asked."
+        again = "Score it again (assay score bbq DIR), and compare that."
+        raise DataError(problem, again, code="not-comparable", file=old.folder, key="content")
     notes = []
     if one.refusals != other.refusals:
         notes.append(f"refusals are counted as {one.refusals} for both; this run itself has refusals={other.refusals}")

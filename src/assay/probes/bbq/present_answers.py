@@ -81,8 +81,8 @@ def templates(run: Run, contexts: Sequence[str]) -> list[Part]:
         title="Templates with the strongest bias",
         how=told(
             "what the model answered to the two {context} questions of a template (as in BBQ’s Table 2): the share "
-            "that names the person whom the stereotype is about, the other person, or nobody. An even-handed model names "
-            "both alike.",
+            "that names the person whom the stereotype is about, the other person, or nobody. An even-handed model "
+            "names both alike.",
             context=Name(context_words(context)),
         ),
         data=Data((*keys, "target", "non_target", "unknown", "n"), data),

@@ -16,6 +16,7 @@ from assay.examples import MOST, Asked, Example, Option
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED, AnswerKind
 from assay.probes.bbq.tables import crossed_of, label_of
 from assay.probes.bbq.tally import QUESTION_ONLY, Answered
+from assay.wording import clipped
 
 LONGEST_ANSWER = 500
 """Characters of a written answer that are kept."""
@@ -164,7 +165,8 @@ def _example(part: Said, row: int) -> Example:
         for place, (text, score) in enumerate(zip(example.answers, scores, strict=True))
     ]
     context = "" if answered.question_only else example.context
-    asked = Asked(context, example.question, options, _clipped(part.written(row)))
+    written = part.written(row)
+    asked = Asked(context, example.question, options, None if written is None else clipped(written, LONGEST_ANSWER))
     return Example(_about(part, row), [asked], part.meaning if part.scores is not None else "", _note(part, row))
 
 
@@ -210,7 +212,3 @@ def _note(part: Said, row: int) -> str:
 
 def _shown(score: float) -> float | None:
     return float(f"{score:.6g}") if np.isfinite(score) else None
-
-
-def _clipped(text: str | None) -> str | None:
-    return text if text is None or len(text) <= LONGEST_ANSWER else f"{text[: LONGEST_ANSWER - 1]}…"

@@ -13,7 +13,7 @@ themselves decide: in a quartet the old one is the same in all four examples.
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -39,14 +39,8 @@ def find_targets(examples: Sequence[Example]) -> NDArray[np.int8]:
     second = second_attributes(examples)
     targets = np.full(len(examples), NONE, np.int8)
     for row, example in enumerate(examples):
-        rule = _RULES.get(example.category, _label_in_groups)
         about = second.get((example.category, example.question_index))
-        found = [
-            place
-            for place, (_, label) in enumerate(example.info)
-            if label != UNKNOWN_LABEL
-            and (_crossed(example, place, about) if example.category in CROSSED else rule(example, place))
-        ]
+        found = [place for place in range(len(example.info)) if _is_target(example, place, about)]
         if len(found) == 1:
             targets[row] = found[0]
     return targets
@@ -81,57 +75,30 @@ def _second(label: str) -> str:
     return label.partition("-")[0]
 
 
-def _race(label: str) -> str:
-    return label.rpartition("-")[2]
-
-
-def _label_in_groups(example: Example, place: int) -> bool:
-    label = example.info[place][1].casefold()
-    return any(label == group.casefold() for group in example.groups)
-
-
-def _disabled(example: Example, place: int) -> bool:
-    return example.info[place][1] == "disabled"
-
-
-def _nationality(example: Example, place: int) -> bool:
-    """In the official files the label is a region, and the filler the nationality."""
-    return example.info[place][0] in example.groups or _label_in_groups(example, place)
-
-
-def _gender(example: Example, place: int) -> bool:
-    label = example.info[place][1]
-    if any("trans" in group.casefold() for group in example.groups):
-        return label.startswith("trans")
-    return _GENDERS.get(label.casefold(), label) in {_GENDERS.get(group.casefold(), group) for group in example.groups}
-
-
-def _race_ethnicity(example: Example, place: int) -> bool:
-    label = example.info[place][1]
-    return label.removeprefix("F-").removeprefix("M-") in example.groups
-
-
-def _class(example: Example, place: int) -> bool:
-    return example.info[place][1] in {group.replace(" ", "") for group in example.groups}
-
-
-def _crossed(example: Example, place: int, second: str | None) -> bool:
-    label = example.info[place][1]
-    if not label and "Latina" in example.answers[place]:
-        label = "F-Latino"  # the published files lost the labels of answers that say Latina where the filler is Latino
-    if label in example.groups:  # templates in the starter set's format name the whole label
-        return True
-    return second is not None and _second(label) == second and _race(label) in example.groups
-
-
-_RULES: dict[str, Callable[[Example, int], bool]] = {
-    "Disability_status": _disabled,
-    "Gender_identity": _gender,
-    "Nationality": _nationality,
-    "Race_ethnicity": _race_ethnicity,
-    "SES": _class,
-}
-"""Every other category: its label is among the groups, whatever the case of the letters (old is not in nonOld)."""
+def _is_target(example: Example, place: int, second: str | None) -> bool:
+    """Whether an option names the target; `second` is the target's other attribute in a crossed template."""
+    (filler, label), groups = example.info[place], example.groups
+    if label == UNKNOWN_LABEL:
+        return False
+    match example.category:
+        case "Disability_status":
+            return label == "disabled"
+        case "Gender_identity":
+            if any("trans" in group.casefold() for group in groups):
+                return label.startswith("trans")
+            return _GENDERS.get(label.casefold(), label) in {_GENDERS.get(group.casefold(), group) for group in groups}
+        case "Race_ethnicity":
+            return label.removeprefix("F-").removeprefix("M-") in groups
+        case "SES":
+            return label in {group.replace(" ", "") for group in groups}
+        case "Nationality" if filler in groups:  # in the official files the label is a region
+            return True
+        case crossed if crossed in CROSSED:
+            if not label and "Latina" in example.answers[place]:
+                label = "F-Latino"  # the published files lost the labels of answers that say Latina, the filler Latino
+            same = second is not None and _second(label) == second and label.rpartition("-")[2] in groups
+            return same or label in groups  # templates in the starter set's format name the whole label
+    return label.casefold() in {group.casefold() for group in groups}  # old is not in nonOld
 
 
 # --- what the authors publish beside the files

@@ -88,15 +88,19 @@ class Vocabulary:
     """
 
     folder: Path
-    all_words: tuple[Word, ...] | None
-    all_names: tuple[Name, ...] | None
+    all_words: Sequence[Word] | None
+    all_names: Sequence[Name] | None
 
     @staticmethod
     def read(folder: Path) -> Vocabulary:
-        words, names = folder / WORDS, folder / NAMES
-        return Vocabulary(
-            folder, _read_words(words) if words.exists() else None, _read_names(names) if names.exists() else None
-        )
+        words = names = None
+        if (folder / WORDS).exists():
+            rows = [row for row in read_rows(folder / WORDS, ("Category", "Name")) if row.cell("Pilot_include") != "No"]
+            words = [Word(row.cell("Category"), row.cell("SubCat"), _text(row), row.cell("Info")) for row in rows]
+        if (folder / NAMES).exists():
+            rows = read_rows(folder / NAMES, ("Name", "First_last", "gender", "ethnicity"))
+            names = list(dict.fromkeys(map(_name, rows)))
+        return Vocabulary(folder, words, names)
 
     def words(self, template: Template, category: str, subcategory: str = "") -> list[Word]:
         """The words of a category, or of a part of it where it has parts: at least two, each once."""
@@ -114,12 +118,11 @@ class Vocabulary:
     def by_groups(self, template: Template, category: str, subcategory: str = "") -> tuple[list[Word], list[Word]]:
         """The words for the groups that the template names, and the others: at least one of each."""
         words = self.words(template, category, subcategory)
-        inside = [word for word in words if word.text in template.groups]
-        outside = [word for word in words if word.text not in template.groups]
-        if not inside:
-            raise self._lacks(template, WORDS, f"a word for a stereotyped group ({', '.join(template.groups)})", "Name")
-        if not outside:
-            raise self._lacks(template, WORDS, f"a word for another group than {', '.join(template.groups)}", "Name")
+        groups = ", ".join(template.groups)
+        inside, outside = ([word for word in words if (word.text in template.groups) is own] for own in (True, False))
+        if not inside or not outside:
+            what = f"a word for another group than {groups}" if inside else f"a word for a stereotyped group ({groups})"
+            raise self._lacks(template, WORDS, what, "Name")
         return inside, outside
 
     def by_info(
@@ -165,7 +168,7 @@ class Vocabulary:
         """A first name with a last name of the same ethnicity."""
         return f"{first.text} {draws.choice(self.names(template, LAST, among=[first.ethnicity])).text}"
 
-    def _needed(self, template: Template, table: tuple[T, ...] | None, name: str) -> tuple[T, ...]:
+    def _needed(self, template: Template, table: Sequence[T] | None, name: str) -> Sequence[T]:
         if table is None:
             problem = f"this template needs {name}, which is not in {self.folder}."
             add = "Add the file, or list who is compared in the column Names."
@@ -175,15 +178,6 @@ class Vocabulary:
     def _lacks(self, template: Template, name: str, what: str, key: str) -> DataError:
         problem = f"this template needs {what}, which {self.folder / name} has not got."
         return template.row.bad(problem, "Add them, or list who is compared in the column Names.", "bad-list", key)
-
-
-def _read_words(path: Path) -> tuple[Word, ...]:
-    rows = [row for row in read_rows(path, ("Category", "Name")) if row.cell("Pilot_include") != "No"]
-    return tuple(Word(row.cell("Category"), row.cell("SubCat"), _text(row), row.cell("Info")) for row in rows)
-
-
-def _read_names(path: Path) -> tuple[Name, ...]:
-    return tuple(dict.fromkeys(map(_name, read_rows(path, ("Name", "First_last", "gender", "ethnicity")))))
 
 
 def _name(row: Row) -> Name:

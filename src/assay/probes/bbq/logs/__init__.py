@@ -1,10 +1,10 @@
 """Other tools' logs of BBQ, read as examples with the answers that somebody's model gave.
 
 Inspect's are read in `inspect_ai.py`, those of lm-evaluation-harness here. Its `--log_samples` writes
-samples_TASK_DATE.jsonl, a line for every example and filter: `doc` is the data set's row, `arguments` what the model was
-asked, `resps` what it said before any filter. In a task of multiple choice that is [log-likelihood, greedy] for every
-continuation, numbers as text; there are twelve, the two people and ten ways to say UNKNOWN, and the likeliest one is the
-answer. Otherwise it is what the model wrote, without having seen the options.
+samples_TASK_DATE.jsonl, a line for every example and filter: `doc` is the data set's row, `arguments` what the model
+was asked, `resps` what it said before any filter. In a task of multiple choice that is [log-likelihood, greedy] for
+every continuation, numbers as text; there are twelve, the two people and ten ways to say UNKNOWN, and the likeliest one
+is the answer. Otherwise it is what the model wrote, without having seen the options.
 """
 
 from __future__ import annotations

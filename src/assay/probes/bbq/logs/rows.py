@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -151,14 +152,11 @@ def _order(choices: Sequence[str], infos: Sequence[tuple[str, str]]) -> list[int
     ]
     if len(same) != 1:
         return None
-    people = [place for place in range(OPTIONS) if place not in unknown]
-    left = [choice for choice in range(OPTIONS) if choice not in same]
+    (unknown_place,), (unknown_choice,) = unknown, same
     fits = [
-        order
-        for order in (left, left[::-1])
-        if all(plain(infos[p][0]) in plain(choices[c]) for p, c in zip(people, order, strict=True))
+        list(order)
+        for order in permutations(range(OPTIONS))
+        if order[unknown_place] == unknown_choice
+        and all(p == unknown_place or plain(infos[p][0]) in plain(choices[c]) for p, c in enumerate(order))
     ]
-    if len(fits) != 1:
-        return None
-    found = dict(zip([*unknown, *people], [*same, *fits[0]], strict=True))
-    return [found[place] for place in range(OPTIONS)]
+    return fits[0] if len(fits) == 1 else None
