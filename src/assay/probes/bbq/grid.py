@@ -26,7 +26,7 @@ def told(sentence: str, **parts: Text) -> Text:
     >>> told("{who} is right.", who="She")
     ['', 'She', ' is right.']
     """
-    known = _MARKS | parts
+    known = {**_MARKS, **parts}
     return [known[piece] if place % 2 else piece for place, piece in enumerate(re.split(r"\{(\w+)\}", sentence))]
 
 

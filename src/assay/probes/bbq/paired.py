@@ -124,7 +124,7 @@ class Items:
 def _judged(columns: Mapping[str, Sequence[Cell]]) -> Judged:
     """What every answer comes to, from the table of answers."""
     told = {name: np.array(columns[name], dtype=object) for name in ("answer", "correct", "context", "target")}
-    sides = {0: 0.0, 1: 1.0}
+    sides: dict[Cell, float] = {0: 0.0, 1: 1.0}
     biased, aligned = (np.array([sides.get(cell, np.nan) for cell in columns[name]]) for name in ("biased", "aligned"))
     targeted = told["target"].astype(np.bool_)
     return Judged(told["answer"], told["correct"] == 1, told["context"] != DISAMBIGUATED, targeted, biased, aligned)

@@ -52,7 +52,7 @@ def present(run: Run, *, starter: bool = False) -> Presentation:
             Section(
                 [
                     *by_category(run, grid, starter),
-                    *labels(run, grid.contexts, without={row.category for row in targets}),
+                    *labels(run, grid.contexts, without={e.group["category"] for e in targets}),
                     *comparisons(run, grid),
                     *crossed(run, targets),
                     *rates(run, grid),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from assay.blocks import Column, Group, Kind, Name, Part, Row, Table, TableCell, Text
 from assay.findings import Cell
@@ -58,7 +58,7 @@ def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Part]:
 # --- templates
 
 Template = tuple[str, str, str]  # category, number, stereotype
-Answers = Mapping[str, tuple[float, float, float, int]]  # by polarity: shares of target, other and UNKNOWN, and n
+Answers = dict[str, tuple[float, float, float, int]]  # by polarity: shares of target, other and UNKNOWN, and n
 
 
 def templates(run: Run, contexts: Sequence[str]) -> list[Part]:
@@ -107,7 +107,7 @@ def templates(run: Run, contexts: Sequence[str]) -> list[Part]:
 
 def _most_biased(run: Run, context: str) -> list[tuple[Template, Answers]]:
     """Those of a context whose bias is largest, whatever the sign; only those with both questions."""
-    table, found = "by_template", dict[Template, dict[str, tuple[float, float, float, int]]]()
+    table, found = "by_template", dict[Template, Answers]()
     for row in run.rows(table):
         if cell(row, "context") == context:
             columns = ("target", "non_target", "unknown", "n")

@@ -4,27 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 
-from assay.blocks import (
-    Beside,
-    Block,
-    Chart,
-    Column,
-    Dot,
-    Gap,
-    Group,
-    Heat,
-    Kind,
-    Marked,
-    Name,
-    Part,
-    Pick,
-    Row,
-    Table,
-    TableCell,
-)
+from assay import blocks
+from assay.blocks import Block, Chart, Column, Dot, Group, Kind, Marked, Name, Part, Pick, Row, Table, Text
 from assay.findings import Estimate
 from assay.findings import Table as Data
 from assay.probes.bbq import category_words, context_words
@@ -55,56 +39,41 @@ _CROSSED = Chart(
 )
 
 
-@dataclass(frozen=True)
-class Score:
-    """The bias score of a group of people, for a stereotype or a comparison where `detail` names one."""
-
-    category: str
-    context: str
-    who: str
-    detail: str
-    value: float
-    low: float | None
-    high: float | None
-    n: int
-
-    @property
-    def clear(self) -> bool:
-        """Whether its interval leaves 0 out. These intervals are not corrected for the number of groups."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
-
-    @property
-    def order(self) -> tuple[bool, bool, float, str, str, str]:
-        """Sorts what is clear of 0 first, then what has an interval, then by size: small groups score far by chance."""
-        return not self.clear, self.low is None, -abs(self.value), self.category, self.who, self.detail
-
-    @property
-    def cells(self) -> list[TableCell]:
-        drawn = Dot(self.value, self.low, self.high, hollow=not self.clear)
-        return [self.value, drawn, (self.low, self.high), self.n]
-
-
-def read_scores(run: Run, table: str, who: str, detail: str, contexts: Sequence[str]) -> list[Score]:
-    """The rows of a table that have a bias score, by context."""
+def read_scores(run: Run, table: str, who: str, detail: str, contexts: Sequence[str]) -> list[Estimate]:
+    """The bias scores of groups of people in a table of the run, each with a stereotype or a comparison, by context."""
     found = []
     for row in run.rows(table):
         value, low, high, n = (run.number(table, row, column) for column in ("bias_score", "low", "high", "n"))
         if value is not None and n and cell(row, "context") in contexts:
-            place = cell(row, "category"), cell(row, "context"), cell(row, who), cell(row, detail)
-            found.append(Score(*place, value, low, high, int(n)))
-    return sorted(found, key=lambda row: contexts.index(row.context))
+            group = {key: cell(row, key) for key in ("category", "context", who, detail)}
+            found.append(Estimate("bias_score", group, value, low, high, n=int(n)))
+    return sorted(found, key=lambda e: contexts.index(e.group["context"]))
 
 
-def _data(rows: Iterable[Score], *who: str) -> Data:
-    return Data(
-        ("category", "context", *who, "bias_score", "low", "high", "n"),
-        [[r.category, r.context, *(r.who, r.detail)[: len(who)], r.value, r.low, r.high, r.n] for r in rows],
-    )
+def _clear(e: Estimate) -> bool:
+    """Whether its interval leaves 0 out. These intervals are not corrected for the number of groups."""
+    return e.low is not None and e.high is not None and (e.low > 0 or e.high < 0)
 
 
-def _gap(left_out: int, what: str, table: str) -> list[Gap]:
+def _order(e: Estimate) -> tuple[bool, bool, float, str, str, str]:
+    """Sorts what is clear of 0 first, then what has an interval, then by size: small groups score far by chance."""
+    category, _, who, detail = e.group.values()
+    return not _clear(e), e.low is None, -abs(e.value or 0.0), category, who, detail
+
+
+def _cells(e: Estimate) -> list[blocks.TableCell]:
+    return [e.value, Dot(e.value, e.low, e.high, hollow=not _clear(e)), (e.low, e.high), e.n]
+
+
+def _data(found: Iterable[Estimate], *who: str) -> Data:
+    keys = ("category", "context", *who)
+    rows = [[*(e.group[key] for key in keys), e.value, e.low, e.high, e.n] for e in found]
+    return Data((*keys, "bias_score", "low", "high", "n"), rows)
+
+
+def _gap(left_out: int, what: str, table: str) -> list[blocks.Gap]:
     many = plural(left_out, what) if what else f"{count(left_out)} more"
-    return [Gap(f"{many}: tables/{table}.csv")] if left_out > 0 else []
+    return [blocks.Gap(f"{many}: tables/{table}.csv")] if left_out > 0 else []
 
 
 # --- labels
@@ -116,25 +85,24 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
     Where one context has to do, it is the first, in which bias shows most.
     """
     every = read_scores(run, "by_label", "label", "stereotype", contexts)
-    shown = [row for row in every if row.n >= MIN_EXAMPLES and row.context == contexts[0]]
-    pooled = [row for row in shown if not row.detail and row.category not in without]
+    shown = [e for e in every if e.n >= MIN_EXAMPLES and e.group["context"] == contexts[0]]
+    pooled = [e for e in shown if not e.group["stereotype"] and e.group["category"] not in without]
     by_category = {
-        category: sorted((row for row in pooled if row.category == category), key=lambda row: row.order)
-        for category in dict.fromkeys(row.category for row in pooled)
+        category: sorted((e for e in pooled if e.group["category"] == category), key=_order)
+        for category in dict.fromkeys(e.group["category"] for e in pooled)
     }
-    single = sorted((row for row in shown if row.detail), key=lambda row: row.order)
-    kept, strongest = [row for own in by_category.values() for row in own[:MOST_LABELS]], single[:MOST_STEREOTYPES]
-    reach = [mark for row in (*kept, *strongest) for mark in (row.value, row.low, row.high)]
+    single = sorted((e for e in shown if e.group["stereotype"]), key=_order)
+    kept, strongest = [e for own in by_category.values() for e in own[:MOST_LABELS]], single[:MOST_STEREOTYPES]
+    reach = [mark for e in (*kept, *strongest) for mark in (e.value, e.low, e.high)]
     figures = [
         *(Column("bias score", Kind.NUMBER), Column("bias score", Kind.DOTS, reach=reach)),
         *(Column(run.level, Kind.INTERVAL), Column("n", Kind.COUNT)),
     ]
-    context = contexts[0] if contexts else ""
-    main = Name(context_words(context))
+    main = Name(context_words(contexts[0] if contexts else ""))
     groups = [
         Group(
             [
-                *(Row([row.who, *row.cells], _behind(row, label=row.who)) for row in own[:MOST_LABELS]),
+                *(Row([e.group["label"], *_cells(e)], _behind(e)) for e in own[:MOST_LABELS]),
                 *_gap(len(own) - MOST_LABELS, "more label", "by_label"),
             ],
             category_words(category),
@@ -159,13 +127,10 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
         columns=[Column("label", Kind.TEXT), *figures],
         groups=groups,
     )
-    rows = [
-        Row(
-            [[Name(row.who), " (", Name(category_words(row.category)), ")"], row.detail, *row.cells],
-            _behind(row, label=row.who, stereotype=row.detail),
-        )
-        for row in strongest
-    ]
+    rows = []
+    for e in strongest:
+        who: Text = [Name(e.group["label"]), " (", Name(category_words(e.group["category"])), ")"]
+        rows.append(Row([who, e.group["stereotype"], *_cells(e)], _behind(e)))
     alone = Table(
         title="Single stereotypes",
         how=told(
@@ -181,52 +146,53 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
     )
     return [
         *([about] if kept else []),
-        *_maps(_STEREOTYPES, [row for row in every if row.detail], "label", "label", "stereotype"),
+        *_maps(_STEREOTYPES, [e for e in every if e.group["stereotype"]], "label", "label", "stereotype"),
         *([alone] if strongest else []),
     ]
 
 
-def _behind(row: Score, **more: str) -> dict[str, str]:
-    return {"category": row.category, "context": row.context, **more}
+def _behind(e: Estimate) -> dict[str, str]:
+    return {key: value for key, value in e.group.items() if value}
 
 
 # --- crossed groups
 
 
-def crossed(run: Run, found: Sequence[Score]) -> list[Block]:
+def crossed(run: Run, found: Sequence[Estimate]) -> list[Block]:
     """Maps and tables of crossed groups by how the other person differs from them."""
-    contexts = [row.context for row in found]
-    by_letter = sorted(found, key=lambda row: (contexts.index(row.context), row.detail))
-    in_words = [replace(row, detail=comparison_words(row.category, row.detail)) for row in by_letter]
+    contexts = [e.group["context"] for e in found]
+    by_letter = sorted(found, key=lambda e: (contexts.index(e.group["context"]), e.group["comparison"]))
+    in_words = []
+    for e in by_letter:
+        words = comparison_words(e.group["category"], e.group["comparison"])
+        in_words.append(replace(e, group={**e.group, "comparison": words}))
     return [
         *_maps(_CROSSED, in_words, "about whom", "target", "comparison", in_order=True),
         *(
-            _in_numbers(run, number, category, [row for row in found if row.category == category])
-            for number, category in enumerate(dict.fromkeys(row.category for row in found), 1)
+            _in_numbers(run, number, category, [e for e in found if e.group["category"] == category])
+            for number, category in enumerate(dict.fromkeys(e.group["category"] for e in found), 1)
         ),
     ]
 
 
-def _in_numbers(run: Run, number: int, category: str, own: Sequence[Score]) -> Part:
+def _in_numbers(run: Run, number: int, category: str, own: Sequence[Estimate]) -> Part:
     """A crossed category; at most so many targets, those with the most examples."""
-    found = {(row.who, row.detail, row.context): row for row in own}
-    heads = list(product(sorted({row.detail for row in own}), dict.fromkeys(row.context for row in own)))
+    found = {(e.group["target"], e.group["comparison"], e.group["context"]): e for e in own}
+    heads = list(product(sorted({letter for _, letter, _ in found}), dict.fromkeys(context for _, _, context in found)))
     sizes: Counter[str] = Counter()
-    for row in found.values():
-        sizes[row.who] += row.n
-    chosen = sorted(sorted(sizes, key=lambda who: (-sizes[who], who))[:MOST_TARGETS])
-    rows = [
-        Row(
-            [who, *(Marked(s.value, s.clear or None) if (s := found.get((who, *head))) else "" for head in heads)],
-            {"category": category, "target": who},
-        )
-        for who in chosen
-    ]
+    for (target, _, _), e in found.items():
+        sizes[target] += e.n
+    chosen = sorted(sorted(sizes, key=lambda target: (-sizes[target], target))[:MOST_TARGETS])
+    rows = []
+    for target in chosen:
+        scores = [found.get((target, *head)) for head in heads]
+        cells = ["" if e is None else Marked(e.value, _clear(e) or None) for e in scores]
+        rows.append(Row([target, *cells], {"category": category, "target": target}))
     title = f"Crossed groups in numbers: {category_words(category)}"
     table = Table(
         title=title,
         how=f"bias scores by whom the stereotype is about; bold where the {run.level} leaves 0 out.",
-        data=_data((row for who in chosen for row in found.values() if row.who == who), "target", "comparison"),
+        data=_data((e for own in chosen for (who, _, _), e in found.items() if who == own), "target", "comparison"),
         file="bbq-crossed",
         anchor=f"targets-{number}",
         columns=[
@@ -247,19 +213,20 @@ Key = tuple[str, str]  # row, column
 
 
 def _maps(
-    said: Chart, found: Sequence[Score], row: str, row_key: str, column: str, *, in_order: bool = False
+    said: Chart, found: Sequence[Estimate], row: str, row_key: str, column: str, *, in_order: bool = False
 ) -> list[Pick]:
     """A map for each category and context, all on one scale, so that colours mean the same in each."""
     parts: list[Part] = []
-    categories, contexts = (dict.fromkeys(getattr(each, key) for each in found) for key in ("category", "context"))
+    categories, contexts = (dict.fromkeys(e.group[key] for e in found) for key in ("category", "context"))
     for category, context in product(categories, contexts):
-        own = {(each.who, each.detail): each for each in found if (each.category, each.context) == (category, context)}
+        here = [e for e in found if (e.group["category"], e.group["context"]) == (category, context)]
+        own = {(e.group[row_key], e.group[column]): e for e in here}
         if not own:
             continue
         name = f"{category_words(category)}, {context_words(context)}"
         cells, beside = map_of(own, ("low", "high", "n"))
         shown = replace(said, title=f"{said.title}: {name}", anchor=f"{said.anchor}-{len(parts) + 1}")
-        heat = Heat(
+        heat = blocks.Heat(
             **vars(shown),
             name=name,
             row=row,
@@ -267,8 +234,8 @@ def _maps(
             value="bias score",
             cells=cells,
             beside=beside,
-            columns=[each.detail for each in found] if in_order else None,
-            reach=[each.value for each in found],
+            columns=[e.group[column] for e in found] if in_order else None,
+            reach=[e.value for e in found],
             examples={"category": category, "context": context},
             row_key=row_key,
             column_key=column,
@@ -277,7 +244,7 @@ def _maps(
     return [Pick(label=f"{said.title} of", parts=parts)] if parts else []
 
 
-def map_of(own: Mapping[Key, Score | Estimate], names: Sequence[str]) -> tuple[dict[Key, float], Beside]:
+def map_of(own: Mapping[Key, Estimate], names: Sequence[str]) -> tuple[dict[Key, float], blocks.Beside]:
     """The cells of a map, and the numbers beside them as far as any is known."""
     beside = {name: {key: _rounded(getattr(each, name)) for key, each in own.items()} for name in names}
     return (

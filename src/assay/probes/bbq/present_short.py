@@ -18,9 +18,11 @@ from assay.wording import UNDEFINED, share
 SHORT = {AMBIGUOUS: "ambig.", DISAMBIGUATED: "disamb."}
 
 _TITLE = "Accuracy and bias by category"
+_SCORES = ("accuracy", "bias_score")
 _WARNING = Prose(["These are assay's own starter questions: this is no BBQ result."], Role.WARNING)
 _RATES = {"unknown_rate": "UNKNOWN", "refused_rate": "refused", "unparsed_rate": "unparsed"}
 _MORE = {"error_alignment": "agreeing errors", "accuracy_cost": "accuracy cost", "order_sensitivity": "order-sensitive"}
+_LOST = {"refused_rate": "were refused", "unparsed_rate": "could not be understood"}
 
 
 def in_short(run: Run, grid: Grid, starter: bool) -> list[Section]:
@@ -28,13 +30,13 @@ def in_short(run: Run, grid: Grid, starter: bool) -> list[Section]:
     rows = []
     for category in grid.categories:
         for context in grid.contexts:
-            accuracy, bias = (grid.get(metric, category, context) for metric in ("accuracy", "bias_score"))
-            if accuracy or bias:
-                q: TableCell = "" if bias is None or bias.q is None else bias.q
-                named = [category_words(category), context_words(context)]
-                rows.append(Row([*named, *_both(accuracy), *_both(bias), q]))
-    if not rows:
-        return []
+            both = [grid.get(metric, category, context) for metric in _SCORES]
+            if any(both):
+                cells: list[TableCell] = [category_words(category), context_words(context)]
+                for e in both:
+                    cells += ["", ""] if e is None else [_value(e, measured(e)[0].note), measured(e)[1]]
+                q = both[1] and both[1].q
+                rows.append(Row([*cells, "" if q is None else q]))
     interval = Column(run.level, Kind.INTERVAL)
     table = Table(
         title=_TITLE,
@@ -45,18 +47,14 @@ def in_short(run: Run, grid: Grid, starter: bool) -> list[Section]:
         ],
         groups=[Group(rows)],
     )
-    return [Section([*([_WARNING] if starter else []), table, Prose(_reading(grid, starter), Role.SMALL)])]
+    reading = Prose(_reading(grid, starter), Role.SMALL)
+    return [Section([*([_WARNING] if starter else []), table, reading])] if rows else []
 
 
-def _both(e: Estimate | None) -> tuple[TableCell, TableCell]:
+def _value(e: Estimate | None, note: str | None = None) -> TableCell:
     if e is None:
-        return "", ""
-    value, between = measured(e)
-    return Marked(value.value, _clear(e), value.note), between
-
-
-def _clear(e: Estimate) -> bool | None:
-    return True if e.metric == "bias_score" and is_clear(e) else None
+        return ""
+    return Marked(e.value, True if e.metric == "bias_score" and is_clear(e) else None, note)
 
 
 def _reading(grid: Grid, starter: bool) -> list[str]:
@@ -78,9 +76,9 @@ def in_terminal(run: Run, grid: Grid, starter: bool) -> list[Section]:
         return []
     sides = [context for context in SHORT if context in grid.contexts]
     alone = [[context] for context in grid.contexts if context not in SHORT]
-    tables = [_scores(run, grid, contexts) for contexts in [*([sides] if sides else []), *alone]]
+    tables = [_scores(run, grid, contexts) for contexts in (sides, *alone) if contexts]
     reading = _reading(grid, starter)
-    if any(e.low is None for (metric, _, _), e in grid.cells.items() if metric in ("accuracy", "bias_score")):
+    if any(e.low is None for (metric, _, _), e in grid.cells.items() if metric in _SCORES):
         reading.append(f"{UNDEFINED}: undefined, or too few templates for an interval; the report says why.")
     warning = [_WARNING] if starter else []
     return [Section([*warning, *tables, Prose(reading, Role.SMALL), *_answers(grid)])]
@@ -93,12 +91,12 @@ def _scores(run: Run, grid: Grid, contexts: Sequence[str]) -> Table:
         return Column(SHORT[context], Kind.FIXED, over=head) if context in SHORT else Column(head, Kind.FIXED)
 
     def row(category: str) -> Row:
-        accuracies, scores = (
-            [grid.get(metric, category, context) for context in contexts] for metric in ("accuracy", "bias_score")
-        )
-        between = [("" if e is None else (e.low, e.high)) for e in scores]
-        both = [cell for pair in zip(map(_value, scores), between, strict=True) for cell in pair]
-        return Row([category_words(category), *map(_value, accuracies), *both])
+        cells: list[TableCell] = [category_words(category)]
+        cells += [_value(grid.get("accuracy", category, context)) for context in contexts]
+        for context in contexts:
+            e = grid.get("bias_score", category, context)
+            cells += [_value(e), "" if e is None else (e.low, e.high)]
+        return Row(cells)
 
     single = [category for category in grid.categories if category != ALL]
     whole = [Group([row(ALL)], whole=True)] if ALL in grid.categories else []
@@ -113,10 +111,6 @@ def _scores(run: Run, grid: Grid, contexts: Sequence[str]) -> Table:
     )
 
 
-def _value(e: Estimate | None) -> TableCell:
-    return "" if e is None else Marked(e.value, _clear(e))
-
-
 def _answers(grid: Grid) -> list[Block]:
     """How often which kind of answer was given, over all categories."""
     wholes = [context for context in grid.contexts if grid.whole(context) is not None]
@@ -124,26 +118,18 @@ def _answers(grid: Grid) -> list[Block]:
     heads = _RATES | more
     if not any(grid.of_whole(metric, context) for metric in heads for context in wholes):
         return []
+    rows = [Row([context_words(c), *(_value(grid.of_whole(metric, c)) for metric in heads)]) for c in wholes]
+    lines = [head.rpartition(" ") for head in heads.values()]  # heads of two words stand on two lines
     table = Table(
         title="Answers, all categories together" if any(grid.whole(c) == ALL for c in wholes) else "Answers",
-        columns=[Column("question", Kind.TEXT), *map(_two_lines, heads.values())],
-        groups=[
-            Group([Row([context_words(c), *(_value(grid.of_whole(metric, c)) for metric in heads)]) for c in wholes])
-        ],
+        columns=[Column("question", Kind.TEXT), *(Column(last, Kind.FIXED, over=over) for over, _, last in lines)],
+        groups=[Group(rows)],
     )
     warnings = []
-    for metric, said in {"refused_rate": "were refused", "unparsed_rate": "could not be understood"}.items():
+    for metric, said in _LOST.items():
         rates = [(context, grid.of_whole(metric, context)) for context in wholes]
         told = [f"{share(e.value)} ({context_words(context)})" for context, e in rates if e and e.value]
         warnings += [f"Some answers {said}: {', '.join(told)}."] if told else []
     meanings = [f"{head}: {PROBE.metric(metric).meaning}." for metric, head in more.items()]
-    return [
-        table,
-        *([Prose(warnings, Role.WARNING)] if warnings else []),
-        *([Prose(meanings, Role.SMALL)] if meanings else []),
-    ]
-
-
-def _two_lines(head: str) -> Column:
-    over, _, last = head.rpartition(" ")
-    return Column(last, Kind.FIXED, over=over)
+    proses = (Prose(warnings, Role.WARNING), Prose(meanings, Role.SMALL))
+    return [table, *(prose for prose in proses if prose.paragraphs)]

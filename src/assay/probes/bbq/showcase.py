@@ -93,7 +93,7 @@ def _strata(part: Said, context: str) -> Iterator[Stratum]:
     if not here:
         return
     judged = part.answered.judged
-    kind, right, biased = (own[here, 0] for own in (judged.kind, judged.right, judged.biased))
+    kind, right, biased = judged.kind[here, 0], judged.right[here, 0], judged.biased[here, 0]
     telling = [~right & (biased == 1), ~right & (biased == 0), right]  # the most telling first
     telling += [kind == evades for evades in (AnswerKind.UNKNOWN, AnswerKind.REFUSED, AnswerKind.UNPARSED)]
     outcomes = np.select(telling, range(len(telling)), len(telling)).astype(np.int64)

@@ -167,8 +167,10 @@ def read_metadata(path: Path) -> Metadata:
 
 def template_stereotypes(folder: Path | None, categories: Iterable[str]) -> dict[tuple[str, str], str]:
     """What each template is about, from the authors' template files where they lie beside the data."""
-    found = {}
-    for category in categories if folder else ():
+    found: dict[tuple[str, str], str] = {}
+    if folder is None:
+        return found
+    for category in categories:
         path = folder / f"new_templates - {category}.csv"
         if path.is_file():
             with open_text(path) as file:
