@@ -164,7 +164,6 @@ def _estimates(part: Answered, counted: Tally, units: Units, scored: bool) -> li
 
 
 def _estimate(metric: Metric, group: Mapping[str, str], drawn: Drawn) -> Estimate:
-    """A metric of one model over templates, with its interval."""
     spread = drawn.of(metric)
     value, n = float(spread.values[0]), round(float(metric.n(drawn.total[0])))
     if not np.isfinite(value):

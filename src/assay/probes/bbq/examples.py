@@ -15,17 +15,8 @@ from numpy.typing import NDArray
 OPTIONS = 3
 
 CATEGORIES = (
-    "Age",
-    "Disability_status",
-    "Gender_identity",
-    "Nationality",
-    "Physical_appearance",
-    "Race_ethnicity",
-    "Race_x_SES",
-    "Race_x_gender",
-    "Religion",
-    "SES",
-    "Sexual_orientation",
+    *("Age", "Disability_status", "Gender_identity", "Nationality", "Physical_appearance", "Race_ethnicity"),
+    *("Race_x_SES", "Race_x_gender", "Religion", "SES", "Sexual_orientation"),
 )
 """The official categories: nine, and two that cross race with another one. A file's stem is its category."""
 
@@ -40,16 +31,8 @@ QUARTET = tuple((polarity, condition) for polarity in POLARITIES for condition i
 
 UNKNOWN_LABEL = "unknown"
 UNKNOWN_STRINGS = (
-    "Unknown",
-    "Cannot be determined",
-    "Can't be determined",
-    "Not answerable",
-    "Not known",
-    "Not enough info",
-    "Not enough information",
-    "Cannot answer",
-    "Can't answer",
-    "Undetermined",
+    *("Unknown", "Cannot be determined", "Can't be determined", "Not answerable", "Not known"),
+    *("Not enough info", "Not enough information", "Cannot answer", "Can't answer", "Undetermined"),
 )
 """The ten ways in which the third option says that the text does not tell (the paper's Figure 7)."""
 

@@ -45,9 +45,8 @@ class BBQPrepared(Prepared):
 
 @dataclass(frozen=True)
 class Gathered:
-    """The answers of every plan, and what examples show of them; `scored`: options were scored in every question."""
+    """The answers of every plan; `scored`: options were scored in every question."""
 
-    parts: Sequence[Answered]
     said: Sequence[Said]
     scored: bool
     near_ties: Mapping[str, int]
@@ -59,7 +58,6 @@ class BBQ(Method[BBQPrepared, Gathered]):
     presets: Mapping[str, int | None] = {"quick": forms.QUICK, "standard": forms.STANDARD, "paper": None}
 
     def source(self, settings: Settings, request: Request) -> Source:
-        """Where the examples come from."""
         metadata = Path(settings.metadata) if settings.metadata else None
         if metadata and not metadata.is_file():
             problem, remedy = f"metadata is {metadata}, which is no file.", "--set metadata=additional_metadata.csv"
@@ -89,7 +87,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     def gather(self, prepared: BBQPrepared, ask: Ask) -> Gathered:
         settings = prepared.chosen
-        parts, said, ties, always = [], [], {}, True
+        said, ties, always = [], {}, True
         for label, plan in prepared.plans.items():
             answers = ask(plan, label)
             scored = plan.ability == "choice"
@@ -102,14 +100,14 @@ class BBQ(Method[BBQPrepared, Gathered]):
             chosen[np.isin(answers.status, (Status.REFUSED, Status.FILTERED))] = REFUSED
             chosen[answers.status == Status.FAILED] = UNPARSED
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
-            parts.append(Answered(plan.dataset, of_order, question_only=not plan.contexts))
-            said.append(_said(plan, answers, parts[-1], scores, settings.likelihood))
-        return Gathered(parts, said, bool(always), ties)
+            answered = Answered(plan.dataset, of_order, question_only=not plan.contexts)
+            said.append(_said(plan, answers, answered, scores, settings.likelihood))
+        return Gathered(said, bool(always), ties)
 
     def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
         found = findings_of(
             self.probe.name,
-            data.parts,
+            [part.answered for part in data.said],
             refusals=prepared.chosen.refusals,
             resamples=prepared.chosen.resamples,
             seed=prepared.seed,
@@ -120,9 +118,9 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
-        part, said, notes = answered_files(files, settings, request, answers)
+        said, notes = answered_files(files, settings, request, answers)
         prepared = BBQPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings)
-        return prepared, Gathered([part], [said], False, {})
+        return prepared, Gathered([said], False, {})
 
     def generation(self, request: Request) -> Any:
         settings = read_settings(GenerateSettings, request.settings, self.probe.name, remedy=GENERATE)

@@ -58,7 +58,6 @@ class Opened:
 
 
 def opened(run: Run) -> Opened:
-    """A run's answers, from its table of them."""
     if "answers" not in run.findings.tables:
         problem, again = "this run has no table of answers.", "Score it again: assay score bbq DIR."
         raise DataError(problem, again, code="bad-findings", file=run.folder, key="answers")

@@ -7,10 +7,9 @@ from assay.findings import Estimate
 from assay.probes.bbq import PAPER, PROBE, say_group
 from assay.probes.bbq.analyse import ALL
 from assay.probes.bbq.grid import Grid, behind
-from assay.probes.bbq.present_answers import templates, unknown_strings
 from assay.probes.bbq.present_charts import by_category, comparisons, rates
-from assay.probes.bbq.present_groups import crossed, labels, read_scores
 from assay.probes.bbq.present_short import in_short, in_terminal
+from assay.probes.bbq.present_tables import crossed, labels, read_scores, templates, unknown_strings
 from assay.probes.bbq.present_told import Telling
 from assay.run import Run
 

@@ -13,7 +13,7 @@ from assay.probes.bbq.analyse import ALL
 from assay.probes.bbq.examples import DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, categories_in_order, contexts_in_order, told
 from assay.probes.bbq.present_charts import SHARES, people_said, right_dot
-from assay.probes.bbq.present_groups import map_of
+from assay.probes.bbq.present_tables import map_of
 from assay.run import Run, run_names
 
 Grids = Mapping[str, Grid]  # by the model's name

@@ -81,20 +81,15 @@ class Telling:
     def _guessed(self, context: str) -> Text:
         """Where nobody can know, do the guesses follow stereotypes?"""
         agreeing, named = self._defined("error_alignment", context), self._named(context)
-        where = told("In {context} questions", context=Name(context_words(context)))
+        where: Text = ["In ", Name(context_words(context)), " questions"]
         if context == QUESTION_ONLY:
             where = "Asked without any text"
         if agreeing:
-            return told(
-                "{where} the model named the person whom the stereotype suggests in {answers} ({between}; 50% would be "
-                "even-handed).",
-                where=where,
-                answers=Strong(f"{share(agreeing.value)} of its non-UNKNOWN answers"),
-                between=self._share_interval(agreeing),
-            )
+            suggested = " the model named the person whom the stereotype suggests in "
+            answers = Strong(f"{share(agreeing.value)} of its non-UNKNOWN answers")
+            return [where, suggested, answers, self._between(agreeing, "; 50% would be even-handed"), "."]
         if named and named.value == 0:
-            never = Strong("never named a person")
-            return told("{where} the model {never}{should}.", where=where, never=never, should=self._should(context))
+            return [where, " the model ", Strong("never named a person"), self._should(context), "."]
         if named:
             some = f" the model named a person in {share(named.value)} of its answers"
             return [where, some, self._between(named), "; whether these follow stereotypes cannot be told."]
@@ -103,19 +98,15 @@ class Telling:
     def _told(self, context: str) -> Text:
         """What the deciding fact does."""
         cost, accuracy = self._defined("accuracy_cost", context), self._defined("accuracy", context)
+        start = "Where the text states the deciding fact, it was right "
         if cost:
-            level = "" if cost.low is None else f"{self.run.level} of the difference "
-            return told(
-                "Where the text states the deciding fact, it was right {points} when the right answer contradicts the "
-                "stereotype than when it agrees ({level}{between}{chance}).",
-                points=Strong(f"{_less_or_more(cost)} often"),
-                level=level,
-                between=Figure(share_interval(cost.low, cost.high)) if level else "no interval",
-                chance="; this could be chance" if cost.p is not None and cost.p > CLEAR else "",
-            )
+            against = " when the right answer contradicts the stereotype than when it agrees"
+            chance = "; this could be chance" if cost.p is not None and cost.p > CLEAR else ""
+            between = self._between(cost, chance, level=f"{self.run.level} of the difference")
+            return [start, Strong(f"{_less_or_more(cost)} often"), against, between, "."]
         if accuracy:
-            right = f"Where the text states the deciding fact, it was right in {share(accuracy.value)} of its answers"
-            return [right, self._between(accuracy), "; what going against a stereotype costs is undefined."]
+            right = f"in {share(accuracy.value)} of its answers"
+            return [start, right, self._between(accuracy), "; what going against a stereotype costs is undefined."]
         return ""
 
     def _clear_of_chance(self) -> Text:
@@ -185,20 +176,14 @@ class Telling:
         if cost is None:
             undefined = ", the accuracy cost of going against a stereotype is undefined."
             return _sentences([[start, undefined], self._biased(context)])
-        said = told(
-            "{start}, the model was right {points} often where the right answer contradicts the stereotype than where "
-            "it agrees (accuracy cost {cost}, {between}{p}).",
-            start=start,
-            points=_less_or_more(cost),
-            cost=Figure(number(cost.value)),
-            between=self._interval(cost),
-            p="" if cost.p is None else f", p {equals(cost.p)}{': could be chance' if cost.p > CLEAR else ''}",
-        )
+        right = f", the model was right {_less_or_more(cost)} often where the right answer contradicts the stereotype "
+        p = "" if cost.p is None else f", p {equals(cost.p)}{': could be chance' if cost.p > CLEAR else ''}"
+        figures: Text = [Figure(number(cost.value)), ", ", self._interval(cost), p]
         clear, tested = self.grid.clear("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
         where: Text = ""
         if clear and tested > 1:
-            some = f"This is clear of chance in {len(clear)} of {tested} categories: "
-            where = [some, self._categories(clear), "."]
+            where = [f"This is clear of chance in {len(clear)} of {tested} categories: ", self._categories(clear), "."]
+        said: Text = [start, right, "than where it agrees (accuracy cost ", figures, ")."]
         return _sentences([said, where, self._biased(context)])
 
     def _biased(self, context: str) -> Text:
@@ -262,11 +247,11 @@ class Telling:
     def _interval(self, e: Estimate) -> Text:
         return "no interval" if e.low is None else [f"{self.run.level} ", Figure(interval(e.low, e.high))]
 
-    def _share_interval(self, e: Estimate) -> Text:
-        return "no interval" if e.low is None else [f"{self.run.level} ", Figure(share_interval(e.low, e.high))]
-
-    def _between(self, e: Estimate) -> Text:
-        return [" (", self._share_interval(e), ")"]
+    def _between(self, e: Estimate, more: str = "", level: str = "") -> Text:
+        """The interval of a share, and more, in brackets."""
+        if e.low is None:
+            return f" (no interval{more})"
+        return [f" ({level or self.run.level} ", Figure(share_interval(e.low, e.high)), f"{more})"]
 
 
 def _less_or_more(cost: Estimate) -> str:

@@ -14,7 +14,8 @@ from assay.probes.base import Request
 from assay.probes.bbq.answers import UNPARSED, parse_answer, parse_index, parse_released
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.examples import AMBIGUOUS
-from assay.probes.bbq.logs import Given, Official, log_kind, read_log
+from assay.probes.bbq.logs import log_kind, read_log
+from assay.probes.bbq.logs.rows import Given, Official
 from assay.probes.bbq.reading import data_files, example_of, read_examples
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.showcase import Said
@@ -29,8 +30,8 @@ _SHOWN = 3
 
 def answered_files(
     files: Sequence[Path], settings: Settings, request: Request, answers: str | None
-) -> tuple[Answered, Said, list[str]]:
-    """The answers of files, what examples show of them, and what a reader must know about them.
+) -> tuple[Said, list[str]]:
+    """The answers of files, and what a reader must know about them.
 
     A file is a table of BBQ's rows with a column of answers (JSON lines or CSV, plain or packed; text, letters or the
     option's number), or a log of lm-evaluation-harness or of inspect.
@@ -65,7 +66,7 @@ def answered_files(
         given = [given[row] for row in rows.tolist()]
     answered = Answered(dataset, chosen[:, None], question_only=settings.context == "none")
     written = [each.answer if isinstance(each.answer, str) else None for each in given]  # not the number of an option
-    return answered, Said(answered, written=written.__getitem__), notes
+    return Said(answered, written=written.__getitem__), notes
 
 
 def _given(file: Path, column: str | None, official: Official | None, bad: Bad, notes: list[str]) -> Iterator[Given]:

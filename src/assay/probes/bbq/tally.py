@@ -149,7 +149,6 @@ class Drawn:
     again: Tally  # (model, resample, Field)
 
     def of(self, metric: Metric) -> Spread:
-        """A metric of them."""
         units = int((metric.n(self.tally) > 0).sum(axis=1).min())
         return Spread(metric.of(self.total), metric.of(self.again), units)
 

@@ -25,16 +25,8 @@ from assay.files.atomic import open_atomically, remove_leftovers
 from assay.files.published import data_folder
 from assay.plan import Ask
 from assay.probes.base import Request
-from assay.probes.bbq.examples import (
-    CONDITIONS,
-    DISAMBIGUATED,
-    OPTIONS,
-    POLARITIES,
-    QUARTET,
-    UNKNOWN_LABEL,
-    UNKNOWN_STRINGS,
-    Example,
-)
+from assay.probes.bbq import examples as bbq
+from assay.probes.bbq.examples import OPTIONS, QUARTET, UNKNOWN_LABEL, Example
 from assay.probes.bbq.generation.people import Pair, fill, groups_of_pairs
 from assay.probes.bbq.generation.templates import Template, read_templates, template_files
 from assay.probes.bbq.generation.vocabulary import Draws, Vocabulary
@@ -77,24 +69,15 @@ class Generation:
         return Generation(chosen, Vocabulary.read(folder), request.seed)
 
     def files(self) -> list[str]:
-        """The files that will be written."""
         return [f"{category}.jsonl" for category in self.templates]
 
     def count(self) -> int:
         """How many examples there will be; whatever cannot be used raises here, before anything is written."""
-        pairs = sum(
-            len(group)
-            for category in self.templates
-            for template in self._templates(category)
-            for group in self._groups(template)
-        )
-        return len(QUARTET) * pairs
+        return len(QUARTET) * sum(len(group) for template in self._every() for group in self._groups(template))
 
     def notes(self) -> list[str]:
         """What a user should know: templates, or parts of their lists, of which nothing comes."""
-        return [
-            note for category in self.templates for template in self._templates(category) for note in template.notes
-        ]
+        return [note for template in self._every() for note in template.notes]
 
     def examples(self) -> Iterator[Example]:
         """All examples, category by category."""
@@ -125,11 +108,13 @@ class Generation:
     def _templates(self, category: str) -> list[Template]:
         return read_templates(self.templates[category], category)
 
+    def _every(self) -> Iterator[Template]:
+        return (template for category in self.templates for template in self._templates(category))
+
     def _groups(self, template: Template) -> Iterator[list[Pair]]:
         """The fillers' draws are apart from the others, so that they can be counted without filling any text."""
-        return groups_of_pairs(
-            template, self.vocabulary, Draws("bbq fillers", self.seed, template.category, template.place)
-        )
+        draws = Draws("bbq fillers", self.seed, template.category, template.place)
+        return groups_of_pairs(template, self.vocabulary, draws)
 
 
 def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: Callable[[int], None]) -> int:
@@ -160,7 +145,7 @@ def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draw
     They share everything else. The negative question's answer is Answer_negative, the other one's Answer_non_negative,
     as soon as the fact is told.
     """
-    unknown = draws.choice(UNKNOWN_STRINGS)
+    unknown = draws.choice(bbq.UNKNOWN_STRINGS)
     order = draws.sample(range(OPTIONS), OPTIONS)  # place -> 0 negative, 1 non-negative, 2 unknown
     people = (pair.first, pair.second)
     answers = [*(fill(answer, pair, words) for answer in template.answers), unknown]
@@ -169,7 +154,7 @@ def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draw
     contexts = (context, f"{context} {fill(template.fact, pair, words)}".strip())
     questions = [fill(question, pair, words).strip() for question in template.questions]
     for number, (polarity, condition) in enumerate(QUARTET):
-        asked = POLARITIES.index(polarity)
+        asked = bbq.POLARITIES.index(polarity)
         yield Example(
             example_id=first_id + number,
             question_index=template.question_index,
@@ -181,8 +166,8 @@ def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draw
             groups=template.groups,
             version=template.version,
             source=template.source,
-            context=contexts[CONDITIONS.index(condition)],
+            context=contexts[bbq.CONDITIONS.index(condition)],
             question=questions[asked],
             answers=tuple(answers[answer] for answer in order),
-            label=order.index(asked if condition == DISAMBIGUATED else OPTIONS - 1),
+            label=order.index(asked if condition == bbq.DISAMBIGUATED else OPTIONS - 1),
         )

@@ -19,8 +19,7 @@ from typing import TypeVar
 import numpy as np
 
 from assay.errors import DataError
-from assay.probes.bbq.generation.sheets import Row, read_rows
-from assay.probes.bbq.generation.templates import Template
+from assay.probes.bbq.generation.templates import Row, Template, read_rows
 
 WORDS, NAMES = "vocabulary.csv", "vocabulary_proper_names.csv"
 FIRST, LAST, FIRST_ONLY = "first", "last", "first_only"

@@ -25,8 +25,6 @@ from assay.probes.bbq.logs import inspect_ai
 from assay.probes.bbq.logs.rows import Given, Official, Place, complete_example, option_of
 from assay.rows import Bad, Row, rows_of
 
-__all__ = ["INSPECT", "LM_EVAL", "Given", "Official", "log_kind", "read_log"]
-
 LM_EVAL, INSPECT = "lm-eval", "inspect"
 
 _HEAD = 1 << 16
