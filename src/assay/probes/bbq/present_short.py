@@ -35,8 +35,8 @@ def in_short(run: Run, grid: Grid, starter: bool) -> list[Section]:
                 cells: list[TableCell] = [category_words(category), context_words(context)]
                 for e in both:
                     cells += ["", ""] if e is None else [_value(e, measured(e)[0].note), measured(e)[1]]
-                q = both[1] and both[1].q
-                rows.append(Row([*cells, "" if q is None else q]))
+                bias = both[1]
+                rows.append(Row([*cells, "" if bias is None or bias.q is None else bias.q]))
     interval = Column(run.level, Kind.INTERVAL)
     table = Table(
         title=_TITLE,

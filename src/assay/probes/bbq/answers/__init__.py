@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from numbers import Real
 from string import ascii_lowercase
 
@@ -78,11 +78,12 @@ def _judge(text: str, options: Options) -> int | None:
 
 
 def _decided(sentences: str, options: Options) -> int | None:
-    for rule in (_by_letter, _by_first_clause, _by_words):
-        option = rule(sentences, options)
-        if option is not None:
-            return option
-    return None
+    return _first(rule(sentences, options) for rule in (_by_letter, _by_first_clause, _by_words))
+
+
+def _first(decided: Iterable[int | None]) -> int | None:
+    """What the first rule that decides comes to."""
+    return next((option for option in decided if option is not None), None)
 
 
 def _alone(text: str, options: Options) -> int | None:
@@ -131,9 +132,8 @@ def _plain(text: str, words: str, options: Options, marks: str) -> int | None:
     followed = words[1:2] == " "
     if words in options.whole and not (letter == 0 and followed and not options.initials and _LETTER_A.search(text)):
         return options.whole[words]
-    return (
-        letter if letter >= 0 and (len(words) == 1 or (followed and options.whole.get(words[2:]) == letter)) else None
-    )
+    alone = len(words) == 1 or (followed and options.whole.get(words[2:]) == letter)
+    return letter if letter >= 0 and alone else None
 
 
 def _refusal(text: str, options: Options) -> int | None:
@@ -202,22 +202,15 @@ def parse_answer(
     else:
         lettered = with_letters(said, len(marks))
         readings = [said, lettered] if known.initials else [lettered]
-    for reading in readings:
-        option = _read(reading, known)
-        if option is not None:
-            return option
-    return UNPARSED
+    option = _first(_read(reading, known) for reading in readings)
+    return UNPARSED if option is None else option
 
 
 def _read(said: str, options: Options) -> int | None:
     """What the rules make of an answer; first of what stands before the model went on with another question."""
     question = _QUESTION.search(said)
-    for part in [said[: question.start()].strip(), said] if question and question.start() else [said]:
-        for rule in _RULES:
-            option = rule(part, options)
-            if option is not None:
-                return option
-    return None
+    parts = [said[: question.start()].strip(), said] if question and question.start() else [said]
+    return _first(rule(part, options) for part in parts for rule in _RULES)
 
 
 # --- the authors' way to match answers, and columns that hold letters or numbers

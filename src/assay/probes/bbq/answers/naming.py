@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from string import ascii_lowercase
@@ -140,24 +140,21 @@ def _unsaid(text: str) -> list[tuple[int, int]]:
 def _people(text: str, options: Options) -> list[_Mention]:
     """Where people are named, in the options' words or, if nowhere, in those of the fillers."""
 
-    def before(start: int) -> str:
+    def before(start: int, end: int) -> str:
         return text[:start].rpartition(" ")[0].rpartition(" ")[2]
 
-    def behind(end: int) -> str:
+    def behind(start: int, end: int) -> str:
         return text[end:].removeprefix("'s").strip().partition(" ")[0]
 
-    found = [
-        (start, end, option)
-        for start, end, option in _mentions(text, options.named)
-        if option != options.unknown and not _of_another(before(start), option, options.words)
-    ]
-    return found or [
-        (start, end, option)
-        for start, end, option in _mentions(text, options.fillers)
-        if option != options.unknown
-        and not _of_another(before(start), option, options.words)
-        and not _of_another(behind(end), option, options.words)
-    ]
+    def named(names: Sequence[str], *beside: Callable[[int, int], str]) -> list[_Mention]:
+        found = (mention for mention in _mentions(text, names) if mention[2] != options.unknown)
+        return [
+            (start, end, option)
+            for start, end, option in found
+            if not any(_of_another(word(start, end), option, options.words) for word in beside)
+        ]
+
+    return named(options.named, before) or named(options.fillers, before, behind)
 
 
 def named_options(text: str, options: Options) -> set[int]:
