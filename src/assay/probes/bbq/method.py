@@ -16,7 +16,7 @@ from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Findings, Table
 from assay.plan import Ask
 from assay.probes.base import Method, Prepared, Request, Stage
-from assay.probes.bbq import paired, present, present_models
+from assay.probes.bbq import paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import findings_of
@@ -136,7 +136,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         return present.present(run)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        return present_models.across(runs)
+        return present_charts.across(runs)
 
     def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
         return paired.side_by_side(models)

@@ -1,19 +1,22 @@
-"""BBQ's charts by category and context: bias scores, accuracy, what stereotypes cost, and kinds of answers."""
+"""BBQ's charts by category and context, of one run or several: bias scores, accuracy, its cost, kinds of answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from assay.blocks import Bars, Chart, Column, Dot, Group, Kind, Marked, Row, Table, TableCell, Tools
+from assay import blocks
+from assay.blocks import Bars, Chart, Column, Dot, Group, Heat, Kind, Marked, Part, Pick, Row, Section, Table, Tools
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.probes.bbq import category_words, context_words
+from assay.probes.bbq import PROBE, category_words, context_words
 from assay.probes.bbq.analyse import ALL
-from assay.probes.bbq.grid import Grid, behind, told
+from assay.probes.bbq.examples import DISAMBIGUATED
+from assay.probes.bbq.grid import Grid, behind, categories_in_order, contexts_in_order, told
 from assay.probes.bbq.showcase import comparison_words
 from assay.probes.bbq.tally import QUESTION_ONLY
-from assay.run import Run
+from assay.run import Run, run_names
 from assay.verdict import Verdict, verdict
 from assay.wording import number
 
@@ -139,7 +142,7 @@ def rates(run: Run, grid: Grid) -> list[Table]:
     def shares(e: Estimate) -> dict[str, float]:
         return kinds_of(grid, e, run.setting("refusals"))
 
-    def drawn(e: Estimate) -> TableCell:
+    def drawn(e: Estimate) -> blocks.TableCell:
         named = {KINDS[kind]: part for kind, part in shares(e).items()}
         return Bars({name: part for name, part in named.items() if part or name in names[:2]}) if named else ""
 
@@ -190,7 +193,7 @@ def chart(
     said: Chart,
     groups: Lines,
     drawn: Column,
-    draw: Callable[[Estimate], TableCell],
+    draw: Callable[[Estimate], blocks.TableCell],
     beside: Mapping[str, str] | None = None,
     more: tuple[Sequence[str], Callable[[Estimate], Sequence[Cell]]] = ((), lambda e: ()),
     *,
@@ -220,7 +223,7 @@ def chart(
 
     def row(e: Estimate) -> Row:
         context = [context_words(e.group["context"])] if contexts else []
-        q: list[TableCell] = ["" if e.q is None else e.q] if has_q else []
+        q: list[blocks.TableCell] = ["" if e.q is None else e.q] if has_q else []
         return Row([*context, draw(e), *measured(e), *q, *near(e, ""), e.n], behind(e))
 
     def line(e: Estimate) -> list[Cell]:
@@ -238,3 +241,131 @@ def chart(
             group=group,
         )
     ]
+
+
+# --- several models: bias scores (Figure 3), accuracy (Figure 5) and its cost (Figure 2)
+
+Grids = Mapping[str, Grid]  # by the model's name
+
+_BIAS_OF_MODELS = Chart(
+    title="Bias scores by category and model: {} questions",
+    how="each square is a model’s bias score in a category (as in BBQ’s Figure 3). Orange: answers agree with "
+    "stereotypes; blue: they contradict them. All kinds of questions share one scale of colours; point at a square, or "
+    "use the arrow keys, to see its interval and q.",
+    file="bbq-bias-models",
+    anchor="bias",
+)
+_COST_OF_MODELS = Chart(
+    title="What stereotypes cost: accuracy by category and model",
+    how="each square is a model’s accuracy where the right answer contradicts the stereotype minus its accuracy where "
+    "it agrees (as in BBQ’s Figure 2). Blue: going against stereotypes costs right answers; orange: it gains some.",
+    file="bbq-accuracy-cost-models",
+    anchor="cost",
+)
+
+
+def across(runs: Sequence[Run], *, starter: bool = False) -> list[Section]:
+    """What several models show together."""
+    grids = {name: Grid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)}
+    contexts = contexts_in_order(context for grid in grids.values() for context in grid.contexts)
+    disambiguated = [context for context in contexts if context == DISAMBIGUATED]
+    bias = _maps(_BIAS_OF_MODELS, grids, "bias_score", contexts)
+    cost = _maps(_COST_OF_MODELS, grids, "accuracy_cost", disambiguated)
+    return [Section([*bias, *_accuracies(grids, contexts, starter), *cost])]
+
+
+def _categories(grids: Grids) -> list[str]:
+    return categories_in_order(category for grid in grids.values() for category in grid.categories)
+
+
+def _found(grids: Grids, metric: str, category: str, context: str) -> dict[str, Estimate]:
+    """By model, where it is defined."""
+    found = {name: grid.get(metric, category, context) for name, grid in grids.items()}
+    return {name: each for name, each in found.items() if each is not None and each.value is not None}
+
+
+def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str]) -> list[Heat]:
+    """A metric of single categories by model, a map for each context in which at least two models have it."""
+    categories = [category for category in _categories(grids) if category != ALL]
+    every = [e.value for grid in grids.values() for (own, c, _), e in grid.cells.items() if own == metric and c != ALL]
+    maps: list[Heat] = []
+    for context in contexts:
+        own = {
+            (category_words(category), name): estimate
+            for category in categories
+            for name, estimate in _found(grids, metric, category, context).items()
+        }
+        if len({name for _, name in own}) < 2:
+            continue
+        title = said.title.format(context_words(context))
+        heat = Heat(
+            **vars(replace(said, title=title, anchor=f"{said.anchor}-{len(maps) + 1}")),
+            **cells_of(own, ("low", "high", "q", "n")),
+            name=context_words(context),
+            row="category",
+            column="model",
+            value=PROBE.metric(metric).name,
+            columns=list(grids),
+            reach=every,
+        )
+        maps.append(heat)
+    return maps
+
+
+def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool) -> list[Pick]:
+    """The accuracies by category and model, those of one context at a time."""
+    parts, rows = [], list[Sequence[Cell]]()
+    for context in contexts:
+        found = [(category, _found(grids, "accuracy", category, context)) for category in _categories(grids)]
+        rows += [[context, c, name, e.value, e.low, e.high, e.n] for c, own in found for name, e in own.items()]
+        groups = [
+            Group(
+                [Row([name, right_dot(e, starter), e.value, (e.low, e.high), e.n]) for name, e in own.items()],
+                category_words(category),
+                category == ALL,
+            )
+            for category, own in found
+            if len(own) > 1
+        ]
+        said = context_words(context)
+        table = Table(
+            title=f"Accuracy by model: {said} questions",
+            anchor="accuracy-of",
+            columns=[
+                *(Column("model", Kind.TEXT), SHARES, Column("accuracy", Kind.NUMBER)),
+                *(Column("interval", Kind.INTERVAL), Column("n", Kind.COUNT)),
+            ],
+            groups=groups,
+            sort=Tools.NONE,
+            filter=Tools.NONE,
+            heads_beside=True,
+            group="category",
+        )
+        parts += [Part(said, [table])] if groups else []
+    chart = Pick(
+        title="Accuracy by category and model",
+        how=told(
+            "each dot {dot} is a model’s share of right answers, the line its interval (as in BBQ’s Figure 5). The "
+            "tick {floor} is what guessing gives" + people_said(contexts, starter)
+        ),
+        data=Data(("context", "category", "model", "accuracy", "low", "high", "n"), rows),
+        file="bbq-accuracy-models",
+        anchor="accuracy",
+        label="Questions",
+        parts=parts,
+    )
+    return [chart] if parts else []
+
+
+def cells_of(own: Mapping[tuple[str, str], Estimate], names: Sequence[str]) -> dict[str, Any]:
+    """The cells of a map by row and column, and the numbers beside them as far as any is known."""
+    beside = {name: {key: _rounded(getattr(each, name)) for key, each in own.items()} for name in names}
+    return {
+        "cells": {key: value for key, each in own.items() if (value := _rounded(each.value)) is not None},
+        "beside": {name: numbers for name, numbers in beside.items() if any(n is not None for n in numbers.values())},
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    """To what a reader can use, which keeps the page small."""
+    return None if value is None else float(f"{value:.5g}")

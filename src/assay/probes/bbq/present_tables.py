@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -13,6 +13,7 @@ from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
 from assay.probes.bbq import category_words, context_words
 from assay.probes.bbq.grid import told
+from assay.probes.bbq.present_charts import cells_of
 from assay.probes.bbq.showcase import comparison_words
 from assay.run import Run
 from assay.wording import cell, count, plural
@@ -211,8 +212,6 @@ def _in_numbers(run: Run, number: int, category: str, own: Sequence[Estimate]) -
 
 # --- maps
 
-Key = tuple[str, str]  # row, column
-
 
 def _maps(
     said: Chart, found: Sequence[Estimate], row: str, row_key: str, column: str, *, in_order: bool = False
@@ -226,16 +225,14 @@ def _maps(
         if not own:
             continue
         name = f"{category_words(category)}, {context_words(context)}"
-        cells, beside = map_of(own, ("low", "high", "n"))
         shown = replace(said, title=f"{said.title}: {name}", anchor=f"{said.anchor}-{len(parts) + 1}")
         heat = blocks.Heat(
             **vars(shown),
+            **cells_of(own, ("low", "high", "n")),
             name=name,
             row=row,
             column=column,
             value="bias score",
-            cells=cells,
-            beside=beside,
             columns=[e.group[column] for e in found] if in_order else None,
             reach=[e.value for e in found],
             examples={"category": category, "context": context},
@@ -244,20 +241,6 @@ def _maps(
         )
         parts.append(Part(name, [heat], folded=True, open=not parts))
     return [Pick(label=f"{said.title} of", parts=parts)] if parts else []
-
-
-def map_of(own: Mapping[Key, Estimate], names: Sequence[str]) -> tuple[dict[Key, float], blocks.Beside]:
-    """The cells of a map, and the numbers beside them as far as any is known."""
-    beside = {name: {key: _rounded(getattr(each, name)) for key, each in own.items()} for name in names}
-    return (
-        {key: value for key, each in own.items() if (value := _rounded(each.value)) is not None},
-        {name: numbers for name, numbers in beside.items() if any(value is not None for value in numbers.values())},
-    )
-
-
-def _rounded(value: float | None) -> float | None:
-    """To what a reader can use, which keeps the page small."""
-    return None if value is None else float(f"{value:.5g}")
 
 
 # --- ways to say that nobody can know

@@ -14,7 +14,7 @@ from assay.blocks import Presentation, Section
 from assay.errors import UsageError
 from assay.plan import Ask
 from assay.probes.base import Request
-from assay.probes.bbq import present, present_models
+from assay.probes.bbq import present, present_charts
 from assay.probes.bbq.examples import CATEGORIES, Dataset, Example
 from assay.probes.bbq.generation import COUNTED, require_folder, write_files
 from assay.probes.bbq.method import BBQ
@@ -71,7 +71,7 @@ class BBQStarter(BBQ):
         return replace(present.present(run, starter=True), name=self.probe.name, data_set=self.probe.data_set)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        return present_models.across(runs, starter=True)
+        return present_charts.across(runs, starter=True)
 
 
 @dataclass(frozen=True)
