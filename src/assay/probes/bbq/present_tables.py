@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -102,6 +102,14 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
         *(Column(run.level, Kind.INTERVAL), Column("n", Kind.COUNT)),
     ]
     main = Name(context_words(contexts[0] if contexts else ""))
+    return [
+        *([_by_label(by_category, figures, main)] if kept else []),
+        *_maps(_STEREOTYPES, [e for e in every if e.group["stereotype"]], "label", "label", "stereotype"),
+        *([_single(single, figures, main)] if single else []),
+    ]
+
+
+def _by_label(by_category: Mapping[str, Sequence[Estimate]], figures: Sequence[Column], main: Name) -> Table:
     groups = [
         Group(
             [
@@ -112,7 +120,7 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
         )
         for category, own in by_category.items()
     ]
-    about = Table(
+    return Table(
         title="Who the stereotypes are about",
         how=told(
             "the bias score in {main} questions, by the label of the person whom the stereotype is about, as the data "
@@ -120,7 +128,7 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
             "an interval that leaves 0 out.",
             main=main,
         ),
-        data=_data(kept, "label"),
+        data=_data((e for own in by_category.values() for e in own[:MOST_LABELS]), "label"),
         file="bbq-labels",
         anchor="labels",
         after=[
@@ -130,11 +138,15 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
         columns=[Column("label", Kind.TEXT), *figures],
         groups=groups,
     )
+
+
+def _single(single: Sequence[Estimate], figures: Sequence[Column], main: Name) -> Table:
+    strongest = single[:MOST_STEREOTYPES]
     rows = []
     for e in strongest:
         who: Text = [Name(e.group["label"]), " (", Name(category_words(e.group["category"])), ")"]
         rows.append(Row([who, e.group["stereotype"], *_cells(e)], _behind(e)))
-    alone = Table(
+    return Table(
         title="Single stereotypes",
         how=told(
             "the largest bias scores of a label with a stereotype in {main} questions. Most rest on one or two "
@@ -147,11 +159,6 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
         columns=[Column("label", Kind.TEXT), Column("stereotype", Kind.TEXT), *figures],
         groups=[Group([*rows, *_gap(len(single) - MOST_STEREOTYPES, "", "by_label")])],
     )
-    return [
-        *([about] if kept else []),
-        *_maps(_STEREOTYPES, [e for e in every if e.group["stereotype"]], "label", "label", "stereotype"),
-        *([alone] if strongest else []),
-    ]
 
 
 def _behind(e: Estimate) -> dict[str, str]:
