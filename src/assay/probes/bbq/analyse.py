@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +79,7 @@ class Cell:
     group: Mapping[str, str]
     rows: NDArray[np.int64]
     metrics: tuple[Metric, ...]
-    compared: str | None = field(default=None)  # which cells its p-values are corrected together with
+    compared: str | None = None  # which cells its p-values are corrected together with
 
 
 def findings_of(

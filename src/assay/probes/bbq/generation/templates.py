@@ -178,7 +178,7 @@ def _lists(row: Row, column: str, slot: str) -> tuple[tuple[Words, Words], Words
     """
     lists: dict[str, Words] = {}
     notes: Words = ()
-    unparsable = row.unexpected(column, "two lists", f"Write it like `{slot}1: [a, b]; {slot}2: [c, d]`.")
+    unparsable = partial(row.unexpected, column, "two lists", f"Write it like `{slot}1: [a, b]; {slot}2: [c, d]`.")
     for segment in row.cell(column).split(";"):
         match = re.fullmatch(rf"\s*(?:\{{\{{)?{slot}([12])(?:\}}\}})?\s*:(.*)", segment, re.DOTALL)
         lists.pop("2", None)
@@ -187,10 +187,10 @@ def _lists(row: Row, column: str, slot: str) -> tuple[tuple[Words, Words], Words
             continue
         items = tuple(item.strip() for item in re.sub(r"[\[\]]", "", match[2]).split(",")) if match else ()
         if match is None or not all(items) or re.search(f"{slot}[12]", match[2]):
-            raise unparsable
+            raise unparsable()
         lists[match[1]] = items
     if "1" not in lists:
-        raise unparsable
+        raise unparsable()
     return (lists["1"], lists.get("2", ())), notes
 
 
