@@ -23,15 +23,12 @@ HELP = "run a probe on a model and report the results"
 def examples() -> str:
     from assay.probes import probes
 
-    text = examples_of(NAME, lambda probe: probe.settings)
     tour = f"  {'assay run':<53}   the tour: every probe, quickly, on the built-in model\n"
     presets = "\npresets (questions asked of the model):\n"
     for probe in probes().values():
         said = "   ".join(f"{preset}: {what}" for preset, what in probe.presets.items())
         presets += f"  {probe.name:14} {said}\n"
-    head, first, rest = text.partition("examples:\n")
-    before, settings, after = rest.partition("\nsettings of")
-    return head + first + tour + before + presets + settings + after
+    return examples_of(NAME, lambda probe: probe.settings, tour, presets)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

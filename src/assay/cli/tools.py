@@ -38,14 +38,14 @@ def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
         parser.add_argument(name, **SHARED[name])
 
 
-def examples_of(command: str, settings: Callable[[Probe], type | None]) -> str:
-    """Every probe's examples of a command, and its settings there."""
+def examples_of(command: str, settings: Callable[[Probe], type | None], first: str = "", between: str = "") -> str:
+    """Every probe's examples of a command, and its settings there; lines `first`, and `between` the two."""
     from assay.probes import probes
     from assay.settings import help_of
 
     known = list(probes().values())
     lines = [line for probe in known for line in probe.examples.get(command, ())]
-    text = "examples:\n" + "".join(f"  {line:<53}   {what}".rstrip() + "\n" for line, what in lines)
+    text = f"examples:\n{first}" + "".join(f"  {line:<53}   {what}".rstrip() + "\n" for line, what in lines) + between
     listed: dict[tuple[str, ...], list[str]] = {}  # probes that share a class of settings are listed together
     for probe in known:
         kind = settings(probe)

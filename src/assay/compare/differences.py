@@ -51,10 +51,9 @@ class Difference:
     @staticmethod
     def from_json(told: Mapping[str, Any]) -> Difference:
         """What `as_json` said."""
-        change, worse = (None if told[key] is None else Estimate(**told[key]) for key in ("change", "worse"))
-        assert change is not None
-        values = told["baseline_value"], told["model_value"]
-        return Difference(told["model"], told["baseline"], change, worse, *values, told["probe"])
+        worse = None if told["worse"] is None else Estimate(**told["worse"])
+        who, values = (told["model"], told["baseline"]), (told["baseline_value"], told["model_value"])
+        return Difference(*who, Estimate(**told["change"]), worse, *values, told["probe"])
 
     def as_json(self) -> dict[str, Any]:
         return {

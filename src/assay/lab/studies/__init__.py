@@ -7,7 +7,7 @@ prepare.py     files and models found, everything checked, counted and digested 
 work.py        who trains, debiases and audits; one step, in this process or in another
 record.py      study.json: what was done, from which recipes
 run_study.py   all of it in its order: `study` and `plan`
-page.py, changes.py    report.html, and what it says of models against their baselines
+page.py        report.html: models, probes, and what changed against the models that they are compared with
 """
 
 from __future__ import annotations
@@ -17,16 +17,5 @@ from assay.lab.studies.record import State
 from assay.lab.studies.run_study import Failure, Planned, Studied, Told, plan, require_jobs, study
 from assay.lab.studies.work import Makers
 
-__all__ = [
-    "Failure",
-    "Makers",
-    "Planned",
-    "State",
-    "Studied",
-    "Told",
-    "packaged_studies",
-    "plan",
-    "read_study",
-    "require_jobs",
-    "study",
-]
+__all__ = ["Failure", "Makers", "Planned", "State", "Studied", "Told"]
+__all__ += ["packaged_studies", "plan", "read_study", "require_jobs", "study"]

@@ -80,10 +80,6 @@ class Model(Entry):
         return self.spec or self.train or self.debias or ""
 
     @property
-    def made(self) -> bool:
-        return not self.spec
-
-    @property
     def source(self) -> str | None:
         """The model that it is made from; of a ready one only what the page says that it was fine-tuned from."""
         return self.base or self.model

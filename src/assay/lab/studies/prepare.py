@@ -70,22 +70,18 @@ class Study:
         model = self.file.models.get(name)
         if model is None:
             return name
-        return f"hf:{self.out / 'models' / name}" if model.made else self.ready[name].spec
+        return self.ready[name].spec if model.spec else f"hf:{self.out / 'models' / name}"
 
     def identity(self, name: str) -> str:
         """What tells a model apart before it is there: a digest, a name at the hub, or the digest of its recipe."""
         model = self.file.models.get(name)
         if model is None:
             return name
-        if not model.made:
+        if model.spec:
             return self.ready[name].identity
         step = next(step for step in self.schedule.steps if step.name == name)
         step.prepare(self)
         return step.recipe
-
-    def plan(self) -> None:
-        """Make the schedule, with what is known of the models by now."""
-        self.schedule = schedule_of(self.file, self._abilities)
 
     def fetch(self, models: Sequence[Model]) -> None:
         """Find ready models wherever they are."""
@@ -94,7 +90,7 @@ class Study:
             if ready.found is None:
                 self.ready[model.name] = replace(ready, found=self._find(model, ready.spec))
 
-    def _abilities(self, model: Model) -> frozenset[str] | None:
+    def abilities(self, model: Model) -> frozenset[str] | None:
         """What a ready model can do: the built-in one and those in folders are found at once, a hub's when fetched."""
         if model.name not in self.ready:
             if not is_name(model.value):
@@ -177,11 +173,11 @@ def prepare(
     `fetch` finds models of the hub, too, which downloads them; else what they can do is taken on trust.
     """
     study = Study(file, out.absolute(), _folders(file, data), makers)
-    study.plan()
+    study.schedule = schedule_of(file, study.abilities)
     if fetch:
         needed = {name for step in study.schedule.only(only) for name in step.needs}
-        study.fetch([model for name, model in file.models.items() if name in needed and not model.made])
-        study.plan()
+        study.fetch([model for name, model in file.models.items() if name in needed and model.spec])
+        study.schedule = schedule_of(file, study.abilities)
     study.steps = study.schedule.only(only)
     for step in study.steps:
         step.prepare(study)

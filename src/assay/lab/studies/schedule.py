@@ -113,7 +113,7 @@ def _sources_first(models: Mapping[str, Model]) -> list[Model]:
 
 
 def _require_makeable(model: Model, abilities: Known) -> None:
-    before = abilities[model.source] if model.made and model.source else None
+    before = abilities[model.source] if model.source and not model.spec else None
     if before is None:
         return
     if model.debias and not METHODS[model.debias].folded and "mask" not in before:
@@ -213,7 +213,7 @@ def _pairs(runs: Sequence[RunProbe], file: StudyFile, abilities: Known, notes: l
 
 def _models_and_runs(models: Sequence[Model], runs: Sequence[RunProbe]) -> list[Step]:
     """Run by run, each after the models that it needs; models that no run asks come last."""
-    making = {model.name: MakeModel(model.name, (model.source or "",), model) for model in models if model.made}
+    making = {model.name: MakeModel(model.name, (model.source or "",), model) for model in models if not model.spec}
     done: dict[str, Step] = {}
 
     def add(step: Step) -> None:

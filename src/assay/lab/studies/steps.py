@@ -45,8 +45,8 @@ COMPARISON = "comparison.json"
 class Step(ABC):
     """Something that a study does. `needs` are the models and runs that have to be there first.
 
-    `content`, once it is prepared, has everything that decides what comes of it. `kind` is what people call it; `part`
-    the part of study.json about its kind, `home` the folder with theirs.
+    `content`, once it is prepared, has everything that decides what comes of it, and `size` how large it is, in its own
+    terms. `kind` is what people call it; `part` the part of study.json about its kind, `home` the folder with theirs.
     """
 
     kind: ClassVar[str]
@@ -56,6 +56,7 @@ class Step(ABC):
     name: str
     needs: tuple[str, ...]
     content: Mapping[str, Any] = field(default_factory=dict, init=False)
+    size: Mapping[str, int] = field(default_factory=dict, init=False)
 
     @property
     def recipe(self) -> str:
@@ -86,11 +87,6 @@ class Step(ABC):
     def facts(self) -> dict[str, Any]:
         """What study.json says of it besides its recipe."""
 
-    @property
-    def size(self) -> dict[str, int]:
-        """How large it is, in its own terms."""
-        return {}
-
     @abstractmethod
     def __str__(self) -> str:
         """What it does and how large it is, in a line."""
@@ -108,14 +104,13 @@ class MakeModel(Step):
 
     model: Model
     files: dict[str, Path] = field(default_factory=dict, init=False)
-    data_size: int = field(default=0, init=False)  # bytes to learn from
     seed: int = field(default=0, init=False)
 
     def _content(self, study: Study) -> dict[str, Any]:
         model = self.model
         self.files = {key: study.place(written, key, model) for key, written in model.files.items()}
         self._check()
-        self.data_size = sum(study.size(path) for key, path in self.files.items() if key in ("data", "corpus"))
+        self.size = {"bytes": sum(study.size(self.files[key]) for key in ("data", "corpus") if key in self.files)}
         self.seed = study.file.seed if model.seed is None else model.seed
         return {
             "how": [model.how, model.value, model.attribute],
@@ -152,12 +147,8 @@ class MakeModel(Step):
         model = self.model
         return {"title": model.title, "how": model.how, "value": model.value, "source": model.source}
 
-    @property
-    def size(self) -> dict[str, int]:
-        return {"bytes": self.data_size}
-
     def __str__(self) -> str:
-        model, size = self.model, self.data_size
+        model, size = self.model, self.size["bytes"]
         large = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
         if model.train:
             return f"model  {self.name}: {model.source} trained for {model.value}, {large} of data"
@@ -207,7 +198,6 @@ class RunProbe(Step):
     settings: Mapping[str, str]
     varied: Mapping[str, str]
     request: Request = field(default_factory=Request, init=False)
-    questions: int = field(default=0, init=False)  # at most
 
     @property
     def asked(self) -> tuple[object, ...]:
@@ -238,7 +228,7 @@ class RunProbe(Step):
         except AssayError as error:
             problem = f"{self.probe} on {self.model}: {error.problem}"
             raise runs.error(problem, error.remedy, "settings", code=error.code, key=error.key) from None
-        self.questions = sum(stage.questions for stage in prepared.stages)
+        self.size = {"questions": sum(stage.questions for stage in prepared.stages)}
         named = {name for what in ("path", "model") for name in names_of(probes()[self.probe].settings, what)}
         return {
             "probe": self.probe,
@@ -264,8 +254,9 @@ class RunProbe(Step):
         return began.get("device") in (None, now.device.split(":")[0]) and began.get("dtype") in (None, now.dtype)
 
     @property
-    def size(self) -> dict[str, int]:
-        return {"questions": self.questions}
+    def questions(self) -> int:
+        """How many are asked at most."""
+        return self.size["questions"]
 
     @property
     def facts(self) -> dict[str, Any]:
