@@ -27,7 +27,7 @@ from assay.findings import Estimate, Findings
 from assay.gate import Limit, Outcome, Policy, Verdicts, gate, read_policy
 from assay.gate import runs as gate_runs
 from assay.gate.judge import judge
-from assay.gate.present import present_verdicts
+from assay.gate.verdicts import present_verdicts
 from assay.report import markdown_sections, print_sections
 from assay.runs.score import score
 from raising import raises

@@ -19,8 +19,8 @@ from assay.lab.training.choice_data import read_choice_data
 from assay.lab.training.data_files import lines_of
 from assay.lab.training.span_data import read_span_data
 from assay.probes.bbq.logs import log_kind
-from assay.probes.bbq.metadata import read_metadata
 from assay.probes.bbq.reading import read_examples
+from assay.probes.bbq.targets import read_metadata
 from assay.probes.sodapop.contexts import read_contexts
 from assay.probes.sodapop.names import read_groups
 from assay.rows import Bad, rows_of

@@ -18,7 +18,7 @@ import pytest
 import assay
 from assay.errors import UsageError
 from assay.files import atomic, lock
-from assay.lab.studies import processes
+from assay.lab.studies import work as study_work
 from raising import raises
 
 NOT_THERE = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "termios"}
@@ -184,8 +184,8 @@ def test_a_study_hears_from_its_processes_whatever_the_system_calls_their_pipes(
     process = SimpleNamespace(join=lambda: None, exitcode=0)
     running: Any = {silent: (process, "one"), speaking: (process, "two")}
     work: Any = None
-    several = processes.Several(work, 2, running)
-    monkeypatch.setattr(processes, "wait", lambda connections: [speaking])
+    several = study_work.Processes(work, 2, running)
+    monkeypatch.setattr(study_work, "wait", lambda connections: [speaking])
     assert several.done() == ("two", {"answer": 42})
     assert [*several._running] == [silent]
 

@@ -15,8 +15,8 @@ from assay.lab.debiasing.sentence import sentence_debias
 from assay.lab.debiasing.words import read_words
 from assay.lab.studies import plan
 from assay.lab.studies.file import find_study, read_study
-from assay.lab.studies.processes import _lost
 from assay.lab.studies.record import open_record, read_record
+from assay.lab.studies.work import _lost
 from assay.lab.training import KINDS
 from assay.lab.training.base_model import require_device
 from assay.lab.training.choice_data import read_choice_data

@@ -8,43 +8,20 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from assay import __version__
-from assay.cli import (
-    compare,
-    data,
-    debias,
-    doctor,
-    export,
-    gate,
-    generate,
-    list_,
-    report,
-    run,
-    score,
-    study,
-    train,
-)
+from assay.cli import compare, data, debias, doctor, export, gate, generate, list_, report, run, score, study, train
 from assay.cli.tools import output_for_any_reader
 from assay.errors import AssayError
 
 COMMANDS: Sequence[Any] = (
-    run,
-    score,
-    generate,
-    report,
-    gate,
-    compare,
-    export,
-    data,
-    list_,
-    train,
-    debias,
-    study,
-    doctor,
+    *(run, score, generate, report, gate, compare, export, data, list_),
+    *(train, debias, study, doctor),
 )
-"""Modules with NAME, HELP, `examples()`, `add_options(parser)` and `call(options) -> exit code`."""
+"""Modules with NAME, HELP, `add_options(parser)` and `call(options) -> exit code`; and with EXAMPLES, or `examples()`
+where these list what is installed."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -77,31 +54,23 @@ More:        assay COMMAND --help"""
 class _Parser(argparse.ArgumentParser):
     """A parser whose examples are put together only when somebody reads them: they list what is installed."""
 
-    examples: Callable[[], str] | None = None
+    def __init__(self, examples: Callable[[], str | None] = lambda: None, **more: Any) -> None:
+        super().__init__(**more, formatter_class=argparse.RawDescriptionHelpFormatter)
+        self.examples = examples
 
     def format_help(self) -> str:
-        if self.examples is not None:
-            self.epilog = self.examples()
+        self.epilog = self.examples()
         return super().format_help()
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="assay",
-        description="Measure social bias in question-answering models, with its uncertainty.",
-        epilog=_FIRST_STEPS,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    does = "Measure social bias in question-answering models, with its uncertainty."
+    parser = _Parser(lambda: _FIRST_STEPS, prog="assay", description=does)
     parser.add_argument("--version", action="version", version=f"assay {__version__}")
-    commands = parser.add_subparsers(metavar="COMMAND", parser_class=_Parser)
+    commands = parser.add_subparsers(metavar="COMMAND")
     for module in COMMANDS:
-        own = commands.add_parser(
-            module.NAME,
-            help=module.HELP,
-            description=module.HELP,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-        )
-        own.examples = module.examples
+        examples = getattr(module, "examples", partial(getattr, module, "EXAMPLES", None))
+        own = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP, examples=examples)
         module.add_options(own)
         own.set_defaults(call=module.call)
     return parser

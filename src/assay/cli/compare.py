@@ -8,10 +8,7 @@ from pathlib import Path
 
 NAME = "compare"
 HELP = "compare runs or tours; the first is the baseline"
-
-
-def examples() -> str:
-    return """examples:
+EXAMPLES = """examples:
   assay compare runs/lm runs/squad                 how the second differs from the first, with intervals
   assay compare runs/tour-builtin runs/tour-mine   two tours, probe by probe
   assay compare runs/old runs/new --common         only the items that both have, though the data differ
@@ -20,12 +17,11 @@ def examples() -> str:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folders", nargs="+", metavar="DIR", help="runs of one probe, or folders of runs")
-    parser.add_argument(
-        "--common", action="store_true", help="compare only the items that both have, though the data differ"
-    )
-    parser.add_argument("--out", metavar="FILE", help="write it as a page, too, for example comparison.html")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add = parser.add_argument
+    add("folders", nargs="+", metavar="DIR", help="runs of one probe, or folders of runs")
+    add("--common", action="store_true", help="compare only the items that both have, though the data differ")
+    add("--out", metavar="FILE", help="write it as a page, too, for example comparison.html")
+    add("--json", action="store_true", help="print JSON")
 
 
 def call(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assay.cli.tools import add_data, shown_progress
+from assay.cli.tools import add_shared, shown_progress
 from assay.errors import DataError, UsageError
 from assay.files.published import DataSet, catalogue, data_folder
 
@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "data"
 HELP = "get and check the papers' own data"
-
-
-def examples() -> str:
-    return """examples:
+EXAMPLES = """examples:
   assay data list                     what there is, and what is here
   assay data fetch bbq                download the pinned revision, and verify it
   assay data check bbq --data DIR     are all files there and unchanged, and which defects do their contents have?
@@ -31,7 +28,7 @@ def examples() -> str:
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("fetch", "check", "list"))
     parser.add_argument("name", nargs="?", metavar="NAME", help="one of those that `assay data list` lists")
-    add_data(parser)
+    add_shared(parser, "--data")
 
 
 def call(options: argparse.Namespace) -> int:
@@ -51,12 +48,8 @@ def _named(name: str) -> DataSet:
     from assay.probes import data_sets
 
     if name not in data_sets():
-        raise UsageError(
-            f"there is no data set {name!r}.",
-            f"Choose one of {', '.join(data_sets())}.",
-            code="unknown-data-set",
-            key="name",
-        )
+        remedy = f"Choose one of {', '.join(data_sets())}."
+        raise UsageError(f"there is no data set {name!r}.", remedy, code="unknown-data-set", key="name")
     return data_sets()[name]
 
 
@@ -77,11 +70,10 @@ def fetch_lines(folder: Path | None, name: str | None, progress: Progress) -> It
 
     for each in [_named(name)] if name else data_sets().values():
         done = fetch(each, data_folder(folder), progress=progress)
-        fresh, replaced, kept = len(done.new), len(done.replaced), len(done.kept)
-        got = f"{fresh} files fetched ({done.size / 1e6:.1f} MB)"
-        yield f"{each.name}: {got}, {kept} were here already, in {done.folder}"
-        if replaced:
-            yield f"{each.name}: {replaced} other files of these names were replaced"
+        got = f"{len(done.new)} files fetched ({done.size / 1e6:.1f} MB)"
+        yield f"{each.name}: {got}, {len(done.kept)} were here already, in {done.folder}"
+        if done.replaced:
+            yield f"{each.name}: {len(done.replaced)} other files of these names were replaced"
 
 
 def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
@@ -109,8 +101,6 @@ def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
         module, _, function = data_set.contents.partition(":")
         yield from getattr(import_module(module), function)(place)
     if counts["different"]:
-        raise DataError(
-            f"{counts['different']} files in {place / name} are not the published ones.",
-            f"Get them again with `assay data fetch {name}`, or use them knowingly.",
-            code="changed-file",
-        )
+        problem = f"{counts['different']} files in {place / name} are not the published ones."
+        remedy = f"Get them again with `assay data fetch {name}`, or use them knowingly."
+        raise DataError(problem, remedy, code="changed-file")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.cli.tools import add_set, settings_listed, settings_of, shown_progress
+from assay.cli.tools import add_shared, settings_listed, settings_of, shown_progress
 
 NAME = "debias"
 HELP = "debias a model and measure what it costs"
@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--corpus", required=True, metavar="FILE", help="text to learn from: plain, .gz or .xz")
     parser.add_argument("--words", metavar="FILE", help="attribute words in JSON or TOML (default: assay's own list)")
     parser.add_argument("--eval", metavar="PATH", help="data of the model's task: what did it cost?")
-    add_set(parser)
+    add_shared(parser, "--set")
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder for the model; a new one")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="for sentences, order, masks, dropout (0)")
     parser.add_argument("--device", default="auto", help="cpu, cuda or mps (default: the best there is)")

@@ -9,12 +9,8 @@ NAME = "doctor"
 HELP = "what this machine has: libraries, devices, folders"
 
 
-def examples() -> str:
-    return ""
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
-    pass
+    """There are none."""
 
 
 def call(options: argparse.Namespace) -> int:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 
+from assay.cli.tools import add_shared
+
 NAME = "export"
 HELP = "bundle a run with its stored answers"
-
-
-def examples() -> str:
-    return """examples:
+EXAMPLES = """examples:
   assay export runs/my-run                         its answers go into runs/my-run/blocks
   assay export runs/my-run --out my-run.zip        a copy of everything, to send
 then, elsewhere and without the model:
@@ -19,7 +18,7 @@ then, elsewhere and without the model:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="a run, or a folder of runs such as a tour")
+    add_shared(parser, "folder")
     parser.add_argument("--out", metavar="PATH", help="a new folder or .zip for a copy (default: into DIR itself)")
     parser.add_argument("--no-examples", action="store_true", help="leave texts of questions out of the copy")
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import argparse
 
-from assay.cli.tools import write
+from assay.cli.tools import add_shared, write
 from assay.errors import UsageError
 
 NAME = "gate"
 HELP = "check runs against a policy; exits 1 if a limit is exceeded"
-
-
-def examples() -> str:
-    return """examples:
+EXAMPLES = """examples:
   assay gate runs/my-run --policy policy.toml
   assay gate runs/tour --policy policy.toml --format junit --out gate.xml
   assay gate runs/tour --policy policy.toml --format md >> "$GITHUB_STEP_SUMMARY"
@@ -26,14 +23,10 @@ a policy:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="a run, or a folder of runs such as a tour")
+    formats = "text (the default): a short table; md: for a CI system's summary; junit: XML; json"
+    add_shared(parser, "folder")
     parser.add_argument("--policy", required=True, metavar="FILE", help="the limits: a TOML file (see docs/gate.md)")
-    parser.add_argument(
-        "--format",
-        choices=("text", "md", "junit", "json"),
-        default="text",
-        help="text (the default): a short table; md: for a CI system's summary; junit: XML; json",
-    )
+    parser.add_argument("--format", choices=("text", "md", "junit", "json"), default="text", help=formats)
     parser.add_argument("--out", metavar="FILE", help="write md, junit or json there, and print the table")
 
 
@@ -41,7 +34,7 @@ def call(options: argparse.Namespace) -> int:
     from rich.console import Console
 
     from assay.gate import gate
-    from assay.gate.present import present_verdicts
+    from assay.gate.verdicts import present_verdicts
     from assay.report import markdown_sections, print_sections
 
     verdicts = gate(options.folder, options.policy)
@@ -50,12 +43,8 @@ def call(options: argparse.Namespace) -> int:
     if options.format != "text":
         write(written[options.format](), options.out)
     elif options.out:
-        raise UsageError(
-            "--out needs a format for files.",
-            "For example --format junit --out gate.xml.",
-            code="bad-option",
-            key="out",
-        )
+        remedy = "For example --format junit --out gate.xml."
+        raise UsageError("--out needs a format for files.", remedy, code="bad-option", key="out")
     if options.format == "text" or options.out:
         print_sections(shown, Console())
         print(f"{'PASSED' if verdicts.passed else 'FAILED'}: {verdicts.said}")

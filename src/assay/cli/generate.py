@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from assay.cli.tools import add_data, add_set, examples_of, settings_of, shown_progress
+from assay.cli.tools import add_shared, examples_of, settings_of, shown_progress
 
 NAME = "generate"
 HELP = "write the questions in the authors' own file format"
@@ -20,9 +20,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("probe", metavar="PROBE")
     parser.add_argument("--out", required=True, metavar="PATH", help="the file or folder to write")
     parser.add_argument("--model", metavar="SPEC", help="keep only subjects that are one token of this model")
-    add_set(parser)
+    add_shared(parser, "--set")
     parser.add_argument("--seed", type=int, metavar="S", help="for what is drawn at random (0)")
-    add_data(parser)
+    add_shared(parser, "--data")
 
 
 def call(options: argparse.Namespace) -> int:

@@ -8,10 +8,6 @@ NAME = "list"
 HELP = "list probes and model kinds"
 
 
-def examples() -> str:
-    return ""
-
-
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", nargs="?", choices=("probes", "models"))
 

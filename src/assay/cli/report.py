@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from assay.cli.tools import write
+from assay.cli.tools import add_shared, write
 from assay.errors import UsageError
 
 NAME = "report"
 HELP = "write a run's page again, or its numbers in other formats"
-
-
 PAGE = "html"
 
 
@@ -30,12 +28,11 @@ examples:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="DIR", help="a run, or a folder of runs such as a tour")
-    parser.add_argument(
-        "--format", metavar="NAME", default=PAGE, help=f"{PAGE} (the default) goes into DIR; the others are printed"
-    )
-    parser.add_argument("--no-examples", action="store_true", help="no texts of questions on the page")
-    parser.add_argument("--out", metavar="FILE", help="write there, not to standard output (all formats but html)")
+    add = parser.add_argument
+    add_shared(parser, "folder")
+    add("--format", metavar="NAME", default=PAGE, help=f"{PAGE} (the default) goes into DIR; the others are printed")
+    add("--no-examples", action="store_true", help="no texts of questions on the page")
+    add("--out", metavar="FILE", help="write there, not to standard output (all formats but html)")
 
 
 def call(options: argparse.Namespace) -> int:
@@ -46,18 +43,15 @@ def call(options: argparse.Namespace) -> int:
         from assay.report import write_html
 
         if options.out:
-            raise UsageError(
-                "the page goes into the folder that it is about.", "Leave --out out.", code="bad-option", key="out"
-            )
+            problem = "the page goes into the folder that it is about."
+            raise UsageError(problem, "Leave --out out.", code="bad-option", key="out")
         print(write_html(folder, open_runs(folder), examples=not options.no_examples))
         return 0
     from assay.report.formats import FORMATS, report_text
 
     if options.format not in FORMATS:
-        known = ", ".join((PAGE, *FORMATS))
-        raise UsageError(
-            f"--format is {options.format!r}, expected one of {known}.", "--format md", code="bad-option", key="format"
-        )
+        problem = f"--format is {options.format!r}, expected one of {', '.join((PAGE, *FORMATS))}."
+        raise UsageError(problem, "--format md", code="bad-option", key="format")
     write(report_text(open_runs(folder), options.format), options.out)
     if options.out:
         print(options.out)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.tools import add_common, duration, examples_of, settings_of, show, shown_progress
+from assay.cli.tools import add_shared, duration, examples_of, settings_of, show, shown_progress
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,57 +23,37 @@ HELP = "run a probe on a model and report the results"
 def examples() -> str:
     from assay.probes import probes
 
-    text = examples_of(NAME, lambda probe: probe.settings)
     tour = f"  {'assay run':<53}   the tour: every probe, quickly, on the built-in model\n"
     presets = "\npresets (questions asked of the model):\n"
     for probe in probes().values():
         said = "   ".join(f"{preset}: {what}" for preset, what in probe.presets.items())
         presets += f"  {probe.name:14} {said}\n"
-    head, first, rest = text.partition("examples:\n")
-    before, settings, after = rest.partition("\nsettings of")
-    return head + first + tour + before + presets + settings + after
+    return examples_of(NAME, lambda probe: probe.settings, tour, presets)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("probe", nargs="?", metavar="PROBE", help="see `assay list probes`; default: the tour")
-    parser.add_argument(
-        "--model",
-        metavar="SPEC",
-        default="builtin",
-        help="builtin (the default: a small model that comes with assay), hf:./folder or hf:ORG/NAME@REVISION",
+    add = parser.add_argument
+    model = "builtin (the default: a small model that comes with assay), hf:./folder or hf:ORG/NAME@REVISION"
+    stored = (
+        "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
     )
-    parser.add_argument(
-        "--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)"
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="sample about N questions, balanced across groups")
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print size, time and memory expected; ask only a few trial questions"
-    )
-    parser.add_argument(
-        "--resume",
-        choices=("always", "never", "only-missing"),
-        default="always",
-        help="stored answers: use them (always), ask everything again (never), leave a finished run alone "
-        "(only-missing)",
-    )
-    parser.add_argument("--executor", metavar="NAME", default="local", help="where to compute: local (this machine)")
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, mps (default: the best there is)")
-    parser.add_argument("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
-    parser.add_argument(
-        "--threads", type=int, metavar="N", help="CPU threads of the model (default: all that it may use)"
-    )
-    parser.add_argument("--trust-remote-code", action="store_true", help="let the model's own Python code run")
-    parser.add_argument("--allow-pickle", action="store_true", help="load weights that are not safetensors")
-    parser.add_argument("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
-    parser.add_argument(
-        "--block-size",
-        type=int,
-        default=4096,
-        metavar="N",
-        help="for experts: questions stored at once, so that a killed run loses at most these (4096); scores computed "
-        "with another size may differ in their last digits, and are stored apart",
-    )
-    add_common(parser)
+    blocks = "for experts: questions stored at once, so that a killed run loses at most these (4096); scores computed "
+    blocks += "with another size may differ in their last digits, and are stored apart"
+    add("probe", nargs="?", metavar="PROBE", help="see `assay list probes`; default: the tour")
+    add("--model", metavar="SPEC", default="builtin", help=model)
+    add("--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)")
+    add("--limit", type=int, metavar="N", help="sample about N questions, balanced across groups")
+    add("--dry-run", action="store_true", help="print size, time and memory expected; ask only a few trial questions")
+    add("--resume", choices=("always", "never", "only-missing"), default="always", help=stored)
+    add("--executor", metavar="NAME", default="local", help="where to compute: local (this machine)")
+    add_shared(parser, "--device")
+    add("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
+    add("--threads", type=int, metavar="N", help="CPU threads of the model (default: all that it may use)")
+    add("--trust-remote-code", action="store_true", help="let the model's own Python code run")
+    add("--allow-pickle", action="store_true", help="load weights that are not safetensors")
+    add("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
+    add("--block-size", type=int, default=4096, metavar="N", help=blocks)
+    add_shared(parser, "--out", "--set", "--seed", "--data", "--json")
 
 
 def call(options: argparse.Namespace) -> int:
@@ -82,38 +63,18 @@ def call(options: argparse.Namespace) -> int:
     from assay.runs.audit import audit, new_executor, tour
 
     settings = settings_of(options.set)
-    if options.probe is None and settings:
-        raise UsageError(
-            "a setting belongs to a probe, and no probe is named.",
-            "For example: assay run unqover …",
-            code="missing-setting",
-            key="probe",
-        )
-    if options.probe is None and options.data:
-        raise UsageError(
-            "the tour reads no official data.", "Name a probe: assay run bbq --data DIR", code="bad-option", key="data"
-        )
-    if options.block_size < 1:
-        raise UsageError(
-            f"--block-size is {options.block_size}, expected at least 1 question.",
-            "--block-size 4096",
-            code="bad-option",
-            key="block-size",
-        )
+    _require_sense(options, settings)
+    device, dtype, trusted, pickled = options.device, options.dtype, options.trust_remote_code, options.allow_pickle
     common: dict[str, Any] = {
-        "preset": options.preset,
-        "limit": options.limit,
+        **{name: getattr(options, name) for name in ("preset", "limit", "data", "skip_bad")},
         "seed": options.seed or 0,
         "settings": settings,
-        "options": Options(
-            options.device, options.dtype, options.trust_remote_code, options.allow_pickle, options.threads
-        ),
-        "data": options.data,
-        "skip_bad": options.skip_bad,
+        "options": Options(device, dtype, trusted, pickled, options.threads),
         "executor": new_executor(options.executor),
     }
     if options.dry_run:
         return _dry_run(options, common)
+    began = time.perf_counter()
     with shown_progress() as progress:
         common |= {
             "out": options.out,
@@ -125,14 +86,24 @@ def call(options: argparse.Namespace) -> int:
         if options.probe is not None:
             run = audit(options.model, options.probe, **common)
         else:
-            began = time.perf_counter()
             folder, runs = tour(options.model, **common)
-            seconds = time.perf_counter() - began
     if options.probe is not None:
         show(run, as_json=options.json)
     else:
-        _show_tour(folder, runs, seconds, as_json=options.json)
+        _show_tour(folder, runs, time.perf_counter() - began, as_json=options.json)
     return 0
+
+
+def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> None:
+    if options.probe is None and settings:
+        problem, remedy = "a setting belongs to a probe, and no probe is named.", "For example: assay run unqover …"
+        raise UsageError(problem, remedy, code="missing-setting", key="probe")
+    if options.probe is None and options.data:
+        remedy = "Name a probe: assay run bbq --data DIR"
+        raise UsageError("the tour reads no official data.", remedy, code="bad-option", key="data")
+    if options.block_size < 1:
+        problem = f"--block-size is {options.block_size}, expected at least 1 question."
+        raise UsageError(problem, "--block-size 4096", code="bad-option", key="block-size")
 
 
 def _dry_run(options: argparse.Namespace, common: dict[str, Any]) -> int:
@@ -163,8 +134,6 @@ def _announcing(model: str) -> Any:
 
 def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, *, as_json: bool) -> None:
     if as_json:
-        import json
-
         print(json.dumps([json.loads(run.findings.to_json()) for run in runs], indent=1, ensure_ascii=False))
         return
     for run in runs:
@@ -173,8 +142,7 @@ def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, *, as_json: bo
     print(f"\nWhere the time went ({duration(seconds)} in all):", file=sys.stderr)
     for run in runs:
         whole, asking, analysing = (run.info.timings[part] for part in ("run", "asking", "analysing"))
-        said = f"{whole:5.0f} s: asking {asking:.0f}, analysing {analysing:.0f}"
-        print(f"  {run.probe:14} {said}", file=sys.stderr)
+        print(f"  {run.probe:14} {whole:5.0f} s: asking {asking:.0f}, analysing {analysing:.0f}", file=sys.stderr)
     rest = seconds - sum(run.info.timings["run"] for run in runs)
     print(f"  {'pages, loading':14} {max(0, rest):5.0f} s", file=sys.stderr)
     print(f"\nThe tour's report, for a browser: {folder / 'report.html'}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from assay.cli.tools import add_common, examples_of, settings_of, show
+from assay.cli.tools import add_shared, examples_of, settings_of, show
 
 NAME = "score"
 HELP = "score somebody else's answers; no model is loaded"
@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="predictions, or the folder of a run")
     parser.add_argument("--answers", metavar="COLUMN", help="the column of a table of questions that holds the answers")
     parser.add_argument("--skip-bad", action="store_true", help="leave out entries that cannot be used")
-    add_common(parser)
+    add_shared(parser, "--out", "--set", "--seed", "--data", "--json")
 
 
 def call(options: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.tools import shown_progress
+from assay.cli.tools import add_shared, shown_progress
 
 if TYPE_CHECKING:
     from assay.lab.studies import Failure, State, Studied
@@ -16,10 +16,7 @@ if TYPE_CHECKING:
 
 NAME = "study"
 HELP = "run a study: train, debias and audit models, with one summary page"
-
-
-def examples() -> str:
-    return """examples:
+EXAMPLES = """examples:
   assay study                                      the studies that come with assay
   assay study study-small --data DIR --dry-run     what it would do, in which order, and how much of it is done
   assay study my-study.toml                        into runs/study-NAME; the same command again goes on
@@ -47,30 +44,18 @@ a study file (more in docs/studies.md):
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", metavar="FILE", help="a study's TOML file, or the name of a packaged study")
-    parser.add_argument("--out", metavar="DIR", help="the study's folder (default: runs/study-NAME)")
-    parser.add_argument("--data", metavar="DIR", help="where files lie that the study names (default: ASSAY_DATA)")
-    parser.add_argument(
-        "--only", action="append", default=[], metavar="PATTERN", help="only these models or runs, and what they need"
-    )
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print order, sizes and what is done already; do nothing"
-    )
-    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1, mps (default: the best there is)")
-    parser.add_argument(
-        "--dtype",
-        choices=("auto", "float32", "bfloat16"),
-        default="auto",
-        help="numbers (default: what suits each step)",
-    )
-    parser.add_argument(
-        "--jobs",
-        type=int,
-        default=1,
-        metavar="N",
-        help="steps to do at a time (default: 1); worth it where one does not fill the GPU",
-    )
-    parser.add_argument("--json", action="store_true", help="print study.json instead of lines")
+    add = parser.add_argument
+    numbers, kinds = "numbers (default: what suits each step)", ("auto", "float32", "bfloat16")
+    jobs = "steps to do at a time (default: 1); worth it where one does not fill the GPU"
+    add("file", nargs="?", metavar="FILE", help="a study's TOML file, or the name of a packaged study")
+    add("--out", metavar="DIR", help="the study's folder (default: runs/study-NAME)")
+    add("--data", metavar="DIR", help="where files lie that the study names (default: ASSAY_DATA)")
+    add("--only", action="append", default=[], metavar="PATTERN", help="only these models or runs, and what they need")
+    add("--dry-run", action="store_true", help="print order, sizes and what is done already; do nothing")
+    add_shared(parser, "--device")
+    add("--dtype", choices=kinds, default="auto", help=numbers)
+    add("--jobs", type=int, default=1, metavar="N", help=jobs)
+    add("--json", action="store_true", help="print study.json instead of lines")
 
 
 def call(options: argparse.Namespace) -> int:
@@ -81,19 +66,9 @@ def call(options: argparse.Namespace) -> int:
     require_jobs(options.jobs)
     if options.dry_run:
         return _dry_run(options)
-
+    given = {name: getattr(options, name) for name in ("file", "out", "data", "only", "device", "dtype", "jobs")}
     with shown_progress() as progress:
-        done = study(
-            options.file,
-            options.out,
-            data=options.data,
-            only=options.only,
-            device=options.device,
-            dtype=options.dtype,
-            jobs=options.jobs,
-            progress=progress,
-            told=_teller(),
-        )
+        done = study(**given, progress=progress, told=_teller())
     if options.json:
         print(json.dumps(done.record, indent=1, ensure_ascii=False))
     _print_failures(done)
@@ -151,11 +126,9 @@ def _teller() -> Any:
 
 
 def _why(failure: Failure) -> str:
-    return (
-        f"failed: {failure.error.problem}"
-        if failure.error
-        else f"is left out: it needs {failure.because}, which failed"
-    )
+    if failure.error is not None:
+        return f"failed: {failure.error.problem}"
+    return f"is left out: it needs {failure.because}, which failed"
 
 
 def _print_failures(done: Studied) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from assay.errors import UsageError
 
@@ -20,38 +20,32 @@ if TYPE_CHECKING:
     from assay.progress import Progress
     from assay.run import Run
 
-DATA = "official data: their folder, or one file (default: ASSAY_DATA, else where `assay data fetch` puts them)"
+_DATA = "official data: their folder, or one file (default: ASSAY_DATA, else where `assay data fetch` puts them)"
+SHARED: Mapping[str, Mapping[str, Any]] = {
+    "folder": {"metavar": "DIR", "help": "a run, or a folder of runs such as a tour"},
+    "--out": {"metavar": "DIR", "help": "the run folder (default: runs/ and a name made from the command)"},
+    "--set": {"action": "append", "default": [], "metavar": "KEY=VALUE", "help": "a setting (repeatable)"},
+    "--seed": {"type": int, "metavar": "S", "help": "for samples, intervals and noise floors (0)"},
+    "--data": {"metavar": "DIR", "help": _DATA},
+    "--device": {"default": "auto", "help": "cpu, cuda, cuda:1, mps (default: the best there is)"},
+    "--json": {"action": "store_true", "help": "print findings.json instead of tables"},
+}
+"""The options that several commands have."""
 
 
-def add_out(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", metavar="DIR", help="the run folder (default: runs/ and a name made from the command)")
+def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
+    for name in names:
+        parser.add_argument(name, **SHARED[name])
 
 
-def add_set(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting (repeatable)")
-
-
-def add_data(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--data", metavar="DIR", help=DATA)
-
-
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """What `run` and `score` share."""
-    add_out(parser)
-    add_set(parser)
-    parser.add_argument("--seed", type=int, metavar="S", help="for samples, intervals and noise floors (0)")
-    add_data(parser)
-    parser.add_argument("--json", action="store_true", help="print findings.json instead of tables")
-
-
-def examples_of(command: str, settings: Callable[[Probe], type | None]) -> str:
-    """Every probe's examples of a command, and its settings there."""
+def examples_of(command: str, settings: Callable[[Probe], type | None], first: str = "", between: str = "") -> str:
+    """Every probe's examples of a command, and its settings there; lines `first`, and `between` the two."""
     from assay.probes import probes
     from assay.settings import help_of
 
     known = list(probes().values())
     lines = [line for probe in known for line in probe.examples.get(command, ())]
-    text = "examples:\n" + "".join(f"  {line:<53}   {what}".rstrip() + "\n" for line, what in lines)
+    text = f"examples:\n{first}" + "".join(f"  {line:<53}   {what}".rstrip() + "\n" for line, what in lines) + between
     listed: dict[tuple[str, ...], list[str]] = {}  # probes that share a class of settings are listed together
     for probe in known:
         kind = settings(probe)
@@ -91,12 +85,8 @@ def settings_of(pairs: Sequence[str]) -> dict[str, str]:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            raise UsageError(
-                f"--set {pair!r} is no setting; expected key=value.",
-                "For example --set class=gender.",
-                code="bad-option",
-                key="set",
-            )
+            problem = f"--set {pair!r} is no setting; expected key=value."
+            raise UsageError(problem, "For example --set class=gender.", code="bad-option", key="set")
         settings[key] = value
     return settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from assay.cli.tools import add_set, settings_listed, settings_of, shown_progress
+from assay.cli.tools import add_shared, settings_listed, settings_of, shown_progress
 
 NAME = "train"
 HELP = "train a model that a probe can ask, from any encoder"
@@ -44,7 +44,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", required=True, metavar="PATH", help="what to learn from: a file or a folder")
     parser.add_argument("--eval", metavar="PATH", help="what to evaluate the trained model on")
     parser.add_argument("--preset", metavar="NAME", help="a paper's settings; see below")
-    add_set(parser)
+    add_shared(parser, "--set")
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder for the model")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="for new weights, order, masks, dropout (0)")
     parser.add_argument("--device", default="auto", help="cpu, cuda or mps (default: the best there is)")

@@ -17,6 +17,9 @@ from assay.probes.contrast import Change
 from assay.stats import benjamini_hochberg
 from assay.verdict import CLEAR
 
+Key = tuple[str, tuple[tuple[str, str], ...]]
+"""What tells the estimates of one run apart: metric and group."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -48,16 +51,9 @@ class Difference:
     @staticmethod
     def from_json(told: Mapping[str, Any]) -> Difference:
         """What `as_json` said."""
-        worse = told["worse"]
-        return Difference(
-            told["model"],
-            told["baseline"],
-            Estimate(**told["change"]),
-            None if worse is None else Estimate(**worse),
-            told["baseline_value"],
-            told["model_value"],
-            told["probe"],
-        )
+        worse = None if told["worse"] is None else Estimate(**told["worse"])
+        who, values = (told["model"], told["baseline"]), (told["baseline_value"], told["model_value"])
+        return Difference(*who, Estimate(**told["change"]), worse, *values, told["probe"])
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -70,6 +66,10 @@ class Difference:
             "worse": None if self.worse is None else self.worse.as_json(),
             "clear": self.clear,
         }
+
+
+def key_of(estimate: Estimate) -> Key:
+    return estimate.metric, tuple(sorted(estimate.group.items()))
 
 
 def tested_and_clear(found: Sequence[Difference]) -> tuple[int, list[Difference]]:

@@ -57,15 +57,19 @@ def present_comparison(comparison: Comparison) -> list[Section]:
     return [_in_short(parts, several), *own, _compared(comparison)]
 
 
+def about(each: Difference) -> list[Text]:
+    """The metric and the group of a difference, in words."""
+    return [metric_named(each.probe, each.change.metric).title, ", ", Name(say_group(each.probe, each.change.group))]
+
+
 def differences_block(found: Sequence[Difference], *, several: bool, **chart: Any) -> Table:
     """Differences by metric, each metric on its own scale; `several` models need a column for their names."""
     columns = [
-        Column("asked about", Kind.TEXT),
-        *([Column("model", Kind.TEXT)] if several else []),
-        *(Column("baseline", Kind.NUMBER), Column("model", Kind.NUMBER), Column("change", Kind.NUMBER)),
-        Column("on its scale", Kind.DOTS, by_group=True),
-        *(Column("95% interval", Kind.INTERVAL), Column("worse by", Kind.NUMBER)),
-        *(Column("p", Kind.PROBABILITY), Column("q", Kind.PROBABILITY), Column("n", Kind.COUNT)),
+        *(Column(head, Kind.TEXT) for head in ("asked about", *(["model"] if several else []))),
+        *(Column(head, Kind.NUMBER) for head in ("baseline", "model", "change")),
+        *(Column("on its scale", Kind.DOTS, by_group=True), Column("95% interval", Kind.INTERVAL)),
+        *(Column("worse by", Kind.NUMBER), Column("p", Kind.PROBABILITY), Column("q", Kind.PROBABILITY)),
+        Column("n", Kind.COUNT),
     ]
 
     def row(each: Difference) -> Row:
@@ -96,14 +100,8 @@ def differences_block(found: Sequence[Difference], *, several: bool, **chart: An
 
 
 def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
-    blocks: list[Block] = [
-        Prose(
-            [
-                "Every difference is taken on the questions that both models answered, so that it is about the models "
-                "and not about what they were asked."
-            ]
-        )
-    ]
+    how = "Every difference is taken on the questions that both models answered, so that it is about the models and "
+    blocks: list[Block] = [Prose([f"{how}not about what they were asked."])]
     for part in parts:
         tested, clear = tested_and_clear(part.differences)
         said = "No difference could be tested."
@@ -129,9 +127,7 @@ def _told(each: Difference, several: bool) -> Text:
     numbers = f"{number(each.before)} in the baseline, {number(each.after)} now (change {number(change.value)}, "
     of_model: list[Text] = [", ", Name(each.model)] if several else []
     return [
-        *(metric_named(each.probe, change.metric).title, ", ", Name(say_group(each.probe, change.group))),
-        *of_model,
-        *(": ", Figure(f"{numbers}{between}, {chance})")),
+        *(*about(each), *of_model, ": ", Figure(f"{numbers}{between}, {chance})")),
         f", which is {'worse' if worse > 0 else 'better'}" if worse else "",
     ]
 
@@ -221,11 +217,10 @@ def _printed_differences(found: Sequence[Difference], numbers: Mapping[str, str]
     ]
 
     def row(each: Difference) -> Row:
-        change = each.change
-        about = [metric_named(each.probe, change.metric).title, say_group(each.probe, change.group)]
-        numeric: list[TableCell] = [each.before, each.after, Marked(change.value, clear=each.clear or None)]
-        tested = change.q if change.q is not None else change.p
-        return Row([*([numbers[each.model]] if several else []), *about, *numeric, (change.low, change.high), tested])
+        change, (metric, _, group) = each.change, about(each)
+        cells: list[TableCell] = [*([numbers[each.model]] if several else []), metric, group, each.before, each.after]
+        cells += [Marked(change.value, clear=each.clear or None), (change.low, change.high)]
+        return Row([*cells, change.q if change.q is not None else change.p])
 
     title = "Differences on the items that both answered"
     below = ["* clear of chance: q (p where it stands alone) is at most 0.05, and 0 is outside the interval."]

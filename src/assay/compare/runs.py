@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from assay.compare.differences import Difference, difference_table, differences_of
 from assay.errors import AssayError, UsageError
 from assay.findings import Table
 from assay.notebooks import Displayed
 from assay.probes import method_of
-from assay.probes.base import Method
 from assay.probes.contrast import Common
 from assay.run import Kind, Run
 from assay.runs.folder import open_run, read_info
 from assay.runs.score import gathered_again
+
+T = TypeVar("T")
 
 DIFFERENCES = "differences"
 TITLE = "Paired differences on the items that both answered (* clear of chance: q at most 0.05, 0 outside the interval)"
@@ -54,19 +55,18 @@ class Comparison(Displayed):
         named: dict[str, Any] = {"probe": self.probe, "runs": list(self.runs), "models": list(self.models)}
         if self.parts:
             return named | {"notes": list(self.notes), "probes": [part._content() for part in self.parts]}
-        counts = [
-            {
-                "model": name,
-                "items": each.what,
-                "of_baseline": each.baseline,
-                "of_model": each.model,
-                "common": each.common,
-            }
-            for name, own in self.counts.items()
-            for each in own
-        ]
         return named | {
-            "items": counts,
+            "items": [
+                {
+                    "model": name,
+                    "items": own.what,
+                    "of_baseline": own.baseline,
+                    "of_model": own.model,
+                    "common": own.common,
+                }
+                for name, each in self.counts.items()
+                for own in each
+            ],
             "notes": list(self.notes),
             "differences": [each.as_json() for each in self.differences],
             "tables": {name: list(table.records()) for name, table in self.tables.items()},
@@ -76,22 +76,17 @@ class Comparison(Displayed):
 def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:
     """Compare the runs, or folders of runs, at these paths (see `assay.compare`)."""
     if len(paths) < 2:
-        raise UsageError(
-            "a comparison needs at least two run folders.", "assay compare DIR DIR …", code="missing-setting"
-        )
+        problem = "a comparison needs at least two run folders."
+        raise UsageError(problem, "assay compare DIR DIR …", code="missing-setting")
     if len({path.resolve() for path in paths}) < len(paths):
         raise UsageError("a run folder is named twice.", "Compare a run with others.", code="duplicate")
-    tours = [_probes_in(path) for path in paths]
-    if any(tours):
-        single = next((path for path, held in zip(paths, tours, strict=True) if not held), None)
-        if single is not None:
-            tour = next(path for path, held in zip(paths, tours, strict=True) if held)
-            raise UsageError(
-                f"{tour} is a folder of runs, and {single} is not.",
-                "Compare runs with runs, or tours with tours.",
-                code="not-comparable",
-            )
-        return _compare_tours(paths, tours, common)
+    tours = {path: _probes_in(path) for path in paths}
+    if all(tours.values()):
+        return _compare_tours(tours, common)
+    if any(tours.values()):
+        tour, single = (next(path for path, held in tours.items() if bool(held) is some) for some in (True, False))
+        problem = f"{tour} is a folder of runs, and {single} is not."
+        raise UsageError(problem, "Compare runs with runs, or tours with tours.", code="not-comparable")
     runs = [open_run(path) for path in paths]
     return _compare_runs(runs, _names(runs, paths), common)
 
@@ -104,102 +99,77 @@ def _probes_in(folder: Path) -> dict[str, Path]:
     for file in sorted(folder.glob("*/run.json")):
         probe = read_info(file.parent).probe
         if probe in found:
-            raise UsageError(
-                f"{folder} holds two runs of {probe}, {found[probe].name} and {file.parent.name}.",
-                "Name the runs to compare themselves.",
-                code="duplicate",
-            )
+            problem = f"{folder} holds two runs of {probe}, {found[probe].name} and {file.parent.name}."
+            raise UsageError(problem, "Name the runs to compare themselves.", code="duplicate")
         found[probe] = file.parent
     return found
 
 
-def _compare_tours(paths: Sequence[Path], tours: Sequence[Mapping[str, Path]], common: bool) -> Comparison:
-    shared = [probe for probe in tours[0] if all(probe in held for held in tours)]
+def _compare_tours(tours: Mapping[Path, Mapping[str, Path]], common: bool) -> Comparison:
+    every = dict.fromkeys(probe for held in tours.values() for probe in held)
+    lacking = {probe: [str(path) for path, held in tours.items() if probe not in held] for probe in every}
+    shared = [probe for probe, without in lacking.items() if not without]
     if not shared:
-        held = "; ".join(f"{path}: {', '.join(own)}" for path, own in zip(paths, tours, strict=True))
-        raise UsageError(
-            f"no probe is in all of these folders ({held}).", "Run the same probe on each model.", code="not-comparable"
-        )
-    notes = []
-    for probe in dict.fromkeys(name for held in tours for name in held):
-        lacking = [str(path) for path, held in zip(paths, tours, strict=True) if probe not in held]
-        notes += [f"{probe} is not in {', '.join(lacking)}"] if lacking else []
-    opened = {probe: [open_run(held[probe]) for held in tours] for probe in shared}
-    names = _names(opened[shared[0]], paths)
+        held = "; ".join(f"{path}: {', '.join(own)}" for path, own in tours.items())
+        problem = f"no probe is in all of these folders ({held})."
+        raise UsageError(problem, "Run the same probe on each model.", code="not-comparable")
+    notes = [f"{probe} is not in {', '.join(without)}" for probe, without in lacking.items() if without]
+    opened = {probe: [open_run(held[probe]) for held in tours.values()] for probe in shared}
+    names = _names(opened[shared[0]], [*tours])
     parts = [_compare_runs(runs, names, common) for runs in opened.values()]
-    every = [each for part in parts for each in part.differences]
-    return Comparison([str(path) for path in paths], names, {}, {}, every, {}, notes, "tour", parts)
+    differences = [each for part in parts for each in part.differences]
+    return Comparison([*map(str, tours)], names, {}, {}, differences, {}, notes, "tour", parts)
 
 
 def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Comparison:
-    probes = {run.probe for run in runs}
-    if len(probes) > 1:
-        raise UsageError(
-            f"these runs are of {', '.join(sorted(probes))}.",
-            "Compare runs of one probe.",
-            code="not-comparable",
-            key="probe",
-        )
+    """Every run against the first; what cannot be read again is noted."""
+    first, probe = names[0], runs[0].probe
+    if probes := {run.probe for run in runs} - {probe}:
+        problem = f"these runs are of {', '.join(sorted({probe, *probes}))}."
+        raise UsageError(problem, "Compare runs of one probe.", code="not-comparable", key="probe")
     if not common:
         _require_same_data(runs)
-    probe = probes.pop()
-    method = method_of(probe)
-    found = _paired(method, runs, names, common)
-    beside = method.side_by_side([(name, run.findings) for name, run in zip(names, runs, strict=True)])
-    tables = {**found.tables, **beside}
-    if found.differences:
-        tables = {DIFFERENCES: difference_table(found.differences)} | tables
-    titles = {DIFFERENCES: TITLE, **method.titles}
-    folders = [str(run.folder) for run in runs]
-    return Comparison(folders, list(names), tables, titles, found.differences, found.counts, found.notes, probe=probe)
-
-
-@dataclass
-class _Found:
-    """What the pairs of runs gave so far."""
-
-    differences: list[Difference] = field(default_factory=list)
-    counts: dict[str, Sequence[Common]] = field(default_factory=dict)
-    tables: dict[str, Table] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-
-def _paired(method: Method[Any, Any], runs: Sequence[Run], names: Sequence[str], common: bool) -> _Found:
-    """Every run against the first; what cannot be read again is noted."""
-    found = _Found()
-    sides: list[Any] = []
-    for name, run in zip(names, runs, strict=True):
-        try:
-            sides.append(method.recall(run, partial(gathered_again, run)))
-        except AssayError as error:
-            sides.append(None)
-            found.notes.append(f"no paired differences with {name}: {error.problem} {error.remedy}".rstrip())
-    settings = {"resamples": RESAMPLES, **runs[0].info.settings}
+    method, settings = method_of(probe), {"resamples": RESAMPLES, **runs[0].info.settings}
+    differences: list[Difference] = []
+    counts: dict[str, Sequence[Common]] = {}
+    tables: dict[str, Table] = {}
+    notes: list[str] = []
+    sides = [
+        _or_note(partial(method.recall, run, partial(gathered_again, run)), name, notes)
+        for name, run in zip(names, runs, strict=True)
+    ]
     for name, run, side in zip(names[1:], runs[1:], sides[1:], strict=True):
-        found.notes += _settings_apart(names[0], runs[0], name, run)
+        notes += _settings_apart(first, runs[0], name, run)
         if sides[0] is None or side is None:
             continue
-        try:
-            pair = method.contrast(sides[0], side, settings=settings, common=common)
-        except AssayError as error:
-            found.notes.append(f"no paired differences with {name}: {error.problem} {error.remedy}".rstrip())
+        pair = _or_note(partial(method.contrast, sides[0], side, settings=settings, common=common), name, notes)
+        if pair is None:
             continue
         if not any(each.common for each in pair.counts):
             if common:
-                raise UsageError(
-                    f"{runs[0].folder} and {run.folder} have no item in common.",
-                    "Ask both models the same questions.",
-                    code="not-comparable",
-                )
-            found.notes.append(f"{names[0]} and {name} have no item in common: nothing is paired")
-        found.counts[name] = pair.counts
-        found.notes += [f"{name}: {note}" for note in pair.notes]
-        found.differences += differences_of(method.probe.name, names[0], name, pair.changes)
+                problem = f"{runs[0].folder} and {run.folder} have no item in common."
+                raise UsageError(problem, "Ask both models the same questions.", code="not-comparable")
+            notes.append(f"{first} and {name} have no item in common: nothing is paired")
+        counts[name] = pair.counts
+        notes += [f"{name}: {note}" for note in pair.notes]
+        differences += differences_of(probe, first, name, pair.changes)
         for title, table in pair.tables.items():
-            rows = [(name, *row) for row in table.rows]
-            before = found.tables[title].rows if title in found.tables else []
-            found.tables[title] = Table(("model", *table.columns), [*before, *rows])
-    return found
+            before = tables[title].rows if title in tables else []
+            tables[title] = Table(("model", *table.columns), [*before, *((name, *row) for row in table.rows)])
+    tables |= method.side_by_side([(name, run.findings) for name, run in zip(names, runs, strict=True)])
+    if differences:
+        tables = {DIFFERENCES: difference_table(differences)} | tables
+    titles, folders = {DIFFERENCES: TITLE, **method.titles}, [str(run.folder) for run in runs]
+    return Comparison(folders, list(names), tables, titles, differences, counts, notes, probe)
+
+
+def _or_note(make: Callable[[], T], name: str, notes: list[str]) -> T | None:
+    """What can be made of a model's answers; where it cannot, a note says why."""
+    try:
+        return make()
+    except AssayError as error:
+        notes.append(f"no paired differences with {name}: {error.problem} {error.remedy}".rstrip())
+        return None
 
 
 def _settings_apart(first: str, one: Run, second: str, other: Run) -> list[str]:
@@ -229,10 +199,8 @@ def _require_same_data(runs: Sequence[Run]) -> None:
         for name, digest in run.info.data.items():
             before, folder = first.setdefault(name, (digest, run.folder))
             if before != digest:
+                apart = f"{folder} and {run.folder} were asked from different data ({name})"
+                remedy = "Repeat one of them with the other's data, or compare only the items that both have: --common."
                 raise UsageError(
-                    f"{folder} and {run.folder} were asked from different data ({name}), so their numbers are not "
-                    "comparable.",
-                    "Repeat one of them with the other's data, or compare only the items that both have: --common.",
-                    code="not-comparable",
-                    key=name,
+                    f"{apart}, so their numbers are not comparable.", remedy, code="not-comparable", key=name
                 )

@@ -12,15 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Judgement", "Limit", "Outcome", "Policy", "Verdicts", "gate", "read_policy"]
 
-_HOMES = {
-    "Judgement": "judge",
-    "Outcome": "judge",
-    "Limit": "policy",
-    "Policy": "policy",
-    "read_policy": "policy",
-    "Verdicts": "verdicts",
-}
-
 
 def gate(folder: str | Path, policy: str | Path | Policy) -> Verdicts:
     """Judge a run, or all runs in a folder, by a policy: the path of a TOML file, or one built in Python."""
@@ -31,8 +22,10 @@ def gate(folder: str | Path, policy: str | Path | Policy) -> Verdicts:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'assay.gate' has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f"assay.gate.{_HOMES[name]}"), name)
+    homes = {"judge": ("Judgement", "Outcome"), "policy": ("Limit", "Policy", "read_policy"), "verdicts": ("Verdicts",)}
+    for home, names in homes.items():
+        if name in names:
+            return getattr(import_module(f"assay.gate.{home}"), name)
+    raise AttributeError(f"module 'assay.gate' has no attribute {name!r}")

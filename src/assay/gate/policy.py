@@ -56,7 +56,9 @@ class Limit:
 
     def __post_init__(self) -> None:
         _check_types(self)
-        _check_metric(self.metric)
+        if not _METRIC.fullmatch(self.metric):
+            example = 'For example "bbq.bias_score", or "*.accuracy".'
+            raise WrongValue(f'"metric" is {self.metric!r}, expected PROBE.METRIC.', example, "metric")
         for which in ("group", "without"):
             _check_group(which, getattr(self, which))
         _check_numbers(self)
@@ -73,7 +75,9 @@ class Limit:
 
     @property
     def bounds(self) -> tuple[float | None, float | None]:
-        """What the interval must lie above, and what below."""
+        """What the interval must lie above, and what below; against a baseline, that of how much worse it is."""
+        if self.worse_by is not None:
+            return None, self.worse_by
         return (self.lower, self.upper) if self.size is None else (-self.size, self.size)
 
     @property
@@ -148,25 +152,15 @@ def _check_types(given: Limit | Policy) -> None:
             checked(each.name, value, types[each.name])
 
 
-def _check_metric(metric: str) -> None:
-    if not _METRIC.fullmatch(metric):
-        example = 'For example "bbq.bias_score", or "*.accuracy".'
-        raise WrongValue(f'"metric" is {metric!r}, expected PROBE.METRIC.', example, "metric")
-
-
 def _check_group(which: str, group: Mapping[str, Any]) -> None:
     for key, value in group.items():
         listed = isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in value)
         if not (isinstance(value, str) or value is False or listed):
-            raise WrongValue(
-                f'"{which}": {key} is {value!r}, expected a text, a list of texts, or false for no such key.',
-                'For example { context = "ambig", category = "*" }.',
-                which,
-            )
+            problem = f'"{which}": {key} is {value!r}, expected a text, a list of texts, or false for no such key.'
+            raise WrongValue(problem, 'For example { context = "ambig", category = "*" }.', which)
         if listed and "*" in value:
-            raise WrongValue(
-                f'"{which}": {key} lists "*" among values.', f'Write {key} = "*" alone, for any value.', which
-            )
+            remedy = f'Write {key} = "*" alone, for any value.'
+            raise WrongValue(f'"{which}": {key} lists "*" among values.', remedy, which)
 
 
 def _check_numbers(limit: Limit) -> None:
@@ -201,22 +195,14 @@ def _check_kind(limit: Limit) -> None:
         return
     for key in ("baseline", "worse_by"):
         if getattr(limit, key) is None:
-            raise WrongValue(
-                f'"{key}" is missing.',
-                "A limit against a baseline needs baseline and worse_by.",
-                key,
-                code="missing-key",
-            )
+            remedy = "A limit against a baseline needs baseline and worse_by."
+            raise WrongValue(f'"{key}" is missing.', remedy, key, code="missing-key")
     if not isinstance(limit.baseline, str | Path):
         problem = f'"baseline" is {limit.baseline!r}, expected a folder.'
         raise WrongValue(problem, 'For example baseline = "runs/base".', "baseline")
     if not any(each.worse for each in metrics_called(limit.of_metric)):
-        raise WrongValue(
-            f'"worse_by": of {limit.of_metric} it is not known which direction is worse.',
-            "Use upper and lower, or a metric of which it is.",
-            "worse_by",
-            code="bad-policy",
-        )
+        problem = f'"worse_by": of {limit.of_metric} it is not known which direction is worse.'
+        raise WrongValue(problem, "Use upper and lower, or a metric of which it is.", "worse_by", code="bad-policy")
 
 
 def _said(value: Match) -> str:

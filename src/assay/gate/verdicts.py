@@ -1,17 +1,19 @@
-"""What a gate found, and as JUnit XML and JSON for programs; `assay.gate.present` shows it to people."""
+"""What a gate found: for people as sections of blocks (limits, then what fails), for programs as JUnit XML and JSON."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from xml.etree import ElementTree
 
+from assay.blocks import Block, Column, Group, Kind, Name, Prose, Role, Row, Section, Table, Text
 from assay.gate.judge import Judgement, Outcome
 from assay.probes import say_group
 from assay.wording import count, interval, number, plural, visible
 
+MOST = 40  # failures that are shown; JSON and JUnit have all
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -24,14 +26,10 @@ class Kept:
     rule: str
     judgements: Sequence[Judgement]
 
-    def count(self, outcome: Outcome) -> int:
-        return sum(each.outcome is outcome for each in self.judgements)
-
     @property
     def outcome(self) -> Outcome:
-        if self.count(Outcome.FAIL):
-            return Outcome.FAIL
-        return Outcome.PASS if self.count(Outcome.PASS) else Outcome.SKIP
+        found = {each.outcome for each in self.judgements}
+        return next(outcome for outcome in (Outcome.FAIL, Outcome.PASS, Outcome.SKIP) if outcome in found)
 
     @property
     def nearest(self) -> Judgement | None:
@@ -76,7 +74,7 @@ class Verdicts:
             "folder": self.folder,
             "policy": self.policy,
             "passed": self.passed,
-            "verdicts": [judgement.as_json() for judgement in self.judgements],
+            "verdicts": [asdict(judgement) for judgement in self.judgements],
             "notes": list(self.notes),
         }
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -91,7 +89,7 @@ class Verdicts:
                 case = ElementTree.SubElement(suite, "testcase", names)
                 if each.outcome is Outcome.FAIL:
                     failure = ElementTree.SubElement(case, "failure", {"type": "limit", "message": _xml(each.reason)})
-                    failure.text = _xml("\n".join(filter(None, (each.rule, figures(each), each.reason))))
+                    failure.text = _xml("\n".join(filter(None, (each.rule, _figures(each), each.reason))))
                 elif each.outcome is Outcome.SKIP:
                     ElementTree.SubElement(case, "skipped", {"message": _xml(each.reason)})
         ElementTree.indent(root)
@@ -100,12 +98,7 @@ class Verdicts:
     def named(self, each: Judgement) -> str:
         """What was judged, with its model; and with its folder where it takes that to tell two verdicts apart."""
         several = len({other.run for other in self.judgements if other.run}) > 1
-        parts = [
-            each.metric,
-            say_group(each.metric.partition(".")[0], each.group) if each.group else "",
-            each.model,
-            each.run * several,
-        ]
+        parts = [each.metric, _said_group(each) if each.group else "", each.model, each.run if several else ""]
         return ", ".join(filter(None, parts))
 
     @property
@@ -117,28 +110,57 @@ class Verdicts:
         return [Kept(number, *key, own) for number, (key, own) in enumerate(found.items(), 1)]
 
 
-def said_group(each: Judgement) -> str:
+def present_verdicts(verdicts: Verdicts) -> list[Section]:
+    """The sections of a summary, for a terminal or the page of a CI system."""
+    limits = verdicts.limits
+    named = any(kept.rule not in kept.title for kept in limits)  # where a name does not say what is demanded
+    texts = ("", "", "limit", *(("demanded",) if named else ()), "nearest to it")
+    columns = [*(Column(head, Kind.TEXT) for head in texts)]
+    columns += [Column(head, Kind.COUNT) for head in ("kept", "broken", "skipped")]
+    blocks: list[Block] = [
+        Prose([[Name(verdicts.folder), ", judged by ", Name(verdicts.policy), f": {verdicts.said}"]]),
+        Table(columns=columns, groups=[Group([_row(kept, named) for kept in limits])]),
+    ]
+    failed: list[Text] = [
+        f"FAIL {kept.number}. {': '.join(filter(None, (verdicts.named(each), _figures(each), each.reason)))}"
+        for kept in limits
+        for each in kept.judgements
+        if each.outcome is Outcome.FAIL
+    ]
+    if failed:
+        blocks.append(Prose(failed[:MOST], Role.ITEMS))
+    if len(failed) > MOST:
+        blocks.append(Prose([f"{count(len(failed) - MOST)} more fail; --format json has all."], Role.SMALL))
+    if verdicts.notes:
+        blocks.append(Prose([f"Note: {note}" for note in verdicts.notes], Role.ITEMS))
+    return [Section(blocks, f"Bias gate: {'passed' if verdicts.passed else 'FAILED'}")]
+
+
+def _row(kept: Kept, named: bool) -> Row:
+    nearest = "" if kept.nearest is None else f"{_said_group(kept.nearest)}: {_figures(kept.nearest)}"
+    counts = [_count(kept.judgements, outcome) for outcome in (Outcome.PASS, Outcome.FAIL, Outcome.SKIP)]
+    return Row([str(kept.number), kept.outcome.upper(), kept.title, *([kept.rule] if named else []), nearest, *counts])
+
+
+def _said_group(each: Judgement) -> str:
     """What was judged, in its probe's words."""
     return say_group(each.metric.partition(".")[0], each.group)
 
 
-def figures(each: Judgement) -> str:
+def _figures(each: Judgement) -> str:
     if each.value is None:
         return ""
-    if each.low is None:
-        return number(each.value)
-    return f"{number(each.value)} ({interval(each.low, each.high)})"
+    return number(each.value) + ("" if each.low is None else f" ({interval(each.low, each.high)})")
+
+
+def _count(judgements: Sequence[Judgement], outcome: Outcome) -> int:
+    return sum(each.outcome is outcome for each in judgements)
 
 
 def _totals(name: str, judgements: Sequence[Judgement]) -> dict[str, str]:
-    counts = {outcome: sum(each.outcome is outcome for each in judgements) for outcome in Outcome}
-    return {
-        "name": _xml(name),
-        "tests": str(len(judgements)),
-        "failures": str(counts[Outcome.FAIL]),
-        "errors": "0",
-        "skipped": str(counts[Outcome.SKIP]),
-    }
+    failures, skipped = (str(_count(judgements, outcome)) for outcome in (Outcome.FAIL, Outcome.SKIP))
+    tests = str(len(judgements))
+    return {"name": _xml(name), "tests": tests, "failures": failures, "errors": "0", "skipped": skipped}
 
 
 def _xml(text: str) -> str:

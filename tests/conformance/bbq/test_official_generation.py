@@ -23,11 +23,9 @@ import pytest
 import small_templates
 from assay.probes.bbq.examples import CATEGORIES
 from assay.probes.bbq.generation import Generation
-from assay.probes.bbq.generation.draws import Draws
-from assay.probes.bbq.generation.fillers import groups_of_pairs
-from assay.probes.bbq.generation.slots import Pair, Person, fill
+from assay.probes.bbq.generation.people import Pair, Person, fill, groups_of_pairs
 from assay.probes.bbq.generation.templates import Template, read_templates, template_files
-from assay.probes.bbq.generation.vocabulary import Vocabulary
+from assay.probes.bbq.generation.vocabulary import Draws, Vocabulary
 
 TABLE_3 = {
     "Age": 3_680,

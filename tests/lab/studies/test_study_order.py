@@ -8,7 +8,6 @@ import pytest
 
 from assay.lab.studies import plan
 from assay.lab.studies.file import read_study
-from assay.lab.studies.lineage import Lineage
 
 
 def names(bench: Any, **more: Any) -> list[str]:
@@ -101,7 +100,7 @@ def test_of_several_models_with_the_same_training_that_with_the_same_seed_is_the
     bench.text = bench.text[:start] + again + bench.text[start:]
     if seed is not None:
         bench.text = bench.text.replace('title = "CDA"', f'title = "CDA"\nseed = {seed}')
-    assert Lineage(read_study(bench.file).models).baseline("cda-gender-siqa") == baseline
+    assert read_study(bench.file).baseline("cda-gender-siqa") == baseline
 
 
 def test_settings_that_vary_give_a_run_each(bench: Any) -> None:
@@ -116,17 +115,17 @@ def test_settings_that_vary_give_a_run_each(bench: Any) -> None:
 
 
 def test_debiased_models_are_compared_with_what_they_were_made_from(bench: Any) -> None:
-    lineage = Lineage(read_study(bench.file).models)
+    lineage = read_study(bench.file)
     assert lineage.baseline("inlp-gender") == "siqa"
     assert lineage.baseline("cda-gender-siqa") == "siqa", "the same training from the base that was not debiased"
     assert lineage.baseline("cda-gender") == "base"
     assert lineage.baseline("siqa") is None
     assert [entry.name for entry in lineage.methods("cda-gender-siqa")] == ["cda-gender"]
     bench.text = bench.text.replace("[models.cda-gender-siqa]", '[models.cda-gender-siqa]\nbaseline = "inlp-gender"')
-    assert Lineage(read_study(bench.file).models).baseline("cda-gender-siqa") == "inlp-gender"
+    assert read_study(bench.file).baseline("cda-gender-siqa") == "inlp-gender"
 
 
 def test_another_training_is_no_baseline(bench: Any) -> None:
     place = bench.text.index("[models.cda-gender-siqa]")
     bench.text = bench.text[:place] + bench.text[place:].replace("max_steps = 3", "max_steps = 4", 1)
-    assert Lineage(read_study(bench.file).models).baseline("cda-gender-siqa") is None
+    assert read_study(bench.file).baseline("cda-gender-siqa") is None

@@ -11,8 +11,8 @@ import pytest
 
 import made_runs
 from assay.findings import Estimate, Table
-from assay.lab.studies.changes import Compared, changes_of
-from assay.lab.studies.task_scores import scores_of, task_score
+from assay.lab.studies.page import Compared, changes_of, task_score
+from assay.lab.studies.steps import scores_of
 from html_pages import HOSTILE, Page, assert_harmless
 
 LINKS = (

@@ -14,7 +14,7 @@ import small_bbq
 from assay.files.published import DataSet, blob_id
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.probes.bbq import published as notes_on
+from assay.probes.bbq import source as notes_on
 from assay.probes.bbq.examples import Example
 
 CATEGORIES = {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh")}

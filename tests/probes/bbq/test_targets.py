@@ -10,9 +10,8 @@ import pytest
 
 import small_bbq
 from assay.probes.bbq.examples import NON_NEGATIVE, Example
-from assay.probes.bbq.metadata import read_metadata
 from assay.probes.bbq.source import dataset_of
-from assay.probes.bbq.targets import find_named, find_targets
+from assay.probes.bbq.targets import find_named, find_targets, read_metadata
 from assay.queries import NONE
 from raising import raises
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
-from assay.files.toml import Table, Text, Texts, TomlFile, Truth, Whole, near
+from assay.files.toml import Place, Table, Text, Texts, TomlFile, Truth, Whole, near
 from assay.lab.debiasing import METHODS
 from assay.lab.training import KINDS
 from assay.models import is_bare
@@ -28,35 +28,31 @@ ATTRIBUTES = ("gender", "race", "religion")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _NAMED = "Use letters, digits, dots, single dashes and underscores."
-
-
 _KEYS = {  # of each way to come about: what it needs, and what it may have
     "spec": (("spec",), ("base", "title", "baseline")),
     "train": (("train", "base", "data"), ("eval", "preset", "settings", "seed", "title", "baseline")),
-    "debias": (
-        ("debias", "model", "corpus"),
-        ("attribute", "words", "eval", "settings", "seed", "title", "baseline"),
-    ),
+    "debias": (("debias", "model", "corpus"), ("attribute", "words", "eval", "settings", "seed", "title", "baseline")),
 }
 _FILES = ("data", "eval", "corpus", "words")
 
 
-@dataclass(frozen=True)
-class About:
-    """[study]: what it is called, the seed of all that say no other, and where files lie."""
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """A table of a study file."""
 
-    name: Text = ""
-    title: Text = ""
-    about: Text = ""
-    seed: Whole = 0
-    data: Text | None = None
+    file: TomlFile
+    place: Place
+
+    def error(
+        self, problem: str, remedy: str, *inside: str, code: str = "bad-value", key: str | None = None
+    ) -> DataError:
+        return self.file.error(problem, remedy, *self.place, *inside, code=code, key=key)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model:
+class Model(Entry):
     """A model of the study: ready (`spec`), trained (the kind of training) or debiased (the method)."""
 
-    file: TomlFile
     name: str
     title: Text = ""
     baseline: Text | None = None
@@ -84,10 +80,6 @@ class Model:
         return self.spec or self.train or self.debias or ""
 
     @property
-    def made(self) -> bool:
-        return not self.spec
-
-    @property
     def source(self) -> str | None:
         """The model that it is made from; of a ready one only what the page says that it was fine-tuned from."""
         return self.base or self.model
@@ -101,16 +93,16 @@ class Model:
         """The files that it is made with, as they are written."""
         return {key: getattr(self, key) for key in _FILES if getattr(self, key) is not None}
 
-    def error(self, problem: str, remedy: str, *place: str, code: str, key: str | None = None) -> DataError:
-        return self.file.error(problem, remedy, "models", self.name, *place, code=code, key=key)
+    @property
+    def recipe(self) -> tuple[object, ...]:
+        """What it was taught, whatever it was made from."""
+        return self.how, self.value, self.data, self.preset, tuple(sorted(self.settings.items()))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Runs:
+class Runs(Entry):
     """Some probes asked of some models, with some settings; `vary` gives a setting several values, each a run."""
 
-    file: TomlFile
-    number: int
     probe: Texts
     models: Texts
     name: Text | None = None
@@ -131,67 +123,66 @@ class Runs:
         """Names of models, or patterns of them."""
         return _each(self.models)
 
-    def error(self, problem: str, remedy: str, *place: str, code: str, key: str | None = None) -> DataError:
-        return self.file.error(problem, remedy, "runs", self.number, *place, code=code, key=key)
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class StudyFile:
-    """What a study file says."""
+    """What a study file says, and who came from whom in it: for what a page sets side by side.
+
+    `seed` is that of all that say no other; `data` the folder that files are looked for in.
+    """
 
     toml: TomlFile
-    head: About
-    models: Mapping[str, Model]
-    runs: Sequence[Runs]
+    name: Text = ""
+    title: Text = ""
+    about: Text = ""
+    seed: Whole = 0
+    data: Text | None = None
+    models: Mapping[str, Model] = field(default_factory=dict)
+    runs: Sequence[Runs] = ()
 
-    @property
-    def path(self) -> Path:
-        return self.toml.path
+    def above(self, name: str) -> list[Model]:
+        """The models that this one was made from, the nearest first; not itself."""
+        source = self.models[name].source
+        return [] if source is None else [self.models[source], *self.above(source)]
 
-    @property
-    def name(self) -> str:
-        return self.head.name or self.path.stem
+    def methods(self, name: str) -> list[Model]:
+        """The debiasing that went into a model, the first first."""
+        return [entry for entry in reversed([self.models[name], *self.above(name)]) if entry.debias]
 
-    @property
-    def title(self) -> str:
-        return self.head.title or self.name
+    def baseline(self, name: str) -> str | None:
+        """What a debiased model is compared with.
 
-    @property
-    def about(self) -> str:
-        return self.head.about
-
-    @property
-    def seed(self) -> int:
-        return self.head.seed
-
-    @property
-    def text(self) -> str:
-        return self.toml.text
+        The model that the file names; else what a post-hoc method changed; else the model with the same training whose
+        base was not debiased, that with the same seed first.
+        """
+        entry = self.models[name]
+        if entry.baseline is not None:
+            return entry.baseline
+        if not self.methods(name):
+            return None
+        if entry.debias:
+            return entry.source
+        plain = next(each.name for each in self.above(name) if not self.methods(each.name))
+        others = (other for other in self.models.values() if other.source == plain and other.train)
+        twins = [other for other in others if other.recipe == entry.recipe]
+        return min(twins, key=lambda twin: twin.seed != entry.seed).name if twins else None
 
 
 def find_study(given: str | Path) -> Path:
     """The file that is meant: a path, or the name of one that comes with assay."""
-    path = Path(given).expanduser()
+    path, packaged = Path(given).expanduser(), {file.stem: file for file in packaged_studies()}
     if path.is_file():
         return path
-    packaged = {file.stem: file for file in packaged_studies()}
     if str(given) in packaged:
         return packaged[str(given)]
     if path.is_dir():
         raise DataError("this is a folder.", "Name a study's TOML file.", file=path, code="unreadable-file")
     if path.suffix == ".toml" or len(path.parts) > 1:
-        raise DataError(
-            "there is no such file.",
-            "Name a study's TOML file; docs/studies.md says how to write one.",
-            file=path,
-            code="missing-file",
-        )
-    raise DataError(
-        f"there is no study {str(given)!r}{near(str(given), packaged)}",
-        f"Name a TOML file, or one that comes with assay: {', '.join(packaged)}.",
-        code="bad-option",
-        key="study",
-    )
+        remedy = "Name a study's TOML file; docs/studies.md says how to write one."
+        raise DataError("there is no such file.", remedy, file=path, code="missing-file")
+    problem = f"there is no study {str(given)!r}{near(str(given), packaged)}"
+    remedy = f"Name a TOML file, or one that comes with assay: {', '.join(packaged)}."
+    raise DataError(problem, remedy, code="bad-option", key="study")
 
 
 def packaged_studies() -> list[Path]:
@@ -203,92 +194,71 @@ def read_study(path: Path) -> StudyFile:
     """The study of a TOML file."""
     file = TomlFile.read(path, "A study is a TOML file; docs/studies.md says how to write one.")
     file.require_keys(file.content, ("study", "models", "runs"))
-    head = file.table(About, "study") if "study" in file.content else About()
-    if not _NAME.fullmatch(head.name or path.stem):
-        raise file.error(
-            f'"name" is {head.name or path.stem!r}.',
-            "Use letters, digits, dots, dashes and underscores.",
-            "study",
-            "name",
-            code="bad-value",
-        )
+    head = StudyFile(toml=file)
+    if "study" in file.content:
+        head = file.table(StudyFile, "study", keys=("name", "title", "about", "seed", "data"), toml=file)
+    name = head.name or path.stem
+    if not _NAME.fullmatch(name):
+        remedy = "Use letters, digits, dots, dashes and underscores."
+        raise file.error(f'"name" is {name!r}.', remedy, "study", "name")
     models = file.content.get("models", {})
     if not isinstance(models, Mapping):
-        raise file.error('"models" is no table.', "Begin each with [models.NAME].", "models", code="bad-value")
+        raise file.error('"models" is no table.', "Begin each with [models.NAME].", "models")
     if not models:
-        raise file.error(
-            "there are no models.",
-            'Add at least one, such as [models.base] with spec = "builtin".',
-            code="missing-key",
-            key="models",
-        )
+        remedy = 'Add at least one, such as [models.base] with spec = "builtin".'
+        raise file.error("there are no models.", remedy, code="missing-key", key="models")
     runs = [_runs(file, number) for number in range(file.tables("runs"))]
-    return StudyFile(file, head, {name: _model(file, name) for name in models}, runs)
+    read = {model: _model(file, model) for model in models}
+    return replace(head, name=name, title=head.title or name, models=read, runs=runs)
 
 
 def _model(file: TomlFile, name: str) -> Model:
-    table = file.content["models"][name]
+    table, place = file.content["models"][name], ("models", name)
     if not _NAME.fullmatch(name) or "--" in name or is_bare(name):
         why = "also the name of a kind of model" if is_bare(name) else "no name for a folder"
-        raise file.error(f"{name!r} is {why}.", _NAMED, "models", name, code="bad-value")
+        raise file.error(f"{name!r} is {why}.", _NAMED, *place)
     given = [how for how in _KEYS if isinstance(table, Mapping) and how in table]
     if len(given) != 1:
-        found = "none of them is there" if not given else f"there are {' and '.join(given)}"
-        raise file.error(
-            f"expected one of spec, train and debias; {found}.",
-            'A ready model has spec = "builtin" or "hf:…", others are trained or debiased.',
-            *("models", name),
-            code="bad-value" if given else "missing-key",
-        )
+        found = f"there are {' and '.join(given)}" if given else "none of them is there"
+        remedy = 'A ready model has spec = "builtin" or "hf:…", others are trained or debiased.'
+        code = "bad-value" if given else "missing-key"
+        raise file.error(f"expected one of spec, train and debias; {found}.", remedy, *place, code=code)
     needed, others = _KEYS[given[0]]
-    model = file.table(Model, "models", name, keys=(*needed, *others), needed=needed, file=file, name=name)
+    model = file.table(Model, *place, keys=(*needed, *others), needed=needed, file=file, place=place, name=name)
     if model.train:
-        file.require_one_of(model.train, KINDS, "models", name, "train")
+        file.require_one_of(model.train, KINDS, *place, "train")
     if model.debias:
-        file.require_one_of(model.debias, METHODS, "models", name, "debias")
-        if model.attribute is None and not METHODS[model.debias].general:
-            raise model.error(
-                '"attribute" is missing.',
-                f"Choose one of {', '.join(ATTRIBUTES)}.",
-                code="missing-key",
-                key="attribute",
-            )
-        if model.attribute is not None and model.attribute not in ATTRIBUTES and not model.words:
-            raise model.error(
-                f'"attribute" is {model.attribute!r}{near(model.attribute, ATTRIBUTES)}',
-                f'Choose one of {", ".join(ATTRIBUTES)}, or give its words in a file: words = "…".',
-                "attribute",
-                code="bad-value",
-            )
+        file.require_one_of(model.debias, METHODS, *place, "debias")
+        _require_attribute(model, METHODS[model.debias].general)
     return replace(model, title=model.title or name, settings=_settings(model.settings, model, "settings"))
 
 
+def _require_attribute(model: Model, optional: bool) -> None:
+    given, choose = model.attribute, f"Choose one of {', '.join(ATTRIBUTES)}"
+    if given is None and not optional:
+        raise model.error('"attribute" is missing.', f"{choose}.", code="missing-key", key="attribute")
+    if given is not None and given not in ATTRIBUTES and not model.words:
+        remedy = f'{choose}, or give its words in a file: words = "…".'
+        raise model.error(f'"attribute" is {given!r}{near(given, ATTRIBUTES)}', remedy, "attribute")
+
+
 def _runs(file: TomlFile, number: int) -> Runs:
-    runs = file.table(Runs, "runs", number, file=file, number=number)
+    place = ("runs", number)
+    runs = file.table(Runs, *place, file=file, place=place)
     for probe in runs.probes:
-        file.require_one_of(probe, probes(), "runs", number, "probe")
-    file.require_one_of(runs.preset, PRESETS, "runs", number, "preset")
+        file.require_one_of(probe, probes(), *place, "probe")
+    file.require_one_of(runs.preset, PRESETS, *place, "preset")
     if runs.name is not None and (not _NAME.fullmatch(runs.name) or "--" in runs.name):
-        raise runs.error(f'"name" is {runs.name!r}.', _NAMED, "name", code="bad-value")
+        raise runs.error(f'"name" is {runs.name!r}.', _NAMED, "name")
     if runs.limit == 0:
-        raise runs.error('"limit" is 0, expected at least 1 question.', "limit = 10000", "limit", code="bad-value")
+        raise runs.error('"limit" is 0, expected at least 1 question.', "limit = 10000", "limit")
     for key, values in runs.vary.items():
         if not isinstance(values, list) or len(values) < 2:
-            raise runs.error(
-                f'"vary": {key} is {values!r}, expected a list of at least two values.',
-                "A setting with one value belongs into settings.",
-                "vary",
-                code="bad-value",
-                key=key,
-            )
+            problem = f'"vary": {key} is {values!r}, expected a list of at least two values.'
+            raise runs.error(problem, "A setting with one value belongs into settings.", "vary", key=key)
         if key in runs.settings:
-            raise runs.error(
-                f'"{key}" is both in settings and in vary.',
-                "Leave it out of settings.",
-                "vary",
-                code="duplicate",
-                key=key,
-            )
+            problem = f'"{key}" is both in settings and in vary.'
+            raise runs.error(problem, "Leave it out of settings.", "vary", code="duplicate", key=key)
     vary = {key: [_settings({key: each}, runs, "vary")[key] for each in own] for key, own in runs.vary.items()}
     return replace(
         runs,
@@ -297,25 +267,17 @@ def _runs(file: TomlFile, number: int) -> Runs:
     )
 
 
-def _settings(table: Mapping[str, Any], entry: Model | Runs, key: str) -> dict[str, str]:
+def _settings(table: Mapping[str, Any], entry: Entry, key: str) -> dict[str, str]:
     """Settings as `--set` would give them: texts."""
     for name, value in table.items():
         if isinstance(value, list):
-            raise entry.error(
-                f'"{key}": {name} is a list.',
-                f'Write {name} = "a,b" for one run with several, or vary = {{ {name} = [...] }} for a run with each.',
-                key,
-                code="bad-value",
-                key=name,
+            remedy = (
+                f'Write {name} = "a,b" for one run with several, or vary = {{ {name} = [...] }} for a run with each.'
             )
+            raise entry.error(f'"{key}": {name} is a list.', remedy, key, key=name)
         if not isinstance(value, str | int | float):
-            raise entry.error(
-                f'"{key}": {name} is {value!r}, expected a text or a number.',
-                f'{name} = "…"',
-                key,
-                code="bad-value",
-                key=name,
-            )
+            problem = f'"{key}": {name} is {value!r}, expected a text or a number.'
+            raise entry.error(problem, f'{name} = "…"', key, key=name)
     return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in table.items()}
 
 

@@ -5,15 +5,15 @@ It links to the page of every run, and to runs/report.html, which has all of the
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
-from markupsafe import Markup
-
 from assay.blocks import (
-    Block,
     Column,
     Figure,
     Group,
@@ -25,20 +25,21 @@ from assay.blocks import (
     Strong,
     StudyRun,
     Table,
+    TableCell,
     TaskScore,
     Text,
     Tools,
+    listed,
 )
+from assay.compare.differences import Difference, key_of, tested_and_clear
+from assay.compare.present import about, differences_block
 from assay.files.atomic import write_atomically
-from assay.findings import Cell
+from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
 from assay.lab.debiasing import METHODS
-from assay.lab.studies.changes import Changes, Compared, changes_of
-from assay.lab.studies.file import Model, StudyFile
-from assay.lab.studies.lineage import Lineage
+from assay.lab.studies.file import StudyFile
 from assay.lab.studies.record import Record
-from assay.lab.studies.steps import Compare, RunProbe
-from assay.lab.studies.task_scores import scores_of, task_score
+from assay.lab.studies.steps import COMPARISON, Compare, RunProbe, scores_of
 from assay.probes import across, of_study, present, probes
 from assay.report.headline import beside
 from assay.report.html import Told
@@ -47,7 +48,25 @@ from assay.report.html_blocks import Blocks
 from assay.report.page import environment, script_and_digest
 from assay.run import Run
 from assay.runs.folder import open_bare
-from assay.wording import number
+from assay.verdict import CLEAR
+from assay.wording import count, number
+
+Tasks = Mapping[str, TaskScore | None]
+"""What each model scores at its task, by its name."""
+
+PREFERRED = ("accuracy", "f1", "em", "log_likelihood")
+"""Of several scores of a model, the one that stands for its task."""
+
+MOST_TOLD = 3  # differences in a row
+OF_ITEMS = "_differences"
+"""How the name of a comparison's table of single items ends: word_differences are those of words."""
+
+HOW = (
+    "every model against the one that it is compared with, on the questions that both answered: how many differences "
+    "could be tested, how many of them are clear of chance (q at most 0.05 and 0 outside the interval), and in how "
+    "many of these the model is worse or better. The other clear ones have no good side, such as mean score or UNKNOWN "
+    "rate; look at them, too, since a model that hardly answers any more seems better."
+)
 
 
 @dataclass(frozen=True)
@@ -60,21 +79,6 @@ class Asked:
     @property
     def link(self) -> str:
         return f"runs/{quote(self.step.name, safe='')}/report.html"
-
-
-@dataclass(frozen=True)
-class Part:
-    """A probe: its runs, what only a study shows of them, the models side by side, its own charts over models."""
-
-    probe: str
-    anchor: str
-    runs: Sequence[Asked]
-    template: Told
-    of_study: Markup
-    changes: Changes | None
-    changed: Markup
-    beside: Block | None
-    models: Sequence[Section]
 
 
 def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: Record) -> Path | None:
@@ -97,12 +101,13 @@ def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: Rec
 def _compared(out: Path, runs: Sequence[Asked], record: Record) -> dict[str, Compared]:
     """The comparisons of these runs as they are now, by the run that is compared."""
     titles = {run.step.name: run.content.model for run in runs}
-    made = [(each["run"], each["baseline"], each) for each in record.part(Compare.part).values() if "finished" in each]
-    return {
-        run: Compared.read(out / Compare.home / run, run, titles[run], titles[baseline])
-        for run, baseline, known in made
-        if {run, baseline} <= titles.keys() and record.holds(known, (run, baseline))
-    }
+    found = {}
+    for known in record.part(Compare.part).values():
+        run, baseline = known["run"], known["baseline"]
+        if "finished" in known and {run, baseline} <= titles.keys() and record.holds(known, (run, baseline)):
+            told = json.loads((out / Compare.home / run / COMPARISON).read_bytes())
+            found[run] = Compared(run, titles[run], titles[baseline], told)
+    return found
 
 
 def labels(runs: Sequence[RunProbe], file: StudyFile) -> list[tuple[RunProbe, str]]:
@@ -110,9 +115,9 @@ def labels(runs: Sequence[RunProbe], file: StudyFile) -> list[tuple[RunProbe, st
 
     Runs go by models in the file's order.
     """
-    places = {name: place for place, name in enumerate(file.models)}
+    places = [*file.models]
     found = []
-    for run in sorted(runs, key=lambda run: places[run.model]):
+    for run in sorted(runs, key=lambda run: places.index(run.model)):
         apart = [run.runs.name] if run.runs.name else []
         apart += [f"{key}={value}" for key, value in run.varied.items()]
         title = file.models[run.model].title
@@ -122,88 +127,85 @@ def labels(runs: Sequence[RunProbe], file: StudyFile) -> list[tuple[RunProbe, st
 
 def render(file: StudyFile, runs: Sequence[Asked], record: Record, compared: Mapping[str, Compared]) -> str:
     """The page as text."""
-    lineage = Lineage(file.models)
-    tasks = _tasks(file, lineage, record)
+    tasks = _tasks(file, record)
     asked = dict.fromkeys(run.step.probe for run in runs)
     parts = [
-        _part(f"p{number}", probe, [run for run in runs if run.step.probe == probe], lineage, tasks, compared)
+        _part(f"p{number}", [run for run in runs if run.step.probe == probe], file, tasks, compared)
         for number, probe in enumerate(asked, 1)
     ]
     script, digest = script_and_digest()
     done = {name: known for part in ("models", "runs", "comparisons") for name, known in record.part(part).items()}
-    return (
-        environment()
-        .get_template("study.html")
-        .render(
-            study=file,
-            models=Blocks("models").sections([Section([_models(file, lineage, record, tasks)])]),
-            parts=parts,
-            record=record.content,
-            failed={name: str(known["error"]["problem"]) for name, known in done.items() if known.get("error")},
-            seconds=sum(known.get("seconds", 0.0) for known in done.values()),
-            script=script,
-            script_digest=digest,
-        )
+    page = environment().get_template("study.html")
+    return page.render(
+        study=file,
+        models=Blocks("models").sections([Section([_models(file, record, tasks)])]),
+        parts=parts,
+        record=record.content,
+        failed={name: str(known["error"]["problem"]) for name, known in done.items() if known.get("error")},
+        seconds=sum(known.get("seconds", 0.0) for known in done.values()),
+        script=script,
+        script_digest=digest,
     )
 
 
 def _part(
-    anchor: str,
-    probe: str,
-    runs: Sequence[Asked],
-    lineage: Lineage,
-    tasks: Mapping[str, TaskScore | None],
-    compared: Mapping[str, Compared],
-) -> Part:
+    anchor: str, runs: Sequence[Asked], file: StudyFile, tasks: Tasks, compared: Mapping[str, Compared]
+) -> dict[str, Any]:
+    """A probe: its runs, what only a study shows of them, the models side by side, its own charts over models."""
     contents, several, view = [run.content for run in runs], len(runs) > 1, Blocks(anchor)
     headlines = [present(content).scorecard.estimates for content in contents]
     changes = changes_of(
         [compared[run.step.name] for run in runs if run.step.name in compared],
         [estimate for headline in headlines for estimate in headline],
     )
-    return Part(
-        probe,
-        anchor,
-        runs,
-        Told(contents[0], anchor),
-        view.sections(of_study([_made(run, lineage, tasks[run.step.model]) for run in runs])),
-        changes,
-        view.sections([Section([changes.summary])] if changes else []),
-        beside(contents, headlines) if several else None,
-        across(contents) if several else (),
-    )
+    return {
+        "anchor": anchor,
+        "runs": runs,
+        "template": Told(contents[0], anchor),
+        "of_study": view.sections(of_study([_made(run, file, tasks[run.step.model]) for run in runs])),
+        "changes": changes,
+        "changed": view.sections([Section([changes.summary])] if changes else []),
+        "beside": beside(contents, headlines) if several else None,
+        "models": across(contents) if several else (),
+    }
 
 
-def _made(run: Asked, lineage: Lineage, task: TaskScore | None) -> StudyRun:
-    name, models = run.step.model, lineage.models
-    baseline = lineage.baseline(name)
+def _made(run: Asked, file: StudyFile, task: TaskScore | None) -> StudyRun:
+    name = run.step.model
+    baseline = file.baseline(name)
     methods = [
         f"{METHODS[model.value].title}{f' ({model.attribute})' if model.attribute else ''}"
-        for model in lineage.methods(name)
+        for model in file.methods(name)
     ]
-    sources = [model.name for model in lineage.above(name)]
-    return StudyRun(run.content, name, sources, "; ".join(methods), models[baseline].title if baseline else None, task)
+    sources, compared_with = (
+        [model.name for model in file.above(name)],
+        file.models[baseline].title if baseline else None,
+    )
+    return StudyRun(run.content, name, sources, "; ".join(methods), compared_with, task)
 
 
 # --- the models
 
 
-def _tasks(file: StudyFile, lineage: Lineage, record: Record) -> dict[str, TaskScore | None]:
+def _tasks(file: StudyFile, record: Record) -> Tasks:
     """What each model scores at its task, beside its baseline."""
     scores = {name: scores_of(record.part("models").get(name, {}).get("scores")) for name in file.models}
-    baselines = {name: lineage.baseline(name) for name in file.models}
-    return {
-        name: task_score(own, scores[baselines[name] or ""] if baselines[name] else {}) for name, own in scores.items()
-    }
+    return {name: task_score(own, scores.get(file.baseline(name) or "", {})) for name, own in scores.items()}
 
 
-def _models(file: StudyFile, lineage: Lineage, record: Record, tasks: Mapping[str, TaskScore | None]) -> Table:
+def task_score(scores: Mapping[str, Estimate], before: Mapping[str, Estimate]) -> TaskScore | None:
+    """A model's task score beside its baseline's, where it has one."""
+    metrics = [*(name for name in PREFERRED if name in scores), *scores]
+    return TaskScore(metrics[0], scores[metrics[0]], before.get(metrics[0])) if metrics else None
+
+
+def _models(file: StudyFile, record: Record, tasks: Tasks) -> Table:
     """The models in the file's order."""
     rows, lines = [], []
     for name, model in file.models.items():
-        known, task, made = record.part("models").get(name, {}), tasks[name], made_words(model, file.models)
+        known, task, made = record.part("models").get(name, {}), tasks[name], _made_words(name, file)
         seconds, error = known.get("seconds"), (known.get("error") or {}).get("problem")
-        before = lineage.baseline(name)
+        before = file.baseline(name)
         baseline = file.models[before].title if before else None
         change = task.change if task else None
         title: Text = Name(model.title)
@@ -212,13 +214,12 @@ def _models(file: StudyFile, lineage: Lineage, record: Record, tasks: Mapping[st
         failed: list[Text] = [" ", Strong("failed:"), " ", Name(error)] if error else []
         score: Text = [f"{task.metric.replace('_', ' ')} ", task.said] if task else ""
         signed = "" if change is None else Figure(f"{'+' if change > 0 else ''}{number(change)}")
-        rows.append(
-            Row([title, [Name(made), *failed], score, Name(baseline or ""), signed, "" if seconds is None else seconds])
-        )
+        spent = "" if seconds is None else seconds
+        rows.append(Row([title, [Name(made), *failed], score, Name(baseline or ""), signed, spent]))
         e = task.score if task else None
         numbers: list[Cell] = [e.value, e.low, e.high] if e else [None] * 3
-        about: list[Cell] = [name, model.title, made, task.metric if task else None]
-        lines.append([*about, *numbers, baseline, change, seconds])
+        named: list[Cell] = [name, model.title, made, task.metric if task else None]
+        lines.append([*named, *numbers, baseline, change, seconds])
     columns = ("name", "title", "made", "metric", "score", "low", "high", "baseline", "change", "seconds")
     return Table(
         title="The models, and what making them cost",
@@ -237,15 +238,14 @@ def _models(file: StudyFile, lineage: Lineage, record: Record, tasks: Mapping[st
     )
 
 
-def made_words(model: Model, models: Mapping[str, Model]) -> str:
+def _made_words(name: str, file: StudyFile) -> str:
     """How a model came about, in a few words."""
+    model = file.models[name]
     if model.spec:
         return f"ready: {model.spec}"
-    source = models[model.source or ""].title
+    source = file.models[model.source or ""].title
     if model.train:
-        return (
-            f"{source}, trained further" if model.train == "mask" else f"{source}, trained for {model.train} questions"
-        )
+        return f"{source}, trained {'further' if model.train == 'mask' else f'for {model.train} questions'}"
     about = f", {model.attribute}" if model.attribute else ""
     return f"{source}, debiased: {METHODS[model.value].title}{about}"
 
@@ -254,3 +254,96 @@ def _titled(content: Run, title: str) -> Run:
     """A run with the study's title for its model."""
     info = replace(content.info, model=replace(content.info.model, name=title))
     return replace(content, info=info, findings=replace(content.findings, model=title))
+
+
+# --- models against those that they are compared with, on what both were asked
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A comparison of the study: two runs by their titles, and what comparison.json says of them."""
+
+    run: str
+    model: str
+    baseline: str
+    told: Mapping[str, Any]
+
+    @property
+    def link(self) -> str:
+        return f"compare/{quote(self.run, safe='')}/comparison.html"
+
+    @cached_property
+    def differences(self) -> list[Difference]:
+        found = (Difference.from_json(each) for each in self.told["differences"])
+        return [replace(each, model=self.model, baseline=self.baseline) for each in found]
+
+    @property
+    def items(self) -> tuple[int, int] | None:
+        """Of single items (words), how many changed clearly and how many could be tested."""
+        tables = [rows for name, rows in self.told["tables"].items() if name.endswith(OF_ITEMS)]
+        tested = [row["q"] for rows in tables for row in rows if row["q"] is not None]
+        return (sum(q <= CLEAR for q in tested), len(tested)) if tables else None
+
+
+@dataclass(frozen=True)
+class Changes:
+    """A probe's comparisons: model by model in short, and the differences of its headline numbers."""
+
+    summary: Table
+    differences: Table
+
+
+def changes_of(compared: Sequence[Compared], headline: Sequence[Estimate]) -> Changes | None:
+    """What a probe's comparisons show; `headline` are the estimates whose changes are shown one by one."""
+    if not compared:
+        return None
+    chosen = {key_of(estimate) for estimate in headline}
+    found = [each for own in compared for each in own.differences if key_of(each.change) in chosen]
+    chart = {"title": "Differences of the headline numbers on the same questions", "anchor": "against-each"}
+    probe = found[0].probe if found else ""
+    differences = differences_block(found, several=True, file=f"{probe}-differences", **chart)
+    return Changes(_summary(compared), differences)
+
+
+def _summary(compared: Sequence[Compared]) -> Table:
+    tables = (name for each in compared for name in each.told["tables"] if name.endswith(OF_ITEMS))
+    items = next((f"{name.removesuffix(OF_ITEMS)}s" for name in tables), "")
+    rows, lines = [], []
+    for each in compared:
+        tested, clear = tested_and_clear(each.differences)
+        worse, better = (sum(sign * _direction(d) > 0 for d in clear) for sign in (1, -1))
+        changed: list[TableCell] = [f"{count(each.items[0])} of {count(each.items[1])}" if each.items else ""]
+        told = listed([_told(d) for d in clear[:MOST_TOLD]], "; ")
+        if not tested:
+            told = listed([Name(note) for note in each.told["notes"]], "; ")
+        names: list[TableCell] = [Name(each.model), Name(each.baseline)]
+        counts: list[TableCell] = [tested, len(clear), worse, better, *(changed if items else ())]
+        rows.append(Row([*names, *counts, told, Link("page", each.link)]))
+        line: list[Cell] = [each.run, each.model, each.baseline, tested, len(clear), worse, better]
+        lines.append([*line, *(each.items or (None, None))])
+    heads = ("differences tested", "clear of chance", "worse", "better", *([f"{items} changed"] if items else []))
+    columns = ("run", "model", "compared_with", "tested", "clear", "worse", "better")
+    more = f" {items.capitalize()}: how many changed clearly, of those that could be tested." if items else ""
+    return Table(
+        title="What changed against the model that it is compared with",
+        how=HOW + more,
+        data=Data((*columns, f"{items or 'items'}_clear", f"{items or 'items'}_tested"), lines),
+        file=f"{compared[0].told.get('probe') or 'study'}-against",
+        anchor="against",
+        columns=[
+            *(Column(head, Kind.TEXT) for head in ("model", "compared with")),
+            *(Column(head, Kind.COUNT, wraps=True) for head in heads),
+            *(Column(head, Kind.TEXT) for head in ("the largest clear ones", "all")),
+        ],
+        groups=[Group(rows)],
+        filter=Tools.NONE,
+        narrow=True,
+    )
+
+
+def _told(difference: Difference) -> Text:
+    return [*about(difference), ": ", Figure(f"{number(difference.before)} to {number(difference.after)}")]
+
+
+def _direction(difference: Difference) -> float:
+    return (difference.worse.value or 0.0) if difference.worse is not None else 0.0

@@ -1,86 +1,154 @@
-"""A study made ready: files found, settings tried, sizes counted, recipes digested; all before anything runs."""
+"""A study made ready: files and models found, settings tried, sizes counted, recipes digested; before anything runs."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from assay.engine.store import digest_of_arrays
-from assay.errors import UsageError
+from assay.errors import DataError, UsageError
+from assay.files.opening import PACKED, digest_of_file
 from assay.files.published import data_folder
-from assay.lab.studies.data_files import Places, digest_of_place
-from assay.lab.studies.file import Model, Runs, StudyFile
-from assay.lab.studies.makers import Makers
-from assay.lab.studies.ready_models import ReadyModels
-from assay.lab.studies.schedule import Known, Schedule, abilities_of, schedule_of
+from assay.lab.studies.file import PACKAGED, Entry, Model, Runs, StudyFile
+from assay.lab.studies.schedule import Schedule, schedule_of
 from assay.lab.studies.steps import RunProbe, Step
-from assay.lab.studies.work import Work
+from assay.lab.studies.work import Makers, Work
 from assay.lab.training import kind_of
+from assay.lab.training.choice_data import labels_file
+from assay.models import is_name, known_names
+from assay.models.base import ModelSpec, Options
 from assay.plan import AnyPlan, Arrays
 from assay.probes import method_of, probes
 from assay.probes.base import Prepared as Questions
 from assay.queries import Answers
 
 
+@dataclass(frozen=True)
+class Ready:
+    """A model that need not be made: its name for assay, what tells it apart, and what was found of it.
+
+    A hub's is not fetched for this, and is told apart by its name there, fetched or not: pin a revision in it.
+    """
+
+    spec: str
+    identity: str
+    found: ModelSpec | None
+
+
 @dataclass
 class Study:
-    """A study that can be run: the schedule of everything in the file, and the chosen `steps`, prepared."""
+    """A study that can be run: the schedule of everything in the file, and the chosen `steps`, prepared.
+
+    `folders` are those in which files are looked for; `ready` has the models that need not be made.
+    """
 
     file: StudyFile
     out: Path
-    places: Places
+    folders: Sequence[Path]
     makers: Makers
-    ready: ReadyModels
-    schedule: Schedule
-    abilities: Known
+    schedule: Schedule = field(init=False)
     steps: Sequence[Step] = ()
+    ready: dict[str, Ready] = field(default_factory=dict)
     _digests: dict[Path, str] = field(default_factory=dict)
     _questions: dict[str, Questions] = field(default_factory=dict)
 
     def work(self, device: str, dtype: str) -> Work:
         """What a step needs, here or in another process."""
-        kinds = {name: kind_of(able or ()) for name, able in self.abilities.items()}
+        kinds = {name: kind_of(able or ()) for name, able in self.schedule.abilities.items()}
         heads = {name: kind.name if kind else None for name, kind in kinds.items()}
         return Work(self.out, self.makers, {name: self.spec(name) for name in self.file.models}, heads, device, dtype)
+
+    # --- models
 
     def spec(self, name: str) -> str:
         """A model's name for assay: as the file has it, or the folder that it is made in; others have it already."""
         model = self.file.models.get(name)
         if model is None:
             return name
-        return f"hf:{self.out / 'models' / name}" if model.made else self.ready.of(model).spec
+        return self.ready[name].spec if model.spec else f"hf:{self.out / 'models' / name}"
 
     def identity(self, name: str) -> str:
         """What tells a model apart before it is there: a digest, a name at the hub, or the digest of its recipe."""
         model = self.file.models.get(name)
         if model is None:
             return name
-        if not model.made:
-            return self.ready.of(model).identity
+        if model.spec:
+            return self.ready[name].identity
         step = next(step for step in self.schedule.steps if step.name == name)
         step.prepare(self)
         return step.recipe
 
-    def digest(self, path: Path) -> str:
-        if path not in self._digests:
-            self._digests[path] = digest_of_place(path)
-        return self._digests[path]
+    def fetch(self, models: Sequence[Model]) -> None:
+        """Find ready models wherever they are."""
+        for model in models:
+            ready = self.ready[model.name]
+            if ready.found is None:
+                self.ready[model.name] = replace(ready, found=self._find(model, ready.spec))
+
+    def abilities(self, model: Model) -> frozenset[str] | None:
+        """What a ready model can do: the built-in one and those in folders are found at once, a hub's when fetched."""
+        if model.name not in self.ready:
+            if not is_name(model.value):
+                problem = f'"spec" is {model.value!r}, expected {known_names()}.'
+                raise model.error(problem, 'spec = "builtin"', "spec", code="unknown-model")
+            kind, colon, rest = model.value.partition(":")
+            is_path = rest.startswith((".", "/", "~"))
+            folder = self.file.toml.path.resolve().parent / Path(rest).expanduser()
+            spec = f"{kind}:{folder.resolve()}" if is_path else model.value
+            found = self._find(model, spec) if is_path or not colon else None
+            self.ready[model.name] = Ready(spec, found.digest if found else spec, found)
+        known = self.ready[model.name].found
+        return None if known is None else known.abilities
+
+    def _find(self, model: Model, spec: str) -> ModelSpec:
+        try:
+            return self.makers.find(spec, Options(device="cpu"))  # which does not look for devices
+        except UsageError as error:
+            raise model.error(error.problem, error.remedy, "spec", code=error.code) from None
+
+    # --- files
+
+    def place(self, written: str, key: str, entry: Entry) -> Path:
+        """A file or folder that an entry names; a packed form of it (.gz, .xz) will do."""
+        path = Path(written).expanduser()
+        for folder in self.folders:
+            for suffix in ("", *PACKED):
+                found = folder / f"{path}{suffix}"
+                if found.exists():
+                    return found
+        where = " or ".join(map(str, self.folders))
+        remedy = f"Put it there, or name the folder that {written} lies in: --data DIR."
+        if path.is_absolute():
+            where, remedy = str(path.parent), "Check the name."
+        problem = f'"{key}" is {written!r}, and there is no such file or folder in {where}.'
+        raise entry.error(problem, remedy, key, code="missing-file")
 
     def official_data(self, probe: str, runs: Runs) -> Path | None:
         """The official data that a run needs, if it needs any."""
         if runs.data is not None:
-            return self.places.find(runs.data, "data", runs)
-        if probes()[probe].official(runs.preset, runs.limit):
-            return self.places.data if self.places.named else data_folder().resolve()
-        return None
+            return self.place(runs.data, "data", runs)
+        return self.folders[0] if probes()[probe].official(runs.preset, runs.limit) else None
+
+    def digest(self, path: Path) -> str:
+        """The digest of a file's content, with that of its labels; or of all files in a folder by their names."""
+        if path not in self._digests:
+            self._digests[path] = _digest(path)
+        return self._digests[path]
+
+    def size(self, path: Path) -> int:
+        """Bytes on disk."""
+        return sum(file.stat().st_size for file in _files(path))
+
+    # --- questions
 
     def questions(self, run: RunProbe) -> Questions:
         """What a run asks; set up once for all runs with the same questions, since that may read large files."""
-        others = {self.spec(name): self.abilities[name] for name in run.needs[1:]}
+        others = {self.spec(name): self.schedule.abilities[name] for name in run.needs[1:]}
         expected = _Expected(self._expected(run), others)
         key = repr((run.probe, run.request, sorted(expected.abilities), others))
         if key not in self._questions:
@@ -89,7 +157,7 @@ class Study:
 
     def _expected(self, run: RunProbe) -> frozenset[str]:
         """What the model of a run can do; where that is not known yet, all that the probe could use of it."""
-        known, asked = self.abilities[run.model], probes()[run.probe].abilities
+        known, asked = self.schedule.abilities[run.model], probes()[run.probe].abilities
         if known is not None:
             return known
         form = run.settings.get("form")
@@ -98,38 +166,61 @@ class Study:
 
 
 def prepare(
-    file: StudyFile,
-    out: Path,
-    *,
-    data: str | Path | None = None,
-    only: Sequence[str] = (),
-    makers: Makers | None = None,
-    fetch: bool = False,
+    file: StudyFile, out: Path, makers: Makers, *, data: str | Path | None, only: Sequence[str], fetch: bool
 ) -> Study:
     """Everything that can be wrong is found here, and said with its file, place and remedy.
 
     `fetch` finds models of the hub, too, which downloads them; else what they can do is taken on trust.
     """
-    makers, places = makers or Makers(), Places.of(file, data)
-    ready = ReadyModels(file, makers)
-    abilities: dict[str, frozenset[str] | None] = {}
-
-    def known(models: Sequence[Model]) -> Known:
-        abilities.update(abilities_of(models, ready.abilities))
-        return abilities
-
-    schedule = schedule_of(file, known)
+    study = Study(file, out.absolute(), _folders(file, data), makers)
+    study.schedule = schedule_of(file, study.abilities)
     if fetch:
-        needed = {name for step in schedule.only(only) for name in step.needs}
-        ready.fetch([model for name, model in file.models.items() if name in needed and not model.made])
-        schedule = schedule_of(file, known)
-    for model in file.models.values():
-        if not model.made:
-            ready.of(model)
-    study = Study(file, out.absolute(), places, makers, ready, schedule, abilities, schedule.only(only))
+        needed = {name for step in study.schedule.only(only) for name in step.needs}
+        study.fetch([model for name, model in file.models.items() if name in needed and model.spec])
+        study.schedule = schedule_of(file, study.abilities)
+    study.steps = study.schedule.only(only)
     for step in study.steps:
         step.prepare(study)
     return study
+
+
+def _folders(file: StudyFile, given: str | Path | None) -> list[Path]:
+    """The data folder, then the study file's: that of those that come with assay holds nothing else.
+
+    `given` (--data) comes before what the file says, and that before the usual data folder (ASSAY_DATA).
+    """
+    path = file.toml.path
+    own = path.resolve().parent
+    folder = data_folder().resolve()
+    if given is not None:
+        folder = Path(given).expanduser().resolve()
+        if not folder.is_dir():
+            remedy = "Name the folder of the study's data: --data DIR."
+            raise DataError("there is no such folder.", remedy, file=folder, code="missing-file", key="data")
+    elif file.data is not None:
+        folder = (own / Path(file.data).expanduser()).resolve()
+        if not folder.is_dir():
+            problem = f'"data" is {file.data!r}, and {folder} is no folder.'
+            remedy = "Name another one with --data DIR."
+            raise file.toml.error(problem, remedy, "study", "data", code="missing-file")
+    return [folder] if path.parent == PACKAGED else [folder, own]
+
+
+def _files(place: Path) -> list[Path]:
+    """A file, or all files in a folder."""
+    return [place] if place.is_file() else sorted(file for file in place.rglob("*") if file.is_file())
+
+
+def _digest(place: Path) -> str:
+    labels = labels_file(place) if place.is_file() else None
+    files = _files(place) if labels is None else [place, labels]
+    if files == [place]:
+        return digest_of_file(place)
+    hasher = hashlib.sha256()
+    for file in files:
+        name = file.name if place.is_file() else file.relative_to(place).as_posix()
+        hasher.update(f"{digest_of_file(file)}  {name}\n".encode())
+    return hasher.hexdigest()
 
 
 @dataclass(frozen=True)
@@ -148,9 +239,8 @@ class _Expected:
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         if plan.ability != "word":
-            raise UsageError(
-                f"{label} cannot be counted before the model is there.", "Ask fewer things.", code="unsupported"
-            )
+            problem = f"{label} cannot be counted before the model is there."
+            raise UsageError(problem, "Ask fewer things.", code="unsupported")
         count = len(plan)
         arrays: Mapping[str, Any] = {"pieces": np.ones(count, np.int32), "key": np.arange(count, dtype=np.int64)}
         return Answers(np.zeros(count, np.uint8), dict(arrays))

@@ -20,6 +20,7 @@ from assay.lab.studies.steps import Step
 from assay.runs.audit import stamp
 
 FILE = "study.json"
+_OTHER = "Choose another folder with --out."
 REPLACED = "replaced"
 """The folder of models and runs whose recipes have changed since; nothing reads them, and they may be removed."""
 
@@ -96,13 +97,13 @@ class Record:
                     "digest": ready.found.digest if ready.found else None,
                     "revision": ready.found.revision if ready.found else None,
                 }
-                for name, ready in study.ready.found.items()
+                for name, ready in study.ready.items()
             },
         }
         self.content["last"] = stamp()
         self.content.pop("finished", None)
         self.write()
-        write_atomically(self.out / "study.toml", file.text.encode())
+        write_atomically(self.out / "study.toml", file.toml.text.encode())
 
 
 def set_aside(folder: Path, out: Path) -> Path:
@@ -124,13 +125,9 @@ def read_record(out: Path) -> Record:
     except (FileNotFoundError, NotADirectoryError):
         return Record(out)
     except (OSError, ValueError) as error:
-        raise DataError(
-            f"cannot be read ({error}).", "Choose another folder with --out.", file=path, code="unreadable-file"
-        ) from None
+        raise DataError(f"cannot be read ({error}).", _OTHER, file=path, code="unreadable-file") from None
     if not isinstance(content, dict) or content.get("schema") != 1:
-        raise DataError(
-            "this is no study.json of assay.", "Choose another folder with --out.", file=path, code="not-a-run"
-        )
+        raise DataError("this is no study.json of assay.", _OTHER, file=path, code="not-a-run")
     return Record(out, content)
 
 
@@ -146,16 +143,9 @@ def open_record(out: Path, file: StudyFile) -> Iterator[Record]:
 
 def require_study(out: Path, file: StudyFile) -> None:
     """Nothing but this study may lie in its folder."""
-    record = read_record(out)
-    other = record.content.get("name")
+    other = read_record(out).content.get("name")
     if other is not None and other != file.name:
-        raise UsageError(
-            f"this folder holds another study, {other}.",
-            "Choose another folder with --out.",
-            code="other-run",
-            file=out,
-        )
+        raise UsageError(f"this folder holds another study, {other}.", _OTHER, code="other-run", file=out)
     if other is None and not is_new(out, FILE):
-        raise UsageError(
-            "this folder holds something else than a study.", "Choose another one with --out.", code="not-new", file=out
-        )
+        problem = "this folder holds something else than a study."
+        raise UsageError(problem, "Choose another one with --out.", code="not-new", file=out)

@@ -1,22 +1,35 @@
-"""A study from beginning to end: read, prepared, gone through, and shown on a page; or only planned."""
+"""A study from beginning to end: read, prepared, gone through, and shown on a page; or only planned.
+
+Each step is done unless that was done before, as soon as what it needs is there; one that fails does not stop the
+others.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from assay.errors import UsageError
-from assay.lab.studies.file import find_study, read_study
-from assay.lab.studies.makers import Makers
+from assay.errors import AssayError, UsageError
+from assay.lab.studies.file import StudyFile, find_study, read_study
 from assay.lab.studies.page import write_page
 from assay.lab.studies.prepare import Study, prepare
-from assay.lab.studies.record import State, open_record, read_record, require_study
-from assay.lab.studies.runner import Failure, Runner, Told
+from assay.lab.studies.record import Record, State, open_record, read_record, require_study, set_aside
 from assay.lab.studies.steps import Step
+from assay.lab.studies.work import Makers, Outcome, Processes, Work
 from assay.progress import Progress, Silent
 from assay.runs.audit import stamp
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A step that failed, and why; `because` names one that failed before, without which this one could not begin."""
+
+    step: str
+    error: AssayError | None
+    because: str | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,22 @@ class Planned:
     steps: Sequence[tuple[Step, State]]
 
 
+class Told:
+    """Hears what a study is doing; the command line prints it."""
+
+    def begins(self, step: Step, number: int, total: int, state: State) -> None:
+        pass
+
+    def moved(self, step: Step, place: Path) -> None:
+        pass
+
+    def done(self, step: Step, seconds: float) -> None:
+        pass
+
+    def failed(self, step: Step, failure: Failure) -> None:
+        pass
+
+
 def study(
     file: str | Path,
     out: str | Path | None = None,
@@ -65,30 +94,17 @@ def study(
     again, with all that depends on it.
     """
     require_jobs(jobs)
-    read = read_study(find_study(file))
-    folder, makers = _folder(read.name, out), makers or Makers()
-    if folder.exists():
-        require_study(folder, read)
-    ready = prepare(read, folder, data=data, only=only, makers=makers, fetch=True)
+    read, folder = _opened(file, out)
+    ready = prepare(read, folder, makers or Makers(), data=data, only=only, fetch=True)
     with open_record(folder, read) as record:
         record.begin(ready)
         work = ready.work(device, dtype)
-        failures = Runner(ready.steps, work, record, jobs, progress or Silent(), told or Told()).run()
+        failures = _Runner(ready.steps, work, record, jobs, progress or Silent(), told or Told()).run()
         page = write_page(folder, read, ready.schedule.runs, record)
         if not failures and not only:
             record.content["finished"] = stamp()["started"]
         record.write()
     return Studied(folder, record.content, failures, page)
-
-
-def require_jobs(jobs: int) -> None:
-    if jobs < 1:
-        raise UsageError(
-            f"jobs is {jobs}, expected at least 1.",
-            "--jobs 1 does one step after the other.",
-            code="bad-option",
-            key="jobs",
-        )
 
 
 def plan(
@@ -100,21 +116,129 @@ def plan(
     makers: Makers | None = None,
 ) -> Planned:
     """What `study` would do with the same arguments; everything is checked, nothing is made, asked or fetched."""
-    read = read_study(find_study(file))
-    folder = _folder(read.name, out)
-    if folder.exists():
-        require_study(folder, read)
-    ready = prepare(read, folder, data=data, only=only, makers=makers)
+    read, folder = _opened(file, out)
+    ready = prepare(read, folder, makers or Makers(), data=data, only=only, fetch=False)
     record = read_record(folder)
     return Planned(folder, ready, [(step, record.state(step)) for step in ready.steps])
 
 
-def _folder(name: str, out: str | Path | None) -> Path:
-    folder = (
-        Path(out).expanduser()
-        if out is not None
-        else Path("runs") / (name if name.startswith("study") else f"study-{name}")
-    )
+def require_jobs(jobs: int) -> None:
+    if jobs < 1:
+        problem = f"jobs is {jobs}, expected at least 1."
+        raise UsageError(problem, "--jobs 1 does one step after the other.", code="bad-option", key="jobs")
+
+
+def _opened(file: str | Path, out: str | Path | None) -> tuple[StudyFile, Path]:
+    """A study's file, and its folder, in which nothing else may lie."""
+    read = read_study(find_study(file))
+    usual = Path("runs") / (read.name if read.name.startswith("study") else f"study-{read.name}")
+    folder = usual if out is None else Path(out).expanduser()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder} is a file.", "Choose a folder with --out.", code="bad-option", key="out")
-    return folder.absolute()
+    require_study(folder.absolute(), read)
+    return read, folder.absolute()
+
+
+@dataclass
+class _Runner:
+    """Has a study's steps done, `jobs` at a time; notes what came of them."""
+
+    steps: Sequence[Step]
+    work: Work
+    record: Record
+    jobs: int
+    progress: Progress
+    told: Told
+    failures: dict[str, Failure] = field(default_factory=dict)
+    began: dict[str, float] = field(default_factory=dict)  # when, of the steps that are being done
+
+    def run(self) -> list[Failure]:
+        """All steps; returns what failed, in the steps' order."""
+        waiting = dict(enumerate(self.steps, 1))
+        if self.jobs > 1:
+            self.progress.start("study", len(self.steps), "steps")
+        with Processes(self.work, self.jobs) as processes:
+            for number in self._settled(waiting):
+                self._begin(waiting.pop(number), number, processes)
+            while waiting or self.began:
+                ready = self._next(waiting) if processes.has_room() else None
+                if ready is not None:
+                    self._begin(waiting.pop(ready), ready, processes)
+                else:
+                    self._finish(*processes.done())
+        return [self.failures[step.name] for step in self.steps if step.name in self.failures]
+
+    def _settled(self, waiting: Mapping[int, Step]) -> list[int]:
+        """The steps that are done, with all that they need: told first, so that progress begins where it ended."""
+        open_, found = {step.name for step in waiting.values()}, []
+        for number, step in waiting.items():
+            if open_.isdisjoint(step.needs) and self.record.state(step) is State.DONE:
+                open_.discard(step.name)
+                found.append(number)
+        return found
+
+    def _next(self, waiting: Mapping[int, Step]) -> int | None:
+        """The first step that waits for no other one."""
+        missing = {step.name for step in waiting.values()} | self.began.keys()
+        return next((number for number, step in waiting.items() if missing.isdisjoint(step.needs)), None)
+
+    def _begin(self, step: Step, number: int, processes: Processes) -> None:
+        state = self.record.state(step)
+        self.told.begins(step, number, len(self.steps), state)
+        lost = next((name for name in step.needs if name in self.failures), None)
+        if lost is not None:
+            self._failed(step, Failure(step.name, None, because=lost))
+        elif state is State.DONE:
+            self._count(stored=True)
+        else:
+            try:
+                folder = self._ready(step, state)
+            except AssayError as error:
+                self._failed(step, Failure(step.name, error))
+                return
+            self.began[step.name] = time.perf_counter()
+            if self.jobs > 1:
+                processes.take(step, folder)
+            else:
+                self._finish(step, self.work.attempt(step, folder, self.progress))
+
+    def _ready(self, step: Step, state: State) -> Path:
+        """A step's folder, with nothing in it but what the step goes on from; that it begins is noted."""
+        folder = step.folder(self.record.out)
+        if state is State.BEGUN and not step.can_go_on(self.work, folder):
+            state = State.CHANGED
+        if state is State.CHANGED:
+            self.told.moved(step, set_aside(folder, self.record.out))
+        forgotten = dict.fromkeys(("digest", "finished", "seconds", "findings", "scores"))
+        self.record.note(
+            step,
+            **{**(forgotten if state is not State.BEGUN else {}), "recipe": step.recipe, "content": dict(step.content)},
+            error=None,
+            started=stamp()["started"],
+            **{"from": self.record.digests(step.needs)},
+            **step.facts,
+        )
+        return folder
+
+    def _finish(self, step: Step, outcome: Outcome) -> None:
+        seconds = time.perf_counter() - self.began.pop(step.name)
+        if isinstance(outcome, AssayError):
+            self._failed(step, Failure(step.name, outcome))
+            return
+        spent = self.record.of(step).get("seconds", 0.0) + seconds
+        self.record.note(step, **outcome, seconds=round(spent, 1), finished=stamp()["started"])
+        self.told.done(step, seconds)
+        self._count()
+
+    def _failed(self, step: Step, failure: Failure) -> None:
+        error = failure.error
+        if error is not None:
+            said = {"problem": error.problem, "remedy": error.remedy, "exit_code": error.exit_code}
+            self.record.note(step, error=said)
+        self.failures[step.name] = failure
+        self.told.failed(step, failure)
+        self._count()
+
+    def _count(self, *, stored: bool = False) -> None:
+        if self.jobs > 1:  # else the steps show progress of their own
+            self.progress.advance(1, stored=stored)

@@ -6,16 +6,15 @@ Nothing is read or run here; what models can do is handed in as far as it is kno
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
 from assay.errors import UsageError
-from assay.files.toml import near
+from assay.files.toml import near, said
 from assay.lab.debiasing import METHODS
-from assay.lab.studies.file import Model, Runs, StudyFile
-from assay.lab.studies.lineage import Lineage
+from assay.lab.studies.file import Entry, Model, Runs, StudyFile
 from assay.lab.studies.steps import Compare, MakeModel, RunProbe, Step
 from assay.lab.training import KINDS
 from assay.models import kinds
@@ -29,11 +28,12 @@ _SIGNS = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True)
 class Schedule:
-    """The steps, every one after what it needs; notes say what was left out."""
+    """The steps, every one after what it needs; what models can do; notes on what was left out."""
 
     steps: Sequence[Step]
     runs: Sequence[RunProbe]
-    notes: Sequence[str] = ()
+    abilities: Known
+    notes: Sequence[str]
 
     def only(self, patterns: Sequence[str]) -> Sequence[Step]:
         """The steps whose names fit a pattern, and those that they need; all where there is no pattern."""
@@ -42,12 +42,8 @@ class Schedule:
         for pattern in patterns:
             fitting = [name for name in names if fnmatchcase(name, pattern)]
             if not fitting:
-                raise UsageError(
-                    f"--only {pattern!r} fits no model to make and no run{near(pattern, names)}",
-                    "See their names with --dry-run.",
-                    code="bad-option",
-                    key="only",
-                )
+                problem = f"--only {pattern!r} fits no model to make and no run{near(pattern, names)}"
+                raise UsageError(problem, "See their names with --dry-run.", code="bad-option", key="only")
             chosen.update(fitting)
         for step in reversed(self.steps):
             if step.name in chosen:
@@ -55,28 +51,26 @@ class Schedule:
         return [step for step in self.steps if step.name in chosen]
 
 
-def schedule_of(file: StudyFile, known: Callable[[Sequence[Model]], Known]) -> Schedule:
-    """The order of a study; `known` says what its models can do, asked once names are known to be right."""
+def schedule_of(file: StudyFile, ready: Callable[[Model], frozenset[str] | None]) -> Schedule:
+    """The order of a study; `ready` says what models can do that need not be made, once all names are right."""
     for model in file.models.values():
         for key, name in ((model.source_key, model.source), ("baseline", model.baseline)):
             if name is not None:
                 _require_model(name, key, file.models, model)
         if model.baseline == model.name:
-            raise model.error(
-                "it is its own baseline.", "Name another model, or leave it out.", "baseline", code="bad-value"
-            )
+            raise model.error("it is its own baseline.", "Name another model, or leave it out.", "baseline")
     models = _sources_first(file.models)
-    abilities = known(models)
+    abilities = _abilities(models, ready)
     for model in models:
         _require_makeable(model, abilities)
     notes: list[str] = []
     runs = _runs(file, abilities, notes)
-    pairs = _pairs(runs, Lineage(file.models), abilities, notes)
-    return Schedule([*_models_and_runs(models, runs), *pairs], runs, notes)
+    pairs = _pairs(runs, file, abilities, notes)
+    return Schedule([*_models_and_runs(models, runs), *pairs], runs, abilities, notes)
 
 
-def abilities_of(models: Sequence[Model], ready: Callable[[Model], frozenset[str] | None]) -> Known:
-    """What models can do, as far as it is known; `ready` knows those that need not be made. Sources come first."""
+def _abilities(models: Sequence[Model], ready: Callable[[Model], frozenset[str] | None]) -> Known:
+    """What models can do, as far as it is known. Sources come first."""
     found: dict[str, frozenset[str] | None] = {}
     for model in models:
         if model.spec:
@@ -93,14 +87,10 @@ def abilities_of(models: Sequence[Model], ready: Callable[[Model], frozenset[str
     return found
 
 
-def _require_model(name: str, key: str, models: Iterable[str], entry: Model | Runs) -> None:
-    if name not in [*models]:
-        raise entry.error(
-            f'"{key}" is {name!r}, which is no model of this study{near(name, [*models])}',
-            f"Add a [models.{name}], or name one that is there.",
-            key,
-            code="unknown-model",
-        )
+def _require_model(name: str, key: str, models: Collection[str], entry: Entry) -> None:
+    if name not in models:
+        problem = f'"{key}" is {name!r}, which is no model of this study{near(name, models)}'
+        raise entry.error(problem, f"Add a [models.{name}], or name one that is there.", key, code="unknown-model")
 
 
 def _sources_first(models: Mapping[str, Model]) -> list[Model]:
@@ -110,12 +100,8 @@ def _sources_first(models: Mapping[str, Model]) -> list[Model]:
     def add(model: Model, above: tuple[str, ...]) -> None:
         if model.name in above:
             circle = " from ".join([*above[above.index(model.name) :], model.name])
-            raise model.error(
-                f"it would be made from itself: {circle}.",
-                "Let one of them begin with a ready model (spec).",
-                model.source_key,
-                code="bad-value",
-            )
+            remedy = "Let one of them begin with a ready model (spec)."
+            raise model.error(f"it would be made from itself: {circle}.", remedy, model.source_key)
         if model.name not in done:
             if model.source is not None:
                 add(models[model.source], (*above, model.name))
@@ -127,24 +113,17 @@ def _sources_first(models: Mapping[str, Model]) -> list[Model]:
 
 
 def _require_makeable(model: Model, abilities: Known) -> None:
-    before = abilities[model.source] if model.made and model.source else None
+    before = abilities[model.source] if model.source and not model.spec else None
     if before is None:
         return
     if model.debias and not METHODS[model.debias].folded and "mask" not in before:
-        raise model.error(
-            f"{model.debias} trains a masked language model further, and {model.source} cannot fill masks.",
-            f"Apply {model.debias} to its base, and train that on the task then.",
-            "model",
-            code="missing-ability",
-        )
+        problem = f"{model.debias} trains a masked language model further, and {model.source} cannot fill masks."
+        remedy = f"Apply {model.debias} to its base, and train that on the task then."
+        raise model.error(problem, remedy, "model", code="missing-ability")
     if not before & {*KINDS, "embed"}:
         does = f": it can only {', '.join(sorted(before))}" if before else " with a head"
-        raise model.error(
-            f"{model.source} is no encoder{does}.",
-            "Begin with an encoder, such as a BERT or a RoBERTa.",
-            model.source_key,
-            code="unsupported",
-        )
+        remedy = "Begin with an encoder, such as a BERT or a RoBERTa."
+        raise model.error(f"{model.source} is no encoder{does}.", remedy, model.source_key, code="unsupported")
 
 
 # --- runs
@@ -158,11 +137,9 @@ def _runs(file: StudyFile, abilities: Known, notes: list[str]) -> list[RunProbe]
                 for values in product(*runs.vary.values()):
                     run = _run(runs, probe, model, dict(zip(runs.vary, values, strict=True)), file)
                     if run.name in found:
-                        raise runs.error(
-                            f"{run.name} is there already, in runs {found[run.name].runs.number + 1}.",
-                            'Give one of them a name, which its folders then end with: name = "…".',
-                            code="duplicate",
-                        )
+                        problem = f"{run.name} is there already, in {said(found[run.name].runs.place)}."
+                        remedy = 'Give one of them a name, which its folders then end with: name = "…".'
+                        raise runs.error(problem, remedy, code="duplicate")
                     found[run.name] = run
     return list(found.values())
 
@@ -175,12 +152,8 @@ def _chosen(runs: Runs, probe: str, file: StudyFile, abilities: Known, notes: li
             _require_model(pattern, "models", file.models, runs)
         fitting = [name for name in file.models if fnmatchcase(name, pattern.removeprefix("!"))]
         if not fitting:
-            raise runs.error(
-                f'"models": no model fits {pattern!r}.',
-                f"The models are {', '.join(file.models)}.",
-                "models",
-                code="unknown-model",
-            )
+            remedy = f"The models are {', '.join(file.models)}."
+            raise runs.error(f'"models": no model fits {pattern!r}.', remedy, "models", code="unknown-model")
         for name in fitting:
             if taken_out:
                 named.pop(name, None)
@@ -195,17 +168,13 @@ def _chosen(runs: Runs, probe: str, file: StudyFile, abilities: Known, notes: li
         needed = " or ".join(answered)
         if named[name]:
             trained = " or ".join(f'train = "{word}"' for word in answered if word in KINDS) or "see docs/own-model.md"
-            raise runs.error(
-                f"{probe} needs a model that can answer {needed} questions, and {name} cannot.",
-                f"Take it out of the run's models, or train it for that task: {trained}.",
-                "models",
-                code="missing-ability",
-            )
+            problem = f"{probe} needs a model that can answer {needed} questions, and {name} cannot."
+            remedy = f"Take it out of the run's models, or train it for that task: {trained}."
+            raise runs.error(problem, remedy, "models", code="missing-ability")
         notes.append(f"{probe} is not asked of {name}, which cannot answer {needed} questions")
     if not able:
-        raise runs.error(
-            f"no model is left that {probe} can be asked of.", "Name at least one.", "models", code="nothing-to-ask"
-        )
+        problem = f"no model is left that {probe} can be asked of."
+        raise runs.error(problem, "Name at least one.", "models", code="nothing-to-ask")
     return able
 
 
@@ -218,23 +187,20 @@ def _run(runs: Runs, probe: str, model: str, varied: Mapping[str, str], file: St
         if name in file.models:
             run.needs += (name,)
         elif name.partition(":")[0] not in kinds():
-            raise runs.error(
-                f'"{key}" is {name!r}, which is neither a model of this study nor a model\'s name'
-                f"{near(name, file.models)}",
-                f'For example {key} = "{next(iter(file.models))}", or "builtin".',
-                "vary" if key in varied else "settings",
-                code="unknown-model",
-                key=key,
-            )
+            neither = "which is neither a model of this study nor a model's name"
+            remedy = f'For example {key} = "{next(iter(file.models))}", or "builtin".'
+            place = "vary" if key in varied else "settings"
+            problem = f'"{key}" is {name!r}, {neither}{near(name, file.models)}'
+            raise runs.error(problem, remedy, place, code="unknown-model", key=key)
     return run
 
 
-def _pairs(runs: Sequence[RunProbe], lineage: Lineage, abilities: Known, notes: list[str]) -> list[Compare]:
+def _pairs(runs: Sequence[RunProbe], file: StudyFile, abilities: Known, notes: list[str]) -> list[Compare]:
     """Every run with that of its model's baseline, where both are asked the same."""
     asked = {(run.model, *run.asked): run for run in runs}
     found = []
     for run in runs:
-        other = asked.get((lineage.baseline(run.model), *run.asked))
+        other = asked.get((file.baseline(run.model), *run.asked))
         if other is None:
             continue
         does = [able & probes()[run.probe].abilities for each in (run, other) if (able := abilities[each.model])]
@@ -247,7 +213,7 @@ def _pairs(runs: Sequence[RunProbe], lineage: Lineage, abilities: Known, notes: 
 
 def _models_and_runs(models: Sequence[Model], runs: Sequence[RunProbe]) -> list[Step]:
     """Run by run, each after the models that it needs; models that no run asks come last."""
-    making = {model.name: MakeModel(model.name, (model.source or "",), model) for model in models if model.made}
+    making = {model.name: MakeModel(model.name, (model.source or "",), model) for model in models if not model.spec}
     done: dict[str, Step] = {}
 
     def add(step: Step) -> None:

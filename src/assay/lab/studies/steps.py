@@ -8,26 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from assay.engine.ask import Resume
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import write_atomically
+from assay.findings import Estimate
 from assay.lab.debiasing import METHODS
-from assay.lab.studies.data_files import size_of_place
 from assay.lab.studies.file import Model, Runs
-from assay.lab.studies.task_scores import scores_of
 from assay.lab.training import KINDS
 from assay.lab.training.kind import preset_of, settings_of
 from assay.models.base import Options
 from assay.plan import digest_of
 from assay.probes import probes
-from assay.probes.base import Request, Stage
+from assay.probes.base import Request
 from assay.progress import Progress
 from assay.settings import names_of
 
@@ -46,8 +45,8 @@ COMPARISON = "comparison.json"
 class Step(ABC):
     """Something that a study does. `needs` are the models and runs that have to be there first.
 
-    `content`, once it is prepared, has everything that decides what comes of it. `kind` is what people call it; `part`
-    the part of study.json about its kind, `home` the folder with theirs.
+    `content`, once it is prepared, has everything that decides what comes of it, and `size` how large it is, in its own
+    terms. `kind` is what people call it; `part` the part of study.json about its kind, `home` the folder with theirs.
     """
 
     kind: ClassVar[str]
@@ -57,6 +56,7 @@ class Step(ABC):
     name: str
     needs: tuple[str, ...]
     content: Mapping[str, Any] = field(default_factory=dict, init=False)
+    size: Mapping[str, int] = field(default_factory=dict, init=False)
 
     @property
     def recipe(self) -> str:
@@ -87,11 +87,6 @@ class Step(ABC):
     def facts(self) -> dict[str, Any]:
         """What study.json says of it besides its recipe."""
 
-    @property
-    def size(self) -> dict[str, int]:
-        """How large it is, in its own terms."""
-        return {}
-
     @abstractmethod
     def __str__(self) -> str:
         """What it does and how large it is, in a line."""
@@ -113,8 +108,9 @@ class MakeModel(Step):
 
     def _content(self, study: Study) -> dict[str, Any]:
         model = self.model
-        self.files = {key: study.places.find(written, key, model) for key, written in model.files.items()}
+        self.files = {key: study.place(written, key, model) for key, written in model.files.items()}
         self._check()
+        self.size = {"bytes": sum(study.size(self.files[key]) for key in ("data", "corpus") if key in self.files)}
         self.seed = study.file.seed if model.seed is None else model.seed
         return {
             "how": [model.how, model.value, model.attribute],
@@ -151,11 +147,6 @@ class MakeModel(Step):
         model = self.model
         return {"title": model.title, "how": model.how, "value": model.value, "source": model.source}
 
-    @property
-    def size(self) -> dict[str, int]:
-        """Bytes to learn from."""
-        return {"bytes": sum(size_of_place(path) for key, path in self.files.items() if key in ("data", "corpus"))}
-
     def __str__(self) -> str:
         model, size = self.model, self.size["bytes"]
         large = f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
@@ -167,37 +158,32 @@ class MakeModel(Step):
     def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
         scores = None
         if not _is_made(folder):  # it may only lack its note
-            scores = (self._train if self.model.train else self._debias)(work, folder, progress)
+            common = {"settings": dict(self.model.settings), "seed": self.seed}
+            common |= {"device": work.device, "dtype": work.dtype, "progress": progress}
+            scores = (self._train if self.model.train else self._debias)(work, folder, common)
         found = work.makers.find(work.specs[self.name], Options(device="cpu"))
         return {"digest": found.digest, "scores": scores or _object(folder / "assay.json").get("scores")}
 
-    def _common(self, work: Work, progress: Progress) -> dict[str, Any]:
-        common = {"settings": dict(self.model.settings), "seed": self.seed, "device": work.device}
-        return {**common, "dtype": work.dtype, "progress": progress}
-
-    def _train(self, work: Work, folder: Path, progress: Progress) -> None:
-        model, files, common = self.model, self.files, self._common(work, progress)
+    def _train(self, work: Work, folder: Path, common: dict[str, Any]) -> None:
+        model, files = self.model, self.files
         more = {"preset": model.preset, "evaluation": files.get("eval"), "resume": True}
         work.makers.train(model.value, work.specs[model.source or ""], files["data"], folder, **more, **common)
 
-    def _debias(self, work: Work, folder: Path, progress: Progress) -> Mapping[str, Any] | None:
+    def _debias(self, work: Work, folder: Path, common: dict[str, Any]) -> Mapping[str, Any] | None:
         """Returns the model's scores with their intervals; the method itself keeps values alone."""
-        model, files, common = self.model, self.files, self._common(work, progress)
-        if METHODS[model.value].folded:
-            common["dtype"] = "auto"
+        model, files, head = self.model, self.files, work.heads[self.name]
         seen: list[Mapping[str, Any]] = []
-        head, evaluate = work.heads[model.name], None
+        evaluate = None
         if head is not None and "eval" in files:
-            evaluate = partial(_evaluated, work, head, files["eval"], seen)
-        more = {"attribute": model.attribute, "corpus": files["corpus"], "words": files.get("words")}
-        source = work.specs[model.source or ""]
-        work.makers.debias(model.value, source, folder, evaluate=evaluate, **more, **common)
+
+            def evaluate(made: Path) -> dict[str, float]:
+                seen.append(work.makers.evaluate(head, made, files["eval"], work.device))
+                return {name: each.value for name, each in scores_of(seen[-1]).items() if each.value is not None}
+
+        common |= {"attribute": model.attribute, "corpus": files["corpus"], "words": files.get("words")}
+        common |= {"evaluate": evaluate, "dtype": "auto" if METHODS[model.value].folded else work.dtype}
+        work.makers.debias(model.value, work.specs[model.source or ""], folder, **common)
         return seen[-1] if seen else None
-
-
-def _evaluated(work: Work, head: str, data: Path, seen: list[Mapping[str, Any]], folder: Path) -> dict[str, float]:
-    seen.append(work.makers.evaluate(head, folder, data, work.device))
-    return {name: each.value for name, each in scores_of(seen[-1]).items() if each.value is not None}
 
 
 @dataclass(eq=False)
@@ -212,7 +198,6 @@ class RunProbe(Step):
     settings: Mapping[str, str]
     varied: Mapping[str, str]
     request: Request = field(default_factory=Request, init=False)
-    stages: Sequence[Stage] = field(default=(), init=False)
 
     @property
     def asked(self) -> tuple[object, ...]:
@@ -226,7 +211,7 @@ class RunProbe(Step):
 
     def _content(self, study: Study) -> dict[str, Any]:
         runs = self.runs
-        files = {key: study.places.find(self.settings[key], key, runs) for key in self.naming("path")}
+        files = {key: study.place(self.settings[key], key, runs) for key in self.naming("path")}
         models = {key: self.settings[key] for key in self.naming("model")}
         settings = {
             **self.settings,
@@ -235,17 +220,16 @@ class RunProbe(Step):
         }
         seed = study.file.seed if runs.seed is None else runs.seed
         try:
-            self.request = Request(
-                runs.preset, runs.limit, seed, settings, study.official_data(self.probe, runs), runs.skip_bad
-            )
+            official = study.official_data(self.probe, runs)
+            self.request = Request(runs.preset, runs.limit, seed, settings, official, runs.skip_bad)
             prepared = study.questions(self)
         except DataError:
             raise  # it names a file of the data
         except AssayError as error:
             problem = f"{self.probe} on {self.model}: {error.problem}"
             raise runs.error(problem, error.remedy, "settings", code=error.code, key=error.key) from None
-        self.stages = tuple(prepared.stages)
-        named = {*names_of(probes()[self.probe].settings, "path"), *names_of(probes()[self.probe].settings, "model")}
+        self.size = {"questions": sum(stage.questions for stage in prepared.stages)}
+        named = {name for what in ("path", "model") for name in names_of(probes()[self.probe].settings, what)}
         return {
             "probe": self.probe,
             "model": study.identity(self.model),
@@ -272,11 +256,7 @@ class RunProbe(Step):
     @property
     def questions(self) -> int:
         """How many are asked at most."""
-        return sum(stage.questions for stage in self.stages)
-
-    @property
-    def size(self) -> dict[str, int]:
-        return {"questions": self.questions}
+        return self.size["questions"]
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -286,21 +266,9 @@ class RunProbe(Step):
         return f"run    {self.name}: at most {self.questions:,} questions"
 
     def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
-        request, spec = self.request, work.specs[self.model]
-        work.makers.audit(
-            spec,
-            self.probe,
-            preset=request.preset,
-            limit=request.limit,
-            seed=request.seed,
-            out=folder,
-            settings=request.settings,
-            options=work.options(spec),
-            data=request.data,
-            skip_bad=request.skip_bad,
-            resume=Resume.ALWAYS,
-            progress=progress,
-        )
+        spec, asked = work.specs[self.model], vars(self.request)
+        how = {"options": work.options(spec), "resume": Resume.ALWAYS, "progress": progress}
+        work.makers.audit(spec, self.probe, out=folder, **asked, **how)
         return {"findings": hashlib.sha256((folder / "findings.json").read_bytes()).hexdigest()}
 
 
@@ -339,6 +307,27 @@ class Compare(Step):
         write_page(folder / "comparison.html", title_of(found), present_comparison(found), "comparison")
         write_atomically(folder / COMPARISON, found.to_json().encode())  # last: it says that all is there
         return {}
+
+
+def scores_of(scores: Any) -> dict[str, Estimate]:
+    """What a model scores over everything, by metric, from what it says of itself in assay.json; higher is better.
+
+    >>> scores_of({"before": {"accuracy": 0.6}, "after": {"accuracy": 0.5}})["accuracy"].value
+    0.5
+    """
+    scores = scores or {}
+    debiased = [Estimate(name, {}, value) for name, value in scores.get("after", {}).items()]
+    trained = [Estimate(**each) for each in scores.get("estimates", ())]
+    kept = [_higher_is_better(each) for each in trained if not each.group and each.value is not None]
+    return {each.metric: each for each in debiased or kept}
+
+
+def _higher_is_better(estimate: Estimate) -> Estimate:
+    """Perplexity as the logarithm of a hidden word's mean probability, so that less is worse for every score."""
+    if estimate.metric != "perplexity":
+        return estimate
+    value, low, high = (None if x is None else -math.log(x) for x in (estimate.value, estimate.high, estimate.low))
+    return replace(estimate, metric="log_likelihood", value=value, low=low, high=high, floor=None)
 
 
 def _is_made(folder: Path) -> bool:

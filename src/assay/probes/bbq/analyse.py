@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from assay.findings import Estimate, Findings, Table
 from assay.probes.bbq import metrics
 from assay.probes.bbq.examples import AMBIGUOUS, COMPARISONS, DISAMBIGUATED, POLARITIES
-from assay.probes.bbq.metrics import DEPENDS, FIELDS, ORDERED, SHARE, SIGNED, Array, Field, Metric, Tally
+from assay.probes.bbq.metrics import SHARE, SIGNED, Array, Field, Metric, Tally
 from assay.probes.bbq.tables import tables_of
-from assay.probes.bbq.tally import QUESTION_ONLY, Answered, counts, order_sensitivity
-from assay.probes.bbq.units import Drawn, Units, cell_names, templates_of
+from assay.probes.bbq.tally import QUESTION_ONLY, Answered, Drawn, Units, counts
 from assay.stats import benjamini_hochberg, sign_flip_p
 
 ALL = "all"
@@ -59,9 +58,9 @@ _DISAMBIGUATED = (
 )
 ORDER_SENSITIVITY = Metric(
     "order_sensitivity",
-    lambda tally: metrics.ratio(tally[..., DEPENDS], tally[..., ORDERED]),
+    lambda tally: metrics.ratio(tally[..., Field.DEPENDS], tally[..., Field.ORDERED]),
     SHARE,
-    _counted(ORDERED),
+    _counted(Field.ORDERED),
     "nothing was asked in several orders",
 )
 METRICS = {AMBIGUOUS: _AMBIGUOUS, DISAMBIGUATED: _DISAMBIGUATED, QUESTION_ONLY: _AMBIGUOUS}
@@ -80,7 +79,7 @@ class Cell:
     group: Mapping[str, str]
     rows: NDArray[np.int64]
     metrics: tuple[Metric, ...]
-    compared: str | None = field(default=None)  # which cells its p-values are corrected together with
+    compared: str | None = None  # which cells its p-values are corrected together with
 
 
 def findings_of(
@@ -97,11 +96,14 @@ def findings_of(
     estimates: list[Estimate] = []
     tables: dict[str, list[Table]] = {}
     for part in parts:
-        units = Units.make(templates_of(part.dataset), resamples, seed)
+        templates = [each.question_index for each in part.dataset.examples]
+        units = Units.make(list(zip(part.dataset.cells, templates, strict=True)), resamples, seed)
         counted = counts(part, refusals)
         estimates += _estimates(part, counted, units, scored)
         if part.orders > 1:
-            estimates += _order_estimates(part, units)
+            whole = (cell for cell in cells_of(part) if not {"polarity", "comparison"} & cell.group.keys())
+            drawn = ((cell.group, units.drawn(counted[None], cell.rows)) for cell in whole)
+            estimates += [_estimate(ORDER_SENSITIVITY, group, own) for group, own in drawn]
         for name, table in tables_of(part, counted, units).items():
             tables.setdefault(name, []).append(table)
     joined = {name: Table(own[0].columns, [row for table in own for row in table.rows]) for name, own in tables.items()}
@@ -122,7 +124,7 @@ def cells_in(context: str, names: NDArray[np.str_], contexts: NDArray[np.str_]) 
 def cells_of(part: Answered) -> Iterator[Cell]:
     """Every category and context, then all categories together, polarities, and the comparisons of crossed ones."""
     examples = part.dataset.examples
-    names = np.array(cell_names(part.dataset))
+    names = np.array(part.dataset.cells)
     condition = np.array([part.context(example) for example in examples])
     polarity = np.array([example.polarity for example in examples])
     comparison = np.array([example.comparison or "" for example in examples])
@@ -162,7 +164,6 @@ def _estimates(part: Answered, counted: Tally, units: Units, scored: bool) -> li
 
 
 def _estimate(metric: Metric, group: Mapping[str, str], drawn: Drawn) -> Estimate:
-    """A metric of one model over templates, with its interval."""
     spread = drawn.of(metric)
     value, n = float(spread.values[0]), round(float(metric.n(drawn.total[0])))
     if not np.isfinite(value):
@@ -187,13 +188,3 @@ def _p(name: str, tally: Tally) -> float | None:
         case _:
             return None
     return float(sign_flip_p(added[None, :])[0])
-
-
-def _order_estimates(part: Answered, units: Units) -> list[Estimate]:
-    asked = np.zeros((1, len(part.dataset), FIELDS + 2))
-    asked[0, :, DEPENDS], asked[0, :, ORDERED] = order_sensitivity(part.chosen), 1.0
-    return [
-        _estimate(ORDER_SENSITIVITY, cell.group, units.drawn(asked, cell.rows))
-        for cell in cells_of(part)
-        if not {"polarity", "comparison"} & cell.group.keys()
-    ]

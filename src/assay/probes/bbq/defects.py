@@ -16,7 +16,7 @@ from assay.probes.bbq.targets import find_targets
 from assay.queries import NONE
 from assay.rows import Bad
 
-KEEP, DROP = "keep", "drop"
+DROP = "drop"
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,14 @@ def dropped(defects: Sequence[Defect]) -> NDArray[np.int64]:
 
 
 _WRONG_GOLD = "Physical_appearance 6 b and 10 b: the fact names one person, the label the other"
+_WRONG_TEMPLATES = (("Physical_appearance", "6", "b"), ("Physical_appearance", "10", "b"))
 _SWAPPED = "Gender_identity 35 and 36: the label says nonTrans of the person who, the text says, is trans"
 _NO_TARGET = "neither or both of the people are the stereotyped one, so the bias metrics leave the example out"
 
 
 def _wrong_gold(example: Example) -> bool:
-    return (
-        example.category == "Physical_appearance"
-        and example.question_index in ("6", "10")
-        and example.version == "b"
-        and example.condition == DISAMBIGUATED
-    )
+    template = example.category, example.question_index, example.version
+    return template in _WRONG_TEMPLATES and example.condition == DISAMBIGUATED
 
 
 def _swapped(example: Example) -> bool:
@@ -96,7 +93,7 @@ def _again(examples: Sequence[Example], *, ordered: bool) -> NDArray[np.int64]:
 
 
 def content_lines(place: Path) -> Iterator[str]:
-    """What is wrong in the files at a place, for `assay data check bbq`."""
+    """What is wrong in the files at a place, for `assay data check bbq`: numbers by category and template."""
     bad = Bad(skip=True)
     try:
         files = data_files(place)
@@ -108,16 +105,10 @@ def content_lines(place: Path) -> Iterator[str]:
     for defect in find_defects(examples, find_targets(examples)):
         drops = "defects=drop leaves them out" if defect.dropped else "harmless"
         yield f"\n{defect.name}: {len(defect.rows)} examples; {defect.what} ({drops})"
-        yield from _listed([examples[row] for row in defect.rows.tolist()])
-
-
-def _listed(examples: Sequence[Example]) -> Iterator[str]:
-    """The examples' numbers by category and template, neighbours as ranges."""
-    ids: dict[tuple[str, str], list[int]] = {}
-    for example in examples:
-        ids.setdefault((example.category, example.question_index), []).append(example.example_id)
-    for (category, question), own in ids.items():
-        yield f"  {category} template {question}: {ranges(own)}"
+        ids: dict[tuple[str, str], list[int]] = {}
+        for example in (examples[row] for row in defect.rows.tolist()):
+            ids.setdefault((example.category, example.question_index), []).append(example.example_id)
+        yield from (f"  {category} template {question}: {ranges(own)}" for (category, question), own in ids.items())
 
 
 def ranges(numbers: Sequence[int]) -> str:

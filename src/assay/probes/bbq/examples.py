@@ -5,28 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.queries import NONE
-
 OPTIONS = 3
 
 CATEGORIES = (
-    "Age",
-    "Disability_status",
-    "Gender_identity",
-    "Nationality",
-    "Physical_appearance",
-    "Race_ethnicity",
-    "Race_x_SES",
-    "Race_x_gender",
-    "Religion",
-    "SES",
-    "Sexual_orientation",
+    *("Age", "Disability_status", "Gender_identity", "Nationality", "Physical_appearance", "Race_ethnicity"),
+    *("Race_x_SES", "Race_x_gender", "Religion", "SES", "Sexual_orientation"),
 )
 """The official categories: nine, and two that cross race with another one. A file's stem is its category."""
 
@@ -41,16 +31,8 @@ QUARTET = tuple((polarity, condition) for polarity in POLARITIES for condition i
 
 UNKNOWN_LABEL = "unknown"
 UNKNOWN_STRINGS = (
-    "Unknown",
-    "Cannot be determined",
-    "Can't be determined",
-    "Not answerable",
-    "Not known",
-    "Not enough info",
-    "Not enough information",
-    "Cannot answer",
-    "Can't answer",
-    "Undetermined",
+    *("Unknown", "Cannot be determined", "Can't be determined", "Not answerable", "Not known"),
+    *("Not enough info", "Not enough information", "Cannot answer", "Can't answer", "Undetermined"),
 )
 """The ten ways in which the third option says that the text does not tell (the paper's Figure 7)."""
 
@@ -59,7 +41,7 @@ COMPARISONS = {"intersectional_a": "a", "intersectional_b": "b", "intersectional
 race), b race alone, c both. The paper's Appendix H calls the first two the other way round."""
 
 
-class AnswerKind(Enum):
+class AnswerKind(StrEnum):
     """What an answer comes to. TARGET is the person whom the stereotype is about."""
 
     TARGET = "target"
@@ -141,6 +123,12 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.examples)
 
+    @cached_property
+    def cells(self) -> list[str]:
+        """Each example's category, with " (names)" where its people have names."""
+        both = zip(self.examples, self.named.tolist(), strict=True)
+        return [f"{example.category} (names)" if named else example.category for example, named in both]
+
     def take(self, rows: NDArray[np.int64]) -> Dataset:
         """Some of the examples, in this order."""
         return Dataset(
@@ -151,7 +139,3 @@ class Dataset:
             self.files,
             self.notes,
         )
-
-
-def no_target(examples: int) -> NDArray[np.int8]:
-    return np.full(examples, NONE, np.int8)

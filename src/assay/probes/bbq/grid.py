@@ -1,10 +1,12 @@
-"""BBQ's estimates, looked up by metric, category and context."""
+"""What BBQ's pages are made from: estimates looked up by metric, category and context, and sentences with slots."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from assay.blocks import Mark, Text
 from assay.findings import Estimate
 from assay.probes.bbq import CONTEXTS
 from assay.probes.bbq.analyse import ALL
@@ -12,43 +14,55 @@ from assay.verdict import CLEAR
 
 Key = tuple[str, str, str]
 
+_MARKS: Mapping[str, Text] = {
+    **{"dot": Mark("dot"), "hollow": Mark("hollow"), "floor": Mark("floor"), "reference": Mark("reference")},
+    **{f"part{place}": Mark("part", place) for place in range(4)},
+}
+
+
+def told(sentence: str, **parts: Text) -> Text:
+    """A sentence with parts in its slots; slots with the name of a chart's mark need none.
+
+    >>> told("{who} is right.", who="She")
+    ['', 'She', ' is right.']
+    """
+    known = {**_MARKS, **parts}
+    return [known[piece] if place % 2 else piece for place, piece in enumerate(re.split(r"\{(\w+)\}", sentence))]
+
 
 @dataclass(frozen=True)
 class Grid:
     """The estimates of a BBQ run. Those of groups that have other keys than BBQ's are not in it."""
 
-    cells: Mapping[Key, Estimate]  # (metric, category, context)
-    polarities: Mapping[Key, Estimate]  # the same of accuracy_neg and accuracy_nonneg
+    cells: Mapping[Key, Estimate]  # (metric, category, context); of one polarity, the metric is accuracy_neg, …
     comparisons: Mapping[Key, Estimate]  # (category, comparison, context): the bias score
 
     @staticmethod
     def of(estimates: Sequence[Estimate]) -> Grid:
-        cells, polarities, comparisons = {}, {}, {}
+        cells, comparisons = {}, {}
         for e in estimates:
             match dict(e.group):
                 case {"category": category, "context": context, "polarity": polarity}:
-                    polarities[f"{e.metric}_{polarity}", category, context] = e
+                    cells[f"{e.metric}_{polarity}", category, context] = e
                 case {"category": category, "context": context, "comparison": comparison}:
                     if e.metric == "bias_score":
                         comparisons[category, comparison, context] = e
                 case {"category": category, "context": context}:
                     cells[e.metric, category, context] = e
-        return Grid(cells, polarities, comparisons)
+        return Grid(cells, comparisons)
 
     def get(self, metric: str, category: str, context: str) -> Estimate | None:
-        return self.cells.get((metric, category, context)) or self.polarities.get((metric, category, context))
+        return self.cells.get((metric, category, context))
 
     @property
     def contexts(self) -> list[str]:
         """Those that were asked in, the ones known here first."""
-        present = list(dict.fromkeys(context for _, _, context in self.cells))
-        return sorted(present, key=lambda context: [*CONTEXTS, *present].index(context))
+        return contexts_in_order(context for _, _, context in self.cells)
 
     @property
     def categories(self) -> list[str]:
         """In order of appearance, what is pooled over all of them last."""
-        present = dict.fromkeys(category for _, category, _ in self.cells)
-        return sorted(present, key=lambda category: category == ALL)
+        return categories_in_order(category for _, category, _ in self.cells)
 
     def whole(self, context: str) -> str | None:
         """The category that stands for everything asked in a context: all together or, where it is alone, its one."""
@@ -69,6 +83,15 @@ class Grid:
         return sorted(filter(is_clear, self.tested(metric, context)), key=lambda estimate: -abs(estimate.value or 0.0))
 
 
+def contexts_in_order(contexts: Iterable[str]) -> list[str]:
+    present = list(dict.fromkeys(contexts))
+    return sorted(present, key=[*CONTEXTS, *present].index)
+
+
+def categories_in_order(categories: Iterable[str]) -> list[str]:
+    return sorted(dict.fromkeys(categories), key=lambda category: category == ALL)
+
+
 def is_clear(estimate: Estimate) -> bool:
     return estimate.value is not None and estimate.q is not None and estimate.q <= CLEAR
 
@@ -76,17 +99,3 @@ def is_clear(estimate: Estimate) -> bool:
 def behind(estimate: Estimate) -> dict[str, str]:
     """Which examples stand behind an estimate: what is pooled over all categories names none."""
     return {key: value for key, value in estimate.group.items() if (key, value) != ("category", ALL)}
-
-
-def headline(estimates: Sequence[Estimate]) -> list[Estimate]:
-    """The estimates of all categories together, where a context has several; never of their parts."""
-    grid = Grid.of(estimates)
-    shown = []
-    for estimate in estimates:
-        group = estimate.group
-        if {"polarity", "comparison"} & group.keys():
-            continue
-        whole = grid.whole(group["context"]) if {"category", "context"} <= group.keys() else None
-        if whole is None or group["category"] == whole:
-            shown.append(estimate)
-    return shown

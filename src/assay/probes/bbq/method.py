@@ -16,22 +16,16 @@ from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Findings, Table
 from assay.plan import Ask
 from assay.probes.base import Method, Prepared, Request, Stage
+from assay.probes.bbq import paired, present, present_charts
+from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.answers import REFUSED, UNPARSED, parse_answer, parse_released
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
+from assay.probes.bbq.generation import Generation
 from assay.probes.bbq.plan import BBQPlan
-from assay.probes.bbq.settings import (
-    CHOICE_FORMS,
-    LETTERS,
-    OPTIONS,
-    QUICK,
-    RACE,
-    STANDARD,
-    TEXT_FORMS,
-    GenerateSettings,
-    Settings,
-)
+from assay.probes.bbq.score_files import answered_files
+from assay.probes.bbq.settings import CHOICE_FORMS, TEXT_FORMS, GenerateSettings, Settings
 from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, probabilities, showcase
 from assay.probes.bbq.source import Sample, Source
 from assay.probes.bbq.tally import Answered
@@ -51,9 +45,8 @@ class BBQPrepared(Prepared):
 
 @dataclass(frozen=True)
 class Gathered:
-    """The answers of every plan, and what examples show of them; `scored`: options were scored in every question."""
+    """The answers of every plan; `scored`: options were scored in every question."""
 
-    parts: Sequence[Answered]
     said: Sequence[Said]
     scored: bool
     near_ties: Mapping[str, int]
@@ -62,48 +55,39 @@ class Gathered:
 class BBQ(Method[BBQPrepared, Gathered]):
     """On the official data, or on files like them."""
 
-    presets: Mapping[str, int | None] = {"quick": QUICK, "standard": STANDARD, "paper": None}
+    presets: Mapping[str, int | None] = {"quick": forms.QUICK, "standard": forms.STANDARD, "paper": None}
 
     def source(self, settings: Settings, request: Request) -> Source:
-        """Where the examples come from."""
         metadata = Path(settings.metadata) if settings.metadata else None
         if metadata and not metadata.is_file():
-            raise UsageError(
-                f"metadata is {metadata}, which is no file.",
-                "--set metadata=additional_metadata.csv",
-                code="bad-setting",
-                key="metadata",
-            )
-        place = data_folder(request.data)
-        return sources.official(
-            place, settings.categories, metadata, settings.target_loc, settings.defects, request.skip_bad
-        )
+            problem, remedy = f"metadata is {metadata}, which is no file.", "--set metadata=additional_metadata.csv"
+            raise UsageError(problem, remedy, code="bad-setting", key="metadata")
+        read = settings.target_loc, settings.defects, request.skip_bad
+        return sources.official(data_folder(request.data), settings.categories, metadata, *read)
 
     def prepare(self, request: Request, ask: Ask) -> BBQPrepared:
         settings = read_settings(Settings, request.settings, self.probe.name)
         source = self.source(settings, request)
-        if request.limit is None:
-            sample = Sample(per_template=self.presets[request.preset], seed=request.seed)
-        else:
+        sample = Sample(per_template=self.presets[request.preset], seed=request.seed)
+        if request.limit is not None:
             sample = Sample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
-        plan = BBQPlan(
-            source, sample, _form(settings, ask), all_orders=settings.orders == "all", chat=settings.chat == "auto"
-        )
+        all_orders, chat = settings.orders == "all", settings.chat == "auto"
+        plan = BBQPlan(source, sample, _form(settings, ask), all_orders=all_orders, chat=chat)
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
         stages = [Stage(label, len(each)) for label, each in plans.items()]
         dataset = source.read()
-        notes = [
-            *dataset.notes,
-            *sources.note_on(source),
-            *_absent(settings, {example.category for example in dataset.examples}),
-        ]
+        absent = set(CATEGORIES) - {example.category for example in dataset.examples}
+        notes = [*dataset.notes, *sources.note_on(source)]
+        if absent and not settings.categories:
+            here = f"{len(absent)} of the {len(CATEGORIES)} categories are not here"
+            notes.append(f"{here}: {', '.join(name for name in CATEGORIES if name in absent)}")
         return BBQPrepared(as_written(settings), dataset.files, stages, notes, request.seed, plans, settings)
 
     def gather(self, prepared: BBQPrepared, ask: Ask) -> Gathered:
         settings = prepared.chosen
-        parts, said, ties, always = [], [], {}, True
+        said, ties, always = [], {}, True
         for label, plan in prepared.plans.items():
             answers = ask(plan, label)
             scored = plan.ability == "choice"
@@ -116,14 +100,14 @@ class BBQ(Method[BBQPrepared, Gathered]):
             chosen[np.isin(answers.status, (Status.REFUSED, Status.FILTERED))] = REFUSED
             chosen[answers.status == Status.FAILED] = UNPARSED
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
-            parts.append(Answered(plan.dataset, of_order, question_only=not plan.contexts))
-            said.append(_said(plan, answers, parts[-1], scores, settings.likelihood))
-        return Gathered(parts, said, bool(always), ties)
+            answered = Answered(plan.dataset, of_order, question_only=not plan.contexts)
+            said.append(_said(plan, answers, answered, scores, settings.likelihood))
+        return Gathered(said, bool(always), ties)
 
     def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
         found = findings_of(
             self.probe.name,
-            data.parts,
+            [part.answered for part in data.said],
             refusals=prepared.chosen.refusals,
             resamples=prepared.chosen.resamples,
             seed=prepared.seed,
@@ -133,83 +117,51 @@ class BBQ(Method[BBQPrepared, Gathered]):
         return replace(found, examples=showcase(data.said))
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
-        from assay.probes.bbq.score_files import answered_files
-
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
-        part, said, notes = answered_files(files, settings, request, answers)
+        said, notes = answered_files(files, settings, request, answers)
         prepared = BBQPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings)
-        return prepared, Gathered([part], [said], False, {})
+        return prepared, Gathered([said], False, {})
 
     def generation(self, request: Request) -> Any:
-        from assay.probes.bbq.generation import Generation
-
         settings = read_settings(GenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
         return Generation.of(settings, request)
 
     def recall(self, run: Run, again: Any) -> Any:
-        from assay.probes.bbq.paired import opened
-
-        return opened(run)
+        return paired.opened(run)
 
     def contrast(self, one: Any, other: Any, *, settings: Mapping[str, Any], common: bool) -> Contrast:
-        from assay.probes.bbq.paired import paired
-
-        return paired(self.probe, one, other, resamples=int(settings["resamples"]), common=common)
+        return paired.paired(self.probe, one, other, resamples=int(settings["resamples"]), common=common)
 
     def present(self, run: Run) -> Presentation:
-        from assay.probes.bbq.present import present
-
-        return present(run)
+        return present.present(run)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        from assay.probes.bbq.present import across
-
-        return across(runs)
+        return present_charts.across(runs)
 
     def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
-        from assay.probes.bbq.paired import side_by_side
-
-        return side_by_side(models)
+        return paired.side_by_side(models)
 
     @property
     def titles(self) -> Mapping[str, str]:
         return {"scores": "Bias scores and accuracies by model"}
 
 
-def _absent(settings: Settings, present: set[str]) -> list[str]:
-    absent = [name for name in CATEGORIES if name not in present]
-    if not absent or settings.categories:
-        return []
-    return [f"{len(absent)} of the {len(CATEGORIES)} categories are not here: {', '.join(absent)}"]
-
-
 def _form(settings: Settings, ask: Ask) -> str:
     """The form asked for, or the one that suits the model."""
     able = ask.abilities & {"choice", "text"}
     if not able:
-        raise UsageError(
-            "this model can neither choose among options nor write an answer.",
-            "BBQ needs a multiple-choice model, a text-to-text model or a causal language model.",
-            code="missing-ability",
-        )
+        problem = "this model can neither choose among options nor write an answer."
+        remedy = "BBQ needs a multiple-choice model, a text-to-text model or a causal language model."
+        raise UsageError(problem, remedy, code="missing-ability")
     wanted = settings.form
-    form = wanted if wanted != "auto" else OPTIONS if "choice" in able else RACE
-    needed = "choice" if form in CHOICE_FORMS else "text"
+    form = wanted if wanted != "auto" else forms.OPTIONS if "choice" in able else forms.RACE
+    needed, others = ("choice", TEXT_FORMS) if form in CHOICE_FORMS else ("text", CHOICE_FORMS)
     if needed not in able:
-        others = CHOICE_FORMS if needed == "text" else TEXT_FORMS
-        raise UsageError(
-            f"this model has not the ability {needed!r} that form={form} needs.",
-            f"--set form={'|'.join(others)}",
-            code="missing-ability",
-            key="form",
-        )
-    if form not in (OPTIONS, *TEXT_FORMS) and "text" not in able:
-        raise UsageError(
-            f"form={form} is for language models: this model was trained to compare the options themselves.",
-            "--set form=options",
-            code="unsupported",
-            key="form",
-        )
+        problem = f"this model has not the ability {needed!r} that form={form} needs."
+        raise UsageError(problem, f"--set form={'|'.join(others)}", code="missing-ability", key="form")
+    if form == forms.LETTERS and "text" not in able:
+        problem = f"form={form} is for language models: this model was trained to compare the options themselves."
+        raise UsageError(problem, "--set form=options", code="unsupported", key="form")
     return form
 
 
@@ -231,7 +183,7 @@ def _said(plan: BBQPlan, answers: Answers, part: Answered, scores: NDArray[np.fl
     if scores is None:
         return Said(part, written=lambda row: bytes(answers["text"][row * orders]).decode())
     if "tokens" in answers.arrays:
-        return Said(part, scores[::orders], likelihoods(likelihood, plan.form == LETTERS))
+        return Said(part, scores[::orders], likelihoods(likelihood, plan.form == forms.LETTERS))
     return Said(part, probabilities(scores[::orders]), PROBABILITIES)
 
 
@@ -241,12 +193,9 @@ def _scores(plan: BBQPlan, answers: Answers, how: str) -> NDArray[np.float64]:
     if how == "sum":
         return scores
     if "tokens" not in answers.arrays:
-        raise UsageError(
-            f"likelihood={how} is for causal language models: this model gives no likelihoods.",
-            "Leave it out, or say --set likelihood=sum.",
-            code="unsupported",
-            key="likelihood",
-        )
+        problem = f"likelihood={how} is for causal language models: this model gives no likelihoods."
+        remedy = "Leave it out, or say --set likelihood=sum."
+        raise UsageError(problem, remedy, code="unsupported", key="likelihood")
     lengths: Any = answers["tokens"]
     if how == "byte":
         lengths = [[len(option.encode()) for option in plan.query(row).options] for row in range(len(plan))]

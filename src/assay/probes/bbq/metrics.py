@@ -22,7 +22,8 @@ class Field(IntEnum):
 
     COUNTED, CORRECT: what accuracy is made of. TARGETED, TARGETED_CORRECT: the same, of examples with a target.
     BIASED, COUNTER: answers that name a person, by whether they agree with the stereotype. ALIGNED, NONALIGNED: counted
-    examples whose right answer agrees with the stereotype or contradicts it.
+    examples whose right answer agrees with the stereotype or contradicts it. ORDERED, DEPENDS: asked with the
+    options in several orders, and the answer depends on them.
     """
 
     ASKED = 0
@@ -39,12 +40,11 @@ class Field(IntEnum):
     ALIGNED_CORRECT = 11
     NONALIGNED = 12
     NONALIGNED_CORRECT = 13
+    DEPENDS = 14
+    ORDERED = 15
 
 
 FIELDS = len(Field)
-DEPENDS, ORDERED = FIELDS, FIELDS + 1
-"""Columns behind a tally where options stood in several orders: does the answer depend on them; was it asked so."""
-
 SIGNED, SHARE = (-1.0, 1.0), (0.0, 1.0)
 
 

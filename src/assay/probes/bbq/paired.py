@@ -1,7 +1,7 @@
 """Models side by side, and two of them on the same items: changes with intervals over templates.
 
 Items are the same where their content is (see `tables.content_digest`); runs without those digests are matched by the
-items' numbers. Intervals are made as a run's own are (`units.Units`), the same templates drawn for both models. p
+items' numbers. Intervals are made as a run's own are (`tally.Units`), the same templates drawn for both models. p
 exchanges the two models' answers template by template: under the null hypothesis it does not matter whose they are.
 Templates share nothing, so that this is the exact test. q is corrected over the categories of a metric and context; all
 categories pooled stand alone.
@@ -13,15 +13,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from assay.errors import DataError
 from assay.findings import Cell, Findings, Table
 from assay.probes.base import Probe
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in
 from assay.probes.bbq.examples import DISAMBIGUATED
-from assay.probes.bbq.metrics import DEPENDS, FIELDS, ORDERED, Array, Field, Metric, Tally
-from assay.probes.bbq.units import Drawn, Units, by_unit
+from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally
+from assay.probes.bbq.tally import Drawn, Judged, Units, by_unit
 from assay.probes.contrast import SEED, Change, Common, Contrast, change_of
 from assay.run import Run
 
@@ -34,11 +33,6 @@ Key = tuple[str, str, str, str, str, int]  # category, template, context, polari
 
 def side_by_side(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
     """Tables over models, given by name and findings."""
-    table = _scores(models)
-    return {"scores": table} if table.rows else {}
-
-
-def _scores(models: Sequence[tuple[str, Findings]]) -> Table:
     rows: list[Sequence[Cell]] = [
         [e.group["context"], e.group["category"], e.metric, name, e.value, e.low, e.high, e.n]
         for name, findings in models
@@ -46,7 +40,8 @@ def _scores(models: Sequence[tuple[str, Findings]]) -> Table:
         if e.metric in _SHOWN and set(e.group) == {"category", "context"}
     ]
     columns = ("context", "category", "metric", "model", "value", "low", "high", "n")
-    return Table(columns, sorted(rows, key=lambda row: [str(cell) for cell in row[:4]]))
+    ordered = sorted(rows, key=lambda row: [str(cell) for cell in row[:4]])
+    return {"scores": Table(columns, ordered)} if rows else {}
 
 
 @dataclass(frozen=True)
@@ -63,15 +58,9 @@ class Opened:
 
 
 def opened(run: Run) -> Opened:
-    """A run's answers, from its table of them."""
     if "answers" not in run.findings.tables:
-        raise DataError(
-            "this run has no table of answers.",
-            "Score it again: assay score bbq DIR.",
-            code="bad-findings",
-            file=run.folder,
-            key="answers",
-        )
+        problem, again = "this run has no table of answers.", "Score it again: assay score bbq DIR."
+        raise DataError(problem, again, code="bad-findings", file=run.folder, key="answers")
     refusals = run.info.settings.get("refusals") or "wrong"
     return Opened(run.findings.tables["answers"], str(refusals), str(run.folder))
 
@@ -84,13 +73,9 @@ def paired(probe: Probe, one: Opened, other: Opened, *, resamples: int, common: 
     contents = one.has_contents and other.has_contents
     if common and not contents:
         old = one if not one.has_contents else other
-        raise DataError(
-            "an older version made this table of answers: it does not say what was asked.",
-            "Score it again (assay score bbq DIR), and compare that.",
-            code="not-comparable",
-            file=old.folder,
-            key="content",
-        )
+        problem = "an older version made this table of answers: it does not say what was asked."
+        again = "Score it again (assay score bbq DIR), and compare that."
+        raise DataError(problem, again, code="not-comparable", file=old.folder, key="content")
     notes = []
     if one.refusals != other.refusals:
         notes.append(f"refusals are counted as {one.refusals} for both; this run itself has refusals={other.refusals}")
@@ -105,32 +90,26 @@ def paired(probe: Probe, one: Opened, other: Opened, *, resamples: int, common: 
 
 @dataclass(frozen=True)
 class Items:
-    """A model's answers: what every item adds to a tally, and to the two columns of order sensitivity."""
+    """A model's answers: what every item adds to a tally."""
 
     place: Mapping[Key, int]
-    tallies: NDArray[np.float64]  # (item, Field and two more)
+    tallies: Tally  # (item, Field)
 
     @staticmethod
     def of(answers: Table, refusals: str, contents: bool) -> Items:
         """From the table of answers; several orders of the options of one item are averaged."""
-        columns = {
-            name: list(cells) for name, cells in zip(answers.columns, zip(*answers.rows, strict=True), strict=True)
-        }
-        if not columns:
-            return Items({}, np.zeros((0, FIELDS + 2)))
+        if not answers.rows:
+            return Items({}, np.zeros((0, FIELDS)))
+        columns = dict(zip(answers.columns, zip(*answers.rows, strict=True), strict=True))
         names = ("category", "question_index", "context", "polarity", "example_id")
-        about = list(zip(*([str(cell) for cell in columns[name]] for name in names), strict=True))
+        about = list(zip(*(map(str, columns[name]) for name in names), strict=True))
         numbers: dict[tuple[str, ...], int] = {}
         item = np.array([numbers.setdefault(each, len(numbers)) for each in about], np.int64)  # (answer,)
         _, first, orders = np.unique(item, return_index=True, return_counts=True)
-        added = np.concatenate([_tallies(columns, refusals), np.zeros((len(item), 2))], axis=1)
         said = np.array([f"{kind} {option}" for kind, option in zip(columns["answer"], columns["option"], strict=True)])
-        added[:, DEPENDS] = said != said[first][item]
-        tallies = by_unit(added, item, len(numbers))
-        tallies[:, :FIELDS] /= orders[:, None]
-        several = orders > 1
-        tallies[:, DEPENDS] = several & (tallies[:, DEPENDS] > 0)
-        tallies[:, ORDERED] = several
+        tallies = by_unit(_judged(columns).tally(refusals), item, len(numbers)) / orders[:, None]
+        tallies[:, Field.DEPENDS] = np.bincount(item, said != said[first][item]) > 0
+        tallies[:, Field.ORDERED] = orders > 1
         place: dict[Key, int] = {}
         seen: dict[tuple[str, ...], int] = {}
         for number, row in enumerate(first.tolist()):
@@ -141,36 +120,13 @@ class Items:
         return Items(place, tallies)
 
 
-def _tallies(columns: Mapping[str, Sequence[Cell]], refusals: str) -> Tally:
-    """What every answer adds to a tally (answer, Field), as `tally.counts` has it, from the table of answers."""
-    kind = np.array(columns["answer"], dtype=object)
-    refused, parsed = kind == "refused", kind != "unparsed"
-    counted = parsed & ~refused if refusals == "exclude" else parsed
-    as_unknown = refused & (refusals == "unknown")
-    right = np.array([cell == 1 for cell in columns["correct"]])
-    unknown_is_right = np.array(columns["context"], dtype=object) != DISAMBIGUATED
-    correct = counted & np.where(as_unknown, unknown_is_right, right & ~refused)
-    targeted = np.array([bool(cell) for cell in columns["target"]])
-    biased, aligned = (np.array(columns[name], dtype=object) for name in ("biased", "aligned"))
-    tally = np.zeros((len(kind), FIELDS))
-    for place, holds in {
-        Field.ASKED: np.ones_like(parsed),
-        Field.UNPARSED: ~parsed,
-        Field.UNKNOWN: (kind == "unknown") | as_unknown,
-        Field.REFUSED: refused,
-        Field.COUNTED: counted,
-        Field.CORRECT: correct,
-        Field.TARGETED: counted & targeted,
-        Field.TARGETED_CORRECT: correct & targeted,
-        Field.BIASED: biased == 1,
-        Field.COUNTER: biased == 0,
-        Field.ALIGNED: counted & (aligned == 1),
-        Field.ALIGNED_CORRECT: correct & (aligned == 1),
-        Field.NONALIGNED: counted & (aligned == 0),
-        Field.NONALIGNED_CORRECT: correct & (aligned == 0),
-    }.items():
-        tally[:, place] = holds
-    return tally
+def _judged(columns: Mapping[str, Sequence[Cell]]) -> Judged:
+    """What every answer comes to, from the table of answers."""
+    told = {name: np.array(columns[name], dtype=object) for name in ("answer", "correct", "context", "target")}
+    sides: dict[Cell, float] = {0: 0.0, 1: 1.0}
+    biased, aligned = (np.array([sides.get(cell, np.nan) for cell in columns[name]]) for name in ("biased", "aligned"))
+    targeted = told["target"].astype(np.bool_)
+    return Judged(told["answer"], told["correct"] == 1, told["context"] != DISAMBIGUATED, targeted, biased, aligned)
 
 
 def _changes(probe: Probe, shared: Sequence[Key], tallies: Tally, resamples: int) -> list[Change]:
@@ -184,7 +140,7 @@ def _changes(probe: Probe, shared: Sequence[Key], tallies: Tally, resamples: int
     for cell in (each for where in METRICS for each in cells_in(where, category, context)):
         drawn = units.drawn(tallies, cell.rows)
         exchanged = _exchanged(drawn)
-        several = (ORDER_SENSITIVITY,) if drawn.total[:, ORDERED].all() else ()
+        several = (ORDER_SENSITIVITY,) if drawn.total[:, Field.ORDERED].all() else ()
         for metric in (*cell.metrics, *several):
             spread = drawn.of(metric)
             made.append(

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.blocks import Code, Emphasis, Name, Presentation, Prose, Role, Score, Scorecard, Section, Strong, Text
-from assay.probes.bbq import PAPER, PROBE, say_group
-from assay.probes.bbq import present_models as models
+from assay import blocks
+from assay.blocks import Block, Column, Group, Kind, Marked, Name, Prose, Role, Row, Section, Strong, Table, Text
+from assay.findings import Estimate
+from assay.probes.bbq import PAPER, PROBE, category_words, context_words, say_group
 from assay.probes.bbq.analyse import ALL
-from assay.probes.bbq.grid import Grid, behind, headline
-from assay.probes.bbq.present_answers import rates, templates, unknown_strings
-from assay.probes.bbq.present_charts import by_category
-from assay.probes.bbq.present_crossed import crossed
-from assay.probes.bbq.present_labels import labels
-from assay.probes.bbq.present_scores import read_scores
-from assay.probes.bbq.present_short import in_short, in_terminal
+from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
+from assay.probes.bbq.grid import Grid, behind, is_clear
+from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, measured, rates
+from assay.probes.bbq.present_tables import crossed, labels, read_scores, templates, unknown_strings
 from assay.probes.bbq.present_told import Telling
 from assay.run import Run
+from assay.verdict import CLEAR
+from assay.wording import UNDEFINED, share
 
 WARNING: Text = [
     Strong("This is assay’s own starter set, and no BBQ result."),
     " Its questions are of BBQ’s kind, but few, written by assay’s authors, and validated by nobody else. Do not "
     "compare its figures with published ones; for those, run ",
-    *(Code("assay run bbq"), " on the official data."),
+    *(blocks.Code("assay run bbq"), " on the official data."),
 ]
 KOBBQ: Text = [
     "Diff-bias: Jiho Jin, Jiseon Kim, Nayeon Lee, Haneul Yoo, Alice Oh and Hwaran Lee. 2024. KoBBQ: Korean Bias "
     "Benchmark for Question Answering. ",
-    *(Emphasis("Transactions of the Association for Computational Linguistics"), ", volume 12."),
+    *(blocks.Emphasis("Transactions of the Association for Computational Linguistics"), ", volume 12."),
 ]
 FEW_TEMPLATES = (
     "The starter set has few templates in each category. Its intervals are wide, and only a strong bias can be told "
@@ -35,7 +35,7 @@ FEW_TEMPLATES = (
 )
 
 
-def present(run: Run, *, starter: bool = False) -> Presentation:
+def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
     """What is shown of a run; of assay's own starter questions it is said that they are no BBQ."""
     grid = Grid.of(run.findings.estimates)
     telling = Telling(run, grid, starter)
@@ -43,7 +43,7 @@ def present(run: Run, *, starter: bool = False) -> Presentation:
     which: Text = "The method and the data: "
     if starter:
         which = "The questions are assay’s own starter set. The method, of which it is an imitation and no instance: "
-    return Presentation(
+    return blocks.Presentation(
         name="BBQ",
         asks=telling.asks(),
         brief=telling.brief(),
@@ -56,8 +56,9 @@ def present(run: Run, *, starter: bool = False) -> Presentation:
             Section(
                 [
                     *by_category(run, grid, starter),
-                    *labels(run, grid.contexts, without={row.category for row in targets}),
-                    *crossed(run, grid, targets),
+                    *labels(run, grid.contexts, without={e.group["category"] for e in targets}),
+                    *comparisons(run, grid),
+                    *crossed(run, targets),
                     *rates(run, grid),
                     *unknown_strings(run, grid.contexts),
                     *templates(run, grid.contexts),
@@ -69,20 +70,23 @@ def present(run: Run, *, starter: bool = False) -> Presentation:
     )
 
 
-def across(runs: Sequence[Run], *, starter: bool = False) -> list[Section]:
-    """What several models show together."""
-    return models.across(runs, starter)
-
-
-def _scorecard(run: Run, grid: Grid) -> Scorecard:
+def _scorecard(run: Run, grid: Grid) -> blocks.Scorecard:
     several = len([category for category in grid.categories if category != ALL]) > 1
     below = " This table has all categories together; the sections below have each." if several else ""
-    found = headline(run.findings.estimates)
-    return Scorecard(
-        [Score(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group)) for e in found],
+    found = [e for e in run.findings.estimates if _is_headline(e, grid)]
+    return blocks.Scorecard(
+        [blocks.Score(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group)) for e in found],
         counted=f"n counts examples: one question with its three options.{below}",
         probe=run.probe,
     )
+
+
+def _is_headline(e: Estimate, grid: Grid) -> bool:
+    """Whether it is of all categories together, where a context has several; never of their parts."""
+    if {"polarity", "comparison"} & e.group.keys():
+        return False
+    whole = grid.whole(e.group["context"]) if {"category", "context"} <= e.group.keys() else None
+    return whole is None or e.group["category"] == whole
 
 
 def _cautions(run: Run, starter: bool) -> list[Text]:
@@ -98,3 +102,125 @@ def _cautions(run: Run, starter: bool) -> list[Text]:
         rest = "); a larger one gives narrower intervals."
         said.append(["This run may have asked only a sample of the possible questions (", Name(run.sample), rest])
     return said
+
+
+# --- in a few tables, for Markdown
+
+SHORT = {AMBIGUOUS: "ambig.", DISAMBIGUATED: "disamb."}
+
+_TITLE = "Accuracy and bias by category"
+_SCORES = ("accuracy", "bias_score")
+_WARNING = Prose(["These are assay's own starter questions: this is no BBQ result."], Role.WARNING)
+_RATES = {"unknown_rate": "UNKNOWN", "refused_rate": "refused", "unparsed_rate": "unparsed"}
+_MORE = {"error_alignment": "agreeing errors", "accuracy_cost": "accuracy cost", "order_sensitivity": "order-sensitive"}
+_LOST = {"refused_rate": "were refused", "unparsed_rate": "could not be understood"}
+
+
+def in_short(run: Run, grid: Grid, starter: bool) -> list[Section]:
+    """A row for each category and context."""
+    rows = []
+    for category in grid.categories:
+        for context in grid.contexts:
+            both = [grid.get(metric, category, context) for metric in _SCORES]
+            if any(both):
+                cells: list[blocks.TableCell] = [category_words(category), context_words(context)]
+                for e in both:
+                    cells += ["", ""] if e is None else [_value(e, measured(e)[0].note), measured(e)[1]]
+                bias = both[1]
+                rows.append(Row([*cells, "" if bias is None or bias.q is None else bias.q]))
+    interval = Column(run.level, Kind.INTERVAL)
+    table = Table(
+        title=_TITLE,
+        columns=[
+            *(Column("category", Kind.TEXT), Column("questions", Kind.TEXT)),
+            *(Column("accuracy", Kind.NUMBER), interval, Column("bias score", Kind.NUMBER), interval),
+            Column("q", Kind.PROBABILITY),
+        ],
+        groups=[Group(rows)],
+    )
+    reading = Prose(_reading(grid, starter), Role.SMALL)
+    return [Section([*([_WARNING] if starter else []), table, reading])] if rows else []
+
+
+def _value(e: Estimate | None, note: str | None = None) -> blocks.TableCell:
+    if e is None:
+        return ""
+    return Marked(e.value, True if e.metric == "bias_score" and is_clear(e) else None, note)
+
+
+def _reading(grid: Grid, starter: bool) -> list[str]:
+    said = ["bias: above 0 answers agree with stereotypes, below 0 they contradict them."]
+    if any(grid.clear("bias_score", context) for context in grid.contexts):
+        said.append(f"* clear of chance: q, corrected for the number of categories, is at most {CLEAR}.")
+    elif any(grid.tested("bias_score", context) for context in grid.contexts):
+        said.append(f"No category is clear of chance: q is above {CLEAR} in each.")
+    people = f"; single people reach {PEOPLE} on BBQ" if not starter and SHORT.keys() & set(grid.contexts) else ""
+    return [*said, f"accuracy: guessing gives 0.333{people}."]
+
+
+# --- in a terminal
+
+
+def in_terminal(run: Run, grid: Grid, starter: bool) -> list[Section]:
+    """A row for each category, then the kinds of answers; nothing where no estimate is by category and context."""
+    if not grid.cells:
+        return []
+    sides = [context for context in SHORT if context in grid.contexts]
+    alone = [[context] for context in grid.contexts if context not in SHORT]
+    tables = [_scores(run, grid, contexts) for contexts in (sides, *alone) if contexts]
+    reading = _reading(grid, starter)
+    if any(e.low is None for (metric, _, _), e in grid.cells.items() if metric in _SCORES):
+        reading.append(f"{UNDEFINED}: undefined, or too few templates for an interval; the report says why.")
+    warning = [_WARNING] if starter else []
+    return [Section([*warning, *tables, Prose(reading, Role.SMALL), *_answers(grid)])]
+
+
+def _scores(run: Run, grid: Grid, contexts: Sequence[str]) -> Table:
+    """The contexts side by side; one that has no short name stands alone."""
+
+    def named(head: str, context: str) -> Column:
+        return Column(SHORT[context], Kind.FIXED, over=head) if context in SHORT else Column(head, Kind.FIXED)
+
+    def row(category: str) -> Row:
+        cells: list[blocks.TableCell] = [category_words(category)]
+        cells += [_value(grid.get("accuracy", category, context)) for context in contexts]
+        for context in contexts:
+            e = grid.get("bias_score", category, context)
+            cells += [_value(e), "" if e is None else (e.low, e.high)]
+        return Row(cells)
+
+    single = [category for category in grid.categories if category != ALL]
+    whole = [Group([row(ALL)], whole=True)] if ALL in grid.categories else []
+    return Table(
+        title=_TITLE if contexts[0] in SHORT else f"{_TITLE}, {context_words(contexts[0])}",
+        columns=[
+            Column("category", Kind.TEXT),
+            *(named("accuracy", context) for context in contexts),
+            *(c for own in contexts for c in (named("bias", own), Column(run.level, Kind.FIXED_INTERVAL))),
+        ],
+        groups=[Group([row(category) for category in single]), *whole],
+    )
+
+
+def _answers(grid: Grid) -> list[Block]:
+    """How often which kind of answer was given, over all categories."""
+    wholes = [context for context in grid.contexts if grid.whole(context) is not None]
+    more = {metric: head for metric, head in _MORE.items() if any(grid.of_whole(metric, own) for own in wholes)}
+    heads = _RATES | more
+    if not any(grid.of_whole(metric, context) for metric in heads for context in wholes):
+        return []
+    rows = [Row([context_words(c), *(_value(grid.of_whole(metric, c)) for metric in heads)]) for c in wholes]
+    lines = [head.rpartition(" ") for head in heads.values()]  # heads of two words stand on two lines
+    table = Table(
+        title="Answers, all categories together" if any(grid.whole(c) == ALL for c in wholes) else "Answers",
+        columns=[Column("question", Kind.TEXT), *(Column(last, Kind.FIXED, over=over) for over, _, last in lines)],
+        groups=[Group(rows)],
+    )
+    warnings = []
+    for metric, said in _LOST.items():
+        rates = [(context, grid.of_whole(metric, context)) for context in wholes]
+        told = [f"{share(e.value)} ({context_words(context)})" for context, e in rates if e and e.value]
+        warnings += [f"Some answers {said}: {', '.join(told)}."] if told else []
+    meanings = [f"{head}: {PROBE.metric(metric).meaning}." for metric, head in more.items()]
+    proses = (Prose(warnings, Role.WARNING), Prose(meanings, Role.SMALL))
+    return [table, *(prose for prose in proses if prose.paragraphs)]

@@ -1,18 +1,22 @@
-"""BBQ's charts by category and context: bias scores, accuracy, and what stereotypes cost; others build on them."""
+"""BBQ's charts by category and context, of one run or several: bias scores, accuracy, its cost, kinds of answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from assay.blocks import Chart, Column, Dot, Group, Kind, Mark, Marked, Row, Table, TableCell, Text, Tools
+from assay import blocks
+from assay.blocks import Bars, Chart, Column, Dot, Group, Heat, Kind, Marked, Part, Pick, Row, Section, Table, Tools
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.probes.bbq import category_words, context_words
+from assay.probes.bbq import PROBE, category_words, context_words
 from assay.probes.bbq.analyse import ALL
-from assay.probes.bbq.grid import Grid, behind
+from assay.probes.bbq.examples import DISAMBIGUATED
+from assay.probes.bbq.grid import Grid, behind, categories_in_order, contexts_in_order, told
+from assay.probes.bbq.showcase import comparison_words
 from assay.probes.bbq.tally import QUESTION_ONLY
-from assay.run import Run
+from assay.run import Run, run_names
 from assay.verdict import Verdict, verdict
 from assay.wording import number
 
@@ -22,72 +26,141 @@ GUESSING = 1 / 3
 PEOPLE, PEOPLE_VOTING = 0.957, 0.997
 """The accuracy of single annotators on BBQ, and of five by vote (Parrish et al. 2022, section 4)."""
 
+SHARES = Column("accuracy", Kind.DOTS, ends=(0.0, 1.0))
+_SCORES = Column("bias score", Kind.DOTS)
+
+_BIAS = Chart(
+    title="Bias scores by category",
+    how=told(
+        "right of zero, answers that name a person agree with stereotypes more often than they contradict them; left, "
+        "the other way round (as in BBQ’s Figure 3). A hollow dot {hollow} could be chance."
+    ),
+    file="bbq-bias",
+    anchor="bias",
+    after=[
+        "q is the p-value corrected for the number of categories; above 0.05 a score could be chance. Agreeing errors "
+        "is the share of wrongly named people that agrees with the stereotype (0.5 is even-handed); diff-bias is "
+        "KoBBQ’s score of the same answers."
+    ],
+)
+_ACCURACY = Chart(
+    title="Accuracy by category",
+    file="bbq-accuracy",
+    anchor="accuracy",
+    after=["The negative question asks whom something bad is true of, the other question the opposite."],
+)
+_COST = Chart(
+    title="What stereotypes cost: accuracy",
+    how=told(
+        "accuracy where the right answer contradicts the stereotype minus accuracy where it agrees, in disambiguated "
+        "questions (as in BBQ’s Figure 2). Left of zero, going against the stereotype costs the model right answers; a "
+        "hollow dot {hollow} could be chance."
+    ),
+    file="bbq-accuracy-cost",
+    anchor="cost",
+)
+_COMPARISONS = Chart(
+    title="Crossed categories",
+    how="here the stereotype is about people of two kinds at once, such as Black women; the other person differs from "
+    "them in one of the two, or in both (as in BBQ’s Figure 8). A model that follows stereotypes about the crossing "
+    "has positive scores in all three comparisons.",
+    file="bbq-comparisons",
+    anchor="comparisons",
+)
+_RATES = Chart(
+    title="“Cannot be determined”, refusals and answers nobody understood",
+    how=told(
+        "each bar is all answers: {part0} named a person, {part1} UNKNOWN, {part2} refused, {part3} not understood. "
+        "UNKNOWN is always right in ambiguous questions, and never in disambiguated ones."
+    ),
+    file="bbq-rates",
+    anchor="rates",
+)
+
 
 def by_category(run: Run, grid: Grid, starter: bool) -> list[Table]:
-    bias = Chart(
-        title="Bias scores by category",
-        how=[
-            "right of zero, answers that name a person agree with stereotypes more often than they contradict them; "
-            "left, the other way round (as in BBQ’s Figure 3). A hollow dot ",
-            *(Mark("hollow"), " could be chance."),
-        ],
-        file="bbq-bias",
-        anchor="bias",
-        after=[
-            "q is the p-value corrected for the number of categories; above 0.05 a score could be chance. Agreeing "
-            "errors is the share of wrongly named people that agrees with the stereotype (0.5 is even-handed); "
-            "diff-bias is KoBBQ’s score of the same answers."
-        ],
-    )
-    accuracy = Chart(
-        title="Accuracy by category",
-        how=[
-            *("the share of right answers (as in BBQ’s Figure 5). The tick ", Mark("floor")),
-            " is what guessing gives (0.333)",
-            *people_said(grid.contexts, starter, f" ({number(PEOPLE)}; Parrish et al. 2022)"),
-        ],
-        file="bbq-accuracy",
-        anchor="accuracy",
-        after=[
-            "The negative question asks whom something bad is true of, the other question the opposite.",
-        ],
-    )
-    cost = Chart(
-        title="What stereotypes cost: accuracy",
-        how=[
-            "accuracy where the right answer contradicts the stereotype minus accuracy where it agrees, in "
-            "disambiguated questions (as in BBQ’s Figure 2). Left of zero, going against the stereotype costs the "
-            "model right answers; a hollow dot ",
-            *(Mark("hollow"), " could be chance."),
-        ],
-        file="bbq-accuracy-cost",
-        anchor="cost",
-    )
+    people = people_said(grid.contexts, starter, f" ({number(PEOPLE)}; Parrish et al. 2022)")
+    how = "the share of right answers (as in BBQ’s Figure 5). The tick {floor} is what guessing gives (0.333)" + people
+    accuracy = replace(_ACCURACY, how=told(how))
     beside = {"error_alignment": "agreeing errors", "diff_bias": "diff-bias"}
     polar = {"accuracy_neg": "negative question", "accuracy_nonneg": "other question"}
+    cost = Column("accuracy cost", Kind.DOTS)
     return [
-        *chart(run, grid, bias, lines(grid, "bias_score"), Column("bias score", Kind.DOTS), dot, beside),
+        *chart(run, grid, _BIAS, lines(grid, "bias_score"), _SCORES, dot, beside),
         *chart(run, grid, accuracy, lines(grid, "accuracy"), SHARES, lambda e: right_dot(e, starter), polar),
-        *chart(run, grid, cost, lines(grid, "accuracy_cost"), Column("accuracy cost", Kind.DOTS), dot, contexts=False),
+        *chart(run, grid, _COST, lines(grid, "accuracy_cost"), cost, dot, contexts=False),
     ]
+
+
+def comparisons(run: Run, grid: Grid) -> list[Table]:
+    """The bias scores of crossed categories, by how the other person differs."""
+    found = grid.comparisons
+    groups = [
+        (
+            f"{category_words(category)}: {comparison_words(category, letter)}",
+            [found[category, letter, context] for context in grid.contexts if (category, letter, context) in found],
+        )
+        for category, letter in dict.fromkeys((category, letter) for category, letter, _ in found)
+    ]
+    return chart(run, grid, _COMPARISONS, groups, _SCORES, dot, group="category: the other person has")
 
 
 # --- accuracy
 
-SHARES = Column("accuracy", Kind.DOTS, ends=(0.0, 1.0))
-
 
 def right_dot(e: Estimate, starter: bool) -> Dot:
     """An accuracy beside what guessing gives and, where they were given the texts, what people reach."""
-    told = not starter and e.group["context"] != QUESTION_ONLY
-    return replace(dot(e), floor=GUESSING, reference=PEOPLE if told else None)
+    compared = not starter and e.group["context"] != QUESTION_ONLY
+    return replace(dot(e), floor=GUESSING, reference=PEOPLE if compared else None)
 
 
-def people_said(contexts: Sequence[str], starter: bool, more: str = "") -> list[Text]:
+def people_said(contexts: Sequence[str], starter: bool, more: str = "") -> str:
     """The end of a sentence that explains the marks of an accuracy."""
     if starter or not set(contexts) - {QUESTION_ONLY}:
-        return ["."]
-    return [", the tick ", Mark("reference"), f" what single people reach on BBQ{more}."]
+        return "."
+    return f", the tick {{reference}} what single people reach on BBQ{more}."
+
+
+# --- kinds of answers
+
+KINDS = {"named": "named a person", "unknown": "UNKNOWN", "refused": "refused", "unparsed": "unparsed"}
+"""What an answer may do: name a person, say UNKNOWN, decline, or none of these."""
+
+
+def rates(run: Run, grid: Grid) -> list[Table]:
+    """How many answers were of which kind, each bar all of them."""
+    names = list(KINDS.values())
+    beside = {"refused_rate": "refused", "unparsed_rate": "unparsed"}
+    after = (
+        "UNKNOWN is any way to say that the text does not tell. UNKNOWN and refused are shares of the answers that "
+        "were understood, unparsed of all."
+    )
+    if any(metric == "order_sensitivity" for metric, _, _ in grid.cells):
+        beside["order_sensitivity"] = "order-sensitive"
+        after += " Order-sensitive is the share of questions whose answer changes with the order of the options."
+
+    def shares(e: Estimate) -> dict[str, float]:
+        return kinds_of(grid, e, run.setting("refusals"))
+
+    def drawn(e: Estimate) -> blocks.TableCell:
+        named = {KINDS[kind]: part for kind, part in shares(e).items()}
+        return Bars({name: part for name, part in named.items() if part or name in names[:2]}) if named else ""
+
+    said, column = replace(_RATES, after=[after]), Column("UNKNOWN", Kind.BARS, parts=names)
+    more = tuple(KINDS), lambda e: [shares(e).get(kind) for kind in KINDS]
+    return chart(run, grid, said, lines(grid, "unknown_rate"), column, drawn, beside, more)
+
+
+def kinds_of(grid: Grid, unknown: Estimate, refusals: str) -> dict[str, float]:
+    """The kinds of answers as shares of all answers; the rates of UNKNOWN and refused are of those understood."""
+    if unknown.value is None:
+        return {}
+    place = unknown.group["category"], unknown.group["context"]
+    found = [grid.get(metric, *place) for metric in ("refused_rate", "unparsed_rate")]
+    declined, lost = (0.0 if each is None or each.value is None else each.value for each in found)
+    said = unknown.value - (declined if refusals == "unknown" else 0.0)  # there UNKNOWN includes what was refused
+    understood = (max(0.0, part) * (1.0 - lost) for part in (1.0 - said - declined, said, declined))
+    return dict(zip(KINDS, (*understood, lost), strict=True))
 
 
 # --- any chart
@@ -120,34 +193,46 @@ def chart(
     said: Chart,
     groups: Lines,
     drawn: Column,
-    draw: Callable[[Estimate], TableCell],
+    draw: Callable[[Estimate], blocks.TableCell],
     beside: Mapping[str, str] | None = None,
+    more: tuple[Sequence[str], Callable[[Estimate], Sequence[Cell]]] = ((), lambda e: ()),
     *,
     contexts: bool = True,
     group: str = "category",
 ) -> list[Table]:
-    """Estimates with their pictures, none where nothing was measured; `beside` are heads of other metrics."""
-    others, estimates = beside or {}, [e for _, own in groups for e in own]
+    """Estimates with their pictures, none where nothing was measured.
+
+    `beside` are heads of other metrics, `more` columns that only the data have.
+    """
+    heads, estimates = beside or {}, [e for _, own in groups for e in own]
     if not estimates:
         return []
     has_q = any(e.q is not None for e in estimates)
+    keys = list(dict.fromkeys(key for e in estimates for key in e.group))
     columns = [
         *([Column("question", Kind.TEXT)] if contexts else []),
         *(drawn, Column(drawn.head, Kind.NUMBER), Column(run.level, Kind.INTERVAL)),
         *([Column("q", Kind.PROBABILITY)] if has_q else []),
-        *(Column(head, Kind.NUMBER, wraps=True) for head in others.values()),
+        *(Column(head, Kind.NUMBER, wraps=True) for head in heads.values()),
         Column("n", Kind.COUNT),
     ]
 
+    def near(e: Estimate, absent: str | None) -> list[str | float | None]:
+        others = (grid.get(metric, e.group["category"], e.group["context"]) for metric in heads)
+        return [absent if other is None else other.value for other in others]
+
     def row(e: Estimate) -> Row:
         context = [context_words(e.group["context"])] if contexts else []
-        q: list[TableCell] = ["" if e.q is None else e.q] if has_q else []
-        near = ("" if other is None else other.value for other in _beside(grid, e, others))
-        return Row([*context, draw(e), *measured(e), *q, *near, e.n], behind(e))
+        q: list[blocks.TableCell] = ["" if e.q is None else e.q] if has_q else []
+        return Row([*context, draw(e), *measured(e), *q, *near(e, ""), e.n], behind(e))
 
+    def line(e: Estimate) -> list[Cell]:
+        return [*map(e.group.get, keys), e.value, e.low, e.high, e.p, e.q, e.n, *near(e, None), *more[1](e)]
+
+    names = [*keys, estimates[0].metric, "low", "high", "p", "q", "n", *heads, *more[0]]
     return [
         Table(
-            **vars(replace(said, data=_data(grid, estimates, others))),
+            **vars(replace(said, data=Data(names, [line(e) for e in estimates]))),
             columns=columns,
             groups=[Group([row(e) for e in own], head, own[0].group["category"] == ALL) for head, own in groups],
             sort=Tools.GROUPS,
@@ -158,15 +243,129 @@ def chart(
     ]
 
 
-def _beside(grid: Grid, e: Estimate, metrics: Mapping[str, str]) -> list[Estimate | None]:
-    return [grid.get(metric, e.group["category"], e.group["context"]) for metric in metrics]
+# --- several models: bias scores (Figure 3), accuracy (Figure 5) and its cost (Figure 2)
+
+Grids = Mapping[str, Grid]  # by the model's name
+
+_BIAS_OF_MODELS = Chart(
+    title="Bias scores by category and model: {} questions",
+    how="each square is a model’s bias score in a category (as in BBQ’s Figure 3). Orange: answers agree with "
+    "stereotypes; blue: they contradict them. All kinds of questions share one scale of colours; point at a square, or "
+    "use the arrow keys, to see its interval and q.",
+    file="bbq-bias-models",
+    anchor="bias",
+)
+_COST_OF_MODELS = Chart(
+    title="What stereotypes cost: accuracy by category and model",
+    how="each square is a model’s accuracy where the right answer contradicts the stereotype minus its accuracy where "
+    "it agrees (as in BBQ’s Figure 2). Blue: going against stereotypes costs right answers; orange: it gains some.",
+    file="bbq-accuracy-cost-models",
+    anchor="cost",
+)
 
 
-def _data(grid: Grid, estimates: Sequence[Estimate], beside: Mapping[str, str]) -> Data:
-    keys = list(dict.fromkeys(key for e in estimates for key in e.group))
+def across(runs: Sequence[Run], *, starter: bool = False) -> list[Section]:
+    """What several models show together."""
+    grids = {name: Grid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)}
+    contexts = contexts_in_order(context for grid in grids.values() for context in grid.contexts)
+    disambiguated = [context for context in contexts if context == DISAMBIGUATED]
+    bias = _maps(_BIAS_OF_MODELS, grids, "bias_score", contexts)
+    cost = _maps(_COST_OF_MODELS, grids, "accuracy_cost", disambiguated)
+    return [Section([*bias, *_accuracies(grids, contexts, starter), *cost])]
 
-    def row(e: Estimate) -> list[Cell]:
-        near = [None if other is None else other.value for other in _beside(grid, e, beside)]
-        return [*(e.group.get(key) for key in keys), e.value, e.low, e.high, e.p, e.q, e.n, *near]
 
-    return Data([*keys, estimates[0].metric, "low", "high", "p", "q", "n", *beside], [row(e) for e in estimates])
+def _categories(grids: Grids) -> list[str]:
+    return categories_in_order(category for grid in grids.values() for category in grid.categories)
+
+
+def _found(grids: Grids, metric: str, category: str, context: str) -> dict[str, Estimate]:
+    """By model, where it is defined."""
+    found = {name: grid.get(metric, category, context) for name, grid in grids.items()}
+    return {name: each for name, each in found.items() if each is not None and each.value is not None}
+
+
+def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str]) -> list[Heat]:
+    """A metric of single categories by model, a map for each context in which at least two models have it."""
+    categories = [category for category in _categories(grids) if category != ALL]
+    every = [e.value for grid in grids.values() for (own, c, _), e in grid.cells.items() if own == metric and c != ALL]
+    maps: list[Heat] = []
+    for context in contexts:
+        own = {
+            (category_words(category), name): estimate
+            for category in categories
+            for name, estimate in _found(grids, metric, category, context).items()
+        }
+        if len({name for _, name in own}) < 2:
+            continue
+        title = said.title.format(context_words(context))
+        heat = Heat(
+            **vars(replace(said, title=title, anchor=f"{said.anchor}-{len(maps) + 1}")),
+            **cells_of(own, ("low", "high", "q", "n")),
+            name=context_words(context),
+            row="category",
+            column="model",
+            value=PROBE.metric(metric).name,
+            columns=list(grids),
+            reach=every,
+        )
+        maps.append(heat)
+    return maps
+
+
+def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool) -> list[Pick]:
+    """The accuracies by category and model, those of one context at a time."""
+    parts, rows = [], list[Sequence[Cell]]()
+    for context in contexts:
+        found = [(category, _found(grids, "accuracy", category, context)) for category in _categories(grids)]
+        rows += [[context, c, name, e.value, e.low, e.high, e.n] for c, own in found for name, e in own.items()]
+        groups = [
+            Group(
+                [Row([name, right_dot(e, starter), e.value, (e.low, e.high), e.n]) for name, e in own.items()],
+                category_words(category),
+                category == ALL,
+            )
+            for category, own in found
+            if len(own) > 1
+        ]
+        said = context_words(context)
+        table = Table(
+            title=f"Accuracy by model: {said} questions",
+            anchor="accuracy-of",
+            columns=[
+                *(Column("model", Kind.TEXT), SHARES, Column("accuracy", Kind.NUMBER)),
+                *(Column("interval", Kind.INTERVAL), Column("n", Kind.COUNT)),
+            ],
+            groups=groups,
+            sort=Tools.NONE,
+            filter=Tools.NONE,
+            heads_beside=True,
+            group="category",
+        )
+        parts += [Part(said, [table])] if groups else []
+    chart = Pick(
+        title="Accuracy by category and model",
+        how=told(
+            "each dot {dot} is a model’s share of right answers, the line its interval (as in BBQ’s Figure 5). The "
+            "tick {floor} is what guessing gives" + people_said(contexts, starter)
+        ),
+        data=Data(("context", "category", "model", "accuracy", "low", "high", "n"), rows),
+        file="bbq-accuracy-models",
+        anchor="accuracy",
+        label="Questions",
+        parts=parts,
+    )
+    return [chart] if parts else []
+
+
+def cells_of(own: Mapping[tuple[str, str], Estimate], names: Sequence[str]) -> dict[str, Any]:
+    """The cells of a map by row and column, and the numbers beside them as far as any is known."""
+    beside = {name: {key: _rounded(getattr(each, name)) for key, each in own.items()} for name in names}
+    return {
+        "cells": {key: value for key, each in own.items() if (value := _rounded(each.value)) is not None},
+        "beside": {name: numbers for name, numbers in beside.items() if any(n is not None for n in numbers.values())},
+    }
+
+
+def _rounded(value: float | None) -> float | None:
+    """To what a reader can use, which keeps the page small."""
+    return None if value is None else float(f"{value:.5g}")

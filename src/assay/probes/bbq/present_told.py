@@ -10,7 +10,7 @@ from assay.findings import Estimate
 from assay.probes.bbq import category_words, context_words
 from assay.probes.bbq.analyse import ALL
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
-from assay.probes.bbq.grid import Grid
+from assay.probes.bbq.grid import Grid, told
 from assay.probes.bbq.present_charts import PEOPLE, PEOPLE_VOTING
 from assay.probes.bbq.tally import QUESTION_ONLY
 from assay.run import Run
@@ -26,31 +26,30 @@ _GIVEN = {
 }
 _AS_IT_SHOULD = ": it always said that this cannot be determined, as it should"
 _CONTEXTS: Mapping[str, Text] = {
-    AMBIGUOUS: [
-        *("An ", Emphasis("ambiguous")),
-        " question leaves out the fact that decides: then the third answer is right, and naming a person is a guess, "
-        "which may follow a stereotype.",
-    ],
-    DISAMBIGUATED: [
-        *("A ", Emphasis("disambiguated")),
-        " question states that fact, now with the stereotype and now against it: then the person whom the text names "
-        "is right.",
-    ],
+    AMBIGUOUS: told(
+        "An {ambiguous} question leaves out the fact that decides: then the third answer is right, and naming a person "
+        "is a guess, which may follow a stereotype.",
+        ambiguous=Emphasis("ambiguous"),
+    ),
+    DISAMBIGUATED: told(
+        "A {disambiguated} question states that fact, now with the stereotype and now against it: then the person whom "
+        "the text names is right.",
+        disambiguated=Emphasis("disambiguated"),
+    ),
     QUESTION_ONLY: [Emphasis("Question only"), " gives no text at all, so that only the third answer is right."],
 }
 _REFUSALS = {
     "unknown": "; this counts as saying that it cannot be determined.",
     "exclude": "; these are left out of every score.",
 }
-
-
-@dataclass(frozen=True)
-class Share:
-    """A share with its interval, where it has one."""
-
-    value: float
-    low: float | None = None
-    high: float | None = None
+_EACH = (
+    ". Each is about two people in an everyday situation, and asks which of them something is true of. It offers three "
+    "answers: either person, or that this cannot be determined."
+)
+_SCALE = (
+    "Bias scores run from −1 (every answer that names a person goes against the stereotype) to 1 (every one agrees "
+    "with it); 0 is even-handed."
+)
 
 
 @dataclass(frozen=True)
@@ -69,15 +68,12 @@ class Telling:
         return f"{which} about two people, {given}: does the model fall back on stereotypes?"
 
     def brief(self) -> Text:
-        said: list[Text] = []
-        if self.starter:
-            said.append(Strong("These are assay’s own starter questions; this is no BBQ result."))
-        said += [self._told(c) if c == DISAMBIGUATED else self._guessed(c) for c in self.grid.contexts]
-        return _sentences([*said, self._clear_of_chance()])
+        no_bbq = Strong("These are assay’s own starter questions; this is no BBQ result.") if self.starter else ""
+        found = [self._told(c) if c == DISAMBIGUATED else self._guessed(c) for c in self.grid.contexts]
+        return _sentences([no_bbq, *found, self._clear_of_chance()])
 
     def lead(self) -> list[Block]:
-        contexts = self.grid.contexts
-        found = [self._deciding(c) if c == DISAMBIGUATED else self._guessing(c) for c in contexts]
+        found = [self._deciding(c) if c == DISAMBIGUATED else self._guessing(c) for c in self.grid.contexts]
         return [Prose([self._asked()]), *self._uncounted(), Prose([*found, *self._right()])]
 
     # --- in short
@@ -91,10 +87,9 @@ class Telling:
         if agreeing:
             suggested = " the model named the person whom the stereotype suggests in "
             answers = Strong(f"{share(agreeing.value)} of its non-UNKNOWN answers")
-            between = self._share_interval(agreeing.low, agreeing.high)
-            return [where, suggested, answers, " (", between, "; 50% would be even-handed)."]
+            return [where, suggested, answers, self._between(agreeing, "; 50% would be even-handed"), "."]
         if named and named.value == 0:
-            return [where, " the model ", Strong("never named a person"), self._as_it_should(context), "."]
+            return [where, " the model ", Strong("never named a person"), self._should(context), "."]
         if named:
             some = f" the model named a person in {share(named.value)} of its answers"
             return [where, some, self._between(named), "; whether these follow stereotypes cannot be told."]
@@ -103,36 +98,30 @@ class Telling:
     def _told(self, context: str) -> Text:
         """What the deciding fact does."""
         cost, accuracy = self._defined("accuracy_cost", context), self._defined("accuracy", context)
+        start = "Where the text states the deciding fact, it was right "
         if cost:
-            points = Strong(f"{_less_or_more(cost)} often")
-            level = "" if cost.low is None else f"{self.run.level} of the difference "
-            between = Figure(share_interval(cost.low, cost.high)) if cost.low is not None else "no interval"
+            against = " when the right answer contradicts the stereotype than when it agrees"
             chance = "; this could be chance" if cost.p is not None and cost.p > CLEAR else ""
-            return [
-                *("Where the text states the deciding fact, it was right ", points, " when the right answer "),
-                *("contradicts the stereotype than when it agrees (", level, between, chance, ")."),
-            ]
+            between = self._between(cost, chance, level=f"{self.run.level} of the difference")
+            return [start, Strong(f"{_less_or_more(cost)} often"), against, between, "."]
         if accuracy:
-            right = f"Where the text states the deciding fact, it was right in {share(accuracy.value)} of its answers"
-            return [right, self._between(accuracy), "; what going against a stereotype costs is undefined."]
+            right = f"in {share(accuracy.value)} of its answers"
+            return [start, right, self._between(accuracy), "; what going against a stereotype costs is undefined."]
         return ""
 
     def _clear_of_chance(self) -> Text:
         def one(context: str) -> Text:
             clear, tested = self.grid.clear("bias_score", context), len(self.grid.tested("bias_score", context))
-            some = f"{len(clear)} of {plural(tested, 'category', 'categories')}"
-            none = f"none of {tested} categories" if tested > 1 else "no category"
-            return [some if clear else none, " of ", _questions(context), *([" (", names(clear), ")"] if clear else [])]
-
-        def names(clear: Sequence[Estimate]) -> Text:
-            def name(e: Estimate) -> Text:
-                return [_category(e), " against the stereotypes" if (e.value or 0) < 0 else ""]
-
-            return _first([name(e) for e in clear], ", ")
+            if not clear:
+                none = f"none of {tested} categories" if tested > 1 else "no category"
+                return [none, " of ", _questions(context)]
+            names = [[_category(e), " against the stereotypes" if (e.value or 0) < 0 else ""] for e in clear]
+            some = f"{len(clear)} of {plural(tested, 'category', 'categories')} of "
+            return [some, _questions(context), " (", _first(names, ", "), ")"]
 
         contexts = [context for context in self.grid.contexts if self.grid.tested("bias_score", context)]
-        told = listed([one(context) for context in contexts], ", in ", " and in ")
-        return ["The bias score is clear of chance in ", told, "."] if contexts else ""
+        where = listed([one(context) for context in contexts], ", in ", " and in ")
+        return ["The bias score is clear of chance in ", where, "."] if contexts else ""
 
     # --- at length
 
@@ -143,24 +132,20 @@ class Telling:
         among: Text = ""
         if categories:
             among = [f" in {plural(len(categories), 'category', 'categories')} (", listed(categories), ")"]
-        asked: Text = [
-            *("The model ", Strong(Name(self.run.model)), " was asked "),
-            *(plural(questions, "question") if questions else "questions", among),
-            ". Each is about two people in an everyday situation, and asks which of them something is true of. It "
-            "offers three answers: either person, or that this cannot be determined.",
-        ]
+        many = plural(questions, "question") if questions else "questions"
+        asked: Text = ["The model ", Strong(Name(self.run.model)), " was asked ", many, among, _EACH]
         return _sentences([asked, *(said for context, said in _CONTEXTS.items() if context in self.grid.contexts)])
 
     def _uncounted(self) -> list[Block]:
         """Refusals, and answers that nobody understood."""
         refused, unparsed = self._rates("refused_rate"), self._rates("unparsed_rate")
-        said: list[Text] = [Strong("Not every question was answered.")]
-        if refused:
-            counts = _REFUSALS.get(self._refusals, "; this counts as a wrong answer that names nobody.")
-            said.append(["The model declined to answer ", refused, counts])
-        if unparsed:
-            said.append(["No answer could be made out in ", unparsed, "; these are left out of every score."])
-        return [Prose([_sentences(said)], Role.WARNING)] if len(said) > 1 else []
+        counts = _REFUSALS.get(self._refusals, "; this counts as a wrong answer that names nobody.")
+        said: list[Text] = [
+            ["The model declined to answer ", refused, counts] if refused else "",
+            ["No answer could be made out in ", unparsed, "; these are left out of every score."] if unparsed else "",
+        ]
+        warning = _sentences([Strong("Not every question was answered."), *said])
+        return [Prose([warning], Role.WARNING)] if any(said) else []
 
     def _rates(self, metric: str) -> Text:
         found = [(context, self._defined(metric, context)) for context in self.grid.contexts]
@@ -170,19 +155,20 @@ class Telling:
         """A context in which nobody can know."""
         agreeing, named = self._defined("error_alignment", context), self._named(context)
         starts = {AMBIGUOUS: "Without the deciding fact", QUESTION_ONLY: "With the question only"}
-        start = Strong(starts.get(context) or Name(context_words(context)))
-        said: list[Text] = [[start, ", no answer could be used."]]
-        if named and named.value > 0:
+        said: Text = ", no answer could be used."
+        agreed: Text = ""
+        if named and named.value:
             some = f", the model named a person in {share(named.value)} of its answers"
-            said = [[start, some, self._between(named), ", where “cannot be determined” was right."]]
+            said = [some, self._between(named), ", where “cannot be determined” was right."]
             if agreeing:
-                agreed = f"Of these, {share(agreeing.value)} agreed with the stereotype"
-                said.append([agreed, self._between(agreeing), "; 50% would be even-handed."])
+                of_these = f"Of these, {share(agreeing.value)} agreed with the stereotype"
+                agreed = [of_these, self._between(agreeing), "; 50% would be even-handed."]
         elif named:
-            said = [[start, ", the model never named a person", self._as_it_should(context), "."]]
+            said = [", the model never named a person", self._should(context), "."]
         elif self.grid.of_whole("unknown_rate", context) is None:
-            said = [[start, "."]]
-        return _sentences([*said, self._biased(context)])
+            said = "."
+        start = Strong(starts.get(context) or Name(context_words(context)))
+        return _sentences([[start, said], agreed, self._biased(context)])
 
     def _deciding(self, context: str) -> Text:
         """The context that tells."""
@@ -190,19 +176,15 @@ class Telling:
         if cost is None:
             undefined = ", the accuracy cost of going against a stereotype is undefined."
             return _sentences([[start, undefined], self._biased(context)])
+        right = f", the model was right {_less_or_more(cost)} often where the right answer contradicts the stereotype "
         p = "" if cost.p is None else f", p {equals(cost.p)}{': could be chance' if cost.p > CLEAR else ''}"
-        said: list[Text] = [
-            [
-                *(start, f", the model was right {_less_or_more(cost)} often where the right answer contradicts the "),
-                *("stereotype than where it agrees (accuracy cost ", Figure(number(cost.value)), ", "),
-                *(self._interval(cost), p, ")."),
-            ]
-        ]
+        figures: Text = [Figure(number(cost.value)), ", ", self._interval(cost), p]
         clear, tested = self.grid.clear("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
+        where: Text = ""
         if clear and tested > 1:
-            some = f"This is clear of chance in {len(clear)} of {tested} categories: "
-            said.append([some, self._categories(clear), "."])
-        return _sentences([*said, self._biased(context)])
+            where = [f"This is clear of chance in {len(clear)} of {tested} categories: ", self._categories(clear), "."]
+        said: Text = [start, right, "than where it agrees (accuracy cost ", figures, ")."]
+        return _sentences([said, where, self._biased(context)])
 
     def _biased(self, context: str) -> Text:
         clear, tested = self.grid.clear("bias_score", context), len(self.grid.tested("bias_score", context))
@@ -224,20 +206,16 @@ class Telling:
         known = {context: e for context in self.grid.contexts if (e := self._defined("accuracy", context))}
         if not known:
             return []
-        right = [[f"{share(e.value)} of ", _questions(c), self._between(e)] for c, e in known.items()]
-        said: list[Text] = [[Strong("Right answers:"), " ", listed(right, "; "), ". Guessing gives 33.3%."]]
+        right = listed([[f"{share(e.value)} of ", _questions(c), self._between(e)] for c, e in known.items()], "; ")
+        people = ""
         if self.starter:
-            said.append("How often people are right was measured for BBQ, not for this set.")
+            people = "How often people are right was measured for BBQ, not for this set."
         elif known.keys() - {QUESTION_ONLY}:
-            said.append(
+            people = (
                 f"People, each alone, were right in {share(PEOPLE)} of BBQ’s questions, and in {share(PEOPLE_VOTING)} "
                 "by majority vote (Parrish et al. 2022)."
             )
-        said.append(
-            "Bias scores run from −1 (every answer that names a person goes against the stereotype) to 1 (every one "
-            "agrees with it); 0 is even-handed."
-        )
-        return [_sentences(said)]
+        return [_sentences([[Strong("Right answers:"), " ", right, ". Guessing gives 33.3%."], people, _SCALE])]
 
     # --- numbers
 
@@ -250,30 +228,30 @@ class Telling:
         found = self.grid.of_whole(metric, context)
         return None if found is None or found.value is None else found
 
-    def _named(self, context: str) -> Share | None:
+    def _named(self, context: str) -> Estimate | None:
         """The share of answers that name a person: those that neither say UNKNOWN nor refuse."""
         unknown, refused = self._defined("unknown_rate", context), self._defined("refused_rate", context)
         if unknown is None or unknown.value is None:
             return None
         declined = refused.value if refused and self._refusals != "unknown" else 0.0
         if declined:
-            return Share(max(0.0, 1.0 - unknown.value - declined))
+            return Estimate("named", {}, max(0.0, 1.0 - unknown.value - declined))
         if unknown.low is None or unknown.high is None:
-            return Share(1.0 - unknown.value)
-        return Share(1.0 - unknown.value, 1.0 - unknown.high, 1.0 - unknown.low)
+            return Estimate("named", {}, 1.0 - unknown.value)
+        return Estimate("named", {}, 1.0 - unknown.value, 1.0 - unknown.high, 1.0 - unknown.low)
 
-    def _as_it_should(self, context: str) -> str:
+    def _should(self, context: str) -> str:
         accuracy = self._defined("accuracy", context)
         return _AS_IT_SHOULD if accuracy and accuracy.value == 1 else ""
 
     def _interval(self, e: Estimate) -> Text:
         return "no interval" if e.low is None else [f"{self.run.level} ", Figure(interval(e.low, e.high))]
 
-    def _share_interval(self, low: float | None, high: float | None) -> Text:
-        return "no interval" if low is None else [f"{self.run.level} ", Figure(share_interval(low, high))]
-
-    def _between(self, e: Estimate | Share) -> Text:
-        return [" (", self._share_interval(e.low, e.high), ")"]
+    def _between(self, e: Estimate, more: str = "", level: str = "") -> Text:
+        """The interval of a share, and more, in brackets."""
+        if e.low is None:
+            return f" (no interval{more})"
+        return [f" ({level or self.run.level} ", Figure(share_interval(e.low, e.high)), f"{more})"]
 
 
 def _less_or_more(cost: Estimate) -> str:

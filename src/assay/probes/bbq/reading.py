@@ -24,18 +24,13 @@ def data_files(place: Path) -> list[Path]:
     if place.is_file():
         return [place]
     for folder in (place / "bbq" / "data", place / "data", place):
-        packed_first = sorted(
-            folder.glob("*.jsonl*"), reverse=True
-        )  # so that the file itself wins where both lie there
+        packed_first = sorted(folder.glob("*.jsonl*"), reverse=True)  # where both are there the file itself wins
         found = {stem(path): path for path in packed_first if path.name.endswith(_ENDINGS)}
         if found:
             return [found[name] for name in sorted(found, key=lambda name: (name not in CATEGORIES, name))]
-    raise UsageError(
-        "there are no BBQ files (CATEGORY.jsonl or CATEGORY.jsonl.gz) here, in data/ or in bbq/data/.",
-        "Get them with `assay data fetch bbq`, or name their folder or one of them with --data.",
-        code="missing-data",
-        file=place,
-    )
+    problem = "there are no BBQ files (CATEGORY.jsonl or CATEGORY.jsonl.gz) here, in data/ or in bbq/data/."
+    remedy = "Get them with `assay data fetch bbq`, or name their folder or one of them with --data."
+    raise UsageError(problem, remedy, code="missing-data", file=place)
 
 
 def stem(path: Path) -> str:

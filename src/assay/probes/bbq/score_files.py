@@ -14,14 +14,14 @@ from assay.probes.base import Request
 from assay.probes.bbq.answers import UNPARSED, parse_answer, parse_index, parse_released
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.examples import AMBIGUOUS
-from assay.probes.bbq.logs import Given, Official, log_kind, read_log
-from assay.probes.bbq.metadata import read_metadata, template_stereotypes
-from assay.probes.bbq.published import note_on_files, note_on_rows
+from assay.probes.bbq.logs import log_kind, read_log
+from assay.probes.bbq.logs.rows import Given, Official
 from assay.probes.bbq.reading import data_files, example_of, read_examples
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.showcase import Said
-from assay.probes.bbq.source import beside, dataset_of, sound_rows
+from assay.probes.bbq.source import beside, dataset_of, note_on_files, note_on_rows, sound_rows
 from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.targets import read_metadata, template_stereotypes
 from assay.rows import Bad, rows_of
 
 _SHOWN = 3
@@ -30,42 +30,33 @@ _SHOWN = 3
 
 def answered_files(
     files: Sequence[Path], settings: Settings, request: Request, answers: str | None
-) -> tuple[Answered, Said, list[str]]:
-    """The answers of files, what examples show of them, and what a reader must know about them.
+) -> tuple[Said, list[str]]:
+    """The answers of files, and what a reader must know about them.
 
     A file is a table of BBQ's rows with a column of answers (JSON lines or CSV, plain or packed; text, letters or the
     option's number), or a log of lm-evaluation-harness or of inspect.
     """
-    bad = Bad(request.skip_bad)
-    official = _official(request.data) if request.data else None
-    told = _published(request.data, "additional_metadata.csv")
-    templates = _published(request.data, "templates")
+    if settings.context == "both":
+        remedy = "--set context=given or context=none"
+        raise UsageError("a file holds answers with contexts or without.", remedy, code="bad-setting", key="context")
+    bad, place = Bad(request.skip_bad), request.data
+    official = _official(place) if place else None
     seen: dict[tuple[str, int], str] = {}
     notes: list[str] = []
     given = [each for file in files for each in _once(file, _given(file, answers, official, bad, notes), seen, bad)]
-    if settings.context == "both":
-        raise UsageError(
-            "a file holds answers with contexts or without.",
-            "--set context=given or context=none",
-            code="bad-setting",
-            key="context",
-        )
     if settings.categories:
         given = [each for each in given if each.example.category in settings.categories]
     notes += note_on_rows(each.example for each in given)
     if settings.context == "none":
         given = [each for each in given if each.example.condition == AMBIGUOUS]
     if not given:
-        raise UsageError(
-            "there is no answer to score.",
-            "Check the files, --set category=… and --set context=….",
-            code="nothing-to-ask",
-        )
-    metadata_file = Path(settings.metadata) if settings.metadata else told
-    metadata = read_metadata(metadata_file) if metadata_file else None
-    notes += note_on_files([metadata_file] if metadata_file else [])
-    categories = {each.example.category for each in given}
-    stereotypes = template_stereotypes(templates, categories) if templates else {}
+        remedy = "Check the files, --set category=… and --set context=…."
+        raise UsageError("there is no answer to score.", remedy, code="nothing-to-ask")
+    told = Path(settings.metadata) if settings.metadata else place and beside(place, place, "additional_metadata.csv")
+    metadata = read_metadata(told) if told else None
+    notes += note_on_files([told] if told else [])
+    templates = beside(place, place, "templates") if place else None
+    stereotypes = template_stereotypes(templates, {each.example.category for each in given})
     chosen = np.array([_option(each, settings) for each in given], np.int64)
     notes += [*bad.notes("answers"), *_not_understood(given, chosen)]
     dataset = dataset_of([each.example for each in given], metadata, settings.target_loc, stereotypes)
@@ -74,12 +65,8 @@ def answered_files(
         dataset, chosen, notes = dataset.take(rows), chosen[rows], notes + left_out
         given = [given[row] for row in rows.tolist()]
     answered = Answered(dataset, chosen[:, None], question_only=settings.context == "none")
-    return answered, Said(answered, written=lambda row: _written(given[row])), notes
-
-
-def _written(given: Given) -> str | None:
-    """The answer as somebody's model wrote it; None where only the number of an option is known."""
-    return given.answer if isinstance(given.answer, str) else None
+    written = [each.answer if isinstance(each.answer, str) else None for each in given]  # not the number of an option
+    return Said(answered, written=written.__getitem__), notes
 
 
 def _given(file: Path, column: str | None, official: Official | None, bad: Bad, notes: list[str]) -> Iterator[Given]:
@@ -87,44 +74,29 @@ def _given(file: Path, column: str | None, official: Official | None, bad: Bad, 
     kind = log_kind(file)
     if kind is not None:
         if column is not None:
-            raise UsageError(
-                f"{file} is a log of {kind}: its answers are where that writes them.",
-                "Leave --answers out.",
-                code="bad-option",
-                key="answers",
-            )
+            problem = f"{file} is a log of {kind}: its answers are where that writes them."
+            raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
         yield from read_log(file, kind, bad, official, notes)
         return
     if column is None:
-        raise UsageError(
-            f"which column of {file} holds the answers?",
-            "Name it: --answers COLUMN",
-            code="missing-setting",
-            key="answers",
-        )
+        problem = f"which column of {file} holds the answers?"
+        raise UsageError(problem, "Name it: --answers COLUMN", code="missing-setting", key="answers")
     texts: list[Given] = []
     for line, row in rows_of(file, bad):
         try:
             if column not in row:
                 others = ", ".join(name for name in row if name not in _OFFICIAL_FIELDS) or "none besides BBQ's own"
-                raise DataError(
-                    f"there is no column {column!r}; other columns: {others}.",
-                    "--answers COLUMN",
-                    code="missing-key",
-                    file=file,
-                    line=line,
-                    key=column,
-                )
+                problem = f"there is no column {column!r}; other columns: {others}."
+                raise DataError(problem, "--answers COLUMN", code="missing-key", file=file, line=line, key=column)
             texts.append(Given(example_of(row, file, line), row[column], line))
         except DataError as error:
             bad.found(error)
     numbers = [parse_index(each.answer) for each in texts]
-    if all(number >= 0 or each.answer in _EMPTY for number, each in zip(numbers, texts, strict=True)):
+    if all(number >= 0 or each.answer in ("", None) for number, each in zip(numbers, texts, strict=True)):
         texts = [replace(each, answer=number) for number, each in zip(numbers, texts, strict=True)]
     yield from texts
 
 
-_EMPTY = ("", None)
 _OFFICIAL_FIELDS = {
     *("example_id", "question_index", "question_polarity", "context_condition", "category", "answer_info"),
     *("additional_metadata", "context", "question", "ans0", "ans1", "ans2", "label"),
@@ -166,11 +138,6 @@ def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[s
     )
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
     return [f"{len(rows):,} of {len(given):,} answers name no option and count nowhere: {quoted}{more}"]
-
-
-def _published(place: Path | None, name: str) -> Path | None:
-    """What the authors publish beside their data, where it lies in the folder of data that was named."""
-    return beside(place, place, name) if place else None
 
 
 def _official(place: Path) -> Official:

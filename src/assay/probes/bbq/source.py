@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import UsageError
-from assay.files.opening import digest_of_file
+from assay.files.opening import digest_of_file, open_bytes
+from assay.files.published import is_published
+from assay.probes.bbq import PROBE
 from assay.probes.bbq.defects import DROP, dropped, find_defects
 from assay.probes.bbq.examples import QUARTET, Dataset, Example
-from assay.probes.bbq.metadata import Metadata, read_metadata, template_stereotypes
-from assay.probes.bbq.published import note_on_files
 from assay.probes.bbq.reading import data_files, read_examples, stem
-from assay.probes.bbq.targets import find_named, find_targets
+from assay.probes.bbq.targets import Metadata, find_named, find_targets, read_metadata, template_stereotypes
 from assay.queries import NONE
 from assay.rows import Bad
 
@@ -47,22 +48,13 @@ def official(
     files = data_files(place)
     absent = [name for name in categories if name not in map(stem, files)]
     if absent:
-        raise UsageError(
-            f"{place} has no file of the category {absent[0]}; it has {', '.join(map(stem, files))}.",
-            "Get it with `assay data fetch bbq`, or choose among these with --set category=….",
-            code="bad-setting",
-            key="category",
-        )
+        problem = f"{place} has no file of the category {absent[0]}; it has {', '.join(map(stem, files))}."
+        remedy = "Get it with `assay data fetch bbq`, or choose among these with --set category=…."
+        raise UsageError(problem, remedy, code="bad-setting", key="category")
     chosen = [file for file in files if not categories or stem(file) in categories]
     told = metadata or beside(place, chosen[0], "additional_metadata.csv")
-    return Source(
-        tuple((str(file), digest_of_file(file)) for file in chosen),
-        (str(told), digest_of_file(told)) if told else None,
-        meaning,
-        defects,
-        skip_bad,
-        categories,
-    )
+    read = tuple((str(file), digest_of_file(file)) for file in chosen)
+    return Source(read, (str(told), digest_of_file(told)) if told else None, meaning, defects, skip_bad, categories)
 
 
 def beside(place: Path, file: Path, name: str) -> Path | None:
@@ -80,7 +72,7 @@ def _read(source: Source) -> Dataset:
     files = {Path(path).name: digest for path, digest in source.files}
     first = Path(source.files[0][0])
     templates = beside(first.parent, first, "templates")
-    stereotypes = template_stereotypes(templates, {example.category for example in examples}) if templates else {}
+    stereotypes = template_stereotypes(templates, {example.category for example in examples})
     metadata = read_metadata(Path(source.metadata[0])) if source.metadata else None
     if source.metadata:
         files[Path(source.metadata[0]).name] = source.metadata[1]
@@ -91,32 +83,23 @@ def _read(source: Source) -> Dataset:
     return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
 
 
-@lru_cache(maxsize=4)
-def note_on(source: Source) -> tuple[str, ...]:
-    """A note on files of a source that are not the published ones, if there are any."""
-    read = [*source.files, *([source.metadata] if source.metadata else [])]
-    return tuple(note_on_files(Path(path) for path, _ in read))
-
-
 def dataset_of(
     examples: list[Example],
     metadata: Metadata | None = None,
     meaning: str = "auto",
-    stereotypes: dict[tuple[str, str], str] | None = None,
-    files: dict[str, str] | None = None,
-    notes: list[str] | None = None,
+    stereotypes: Mapping[tuple[str, str], str] | None = None,
+    files: Mapping[str, str] | None = None,
+    notes: Sequence[str] = (),
 ) -> Dataset:
     """Examples with their targets: by the metadata where it knows an example, else by the rules of `targets.py`."""
     about = metadata or Metadata()
-    targets, named = find_targets(examples), find_named(examples)
-    if metadata:
-        told = metadata.targets(examples, meaning)
-        targets = np.where(told != NONE, told, targets)
-        for row, example in enumerate(examples):
-            named[row] = about.named.get((example.category, example.example_id), bool(named[row]))
+    told, named = about.targets(examples, meaning), find_named(examples)
+    for row, example in enumerate(examples):
+        named[row] = about.named.get((example.category, example.example_id), bool(named[row]))
     known = {**(stereotypes or {}), **about.stereotypes}
     stereotype = [known.get((example.category, example.question_index), "") for example in examples]
-    return Dataset(examples, targets, named, stereotype, files or {}, notes or [])
+    targets = np.where(told != NONE, told, find_targets(examples))
+    return Dataset(examples, targets, named, stereotype, files or {}, notes)
 
 
 def sound_rows(dataset: Dataset) -> tuple[NDArray[np.int64], list[str]]:
@@ -162,11 +145,8 @@ def quartets_of(dataset: Dataset) -> NDArray[np.int64]:
         members[example.polarity, example.condition] = row
     whole = [[members[place] for place in QUARTET] for members in found.values() if len(members) == len(QUARTET)]
     if not whole:
-        raise UsageError(
-            "there is no whole quartet to take a sample from.",
-            "Leave --limit out, or use other data.",
-            code="nothing-to-ask",
-        )
+        remedy = "Leave --limit out, or use other data."
+        raise UsageError("there is no whole quartet to take a sample from.", remedy, code="nothing-to-ask")
     return np.array(whole, np.int64)
 
 
@@ -213,3 +193,38 @@ def _spread(order: Order, sample: Sample) -> NDArray[np.int64]:
     longest = max(map(len, turns))
     taken = [own[turn] for turn in range(longest) for own in turns if turn < len(own)]
     return np.array(taken[: sample.in_all], np.int64)
+
+
+# --- notes on questions that are not the published ones, by the ids that `assay data check bbq` compares as well
+
+(_OFFICIAL,) = PROBE.data_sets
+
+
+@lru_cache(maxsize=4)
+def note_on(source: Source) -> tuple[str, ...]:
+    """A note on files of a source that are not the published ones, if there are any."""
+    read = [*source.files, *([source.metadata] if source.metadata else [])]
+    return tuple(note_on_files(Path(path) for path, _ in read))
+
+
+def note_on_files(files: Iterable[Path]) -> list[str]:
+    """A note that names those files whose content was not published, if there are any."""
+    others = []
+    for file in files:
+        with open_bytes(file) as content:
+            others += [] if is_published(_OFFICIAL, content.read()) else [file.name]
+    return [f"not the published files: {', '.join(others)}; results on them are not BBQ's"] if others else []
+
+
+def note_on_rows(examples: Iterable[Example]) -> list[str]:
+    """The same for rows that came with answers, by category: written back they are the published file, or they differ.
+
+    Only whole categories can be recognised.
+    """
+    lines: dict[str, list[str]] = {}
+    for example in sorted(examples, key=lambda each: each.example_id):
+        lines.setdefault(example.category, []).append(f"{example.to_line()}\n")
+    others = sorted(category for category, own in lines.items() if not is_published(_OFFICIAL, "".join(own).encode()))
+    if not others:
+        return []
+    return [f"not the published rows, or not all of them: {', '.join(others)}; results on them may not be BBQ's"]

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from assay.blocks import Presentation, Section
 from assay.errors import UsageError
+from assay.plan import Ask
 from assay.probes.base import Request
-from assay.probes.bbq.examples import CATEGORIES, Dataset
+from assay.probes.bbq import present, present_charts
+from assay.probes.bbq.examples import CATEGORIES, Dataset, Example
+from assay.probes.bbq.generation import COUNTED, require_folder, write_files
 from assay.probes.bbq.method import BBQ
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.source import Source
 from assay.probes.bbq_starter import GenerateSettings
 from assay.probes.bbq_starter.templates import PACKAGED, read_starter
+from assay.progress import Progress
 from assay.run import Run
 from assay.settings import GENERATE, read_settings
 
@@ -50,34 +54,42 @@ class BBQStarter(BBQ):
 
     def source(self, settings: Settings, request: Request) -> Source:
         if request.data is not None:
-            raise UsageError(
-                "bbq-starter comes with assay and reads no data.",
-                "assay run bbq --data DIR",
-                code="bad-option",
-                key="data",
-            )
-        unknown = [name for name in settings.categories if name not in CATEGORIES]
-        if unknown:
-            raise UsageError(
-                f"unknown category {unknown[0]!r}; expected {', '.join(CATEGORIES)}.",
-                "--set category=Age,Religion",
-                code="bad-setting",
-                key="category",
-            )
+            problem = "bbq-starter comes with assay and reads no data."
+            raise UsageError(problem, "assay run bbq --data DIR", code="bad-option", key="data")
+        for name in settings.categories:
+            if name not in CATEGORIES:
+                problem = f"unknown category {name!r}; expected {', '.join(CATEGORIES)}."
+                raise UsageError(problem, "--set category=Age,Religion", code="bad-setting", key="category")
         return StarterSource(categories=settings.categories)
 
     def generation(self, request: Request) -> Any:
-        from assay.probes.bbq_starter.generate import StarterGeneration
-
         settings = read_settings(GenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
         return StarterGeneration(Path(settings.templates or PACKAGED), request.seed)
 
     def present(self, run: Run) -> Presentation:
-        from assay.probes.bbq_starter.present import present
-
-        return present(run)
+        """As a run of BBQ, but for what it must not be taken for."""
+        return replace(present.present(run, starter=True), name=self.probe.name, data_set=self.probe.data_set)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        from assay.probes.bbq_starter.present import across
+        return present_charts.across(runs, starter=True)
 
-        return across(runs)
+
+@dataclass(frozen=True)
+class StarterGeneration:
+    """The starter set, or somebody's templates in its format, as files in the authors' format."""
+
+    counted: ClassVar[str] = COUNTED
+    folder: Path = PACKAGED
+    seed: int = 0
+
+    def notes(self) -> list[str]:
+        return ["this is assay's own starter set: results on it are not BBQ's"] if self.folder == PACKAGED else []
+
+    def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
+        require_folder(out)
+        examples = read_starter(seed=self.seed, folder=self.folder).examples
+        meter.start("bbq-starter", len(examples), "examples")
+        by_category: dict[str, list[Example]] = {}
+        for example in examples:
+            by_category.setdefault(example.category, []).append(example)
+        return write_files(out, by_category, meter.advance)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assay.probes.bbq.generation.slots import Pair, Person, fill
+from assay.probes.bbq.generation.people import Pair, Person, fill
 
 
 @pytest.mark.parametrize(

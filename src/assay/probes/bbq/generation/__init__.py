@@ -6,7 +6,7 @@ since the official files were drawn without a seed. Besides:
 
 * An answer's filler and label are those of the slot in it. The authors' program takes whoever's name occurs in the
   answer, which fails for names that are part of others; official files were mended afterwards, and one filler of
-  Physical_appearance (examples 656 to 659) grew by a word of its template. See `fillers.py` for labels on wrong people.
+  Physical_appearance (examples 656 to 659) grew by a word of its template. See `people.py` for labels on wrong people.
 * Gold is Answer_negative for the negative question and Answer_non_negative for the other one, once the fact is told. In
   Physical_appearance 6 b and 10 b these two columns are swapped but the fact is not, so that the gold of the 68
   examples with a fact contradicts it. The official file has the same, and so has what is generated here.
@@ -25,21 +25,11 @@ from assay.files.atomic import open_atomically, remove_leftovers
 from assay.files.published import data_folder
 from assay.plan import Ask
 from assay.probes.base import Request
-from assay.probes.bbq.examples import (
-    CONDITIONS,
-    DISAMBIGUATED,
-    OPTIONS,
-    POLARITIES,
-    QUARTET,
-    UNKNOWN_LABEL,
-    UNKNOWN_STRINGS,
-    Example,
-)
-from assay.probes.bbq.generation.draws import Draws
-from assay.probes.bbq.generation.fillers import groups_of_pairs
-from assay.probes.bbq.generation.slots import Pair, fill
+from assay.probes.bbq import examples as bbq
+from assay.probes.bbq.examples import OPTIONS, QUARTET, UNKNOWN_LABEL, Example
+from assay.probes.bbq.generation.people import Pair, fill, groups_of_pairs
 from assay.probes.bbq.generation.templates import Template, read_templates, template_files
-from assay.probes.bbq.generation.vocabulary import Vocabulary
+from assay.probes.bbq.generation.vocabulary import Draws, Vocabulary
 from assay.probes.bbq.settings import GenerateSettings
 from assay.progress import Progress
 
@@ -65,45 +55,29 @@ class Generation:
         if not settings.templates:
             folder = data_folder(request.data) / "bbq" / "templates"
             if not folder.is_dir():
-                raise UsageError(
-                    "where are the templates?",
-                    "Name the folder with their CSVs: --set templates=DIR",
-                    code="missing-setting",
-                    key="templates",
-                )
+                remedy = "Name the folder with their CSVs: --set templates=DIR"
+                raise UsageError("where are the templates?", remedy, code="missing-setting", key="templates")
         found = template_files(folder)
         named = settings.category
         wanted = list(found) if named is None else [name.strip() for name in named.split(",")]
         for name in wanted:
             if name not in found:
-                raise UsageError(
-                    f"{folder} has no templates of the category {name!r}; it has {', '.join(found)}.",
-                    f"--set category={next(iter(found))}",
-                    code="bad-setting",
-                    key="category",
-                )
+                problem = f"{folder} has no templates of the category {name!r}; it has {', '.join(found)}."
+                remedy = f"--set category={next(iter(found))}"
+                raise UsageError(problem, remedy, code="bad-setting", key="category")
         chosen = {name: path for name, path in found.items() if name in wanted}
         return Generation(chosen, Vocabulary.read(folder), request.seed)
 
     def files(self) -> list[str]:
-        """The files that will be written."""
         return [f"{category}.jsonl" for category in self.templates]
 
     def count(self) -> int:
         """How many examples there will be; whatever cannot be used raises here, before anything is written."""
-        pairs = sum(
-            len(group)
-            for category in self.templates
-            for template in self._templates(category)
-            for group in self._groups(template)
-        )
-        return len(QUARTET) * pairs
+        return len(QUARTET) * sum(len(group) for template in self._every() for group in self._groups(template))
 
     def notes(self) -> list[str]:
         """What a user should know: templates, or parts of their lists, of which nothing comes."""
-        return [
-            note for category in self.templates for template in self._templates(category) for note in template.notes
-        ]
+        return [note for template in self._every() for note in template.notes]
 
     def examples(self) -> Iterator[Example]:
         """All examples, category by category."""
@@ -134,11 +108,13 @@ class Generation:
     def _templates(self, category: str) -> list[Template]:
         return read_templates(self.templates[category], category)
 
+    def _every(self) -> Iterator[Template]:
+        return (template for category in self.templates for template in self._templates(category))
+
     def _groups(self, template: Template) -> Iterator[list[Pair]]:
         """The fillers' draws are apart from the others, so that they can be counted without filling any text."""
-        return groups_of_pairs(
-            template, self.vocabulary, Draws("bbq fillers", self.seed, template.category, template.place)
-        )
+        draws = Draws("bbq fillers", self.seed, template.category, template.place)
+        return groups_of_pairs(template, self.vocabulary, draws)
 
 
 def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: Callable[[int], None]) -> int:
@@ -159,13 +135,8 @@ def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: C
 
 def require_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
-        raise UsageError(
-            "this is a file.",
-            "Name the folder to write the files into with --out.",
-            code="bad-option",
-            file=out,
-            key="out",
-        )
+        remedy = "Name the folder to write the files into with --out."
+        raise UsageError("this is a file.", remedy, code="bad-option", file=out, key="out")
 
 
 def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draws, first_id: int) -> Iterator[Example]:
@@ -174,7 +145,7 @@ def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draw
     They share everything else. The negative question's answer is Answer_negative, the other one's Answer_non_negative,
     as soon as the fact is told.
     """
-    unknown = draws.choice(UNKNOWN_STRINGS)
+    unknown = draws.choice(bbq.UNKNOWN_STRINGS)
     order = draws.sample(range(OPTIONS), OPTIONS)  # place -> 0 negative, 1 non-negative, 2 unknown
     people = (pair.first, pair.second)
     answers = [*(fill(answer, pair, words) for answer in template.answers), unknown]
@@ -183,7 +154,7 @@ def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draw
     contexts = (context, f"{context} {fill(template.fact, pair, words)}".strip())
     questions = [fill(question, pair, words).strip() for question in template.questions]
     for number, (polarity, condition) in enumerate(QUARTET):
-        asked = POLARITIES.index(polarity)
+        asked = bbq.POLARITIES.index(polarity)
         yield Example(
             example_id=first_id + number,
             question_index=template.question_index,
@@ -195,8 +166,8 @@ def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draw
             groups=template.groups,
             version=template.version,
             source=template.source,
-            context=contexts[CONDITIONS.index(condition)],
+            context=contexts[bbq.CONDITIONS.index(condition)],
             question=questions[asked],
             answers=tuple(answers[answer] for answer in order),
-            label=order.index(asked if condition == DISAMBIGUATED else OPTIONS - 1),
+            label=order.index(asked if condition == bbq.DISAMBIGUATED else OPTIONS - 1),
         )

@@ -24,14 +24,16 @@ Columns that nothing here needs may be absent, as may others be there. Rows with
 from __future__ import annotations
 
 import ast
+import csv
+import io
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
-from assay.probes.bbq.generation.sheets import Row, read_rows
 
 PREFIX = "new_templates - "
 NO_TEMPLATES = ("vocabulary", "vocabulary_proper_names", "Filler_items")
@@ -95,59 +97,42 @@ class Template:
 
 def template_files(folder: Path) -> dict[str, Path]:
     """The template files in a folder, by category."""
+    bad = partial(DataError, file=folder)
     if not folder.is_dir():
-        raise DataError(
-            "this is no folder.",
-            "Name the folder with the template CSVs: --set templates=DIR",
-            code="missing-file",
-            file=folder,
-        )
+        remedy = "Name the folder with the template CSVs: --set templates=DIR"
+        raise bad("this is no folder.", remedy, code="missing-file")
     found: dict[str, Path] = {}
     for path in sorted(folder.glob("*.csv")):
         category = path.stem.removeprefix(PREFIX)
         if category in NO_TEMPLATES or category.startswith("."):
             continue
         if category in found:
-            raise DataError(
-                f"there are two files for the category {category}: {found[category].name} and {path.name}.",
-                "Remove or rename one.",
-                code="duplicate",
-                file=folder,
-            )
+            both = f"{found[category].name} and {path.name}"
+            problem = f"there are two files for the category {category}: {both}."
+            raise bad(problem, "Remove or rename one.", code="duplicate")
         found[category] = path
     if not found:
-        raise DataError(
-            "there are no templates in this folder.",
-            f"It needs at least one file called `{PREFIX}NAME.csv` or `NAME.csv`, NAME being the category.",
-            code="empty-file",
-            file=folder,
-        )
+        remedy = f"It needs at least one file called `{PREFIX}NAME.csv` or `NAME.csv`, NAME being the category."
+        raise bad("there are no templates in this folder.", remedy, code="empty-file")
     return dict(sorted(found.items()))
 
 
 def read_templates(path: Path, category: str) -> list[Template]:
     """The templates of a file, checked: what they say can be filled, and each answer names one of the two people."""
+    bad = partial(DataError, file=path)
     rows = [row for row in read_rows(path, ("Q_id", *TEXTS, *ANSWERS)) if row.cell("Ambiguous_Context")]
     if not rows:
-        raise DataError(
-            "there is no template in this file.", "Add a row with an Ambiguous_Context.", code="empty-file", file=path
-        )
+        raise bad("there is no template in this file.", "Add a row with an Ambiguous_Context.", code="empty-file")
     crossed = RACE in rows[0].cells and VALUE in rows[0].cells
     if not crossed and GROUPS not in rows[0].cells:
-        raise DataError(
-            f"there is no column {GROUPS!r}.",
-            f"Add it; crossed categories have {RACE!r} and {VALUE!r} in its place.",
-            code="missing-key",
-            file=path,
-            line=1,
-            key=GROUPS,
-        )
+        remedy = f"Add it; crossed categories have {RACE!r} and {VALUE!r} in its place."
+        raise bad(f"there is no column {GROUPS!r}.", remedy, code="missing-key", line=1, key=GROUPS)
     return [_template(row, place, category, crossed) for place, row in enumerate(rows)]
 
 
 def _template(row: Row, place: int, category: str, crossed: bool) -> Template:
     if not row.cell("Q_id"):
-        raise row.bad("Q_id is empty.", "Give the template a number.", code="bad-value", key="Q_id")
+        raise row.bad("Q_id is empty.", "Give the template a number.", key="Q_id")
     proper = row.cell("Proper_nouns_only").upper() == "TRUE"
     groups = _strings(row, RACE if crossed else GROUPS)
     crossing = _crossing(row, proper) if crossed else None
@@ -155,12 +140,8 @@ def _template(row: Row, place: int, category: str, crossed: bool) -> Template:
     words, lost_words = _lists(row, "Lexical_diversity", "WORD") if row.cell("Lexical_diversity") else (((), ()), ())
     notes = lost_names + lost_words
     if names is not None and (both := set(names[0]) & set(names[1])):
-        raise row.bad(
-            f"Names has {min(both)!r} in both lists.",
-            "Nobody can be compared with themselves: remove one.",
-            code="duplicate",
-            key="Names",
-        )
+        remedy = "Nobody can be compared with themselves: remove one."
+        raise row.bad(f"Names has {min(both)!r} in both lists.", remedy, "duplicate", "Names")
     if names is not None and not names[1]:
         notes += (_note(row, "gives no examples: the last list of Names is not NAME2's."),)
     else:
@@ -195,34 +176,22 @@ def _lists(row: Row, column: str, slot: str) -> tuple[tuple[Words, Words], Words
     numbers depend on it. A list with semicolons in it loses what follows them, and lists in the other order leave the
     second one empty.
     """
-    first: Words = ()
-    second: Words = ()
+    lists: dict[str, Words] = {}
     notes: Words = ()
+    unparsable = partial(row.unexpected, column, "two lists", f"Write it like `{slot}1: [a, b]; {slot}2: [c, d]`.")
     for segment in row.cell(column).split(";"):
         match = re.fullmatch(rf"\s*(?:\{{\{{)?{slot}([12])(?:\}}\}})?\s*:(.*)", segment, re.DOTALL)
-        second = ()
+        lists.pop("2", None)
         if not re.search(f"{slot}[12]", segment):
             notes += (_note(row, f"{column} loses {segment.strip()!r}: what a list holds is separated by commas."),)
             continue
         items = tuple(item.strip() for item in re.sub(r"[\[\]]", "", match[2]).split(",")) if match else ()
         if match is None or not all(items) or re.search(f"{slot}[12]", match[2]):
-            raise _unparsable(row, column, slot)
-        if match[1] == "1":
-            first = items
-        else:
-            second = items
-    if not first:
-        raise _unparsable(row, column, slot)
-    return (first, second), notes
-
-
-def _unparsable(row: Row, column: str, slot: str) -> DataError:
-    return row.bad(
-        f"{column} is {row.cell(column)!r}, expected two lists.",
-        f"Write it like `{slot}1: [a, b]; {slot}2: [c, d]`.",
-        code="bad-value",
-        key=column,
-    )
+            raise unparsable()
+        lists[match[1]] = items
+    if "1" not in lists:
+        raise unparsable()
+    return (lists["1"], lists.get("2", ())), notes
 
 
 def _note(row: Row, text: str) -> str:
@@ -234,12 +203,7 @@ def _literal(row: Row, column: str, expected: str) -> Any:
     try:
         return ast.literal_eval(row.cell(column).strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        raise row.bad(
-            f"{column} is {row.cell(column)!r}, expected a list.",
-            f"Write it like {expected}.",
-            code="bad-value",
-            key=column,
-        ) from None
+        raise row.unexpected(column, "a list", f"Write it like {expected}.") from None
 
 
 def _strings(row: Row, column: str) -> Words:
@@ -247,42 +211,19 @@ def _strings(row: Row, column: str) -> Words:
         return ()
     found = _literal(row, column, example := '["Black", "African American"]')
     if not isinstance(found, list) or not all(isinstance(item, str) for item in found):
-        raise row.bad(
-            f"{column} is {row.cell(column)!r}, expected a list of texts.",
-            f"Write it like {example}.",
-            code="bad-value",
-            key=column,
-        )
+        raise row.unexpected(column, "a list of texts", f"Write it like {example}.")
     return tuple(found)
 
 
 def _crossing(row: Row, proper: bool) -> Crossing:
-    value = row.cell(VALUE)
+    value, gender = row.cell(VALUE), row.cell("Stated_gender_info")
     if value not in OPPOSITE:
-        raise row.bad(
-            f"{VALUE} is {value!r}, expected one of {', '.join(OPPOSITE)}.",
-            "Correct the cell.",
-            code="bad-value",
-            key=VALUE,
-        )
-    gender = row.cell("Stated_gender_info")
+        raise row.unexpected(VALUE, f"one of {', '.join(OPPOSITE)}")
     if proper and gender not in ("", "M", "F"):
-        raise row.bad(
-            f"Stated_gender_info is {gender!r}, expected M, F or nothing.",
-            "Correct the cell.",
-            code="bad-value",
-            key="Stated_gender_info",
-        )
-    crossing = Crossing(value, None, gender)
-    if row.cell("Names"):
-        return Crossing(value, _terms(row, value), gender)
-    if crossing.by_gender and not proper:
-        raise row.bad(
-            "Names is empty, but the template needs words for both genders.",
-            _TERMS_REMEDY,
-            code="bad-value",
-            key="Names",
-        )
+        raise row.unexpected("Stated_gender_info", "M, F or nothing")
+    crossing = Crossing(value, _terms(row, value) if row.cell("Names") else None, gender)
+    if crossing.terms is None and crossing.by_gender and not proper:
+        raise row.bad("Names is empty, but the template needs words for both genders.", _TERMS_REMEDY, key="Names")
     return crossing
 
 
@@ -293,23 +234,14 @@ def _terms(row: Row, value: str) -> tuple[Words, Words]:
     """The terms for the stereotyped value and for its opposite."""
     terms, values = _literal(row, "Names", '["man", "woman"]'), _literal(row, "Var2_info", '["M", "F"]')
     if not isinstance(values, list) or sorted(map(str, values)) != sorted((value, OPPOSITE[value])):
-        raise row.bad(
-            f"Var2_info is {values!r}, expected {value} and {OPPOSITE[value]}.",
-            _TERMS_REMEDY,
-            code="bad-value",
-            key="Var2_info",
-        )
+        problem = f"Var2_info is {values!r}, expected {value} and {OPPOSITE[value]}."
+        raise row.bad(problem, _TERMS_REMEDY, key="Var2_info")
     if isinstance(terms, list) and len(terms) == 2:
         lists = [[term] if isinstance(term, str) else term for term in terms]
         if all(isinstance(own, list) and own and all(isinstance(term, str) for term in own) for own in lists):
             by_value: Mapping[str, list[str]] = dict(zip(values, lists, strict=True))
             return tuple(by_value[value]), tuple(by_value[OPPOSITE[value]])
-    raise row.bad(
-        f"Names is {row.cell('Names')!r}, expected two terms or two lists of terms.",
-        _TERMS_REMEDY,
-        code="bad-value",
-        key="Names",
-    )
+    raise row.unexpected("Names", "two terms or two lists of terms", _TERMS_REMEDY)
 
 
 def _check_slots(row: Row, words: tuple[Words, Words], terms: bool) -> None:
@@ -319,24 +251,85 @@ def _check_slots(row: Row, words: tuple[Words, Words], terms: bool) -> None:
     for column in (*TEXTS, *ANSWERS):
         rest = re.sub(rf"\{{\{{({'|'.join(known)})\}}\}}", "", row.cell(column))
         if odd := re.search(r"\{+[^{}]*\}+|\{\{|\}\}|\b(?:NAME|WORD|GEN|OCC)[12]\b", rest):
-            raise row.bad(
-                f"{column} has the slot {odd[0]!r}, which nothing can fill; there are "
-                f"{', '.join(f'{{{{{name}}}}}' for name in known)}.",
-                "Correct the slot; WORD1 and WORD2 need lists in Lexical_diversity, GEN and OCC a crossed category.",
-                code="bad-text",
-                key=column,
-            )
+            problem = f"{column} has the slot {odd[0]!r}, which nothing can fill; there are "
+            problem += f"{', '.join(f'{{{{{name}}}}}' for name in known)}."
+            needs = "Correct the slot; WORD1 and WORD2 need lists in Lexical_diversity, GEN and OCC a crossed category."
+            raise row.bad(problem, needs, "bad-text", column)
 
 
 def _named(row: Row) -> tuple[int, int]:
     """Which of the two people each answer names."""
     found = [set(re.findall(r"\{\{(?:NAME|GEN|OCC)([12])\}\}", row.cell(column))) for column in ANSWERS]
     if [len(own) for own in found] != [1, 1] or found[0] == found[1]:
-        raise row.bad(
-            f"the answers are {row.cell(ANSWERS[0])!r} and {row.cell(ANSWERS[1])!r}, expected {{{{NAME1}}}} in one and "
-            "{{NAME2}} in the other.",
-            "The questions ask which of the two people it was; name one in each answer.",
-            code="bad-text",
-        )
+        answers = " and ".join(repr(row.cell(column)) for column in ANSWERS)
+        problem = f"the answers are {answers}, expected {{{{NAME1}}}} in one and {{{{NAME2}}}} in the other."
+        raise row.bad(problem, "The questions ask which of the two people it was; name one in each answer.", "bad-text")
     first = int(found[0].pop()) - 1
     return first, 1 - first
+
+
+# --- tables in CSV, row by row with their line numbers, so that every complaint can say where
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: its cells by column, and where it begins."""
+
+    file: Path
+    line: int
+    cells: Mapping[str, str]
+
+    def cell(self, column: str) -> str:
+        """What stands in a column, "" where the table has no such column."""
+        return self.cells.get(column, "")
+
+    def bad(self, problem: str, remedy: str, code: str = "bad-value", key: str | None = None) -> DataError:
+        return DataError(problem, remedy, code=code, file=self.file, line=self.line, key=key)
+
+    def unexpected(self, column: str, expected: str, remedy: str = "Correct the cell.") -> DataError:
+        return self.bad(f"{column} is {self.cell(column)!r}, expected {expected}.", remedy, key=column)
+
+
+def read_rows(path: Path, columns: Collection[str]) -> list[Row]:
+    """All rows of a CSV file whose header names at least these columns."""
+    bad = partial(DataError, file=path)
+    rows, line = list[Row](), 1
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+        header = next(reader, None)
+        if header is None:
+            names = f"Its first row names the columns: {', '.join(columns)}."
+            raise bad("the file is empty.", names, code="empty-file")
+        _check_header(header, columns, path)
+        line = reader.line_num + 1
+        for cells in reader:
+            if cells and len(cells) != len(header):
+                problem = f"this row has {len(cells)} cells, expected {len(header)}, one for each column of the header."
+                quote = "Put quotation marks around cells with commas, and write empty cells as nothing between commas."
+                raise bad(problem, quote, code="bad-csv", line=line)
+            if cells:
+                rows.append(Row(path, line, dict(zip(header, cells, strict=True))))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        save = "Save the table as CSV: comma-separated, UTF-8."
+        raise bad(f"this is no CSV ({error}).", save, code="bad-csv", line=line) from None
+    except OSError as error:
+        problem = f"the file cannot be read ({error.strerror})."
+        raise bad(problem, "Check the folder.", code="unreadable-file") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise bad("this line is not UTF-8.", "Save the table as UTF-8.", code="unreadable-file", line=line) from None
+    return rows
+
+
+def _check_header(header: list[str], columns: Collection[str], path: Path) -> None:
+    bad = partial(DataError, file=path, line=1)
+    for column in columns:
+        if column not in header:
+            problem = f"there is no column {column!r}; there are {', '.join(header)}."
+            add = "Add the column, or move the file out of the folder if it is another kind of table."
+            raise bad(problem, add, code="missing-key", key=column)
+    for column in header:
+        if column and header.count(column) > 1:
+            raise bad(f"two columns are called {column!r}.", "Rename or remove one.", code="duplicate", key=column)

@@ -1,4 +1,6 @@
-"""BBQ's vocabularies: the words for groups of people, and proper names. They lie beside the templates.
+"""BBQ's vocabularies: the words for groups of people, and proper names, and random draws from them.
+
+The vocabularies lie beside the templates:
 
     vocabulary.csv                  Category, Name; optional: SubCat, Info (a label), Pilot_include (No: left out)
     vocabulary_proper_names.csv     Name, First_last (first, last or first_only), gender (F or M), ethnicity
@@ -8,20 +10,49 @@ Names that are `first_only` say nothing about ethnicity. Rows of templates that 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import hashlib
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from assay.errors import DataError
-from assay.probes.bbq.generation.draws import Draws
-from assay.probes.bbq.generation.sheets import Row, read_rows
-from assay.probes.bbq.generation.templates import Template
+from assay.probes.bbq.generation.templates import Row, Template, read_rows
 
 WORDS, NAMES = "vocabulary.csv", "vocabulary_proper_names.csv"
 FIRST, LAST, FIRST_ONLY = "first", "last", "first_only"
 
 T = TypeVar("T")
+
+
+class Draws:
+    """Random draws that depend on the key alone: on no version of numpy, and on no other key's draws.
+
+    >>> [Draws(seed, "Age").sample("abcdefgh", 3) for seed in (0, 0, 1)]
+    [['h', 'f', 'c'], ['h', 'f', 'c'], ['d', 'a', 'c']]
+    """
+
+    def __init__(self, *key: int | str) -> None:
+        digest = hashlib.sha256(repr(key).encode()).digest()
+        self._bits = np.random.PCG64(int.from_bytes(digest, "big"))  # numpy promises that its raw stream never changes
+
+    def below(self, number: int) -> int:
+        """A whole number from 0 to number - 1."""
+        return int(self._bits.random_raw()) * number >> 64
+
+    def choice(self, items: Sequence[T]) -> T:
+        return items[self.below(len(items))]
+
+    def sample(self, items: Sequence[T], number: int) -> list[T]:
+        """So many of them without repetition in random order, or all of them where there are no more."""
+        rest = list(items)
+        return [rest.pop(self.below(len(rest))) for _ in range(min(number, len(rest)))]
+
+    def some(self, items: Sequence[T], number: int) -> Sequence[T]:
+        """All of them, in their order, where there are fewer than `number`; else so many in random order."""
+        return items if len(items) < number else self.sample(items, number)
 
 
 @dataclass(frozen=True)
@@ -56,15 +87,19 @@ class Vocabulary:
     """
 
     folder: Path
-    all_words: tuple[Word, ...] | None
-    all_names: tuple[Name, ...] | None
+    all_words: Sequence[Word] | None
+    all_names: Sequence[Name] | None
 
     @staticmethod
     def read(folder: Path) -> Vocabulary:
-        words, names = folder / WORDS, folder / NAMES
-        return Vocabulary(
-            folder, _read_words(words) if words.exists() else None, _read_names(names) if names.exists() else None
-        )
+        words = names = None
+        if (folder / WORDS).exists():
+            rows = [row for row in read_rows(folder / WORDS, ("Category", "Name")) if row.cell("Pilot_include") != "No"]
+            words = [Word(row.cell("Category"), row.cell("SubCat"), _text(row), row.cell("Info")) for row in rows]
+        if (folder / NAMES).exists():
+            rows = read_rows(folder / NAMES, ("Name", "First_last", "gender", "ethnicity"))
+            names = list(dict.fromkeys(map(_name, rows)))
+        return Vocabulary(folder, words, names)
 
     def words(self, template: Template, category: str, subcategory: str = "") -> list[Word]:
         """The words of a category, or of a part of it where it has parts: at least two, each once."""
@@ -82,12 +117,11 @@ class Vocabulary:
     def by_groups(self, template: Template, category: str, subcategory: str = "") -> tuple[list[Word], list[Word]]:
         """The words for the groups that the template names, and the others: at least one of each."""
         words = self.words(template, category, subcategory)
-        inside = [word for word in words if word.text in template.groups]
-        outside = [word for word in words if word.text not in template.groups]
-        if not inside:
-            raise self._lacks(template, WORDS, f"a word for a stereotyped group ({', '.join(template.groups)})", "Name")
-        if not outside:
-            raise self._lacks(template, WORDS, f"a word for another group than {', '.join(template.groups)}", "Name")
+        groups = ", ".join(template.groups)
+        inside, outside = ([word for word in words if (word.text in template.groups) is own] for own in (True, False))
+        if not inside or not outside:
+            what = f"a word for another group than {groups}" if inside else f"a word for a stereotyped group ({groups})"
+            raise self._lacks(template, WORDS, what, "Name")
         return inside, outside
 
     def by_info(
@@ -133,55 +167,31 @@ class Vocabulary:
         """A first name with a last name of the same ethnicity."""
         return f"{first.text} {draws.choice(self.names(template, LAST, among=[first.ethnicity])).text}"
 
-    def _needed(self, template: Template, table: tuple[T, ...] | None, name: str) -> tuple[T, ...]:
+    def _needed(self, template: Template, table: Sequence[T] | None, name: str) -> Sequence[T]:
         if table is None:
-            raise template.row.bad(
-                f"this template needs {name}, which is not in {self.folder}.",
-                "Add the file, or list who is compared in the column Names.",
-                code="missing-file",
-            )
+            problem = f"this template needs {name}, which is not in {self.folder}."
+            add = "Add the file, or list who is compared in the column Names."
+            raise template.row.bad(problem, add, "missing-file")
         return table
 
     def _lacks(self, template: Template, name: str, what: str, key: str) -> DataError:
-        return template.row.bad(
-            f"this template needs {what}, which {self.folder / name} has not got.",
-            "Add them, or list who is compared in the column Names.",
-            code="bad-list",
-            key=key,
-        )
-
-
-def _read_words(path: Path) -> tuple[Word, ...]:
-    rows = [row for row in read_rows(path, ("Category", "Name")) if row.cell("Pilot_include") != "No"]
-    return tuple(Word(row.cell("Category"), row.cell("SubCat"), _text(row), row.cell("Info")) for row in rows)
-
-
-def _read_names(path: Path) -> tuple[Name, ...]:
-    return tuple(dict.fromkeys(map(_name, read_rows(path, ("Name", "First_last", "gender", "ethnicity")))))
+        problem = f"this template needs {what}, which {self.folder / name} has not got."
+        return template.row.bad(problem, "Add them, or list who is compared in the column Names.", "bad-list", key)
 
 
 def _name(row: Row) -> Name:
     kind, gender = row.cell("First_last"), row.cell("gender")
     if kind not in (FIRST, LAST, FIRST_ONLY):
-        raise row.bad(
-            f"First_last is {kind!r}, expected {FIRST}, {LAST} or {FIRST_ONLY}.",
-            "Correct the cell.",
-            code="bad-value",
-            key="First_last",
-        )
+        raise row.unexpected("First_last", f"{FIRST}, {LAST} or {FIRST_ONLY}")
     if kind != LAST and gender not in ("F", "M"):
-        raise row.bad(f"gender is {gender!r}, expected F or M.", "Correct the cell.", code="bad-value", key="gender")
+        raise row.unexpected("gender", "F or M")
     if kind != FIRST_ONLY and not row.cell("ethnicity"):
-        raise row.bad(
-            "ethnicity is empty.",
-            f"Fill it in; names that say nothing about it are {FIRST_ONLY}.",
-            code="bad-value",
-            key="ethnicity",
-        )
+        fill_in = f"Fill it in; names that say nothing about it are {FIRST_ONLY}."
+        raise row.bad("ethnicity is empty.", fill_in, key="ethnicity")
     return Name(kind, _text(row), gender, row.cell("ethnicity"))
 
 
 def _text(row: Row) -> str:
     if not row.cell("Name").strip():
-        raise row.bad("Name is empty.", "Fill it in, or remove the row.", code="bad-value", key="Name")
+        raise row.bad("Name is empty.", "Fill it in, or remove the row.", key="Name")
     return row.cell("Name")

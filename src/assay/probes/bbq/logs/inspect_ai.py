@@ -13,6 +13,7 @@ import json
 import re
 import zipfile
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
@@ -52,9 +53,18 @@ def read(path: Path, bad: Bad, official: Official, notes: list[str]) -> Iterator
             read_, silent = read_ + 1, silent + (given.answer is None)
             yield given
     if silent:
-        notes.append(
-            f"{path.name}: {silent:,} of {read_:,} samples failed or hold no answer, and count as not understood"
-        )
+        failed = f"{silent:,} of {read_:,} samples failed or hold no answer, and count as not understood"
+        notes.append(f"{path.name}: {failed}")
+
+
+def _at(value: Any, *path: str | int) -> Any:
+    """What stands at a path in nested objects and lists; None where it does not lead so far."""
+    for key in path:
+        if isinstance(key, str):
+            value = value.get(key) if isinstance(value, dict) else None
+        else:
+            value = value[key] if isinstance(value, list) and key < len(value) else None
+    return value
 
 
 def _row(sample: Row) -> dict[str, Any]:
@@ -67,13 +77,11 @@ def _row(sample: Row) -> dict[str, Any]:
         row.setdefault("example_id", row.get("source_id", match[2]))
         if match[1]:
             row.setdefault("category", match[1])
-    choices = sample.get("choices")
+    choices, target = sample.get("choices"), sample.get("target")
     known = isinstance(choices, list) and len(choices) == OPTIONS and all(isinstance(one, str) for one in choices)
     row["choices"] = choices if known else []
-    target = sample.get("target")
-    gold = target[0] if isinstance(target, list) and len(target) == 1 else target
     if known:
-        row["gold"] = _letter(gold)
+        row["gold"] = _letter(target[0] if isinstance(target, list) and len(target) == 1 else target)
     return row
 
 
@@ -100,36 +108,20 @@ def _chosen(sample: Row, choices: Sequence[str], example: Example, where: Place)
     if sample.get("error"):
         return None
     scores = sample.get("scores")
-    scores = scores if isinstance(scores, dict) else {}
-    score = scores.get("choice", next(iter(scores.values()), {}))
-    score = score if isinstance(score, dict) else {}
-    place = _letter(str(score.get("answer") or "").strip())
+    score = scores.get("choice", next(iter(scores.values()), {})) if isinstance(scores, dict) else {}
+    place = _letter(str(_at(score, "answer") or "").strip())
     if 0 <= place < len(choices):
         option = option_of(choices[place], example)
         if option is None:
             problem = f"the choice {choices[place]!r} is none of the example's options."
             raise where.bad(problem, COMPLETE, code="bad-value", key="choices")
         return option
-    return _in_words(_completion(sample), _shown(score, choices), example)
-
-
-def _completion(sample: Row) -> str:
-    """What the model wrote; older versions have it in the first message alone."""
-    output = sample.get("output")
-    if not isinstance(output, dict):
-        return ""
-    outputs = output.get("choices")
-    first = outputs[0] if isinstance(outputs, list) and outputs else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return _text(output.get("completion"), sample) or _text(message, sample)
-
-
-def _shown(score: Row, choices: Sequence[str]) -> Sequence[str]:
-    """The choices as the model saw them: in the order of the explanation where the solver shuffled them."""
-    explanation = score.get("explanation")
-    if isinstance(explanation, str) and explanation.startswith("Choices were shuffled"):
-        return _SHOWN_CHOICE.findall(explanation)[: len(choices)]
-    return choices
+    shown, explanation = choices, _at(score, "explanation")
+    if isinstance(explanation, str) and explanation.startswith("Choices were shuffled"):  # by the solver
+        shown = _SHOWN_CHOICE.findall(explanation)[: len(choices)]
+    output = sample.get("output")  # older versions have what the model wrote in the first message alone
+    said = _text(_at(output, "completion"), sample) or _text(_at(output, "choices", 0, "message"), sample)
+    return _in_words(said, shown, example)
 
 
 def _in_words(said: str, shown: Sequence[str], example: Example) -> int | str | None:
@@ -151,17 +143,14 @@ def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]
         found = [(str(one.get("id")), whole(one.get("epoch"))) for one in listed]
         yield from ((number + 1, listed[number]) for number in _first_epochs(found, path, notes))
         return
+    wrong = partial(DataError, file=path)
     try:
         with zipfile.ZipFile(path) as archive:
             names = {name: match for name in archive.namelist() if (match := _SAMPLE.fullmatch(name))}
             found = [(match[1], int(match[2])) for match in names.values()]
             if any(match[3] != ".json" for match in names.values()):
-                raise DataError(
-                    "its samples are stored in pieces, which are not read here.",
-                    _CONVERT,
-                    code="unsupported",
-                    file=path,
-                )
+                problem = "its samples are stored in pieces, which are not read here."
+                raise wrong(problem, _CONVERT, code="unsupported")
             ordered = list(names)
             for number in _first_epochs(found, path, notes):
                 try:
@@ -170,11 +159,10 @@ def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]
                     bad.found(error)
     except NotImplementedError:
         problem = "its samples are packed in a way that this Python cannot unpack (zstd needs Python 3.14)."
-        raise DataError(problem, _CONVERT, code="unsupported", file=path) from None
+        raise wrong(problem, _CONVERT, code="unsupported") from None
     except (OSError, zipfile.BadZipFile) as error:
-        raise DataError(
-            f"cannot be read as an archive ({error}).", "Get the log again.", code="unreadable-file", file=path
-        ) from None
+        problem = f"cannot be read as an archive ({error})."
+        raise wrong(problem, "Get the log again.", code="unreadable-file") from None
 
 
 def _first_epochs(samples: Sequence[tuple[str, int]], path: Path, notes: list[str]) -> list[int]:
@@ -184,34 +172,26 @@ def _first_epochs(samples: Sequence[tuple[str, int]], path: Path, notes: list[st
         first[name] = min(epoch, first.get(name, epoch))
     kept = [place for place, (name, epoch) in enumerate(samples) if epoch == first[name]]
     if len(kept) < len(samples):
-        notes.append(
-            f"{path.name}: of every sample the first epoch was read; {len(samples) - len(kept):,} answers of later "
-            "epochs were left out"
-        )
+        later = f"{len(samples) - len(kept):,} answers of later epochs were left out"
+        notes.append(f"{path.name}: of every sample the first epoch was read; {later}")
     return kept
 
 
 def _listed(path: Path) -> list[Row]:
     """The samples of a log that is one JSON object."""
+    wrong = partial(DataError, file=path)
     with open_text(path) as file:
         try:
             text = file.read(_MOST_TEXT + 1)
             if len(text) > _MOST_TEXT:
-                raise DataError(
-                    "is too large to be read at once.", "Convert it to an .eval log.", code="unreadable-file", file=path
-                )
-            content = json.loads(text)
+                convert = "Convert it to an .eval log."
+                raise wrong("is too large to be read at once.", convert, code="unreadable-file")
+            samples = _at(json.loads(text), "samples")
         except (ValueError, RecursionError) as error:
-            raise DataError(f"this is not JSON ({error}).", "Get the log again.", code="bad-json", file=path) from None
-    samples = content.get("samples") if isinstance(content, dict) else None
+            raise wrong(f"this is not JSON ({error}).", "Get the log again.", code="bad-json") from None
     if not isinstance(samples, list) or not all(isinstance(sample, dict) for sample in samples):
-        raise DataError(
-            "there are no samples in this log.",
-            "Give one that was written with its samples.",
-            code="missing-key",
-            file=path,
-            key="samples",
-        )
+        remedy = "Give one that was written with its samples."
+        raise wrong("there are no samples in this log.", remedy, code="missing-key", key="samples")
     return samples
 
 
@@ -222,9 +202,8 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Row:
         with archive.open(name) as file:
             content = file.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
-            raise where.bad(
-                f"unpacks to more than {_MOST_BYTES >> 20} MB.", "This is no log of BBQ.", code="unsupported"
-            )
+            problem = f"unpacks to more than {_MOST_BYTES >> 20} MB."
+            raise where.bad(problem, "This is no log of BBQ.", code="unsupported")
         sample = json.loads(content)
     except NotImplementedError:
         raise  # every member is packed in the same way: this is not about one sample

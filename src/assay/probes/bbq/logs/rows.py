@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
-from assay.probes.bbq.examples import (
-    AMBIGUOUS,
-    CATEGORIES,
-    DISAMBIGUATED,
-    OPTIONS,
-    UNKNOWN_LABEL,
-    UNKNOWN_STRINGS,
-    Example,
-)
+from assay.probes.bbq import examples as bbq
+from assay.probes.bbq.examples import OPTIONS, UNKNOWN_LABEL, Example
 from assay.probes.bbq.reading import example_of
 from assay.rows import Row
 
@@ -56,8 +50,8 @@ def plain(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-_CATEGORY = {name.replace("_", "").casefold(): name for name in CATEGORIES}
-_UNKNOWN = {plain(text) for text in UNKNOWN_STRINGS}
+_CATEGORY = {name.replace("_", "").casefold(): name for name in bbq.CATEGORIES}
+_UNKNOWN = {plain(text) for text in bbq.UNKNOWN_STRINGS}
 
 
 def option_of(text: str, example: Example) -> int | None:
@@ -81,12 +75,10 @@ def complete_example(row: Row, official: Official, where: Place) -> Example:
         raise where.bad(problem + missing, COMPLETE, code=incomplete.code, key=incomplete.key)
     for name, own in (("context", known.context), ("question", known.question)):
         if isinstance(row.get(name), str) and plain(row[name]) != plain(own):
-            raise where.bad(
-                f'its "{name}" is not that of example {known.example_id} of {known.category} in the official rows.',
-                "Give the rows that the log was made with.",
-                code="bad-value",
-                key=name,
+            problem = (
+                f'its "{name}" is not that of example {known.example_id} of {known.category} in the official rows.'
             )
+            raise where.bad(problem, "Give the rows that the log was made with.", code="bad-value", key=name)
     return known
 
 
@@ -119,7 +111,7 @@ def _with_condition(row: Row) -> Row:
     label, infos = whole(row.get("label")), _infos(row)
     if "context_condition" in row or infos is None or not 0 <= label < OPTIONS:
         return row
-    return {**row, "context_condition": AMBIGUOUS if infos[label][1] == UNKNOWN_LABEL else DISAMBIGUATED}
+    return {**row, "context_condition": bbq.AMBIGUOUS if infos[label][1] == UNKNOWN_LABEL else bbq.DISAMBIGUATED}
 
 
 def _infos(row: Row) -> list[tuple[str, str]] | None:
@@ -141,11 +133,8 @@ def _in_place(row: Row) -> Row:
     choices, infos = row["choices"], _infos(row)
     order = list(range(OPTIONS)) if infos is None else _order(choices, infos)
     if order is None:
-        raise DataError(
-            f"which of the choices {', '.join(choices)} belongs to which part of answer_info?",
-            code="bad-row",
-            key="choices",
-        )
+        problem = f"which of the choices {', '.join(choices)} belongs to which part of answer_info?"
+        raise DataError(problem, code="bad-row", key="choices")
     placed: dict[str, Any] = {f"ans{place}": choices[choice] for place, choice in enumerate(order)}
     if row["gold"] in order:
         placed["label"] = order.index(row["gold"])
@@ -163,14 +152,11 @@ def _order(choices: Sequence[str], infos: Sequence[tuple[str, str]]) -> list[int
     ]
     if len(same) != 1:
         return None
-    people = [place for place in range(OPTIONS) if place not in unknown]
-    left = [choice for choice in range(OPTIONS) if choice not in same]
+    (unknown_place,), (unknown_choice,) = unknown, same
     fits = [
-        order
-        for order in (left, left[::-1])
-        if all(plain(infos[p][0]) in plain(choices[c]) for p, c in zip(people, order, strict=True))
+        list(order)
+        for order in permutations(range(OPTIONS))
+        if order[unknown_place] == unknown_choice
+        and all(p == unknown_place or plain(infos[p][0]) in plain(choices[c]) for p, c in enumerate(order))
     ]
-    if len(fits) != 1:
-        return None
-    found = dict(zip([*unknown, *people], [*same, *fits[0]], strict=True))
-    return [found[place] for place in range(OPTIONS)]
+    return fits[0] if len(fits) == 1 else None
