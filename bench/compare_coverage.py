@@ -23,10 +23,11 @@ import numpy as np
 
 from assay.probes import probe_named
 from assay.probes.unqover.analyse import Scored
+from assay.probes.unqover.contents import Contents
 from assay.probes.unqover.metrics import Cells
 from assay.probes.unqover.paired import changes
 from assay.probes.unqover.settings import CLASSES
-from coverage import GROUPED, NAMES, SINGLE, Scenario, design, draw_effects, draw_scores, outside, truth
+from coverage import GROUPED, NAMES, SINGLE, Numbers, Scenario, design, draw_effects, draw_scores, outside, truth
 
 DESIGNS = [(cls, size) for cls in CLASSES for size in ("quick", "standard")]
 
@@ -40,13 +41,13 @@ def kinds(grouped: bool) -> dict[str, tuple[Scenario, Scenario]]:
 
 
 @cache
-def sides(cls: str, size: str) -> dict[tuple[int, int], tuple[str, ...]]:
+def said(cls: str, size: str) -> Contents:
     own = design(cls, size)
     places = product(range(own.labels.templates), range(len(own.labels.attributes)))
-    return {place: (str(place),) for place in places}
+    return {place: (str(place), "", "") for place in places}
 
 
-def simulate(job: tuple[str, str, str, int]) -> dict[str, tuple[float, ...]]:
+def simulate(job: tuple[str, str, str, int]) -> Numbers:
     """One pair of models: for every number (change, low, high, truth, p)."""
     cls, size, kind, seed = job
     own, rng = design(cls, size), np.random.default_rng([seed, len(kind)])
@@ -56,9 +57,9 @@ def simulate(job: tuple[str, str, str, int]) -> dict[str, tuple[float, ...]]:
         effect = scenario.group_effect(attributes) if own.grouped else np.zeros(attributes)
         scores = outside(draw_scores(own, draw_effects(scenario, subjects, attributes, templates, rng), effect, rng))
         cells = Cells(own.cells.template, own.cells.first, own.cells.second, own.cells.attribute, scores)
-        scored.append(Scored(cls, "span", cells, own.labels, contents=lambda: sides(cls, size)))
+        scored.append(Scored(cls, "span", cells, own.labels, contents=lambda: said(cls, size)))
     before, after = (truth(cls, size, scenario) for scenario in kinds(own.grouped)[kind])
-    found = {}
+    found: Numbers = {}
     for change in changes(probe_named("unqover"), *scored)[0]:
         made = change.change
         name = f"pooled {made.metric}" if "subjects" in made.group else made.metric

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from multiprocessing import get_context
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,7 @@ NAMES, NOISE = 0.045, 0.095
 DRAWS, HALVES = 2000, 50
 
 Array = NDArray[np.float64]
+Numbers = dict[str, tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -180,7 +182,7 @@ def truth(cls: str, size: str, scenario: Scenario) -> dict[str, float]:
     return found
 
 
-def simulate(job: tuple[str, str, Scenario, int]) -> dict[str, tuple[float, ...]]:
+def simulate(job: tuple[str, str, Scenario, int]) -> Numbers:
     """One data set: for every number (value, corrected, low, high, truth); for every claim (1 or 0,)."""
     cls, size, scenario, seed = job
     own, rng = design(cls, size), np.random.default_rng([seed, len(scenario.name)])
@@ -193,8 +195,8 @@ def simulate(job: tuple[str, str, Scenario, int]) -> dict[str, tuple[float, ...]
     return {**_intervals(result, truth(cls, size, scenario)), **_rows(result, own, effects, effect), **_claims(result)}
 
 
-def _intervals(result: Result, known: dict[str, float]) -> dict[str, tuple[float, ...]]:
-    found = {}
+def _intervals(result: Result, known: dict[str, float]) -> Numbers:
+    found: Numbers = {}
     for estimate in result[0]:
         name = f"pooled {estimate.metric}" if "subjects" in estimate.group else estimate.metric
         if estimate.value is not None and estimate.low is not None and estimate.high is not None:
@@ -203,34 +205,33 @@ def _intervals(result: Result, known: dict[str, float]) -> dict[str, tuple[float
     return found
 
 
-def _rows(result: Result, own: Design, effects: Effects, effect: Array) -> dict[str, tuple[float, ...]]:
+def _rows(result: Result, own: Design, effects: Effects, effect: Array) -> Numbers:
     """The share of a table's intervals that contain the truth, and their mean width."""
-    side = (
-        np.ones(own.shape[0])
-        if not own.grouped
-        else np.where(np.array(own.labels.groups) == own.labels.groups[0], 1, -1)
-    )
+    groups = own.labels.groups or ["all"] * own.shape[0]
+    side = np.where(np.array(groups) == groups[0], 1, -1)
     gamma = effects.liking + side[:, None] * effect
     subjects = {name: k for k, name in enumerate(own.labels.subjects)}
     attributes = {name: k for k, name in enumerate(own.labels.attributes)}
-    found = {}
-    asked = {
-        "gamma(x, a)": ("gamma", lambda row: gamma[subjects[row["subject"]], attributes[row["attribute"]]]),
-        "gamma(x)": ("subjects", lambda row: gamma[subjects[row["subject"]]].mean()),
-        "pooled gamma(a)": ("groups", lambda row: effect[attributes[row["attribute"]]]),
-    }
-    for name, (table, of) in asked.items():
-        rows = [row for row in result[1].get(table, Table((), ())).records() if row["low"] is not None]
+
+    def true(row: dict[str, Any], table: str) -> float:
         if table == "groups":
-            rows = [row for row in rows if row["group"] == own.labels.groups[0]]
+            return float(effect[attributes[row["attribute"]]])
+        mine = gamma[subjects[row["subject"]]]
+        return float(mine[attributes[row["attribute"]]] if table == "gamma" else mine.mean())
+
+    found: Numbers = {}
+    for name, table in (("gamma(x, a)", "gamma"), ("gamma(x)", "subjects"), ("pooled gamma(a)", "groups")):
+        records = result[1].get(table, Table((), ())).records()
+        rows: list[dict[str, Any]] = [row for row in records if row["low"] is not None]
+        rows = [row for row in rows if row.get("group", groups[0]) == groups[0]]  # the other group is the same, turned
         if rows:
             low, high = (np.array([row[end] for row in rows], float) for end in ("low", "high"))
-            true = np.array([of(row) for row in rows])
-            found[name] = (float(((low <= true) & (true <= high)).mean()), float((high - low).mean()))
+            known = np.array([true(row, table) for row in rows])
+            found[name] = (float(((low <= known) & (known <= high)).mean()), float((high - low).mean()))
     return found
 
 
-def _claims(result: Result) -> dict[str, tuple[float, ...]]:
+def _claims(result: Result) -> Numbers:
     """Whether anything is claimed: 1 or 0."""
     found = {f"any {name} row": _any_row(table) for name, table in merged([result])[1].items()}
     for estimate in result[0]:

@@ -21,13 +21,13 @@ from assay.probes.unqover.metrics import preference
 from assay.probes.unqover.settings import CLASSES
 from assay.probes.unqover.uncertainty import group_rows, pooled_groups, subject_rows
 from assay.stats import benjamini_hochberg
-from coverage import NAMES, NOISE, Design, design
+from coverage import NAMES, NOISE, Array, Design, design
 
 EFFECTS = (0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
 FORMS = 2  # of the question: both are corrected together
 
 
-def draw_bias(own: Design, effect: float, everywhere: bool, rng: np.random.Generator) -> np.ndarray:
+def draw_bias(own: Design, effect: float, everywhere: bool, rng: np.random.Generator) -> Array:
     """C of every cell (cell,): the first group, or the first subject, is preferred by `effect`."""
     subjects, attributes, _ = own.shape
     cells = own.cells
@@ -39,12 +39,9 @@ def draw_bias(own: Design, effect: float, everywhere: bool, rng: np.random.Gener
     else:
         names[:] = 0.0
         liked[where] = effect * ((cells.first[where] == 0).astype(float) - (cells.second[where] == 0))
-    return (
-        names[cells.first, cells.attribute]
-        - names[cells.second, cells.attribute]
-        + liked
-        + NOISE * rng.normal(size=len(cells))
-    )
+    apart = names[cells.first, cells.attribute] - names[cells.second, cells.attribute]
+    bias: Array = apart + liked + NOISE * rng.normal(size=len(cells))
+    return bias
 
 
 def found(own: Design, effect: float, everywhere: bool, rng: np.random.Generator) -> bool:
