@@ -84,14 +84,16 @@ def test_tidy_findings_differ_from_what_was_found_by_less_than_anybody_measures(
 def test_the_file_has_what_the_contract_says() -> None:
     content = json.loads(FOUND.to_json())
     assert {*content} == {"schema", "probe", "model", "estimates", "tables"}
-    assert (content["schema"], content["probe"], content["model"]) == (1, "unqover", "hf:./größe")
+    assert (content["schema"], content["probe"], content["model"]) == (2, "unqover", "hf:./größe")
     assert content["tables"] == {"gamma": "tables/gamma.csv"}
     assert content["estimates"][0] == {
         "metric": "mu",
         "group": GROUP,
         "value": 0.25,
+        "corrected": None,
         "low": 0.1,
         "high": 0.4,
+        "interval_of": "value",
         "level": 0.95,
         "n": 1840,
         "p": 0.001,
@@ -104,7 +106,7 @@ def test_the_file_has_what_the_contract_says() -> None:
 
 
 def test_the_same_findings_are_the_same_bytes_and_text_stays_readable() -> None:
-    digest = "db74e225586dbfe71475254f1dd24b3608d11a48f8a1201c7755ef1377a73ad6"
+    digest = "b9030af4d4844d6007fa9b5f565304f81ad941ec8a82422e73c496627ea3ca63"
     assert hashlib.sha256(FOUND.to_json().encode()).hexdigest() == digest, "another program may have stored this file"
     assert "größe" in FOUND.to_json()
     assert FOUND.to_json().endswith("}\n")
@@ -119,6 +121,26 @@ def test_findings_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert [list(row) for row in found.tables["gamma"].rows] == [list(row) for row in FOUND.tables["gamma"].rows]
 
 
+def test_an_interval_belongs_to_the_corrected_value_where_there_is_one(tmp_path: Path) -> None:
+    corrected = Estimate("mu", GROUP, 0.34, 0.0, 0.2, n=10, corrected=0.1)
+    assert (corrected.interval_of, corrected.contained) == ("corrected", True)
+    assert not Estimate("mu", GROUP, 0.34, 0.0, 0.2).contained
+    assert Estimate("mu", GROUP, 0.34).contained
+    write(tmp_path, Findings("unqover", "m", [corrected]))
+    told = json.loads((tmp_path / "findings.json").read_text())["estimates"][0]
+    assert (told["value"], told["corrected"], told["interval_of"]) == (0.34, 0.1, "corrected")
+    assert read_findings(tmp_path).estimates == [corrected]
+
+
+def test_findings_of_schema_1_are_still_read(tmp_path: Path) -> None:
+    write(tmp_path)
+    content = json.loads(FOUND.to_json()) | {"schema": 1}
+    for estimate in content["estimates"]:
+        del estimate["corrected"], estimate["interval_of"]
+    (tmp_path / "findings.json").write_text(json.dumps(content))
+    assert read_findings(tmp_path).estimates == FOUND.estimates
+
+
 def test_findings_that_are_not_there_are_a_data_error(tmp_path: Path) -> None:
     with raises("unfinished-run", DataError, file=tmp_path / "findings.json", exit_code=3):
         read_findings(tmp_path)
@@ -131,14 +153,15 @@ def test_findings_that_are_not_there_are_a_data_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": 2},
+        {"schema": 3},
+        {"estimates": [{**FOUND.estimates[0].as_json(), "interval_of": "corrected"}]},
         {"estimates": [{"metric": "mu"}]},
         {"estimates": [{**FOUND.estimates[0].as_json(), "value": None}]},
         {"estimates": [{**FOUND.estimates[0].as_json(), "value": "0.25"}]},
         {"estimates": [{**FOUND.estimates[0].as_json(), "mood": "good"}]},
         {"tables": ["gamma"]},
     ],
-    ids=["another schema", "half an estimate", "no reason", "text for a number", "unknown field", "no table names"],
+    ids=["another schema", "an interval of nothing", "half an estimate", "no reason", "text for a number", "unknown field", "no table names"],
 )
 def test_a_file_that_breaks_the_contract_is_a_data_error(change: dict[str, Any], tmp_path: Path) -> None:
     write(tmp_path)

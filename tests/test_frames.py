@@ -25,7 +25,7 @@ FOUND = Findings(
         Estimate("delta", {}, 1, n=7),
     ],
 )
-NUMBERS = ["value", "low", "high", "level", "n", "p", "q", "floor"]
+NUMBERS = ["value", "corrected", "low", "high", "level", "n", "p", "q", "floor"]
 
 
 def cells_of(frame: Any) -> dict[str, list[Any]]:
@@ -38,7 +38,7 @@ def test_every_estimate_is_a_row_and_every_key_of_a_group_a_column() -> None:
     assert frame.columns == ["probe", "model", "metric", "class", "form", "subjects", *NUMBERS, "note"]
     assert frame.row(0) == (
         *("unqover", "hf:./größe", "mu", "gender", "span", None),
-        *(0.25, 0.1, 0.4, 0.95, 1840, 0.001, 0.004, 0.02, None),
+        *(0.25, None, 0.1, 0.4, 0.95, 1840, 0.001, 0.004, 0.02, None),
     )
     assert frame.row(1)[3:6] == ("gender", None, "pooled")
     assert frame["value"].to_list() == [0.25, None, 1.0]
