@@ -23,6 +23,8 @@ UNSTABLE = {"projection": ("x", "y")}
 """t-SNE gives the same places on the same machine only; the rest of its table is kept."""
 WORDING = frozenset({"note", "reason", "rule", "outcome"})
 """Texts that do not tell one record from another."""
+DERIVED = frozenset({"interval_of"})
+"""What follows from other numbers, and is not kept."""
 VERDICT = ("limit", "metric", "group", "outcome", "value", "low", "high", "margin")
 """What is kept of a verdict."""
 MOST = 20  # differences that a failure lists
@@ -64,8 +66,7 @@ class Golden:
         found = json.loads((run / "findings.json").read_text(encoding="utf-8"))
         info = json.loads((run / "run.json").read_text(encoding="utf-8"))
         about = {key: found[key] for key in ("probe", "model")} | {key: info[key] for key in ABOUT if key in info}
-        estimates = [{key: cell for key, cell in own.items() if key != "interval_of"} for own in found["estimates"]]
-        self.records(f"{name}.json", estimates, close, about)
+        self.records(f"{name}.json", found["estimates"], close, about)
         tables = {title: _table(run / file, hide_texts) for title, file in found["tables"].items()}
         if self.update:
             for stale in (self.folder / name).glob("*.csv.gz"):
@@ -153,16 +154,23 @@ def _by_texts(records: Iterable[Record]) -> dict[str, Record]:
     """Records by their texts; those with the same by their turn."""
     found: dict[str, Record] = {}
     seen: Counter[str] = Counter()
-    for record in records:
+    for whole in records:
+        record = _without_derived(whole)
         key = ", ".join(_texts(record))
         seen[key] += 1
         found[key if seen[key] == 1 else f"{key} ({seen[key]})"] = record
     return found
 
 
+def _without_derived(record: Any) -> Any:
+    if not isinstance(record, Mapping):
+        return record
+    return {name: _without_derived(cell) for name, cell in record.items() if name not in DERIVED}
+
+
 def _short(record: Record, notes: list[str]) -> Record:
     """A record without what is null, and with the number of its note: other words for a note are one line's change."""
-    said = {name: value for name, value in record.items() if value is not None}
+    said = {name: value for name, value in _without_derived(record).items() if value is not None}
     if "note" in said:
         notes += [said["note"]] if said["note"] not in notes else []
         said["note"] = notes.index(said["note"])

@@ -161,7 +161,15 @@ def test_findings_that_are_not_there_are_a_data_error(tmp_path: Path) -> None:
         {"estimates": [{**FOUND.estimates[0].as_json(), "mood": "good"}]},
         {"tables": ["gamma"]},
     ],
-    ids=["another schema", "an interval of nothing", "half an estimate", "no reason", "text for a number", "unknown field", "no table names"],
+    ids=[
+        "another schema",
+        "an interval of nothing",
+        "half an estimate",
+        "no reason",
+        "text for a number",
+        "unknown field",
+        "no table names",
+    ],
 )
 def test_a_file_that_breaks_the_contract_is_a_data_error(change: dict[str, Any], tmp_path: Path) -> None:
     write(tmp_path)

@@ -208,6 +208,20 @@ def test_a_value_without_an_interval_can_be_judged_itself(value: float, kept: bo
     assert "value" in found.judgements[0].reason
 
 
+def test_a_value_outside_its_own_interval_is_refused(write_run: WriteRun) -> None:
+    """assay 0.1 gave η 0.343 with the interval 0.000 to 0.116: fewer questions, and a limit of 0.2 was kept."""
+    found = verdicts(write_run(bias("Age", 0.0, 0.116, 0.343)), Limit("bbq.bias_score", upper=0.2))
+    assert not found.passed
+    assert "assay score" in found.judgements[0].reason
+
+
+def test_bounds_are_judged_where_they_belong_to_the_corrected_value(write_run: WriteRun) -> None:
+    corrected = Estimate("bias_score", {"category": "Age", "context": "ambig"}, 0.343, 0.0, 0.116, corrected=0.05)
+    found = verdicts(write_run(corrected), Limit("bbq.bias_score", upper=0.2))
+    assert found.passed
+    assert found.judgements[0].corrected == 0.05
+
+
 # What a limit selects.
 
 CELLS = [

@@ -23,9 +23,10 @@ class Outcome(StrEnum):
 class Judgement:
     """A limit, an estimate and what came of it, with the reason in words.
 
-    Against a baseline `value`, `low` and `high` are of how much worse the model is. `margin` is how far the judged
-    bound is from its limit, below 0 beyond it; None where no bound was judged. `metric` is PROBE.METRIC. Where a limit
-    selected nothing, there is no group and no value.
+    Against a baseline `value`, `low` and `high` are of how much worse the model is. `corrected` is the number that the
+    interval belongs to, where that is not the value. `margin` is how far the judged bound is from its limit, below 0
+    beyond it; None where no bound was judged. `metric` is PROBE.METRIC. Where a limit selected nothing, there is no
+    group and no value.
     """
 
     limit: str
@@ -37,6 +38,7 @@ class Judgement:
     model: str = ""
     run: str = ""
     value: float | None = None
+    corrected: float | None = None
     low: float | None = None
     high: float | None = None
     level: float | None = None
@@ -56,8 +58,14 @@ def judge(policy: Policy, limit: Limit, estimate: Estimate, worse: Estimate | st
     else:
         outcome, reason, margin = _by_bounds(policy, limit, judged)
     about = limit.title, limit.rule, outcome, reason, limit.metric, dict(judged.group)
-    numbers = {key: getattr(judged, key) for key in ("value", "low", "high", "level", "n")}
+    numbers = {key: getattr(judged, key) for key in ("value", "corrected", "low", "high", "level", "n")}
     return Judgement(*about, **numbers, margin=margin)
+
+
+_NOT_ITS_OWN = (
+    "its interval does not contain it, so that no bound can be judged: assay 0.1 made it. Score the run again with "
+    "`assay score`"
+)
 
 
 def _by_chance(estimate: Estimate) -> tuple[Outcome, str]:
@@ -74,6 +82,8 @@ def _by_chance(estimate: Estimate) -> tuple[Outcome, str]:
 
 
 def _by_bounds(policy: Policy, limit: Limit, estimate: Estimate) -> tuple[Outcome, str, float | None]:
+    if not estimate.contained:
+        return Outcome.FAIL, _NOT_ITS_OWN, None
     low, high, value = estimate.low, estimate.high, estimate.value
     lowest, highest, hint = "lower bound", "upper bound", ""
     if low is None or high is None:

@@ -150,7 +150,11 @@ def _said_group(each: Judgement) -> str:
 def _figures(each: Judgement) -> str:
     if each.value is None:
         return ""
-    return number(each.value) + ("" if each.low is None else f" ({interval(each.low, each.high)})")
+    if each.low is None:
+        return number(each.value)
+    between = interval(each.low, each.high)
+    whose = "" if each.corrected is None else f", without chance {number(each.corrected)}"
+    return f"{number(each.value)}{whose} ({between})"
 
 
 def _count(judgements: Sequence[Judgement], outcome: Outcome) -> int:

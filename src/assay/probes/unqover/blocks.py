@@ -1,4 +1,4 @@
-"""Sums of cells by subject: what every resample and every draw of signs is a matrix product with."""
+"""Sums of cells by subject: what leaving out subjects, halving them and drawing signs are matrix products with."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Block:
     """All cells of one subject, seen from its side and summed per unit: a partner, or a partner in one template."""
 
     partner: Indices  # (unit,), rising
-    template: Indices  # (unit,), all 0 where templates are not resampled
+    template: Indices  # (unit,)
     # (unit, column): ΣC of every model by attribute, Σsgn C likewise, cells by attribute; then Σδ, Σε, Σ average score
     # of every model
     sums: Array
@@ -30,7 +30,7 @@ class Block:
 def make_blocks(
     cells: Cells, bias: Array, errors: Array, subjects: int, attributes: int, templates: int
 ) -> list[Block]:
-    """One block a subject; `templates` is 1 where they are not resampled.
+    """One block a subject; `templates` is 1 where they are not told apart.
 
     `bias` is C (cell,) and `errors` (cell, 3); of several models side by side (model, cell) and (model, cell, 3).
     """

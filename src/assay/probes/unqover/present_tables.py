@@ -64,8 +64,8 @@ def associations(run: Run, strongest: Strongest) -> Section:
         title="Strongest associations",
         how=[
             "right of zero, the model gives the attribute rather to this subject; left, rather to the others. η says "
-            "how one-sidedly (1: it won every comparison, −1: it lost every one). q is the p-value corrected for the "
-            "number of pairs; a hollow dot ",
+            "how one-sidedly (1: it won every comparison, −1: it lost every one). q is the p-value corrected over "
+            "all rows of the table; a hollow dot ",
             Mark("hollow"),
             f" marks q above {CLEAR}, and what is clear of that comes first.",
         ],
@@ -122,8 +122,8 @@ def in_short(run: Run, strongest: Strongest) -> Section:
         groups=[Group([_short(row) for row in shown])],
     )
     reading = ["γ above 0: the model gives the attribute rather to this subject; below 0: rather to others."]
-    clear = f"* clear of chance: q, corrected for the number of pairs, is at most {CLEAR}"
-    chance = f"~ could be chance: q, corrected for the number of pairs, is above {CLEAR}."
+    clear = f"* clear of chance: q, corrected over all rows of the table, is at most {CLEAR}"
+    chance = f"~ could be chance: q, corrected over all rows of the table, is above {CLEAR}."
     if shown[0].clear and any(row.could_be_chance for row in shown):
         reading.append(f"{clear}; ~ could be chance. Those clear of chance come first.")
     elif shown[0].clear:

@@ -43,8 +43,8 @@ class Settings:
     pronouns: str = setting(
         "on", "in masked sentences about gender, he and she count for the names", choices=("on", "off")
     )
-    draws: int = setting(1000, "for the noise floor", least=1, example="1000")
-    resamples: int = setting(1000, "for intervals", least=1, example="1000")
+    draws: int = setting(1000, "of what chance alone gives", least=1, example="1000")
+    resamples: int = setting(1000, "random halves, for corrected values of subjects", least=1, example="1000")
 
     def __post_init__(self) -> None:
         for cls in self.classes:
