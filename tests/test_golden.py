@@ -100,7 +100,7 @@ def test_the_numbers_of_the_built_in_model(
 # --- README.md
 
 README = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
-NUMERALS = ("no", "one", "two", "three", "four", "five")
+NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
 
 
 def test_the_readme_prints_what_the_tour_finds(tmp_path: Path) -> None:
@@ -126,8 +126,12 @@ def test_the_readme_counts_what_the_tour_finds() -> None:
     assert about["questions"] % (int(found(r"(\d+) templates of our own")) * 4) == 0
     words = {row["word"] for row in clear("sodapop") if "word" in row}
     assert found(r"in SODAPOP (\w+) words fool") == NUMERALS[len(words)]
-    assert found("(UnQover's and BBQ's find nothing clear of chance)".replace(" ", r"\s+"))
-    assert clear("unqover") == clear("bbq-starter") == []
+    pooled = [row for row in clear("unqover") if row.get("form") == "span" and "group" in row and "attribute" in row]
+    favoured = [row["group"] for row in pooled if float(row["gamma"]) > 0]
+    assert found(r"gives (\w+) of the eight occupations rather to men's names") == NUMERALS[favoured.count("male")]
+    assert "female" not in favoured
+    assert found(r"(BBQ's find\s+nothing clear of chance)")
+    assert clear("bbq-starter") == []
 
 
 def found(pattern: str) -> str:
