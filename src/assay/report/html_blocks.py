@@ -203,6 +203,7 @@ class Blocks:
         words = [metric_named(card.probe, metric) for metric in metrics]
         line = [", the line ", Mark("range"), f" its {self.level}"] if any(e.low is not None for e in estimates) else []
         tick = [", the tick ", Mark("floor"), " what chance alone gives"]
+        papers = [", the dotted line ", Mark("reference"), " the value before what chance adds is taken off"]
         shown = estimates_block(
             [(metric.title, own) for metric, own in zip(words, metrics.values(), strict=True)],
             self.level,
@@ -210,6 +211,7 @@ class Blocks:
             how=[
                 *("the dot ", Mark("dot"), " is the estimate"),
                 *line,
+                *(papers if any(e.corrected is not None for e in estimates) else []),
                 *(tick if any(e.floor is not None for e in estimates) else []),
                 *("; a hollow dot ", Mark("hollow"), " could be chance. Bars of one metric share one scale. "),
                 *(on_intervals(estimates), " ", card.counted),
