@@ -418,11 +418,11 @@ def test_examples_come_ten_at_a_time(unqover: Page) -> None:
     assert shown(unqover) == [str(i) for i in range(10)]
     more = unqover.get_by_role("button", name="Show more")
     more.click()
-    assert len(shown(unqover)) == 20
     expect(unqover.get_by_text("20 of 30 shown")).to_be_visible()
+    assert len(shown(unqover)) == 20
     more.click()
-    assert shown(unqover) == [str(i) for i in range(30)]
     expect(more).to_be_hidden()
+    assert shown(unqover) == [str(i) for i in range(30)]
 
 
 def test_a_search_narrows_the_examples_and_says_when_none_fits(unqover: Page) -> None:
