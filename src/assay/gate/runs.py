@@ -127,8 +127,8 @@ def _position(run: Run, policy: Policy) -> Judgement | str:
         return ""
     if policy.position == "skip":
         return f'{run.folder} is not judged by position (position = "skip"): {diagnosis.why}'
-    about = _POSITION, _POSITION, Outcome.FAIL, diagnosis.why, f"{run.probe}.position", {}
-    return Judgement(*about, model=run.model, run=str(run.folder))
+    metric, where = f"{run.probe}.position", str(run.folder)
+    return Judgement(_POSITION, _POSITION, Outcome.FAIL, diagnosis.why, metric, {}, model=run.model, run=where)
 
 
 # --- which estimates

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from assay.diagnosis import FOLLOWS, KEYS, Diagnosis, Exchanged, Negation, Place, Ties
-from assay.findings import NEAR_TIE, tidy
+from assay.findings import NEAR_TIE
 from assay.stats import MIN_UNITS, benjamini_hochberg, student_p, unit_spread
 from assay.verdict import CLEAR
 from assay.wording import count, equals, share
@@ -62,9 +63,16 @@ def place_p(share: ArrayLike, excess: ArrayLike, error: ArrayLike, freedom: Arra
 
 
 def made_place(name: str, share: float, expected: float, p: float, n: int, part: str = "") -> Place:
-    known = float(p) if np.isfinite(p) else None
-    numbers = [min(max(round(float(number), 12), 0.0), 1.0) for number in (share, expected)]
-    return Place(name, *numbers, n, known, part=part)
+    return Place(name, _share(share), _share(expected), n, _probability(p), part=part)
+
+
+def _share(number: float) -> float:
+    """Without the rounding errors of its last bits."""
+    return min(max(round(float(number), 12), 0.0), 1.0)
+
+
+def _probability(number: float | None) -> float | None:
+    return None if number is None or np.isnan(number) else float(f"{number:.12g}")
 
 
 # --- ties
@@ -119,11 +127,7 @@ def diagnosed(
 def _corrected(places: Sequence[Place]) -> list[Place]:
     """With q over all places of the run."""
     q = benjamini_hochberg(np.array([np.nan if each.p is None else each.p for each in places], np.float64))
-    made = []
-    for each, own in zip(places, q.tolist(), strict=True):
-        p, corrected = (None if number is None or np.isnan(number) else tidy("p", number) for number in (each.p, own))
-        made.append(Place(each.place, each.share, each.expected, each.n, p, corrected, each.part))
-    return made
+    return [replace(each, q=_probability(own)) for each, own in zip(places, q.tolist(), strict=True)]
 
 
 def _following(places: Sequence[Place], exchanged: Sequence[Exchanged], thresholds: Thresholds) -> list[str]:

@@ -107,7 +107,8 @@ def _situations(part: Answered) -> NDArray[np.int64]:
     unknown = np.array([each.unknown for each in part.dataset.examples])
     aligned = part.judged.aligned[:, 0]
     targeted = part.dataset.target != NONE
-    return np.where(part.gold == unknown, 0, 1 + np.nan_to_num(aligned, nan=2.0)).astype(np.int64) + 4 * ~targeted
+    told = np.where(part.gold == unknown, 0, 1 + np.nan_to_num(aligned, nan=2.0)).astype(np.int64)
+    return np.where(targeted, told, 4 + told)
 
 
 # --- the same options in another order
@@ -136,7 +137,7 @@ def _exchanged(part: Answered) -> Iterator[bool]:
 
 def _twins(part: Answered) -> Iterator[bool]:
     """For every negative question with its fact and its non-negative twin, whose right answer is the other person: was
-    the answer the same? UNKNOWN twice is the same, too, and wrong; in ambiguous contexts it is right and does not count.
+    the answer the same? UNKNOWN twice is the same, too, and wrong; in ambiguous contexts it is right, and not counted.
     """
     if part.question_only:
         return
