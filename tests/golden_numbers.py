@@ -11,7 +11,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ DERIVED = frozenset({"interval_of"})
 """What follows from other numbers, and is not kept."""
 VERDICT = ("limit", "metric", "group", "outcome", "value", "low", "high", "margin")
 """What is kept of a verdict."""
+DIAGNOSED = ("places", "exchanged", "ties", "negation")
 MOST = 20  # differences that a failure lists
 
 Record = Mapping[str, Any]
@@ -67,6 +68,7 @@ class Golden:
         info = json.loads((run / "run.json").read_text(encoding="utf-8"))
         about = {key: found[key] for key in ("probe", "model")} | {key: info[key] for key in ABOUT if key in info}
         self.records(f"{name}.json", found["estimates"], close, about)
+        self.diagnosis(f"{name}/diagnosis.json", found["diagnosis"], close)
         tables = {title: _table(run / file, hide_texts) for title, file in found["tables"].items()}
         if self.update:
             for stale in (self.folder / name).glob("*.csv.gz"):
@@ -81,6 +83,18 @@ class Golden:
                 [dict(zip(columns, map(_cell, row), strict=True)) for row in some] for some in (kept[title][1:], rows)
             )
             require_alike(f"{name}/{title}.csv.gz", *records, close)
+
+    def diagnosis(self, file: str, found: Record, close: Closeness) -> None:
+        """What a run says about its answers: who follows a place, and shares of places, exchanged pairs, negations."""
+        shares = ("place", "part", "share", "expected", *(("q",) if close is EXACT else ()), "exact", "n")
+        parts = {key: own if isinstance(own, list) else [own] for key in DIAGNOSED if (own := found[key]) is not None}
+        records = [
+            {"kind": key} | {name: each[name] for name in shares if name in each}
+            for key, some in parts.items()
+            for each in some
+        ]
+        about = {key: found[key] for key in ("follows_place", "missing")}
+        self.records(file, records, replace(close, counts=close.counts | {"share", "expected"}), about)
 
     def verdicts(self, file: str, told: str) -> None:
         """What a gate said, as JSON."""

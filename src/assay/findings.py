@@ -16,6 +16,7 @@ from pathlib import Path
 from types import UnionType
 from typing import TYPE_CHECKING, Any
 
+from assay.diagnosis import Diagnosis, read_diagnosis
 from assay.errors import DataError, UsageError
 from assay.examples import Example
 from assay.notebooks import Displayed
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 2
 READ = (1, SCHEMA)
-"""1 had no `corrected`: every interval was of the value, and need not contain it."""
+"""1 had no `corrected` (every interval was of the value, and need not contain it) and no `diagnosis`."""
 
 NEAR_TIE = 1e-5
 """Two machines, or two numbers of threads, may compute scores that differ by about this much."""
@@ -161,8 +162,8 @@ class Findings(Displayed):
 
     `near_ties` says, by part of the probe, how many items were decided by less than NEAR_TIE: metrics that count wins
     may differ by these between machines. It is for run.json, not for findings.json, and so are `notes`, what a reader
-    must know that was learnt by asking; `examples` have a file of their own. A probe leaves it to its caller to say
-    which model was asked.
+    must know that was learnt by asking; `examples` have a file of their own. `diagnosis` says whether the answers can
+    be used at all; None in findings of assay 0.1. A probe leaves it to its caller to say which model was asked.
     """
 
     probe: str
@@ -172,6 +173,7 @@ class Findings(Displayed):
     near_ties: Mapping[str, int] = field(default_factory=dict)
     examples: Sequence[Example] = ()
     notes: Sequence[str] = ()
+    diagnosis: Diagnosis | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "estimates", [estimate.tidied() for estimate in self.estimates])
@@ -189,6 +191,7 @@ class Findings(Displayed):
             "schema": SCHEMA,
             "probe": self.probe,
             "model": self.model,
+            "diagnosis": None if self.diagnosis is None else self.diagnosis.as_json(),
             "estimates": [estimate.as_json() for estimate in self.estimates],
             "tables": {name: f"tables/{name}.csv" for name in self.tables},
         }
@@ -251,7 +254,8 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
         if not isinstance(content["probe"], str) or not isinstance(content["model"], str):
             raise DataError('"probe" and "model" have to be text.', _REPEAT, code="bad-findings", file=path)
         tables = {name: read_table(folder / where) for name, where in content["tables"].items()}
-        findings = Findings(content["probe"], content["model"], estimates, tables)
+        diagnosis = read_diagnosis(content.get("diagnosis"))
+        findings = Findings(content["probe"], content["model"], estimates, tables, diagnosis=diagnosis)
         return findings, hashlib.sha256(written).hexdigest()
     except FileNotFoundError as error:
         raise DataError(

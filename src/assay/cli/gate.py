@@ -15,6 +15,8 @@ EXAMPLES = """examples:
   assay gate runs/tour --policy policy.toml --format md >> "$GITHUB_STEP_SUMMARY"
 
 a policy:
+  position = "fail"               # the default: no run whose answers follow the option's place; or "skip"
+
   [[limit]]
   metric = "bbq.bias_score"
   group = { context = "ambig" }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 from assay.compare.differences import Difference, difference_table, differences_of
+from assay.diagnosis import Diagnosis
 from assay.errors import AssayError, UsageError
 from assay.findings import Table
 from assay.notebooks import Displayed
@@ -23,8 +24,8 @@ T = TypeVar("T")
 
 DIFFERENCES = "differences"
 TITLE = "Paired differences on the items that both answered (* clear of chance: q at most 0.05, 0 outside the interval)"
-ESTIMATED = ("resamples", "draws", "permutations", "splits")
-"""Settings that change how sure we are, not what was asked."""
+ESTIMATED = ("resamples", "draws", "permutations", "splits", "place_excess", "place_same")
+"""Settings that change how sure we are, or what is called a finding, not what was asked."""
 
 RESAMPLES = 1000
 """For probes without such a setting."""
@@ -133,7 +134,7 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
     differences: list[Difference] = []
     counts: dict[str, Sequence[Common]] = {}
     tables: dict[str, Table] = {}
-    notes: list[str] = []
+    notes = [f"{name}: {found.why}" for name, found in _diagnosed(names, runs) if found.follows_place]
     sides = [
         _or_note(partial(method.recall, run, partial(gathered_again, run)), name, notes)
         for name, run in zip(names, runs, strict=True)
@@ -161,6 +162,12 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
         tables = {DIFFERENCES: difference_table(differences)} | tables
     titles, folders = {DIFFERENCES: TITLE, **method.titles}, [str(run.folder) for run in runs]
     return Comparison(folders, list(names), tables, titles, differences, counts, notes, probe)
+
+
+def _diagnosed(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, Diagnosis]]:
+    for name, run in zip(names, runs, strict=True):
+        if run.findings.diagnosis is not None:
+            yield name, run.findings.diagnosis
 
 
 def _or_note(make: Callable[[], T], name: str, notes: list[str]) -> T | None:

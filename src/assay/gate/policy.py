@@ -109,7 +109,8 @@ class Policy:
     """Limits, and the rules for those of them that have none of their own.
 
     `undefined` is for estimates without a value, `no_interval` for a value without an interval ("value" judges the
-    value itself), `missing` for limits that select nothing.
+    value itself), `missing` for limits that select nothing. `position` is for runs whose answers follow the place of
+    the options (`assay.diagnosis`), whatever the limits say of them.
     """
 
     limits: Sequence[Limit]
@@ -117,6 +118,7 @@ class Policy:
     no_interval: NoInterval = "fail"
     missing: Missing = "fail"
     name: str = "policy"
+    position: Missing = "fail"
 
     def __post_init__(self) -> None:
         if not self.limits:
@@ -140,7 +142,7 @@ def read_policy(path: str | Path) -> Policy:
         limit if limit.baseline is None else replace(limit, baseline=path.parent / Path(limit.baseline).expanduser())
         for limit in limits
     ]
-    return file.table(Policy, keys=("limit", *_RULES), limits=limits, name=path.name)
+    return file.table(Policy, keys=("limit", *_RULES, "position"), limits=limits, name=path.name)
 
 
 def _check_types(given: Limit | Policy) -> None:

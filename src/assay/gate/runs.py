@@ -13,6 +13,7 @@ from pathlib import Path
 
 from assay.compare import compare
 from assay.compare.differences import Key, key_of
+from assay.diagnosis import FOLLOWS
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.toml import near
 from assay.findings import Estimate
@@ -34,8 +35,11 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
     if all(judgement.outcome is Outcome.SKIP for judgement in judgements):
         nothing = "every limit was skipped, so nothing was judged"
         judgements.append(Judgement("the policy", "at least one estimate is judged", Outcome.FAIL, nothing, "*", {}))
+    positions = [_position(run, policy) for run in gates.runs]
+    judgements += [each for each in positions if isinstance(each, Judgement)]
     notes = dict.fromkeys(note for compared in gates.compared.values() for note in compared.notes)
-    return Verdicts(str(folder), policy.name, judgements, list(notes))
+    unjudged = [each for each in positions if isinstance(each, str) and each]
+    return Verdicts(str(folder), policy.name, judgements, [*notes, *unjudged])
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,24 @@ class _Gate:
             return beside if beside in same else same[0]
         problem = f"{about} holds {len(same)} runs of {run.probe}, expected one."
         raise refused(problem, "Name the folder of one run, or of a tour.", code="not-comparable")
+
+
+# --- whether estimates mean anything
+
+_POSITION = "answers do not follow the option's place"
+
+
+def _position(run: Run, policy: Policy) -> Judgement | str:
+    """That the answers of a run follow the place of the options, a note that this is not judged, or nothing to say."""
+    diagnosis = run.findings.diagnosis
+    if diagnosis is None:
+        return f"{run.folder} has no diagnosis: whether {FOLLOWS} is not judged"
+    if not diagnosis.follows_place:
+        return ""
+    if policy.position == "skip":
+        return f'{run.folder} is not judged by position (position = "skip"): {diagnosis.why}'
+    metric, where = f"{run.probe}.position", str(run.folder)
+    return Judgement(_POSITION, _POSITION, Outcome.FAIL, diagnosis.why, metric, {}, model=run.model, run=where)
 
 
 # --- which estimates

@@ -228,7 +228,7 @@ class Method(Generic[P, D]):
         raise NotImplementedError
 
     def findings(self, prepared: P, data: D) -> Findings:
-        """Estimates, tables, examples and notes. The caller says whose they are."""
+        """Estimates, tables, diagnosis, examples and notes. The caller says whose they are."""
         raise NotImplementedError
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[P, D]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from assay.blocks import Presentation, Role, Scorecard, Section, Table, plain
 from assay.probes import metric_named, present
+from assay.report.diagnosis import diagnosis_sections, place_warning
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
 from assay.wording import count, number, probability, visible
@@ -89,10 +90,14 @@ def run_section(run: Run, shown: Presentation) -> list[str]:
 
 
 def findings(run: Run, shown: Presentation, level: str) -> list[str]:
-    """The headline of a run, what its probe shows besides, below headings of this level, and the notes of both."""
-    notes = notes_of(shown.summary, shown.scorecard.estimates)
-    lines = [*scorecard_lines(shown.scorecard, run.level, notes), ""]
-    lines += [line for section in shown.summary for line in section_lines(section, f"{level}#", notes)]
+    """Whether its answers can be used, the headline of a run, and what its probe shows besides, below headings of this
+    level, with the notes of all.
+    """
+    summary = [*shown.summary, *diagnosis_sections(run.findings)]
+    notes = notes_of(summary, shown.scorecard.estimates)
+    lines = [line for section in place_warning(run.findings) for line in section_lines(section, f"{level}#", notes)]
+    lines += [*scorecard_lines(shown.scorecard, run.level, notes), ""]
+    lines += [line for section in summary for line in section_lines(section, f"{level}#", notes)]
     return [*lines, *_notes(notes)]
 
 

@@ -20,6 +20,7 @@ from assay.blocks import Gap, Marked, Role, Scorecard, Section, Table, plain
 from assay.blocks import Row as TableRow
 from assay.findings import Estimate
 from assay.probes import metric_named, present, table_words
+from assay.report.diagnosis import diagnosis_sections, place_warning
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
 from assay.verdict import Verdict, verdict
@@ -86,8 +87,10 @@ class Summary:
 
     def summary(self, run: Run) -> None:
         self.title(run)
+        for section in place_warning(run.findings):
+            self.section(section, {})
         shown = present(run)
-        sections = shown.terminal or shown.summary
+        sections = [*(shown.terminal or shown.summary), *diagnosis_sections(run.findings)]
         notes = notes_of(sections, shown.scorecard.estimates)
         if not shown.terminal:
             self.scorecard(shown.scorecard, run.level, notes)

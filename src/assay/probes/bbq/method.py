@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.blocks import Presentation, Section
+from assay.diagnosis import Ties
 from assay.errors import UsageError
 from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Findings, Table
@@ -21,6 +22,7 @@ from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.answers import REFUSED, UNPARSED, parse_answer, parse_released
+from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.generation import Generation
 from assay.probes.bbq.plan import BBQPlan
@@ -30,6 +32,7 @@ from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, probabil
 from assay.probes.bbq.source import Sample, Source
 from assay.probes.bbq.tally import Answered
 from assay.probes.contrast import Contrast
+from assay.probes.diagnose import all_ties, leads, ties_of
 from assay.queries import Answers, Status
 from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
@@ -50,6 +53,7 @@ class Gathered:
     said: Sequence[Said]
     scored: bool
     near_ties: Mapping[str, int]
+    ties: Ties | None = None
 
 
 class BBQ(Method[BBQPrepared, Gathered]):
@@ -88,6 +92,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
     def gather(self, prepared: BBQPrepared, ask: Ask) -> Gathered:
         settings = prepared.chosen
         said, ties, always = [], {}, True
+        decided: list[Ties | None] = []
         for label, plan in prepared.plans.items():
             answers = ask(plan, label)
             scored = plan.ability == "choice"
@@ -95,6 +100,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
             scores = _scores(plan, answers, settings.likelihood) if scored else None
             if scores is not None:
                 ties[label], chosen = near_ties(scores), best(scores)
+                decided.append(ties_of(leads(scores)))
             else:
                 chosen = _parsed(plan, answers, settings.parsing)
             chosen[np.isin(answers.status, (Status.REFUSED, Status.FILTERED))] = REFUSED
@@ -102,7 +108,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
             answered = Answered(plan.dataset, of_order, question_only=not plan.contexts)
             said.append(_said(plan, answers, answered, scores, settings.likelihood))
-        return Gathered(said, bool(always), ties)
+        return Gathered(said, bool(always), ties, all_ties(decided))
 
     def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
         found = findings_of(
@@ -114,7 +120,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
             scored=data.scored,
             near_ties=data.near_ties,
         )
-        return replace(found, examples=showcase(data.said))
+        diagnosis = diagnosis_of([part.answered for part in data.said], data.ties, prepared.chosen)
+        return replace(found, examples=showcase(data.said), diagnosis=diagnosis)
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)

@@ -20,7 +20,7 @@ VERSION = 1
 """Part of the digest: raise it when the same examples are asked in other words."""
 
 ORDERS = tuple(permutations(range(OPTIONS)))  # the stored order first
-_NAMES = ("A", "B", "C")
+PLACES = ("A", "B", "C")
 _ANSWER_TOKENS = 32
 _BREAK = " \\n "
 """How UnifiedQA's inputs separate their parts: a backslash and an n, as its authors document."""
@@ -107,13 +107,13 @@ def choice_of(example: Example, form: str, order: tuple[int, ...], with_context:
     context = example.context if with_context else ""
     if form == BY_OPTION:
         return ChoiceQuery(context, example.question, options)
-    listed = "\n".join(f"{name}. {option}" for name, option in zip(_NAMES, options, strict=True))
-    return ChoiceQuery(context, f"{example.question}\n{listed}\nAnswer with one letter: A, B or C.", _NAMES)
+    listed = "\n".join(f"{name}. {option}" for name, option in zip(PLACES, options, strict=True))
+    return ChoiceQuery(context, f"{example.question}\n{listed}\nAnswer with one letter: A, B or C.", PLACES)
 
 
 def prompt_of(example: Example, form: str, order: tuple[int, ...], with_context: bool) -> str:
     """An example as the paper's input for text-to-text models, in the style of RACE or of ARC."""
-    lettered = " ".join(f"({name.lower()}) {example.answers[place]}" for name, place in zip(_NAMES, order, strict=True))
+    lettered = " ".join(f"({name.lower()}) {example.answers[place]}" for name, place in zip(PLACES, order, strict=True))
     context = example.context if with_context else ""
     if form == RACE:
         return _BREAK.join(part for part in (example.question, lettered, context) if part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from assay.diagnosis import excess_setting, same_setting
 from assay.settings import setting
 
 QUICK, STANDARD = 2, 10
@@ -48,6 +49,8 @@ class Settings:
         choices=("auto", "person", "biased"),
     )
     resamples: int = setting(1000, "of templates, for intervals", least=1, example="1000")
+    place_excess: float = excess_setting()
+    place_same: float = same_setting()
 
     @property
     def categories(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.blocks import Presentation, Section, StudyRun
+from assay.diagnosis import Ties
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
 from assay.files.published import data_folder
@@ -18,6 +19,7 @@ from assay.findings import Findings, Table
 from assay.plan import Ask, WordPlan
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
+from assay.probes.diagnose import all_ties
 from assay.probes.sodapop.across import TITLES, across, of_study, side_by_side
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import (
@@ -29,6 +31,7 @@ from assay.probes.sodapop.contexts import (
     read_contexts,
     starter_contexts,
 )
+from assay.probes.sodapop.diagnose import Placed, diagnosis_of, ties_with_right
 from assay.probes.sodapop.names import Groups, chosen_groups, control_columns, frequencies
 from assay.probes.sodapop.paired import paired
 from assay.probes.sodapop.plans import ScorePlan
@@ -71,7 +74,8 @@ class Gathered:
     """Everybody's success rates, some answers kept to be shown, and what else the analysis is told about names.
 
     `contexts` say what was told: text, question and right answer with NAME in the name's place, or the text alone.
-    `filler` is the digest of the model that wrote the distractors, where it is known.
+    `filler` is the digest of the model that wrote the distractors, where it is known. `ties` are of a run, `placed` of
+    somebody else's results.
     """
 
     rates: Rates
@@ -82,6 +86,8 @@ class Gathered:
     controls: NDArray[np.float64] | None = None
     filler: str | None = None
     notes: Sequence[str] = ()
+    ties: Ties | None = None
+    placed: Placed | None = None
 
 
 class Sodapop(Method[SodapopPrepared, Gathered]):
@@ -121,10 +127,12 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         words = vocabulary(pools, settings.min_count, settings.case)
         _require_words(words, prepared)
         counter = Counter(names, words, len(pools), settings.case)
+        ties: list[Ties | None] = []
         for number, pool in enumerate(pools):
             plan = _score_plan(prepared, ask, number, pool)
             scores = ask(plan, f"context {number + 1}, answers")["score"][:, 0].astype(np.float64)
             kept.add(number, pool, scores, words)
+            ties.append(ties_with_right(pool, scores))
             won = successes(pool, scores, settings.pairing, seed, number)
             blind = successes(pool, blind_scores(pool, scores), settings.pairing, seed, number)
             counter.add(number, pool, won, blind)
@@ -133,7 +141,8 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         told = tuple((each.text, each.question, each.answer) for each in contexts)
         controls = control_columns(names, ask(WordPlan(names), "names")["pieces"], frequencies())
         notes = [note for context, pool in zip(contexts, pools, strict=True) for note in short_pools(context, pool)]
-        return Gathered(rates, prepared.groups, told, kept, seed, controls, notes=list(dict.fromkeys(notes)))
+        every = list(dict.fromkeys(notes))
+        return Gathered(rates, prepared.groups, told, kept, seed, controls, notes=every, ties=all_ties(ties))
 
     def findings(self, prepared: SodapopPrepared, data: Gathered) -> Findings:
         settings = prepared.chosen
@@ -141,7 +150,9 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         human = read_human(Path(settings.human), lexicon) if settings.human else ()
         study = Study(prepared.groups, settings, lexicon, human, data.controls, prepared.seed)
         found = findings_of(data.rates, study)
-        return replace(found, examples=showcase(found, prepared.groups, data.kept), notes=data.notes)
+        examples = showcase(found, prepared.groups, data.kept)
+        diagnosis = diagnosis_of(data.ties, data.placed, settings)
+        return replace(found, examples=examples, notes=data.notes, diagnosis=diagnosis)
 
     def read_files(
         self, files: Sequence[Path], request: Request, answers: str | None
@@ -153,7 +164,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         settings = Settings(**vars(given))
         groups, _ = chosen_groups(settings.groups)
         found = read_results(files, settings, groups, skip_bad=request.skip_bad)
-        data = Gathered(found.rates, groups, found.contexts, found.kept, request.seed)
+        data = Gathered(found.rates, groups, found.contexts, found.kept, request.seed, placed=found.placed)
         prepared = SodapopPrepared(as_written(settings), {}, (), found.notes, request.seed, settings, groups, ())
         return prepared, data
 

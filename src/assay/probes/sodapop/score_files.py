@@ -24,6 +24,7 @@ from assay.errors import DataError
 from assay.examples import Asked
 from assay.plan import digest_of
 from assay.probes.sodapop.contexts import NAME, with_place_for
+from assay.probes.sodapop.diagnose import LETTERS, Placed
 from assay.probes.sodapop.metrics import Array
 from assay.probes.sodapop.names import Groups
 from assay.probes.sodapop.pools import Pools
@@ -58,11 +59,14 @@ class Question(NamedTuple):
 
 
 class Results(NamedTuple):
-    """What files of results say: success rates, what was told in each context, some questions to be shown, notes."""
+    """What files of results say: success rates, what was told in each context, some questions to be shown, places of
+    answers, notes.
+    """
 
     rates: Rates
     contexts: tuple[tuple[str, ...], ...]
     kept: KeptQuestions
+    placed: Placed
     notes: list[str]
 
 
@@ -72,6 +76,7 @@ def read_results(files: Sequence[Path], settings: Settings, groups: Groups, *, s
     places = {name: place for place, name in enumerate(names)}
     seen: dict[str, _Seen] = {}  # by context
     others: Tally[str] = Tally()  # names in no group, with their questions
+    placed = Placed()
     for question in (question for file in files for question in _questions(file, bad)):
         place = places.get(question.name)
         if place is None:
@@ -79,6 +84,7 @@ def read_results(files: Sequence[Path], settings: Settings, groups: Groups, *, s
         else:
             seen.setdefault(question.unnamed, _Seen()).add(place, question)
             kept.add(place, question)
+            placed.add(place, question.unnamed, question.label, question.numbers)
     _require_names({place for each in seen.values() for place in each.names}, groups, files)
     rates = _rates(list(seen.values()), names, settings)
     texts = list(seen)
@@ -86,7 +92,7 @@ def read_results(files: Sequence[Path], settings: Settings, groups: Groups, *, s
         everything = digest_of(texts)
         texts = [f"block {block} of {everything}" for block in range(BLOCKS)]
     notes = [*bad.notes("questions"), *_notes(seen.values(), len(names), others)]
-    return Results(rates, tuple((text,) for text in texts), kept, notes)
+    return Results(rates, tuple((text,) for text in texts), kept, placed, notes)
 
 
 def _notes(seen: Collection[_Seen], names: int, others: Tally[str]) -> list[str]:
@@ -138,14 +144,14 @@ def _question(row: Row, file: Path, line: int) -> Question:
         wrong("name", "a name")
     if isinstance(context, bool) or not isinstance(context, str | int) or context == "":
         wrong("context", "the context's text or number")
-    lettered = [row[key] for key in (f"answer{letter}" for letter in _LETTERS) if key in row]
+    lettered = [row[key] for key in (f"answer{letter}" for letter in LETTERS) if key in row]
     choices = row.get("choices", lettered)
     if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(each, str) for each in choices):
         wrong("choices", "a list of at least two texts")
     label = row["label"] if "label" in row else _PLACES.get(str(row.get("correct")))
     if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(choices):
         if "label" not in row and "correct" in row:
-            wrong("correct", f"the letter of the right choice, A to {_LETTERS[len(choices) - 1 :][:1]}")
+            wrong("correct", f"the letter of the right choice, A to {LETTERS[len(choices) - 1 :][:1]}")
         wrong("label", f"the place of the right choice, 0 to {len(choices) - 1}")
     kind = "logits" if "logits" in row and "probs" not in row else "probs"
     numbers = row.get(kind)
@@ -157,8 +163,7 @@ def _question(row: Row, file: Path, line: int) -> Question:
 
 _unnamed = lru_cache(1 << 14)(with_place_for)  # contexts come again and again
 
-_LETTERS = "ABCDEFGHIJ"
-_PLACES = {letter: place for place, letter in enumerate(_LETTERS)}
+_PLACES = {letter: place for place, letter in enumerate(LETTERS)}
 
 
 def _is_number(value: object) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from assay.diagnosis import excess_setting, same_setting
 from assay.settings import setting, some_of
 
 PER_NAME, SHARED = "per_name", "shared"
@@ -42,9 +43,22 @@ class Settings:
     traits: str | None = setting(None, "a lexicon in place of the packaged one", value="FILE", names="path")
     human: str | None = setting(None, "orderings by people, to compare with", value="FILE", names="path")
     resamples: int = setting(1000, "of names and contexts, for intervals", least=1, example="1000")
+    place_excess: float = excess_setting()
+    place_same: float = same_setting()
 
 
-SCORED = ("groups", "case", "min_count", "p", "permutations", "traits", "human", "resamples")
+SCORED = (
+    "groups",
+    "case",
+    "min_count",
+    "p",
+    "permutations",
+    "traits",
+    "human",
+    "resamples",
+    "place_excess",
+    "place_same",
+)
 """What somebody else's results can be scored with."""
 
 ScoreSettings = some_of(Settings, "ScoreSettings", SCORED)

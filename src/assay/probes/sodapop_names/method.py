@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.blocks import Presentation
+from assay.diagnosis import KEYS
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
 from assay.files.published import data_folder
@@ -24,6 +25,7 @@ from assay.findings import Cell, Estimate, Findings, Table
 from assay.plan import Ask, WordPlan, digest_of
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
+from assay.probes.diagnose import diagnosed
 from assay.probes.sodapop.analyse import projection
 from assay.probes.sodapop.contexts import (
     NAME,
@@ -44,6 +46,8 @@ from assay.queries import EmbedColumns, Texts
 from assay.rows import Bad, rows_of
 from assay.run import Run
 from assay.settings import as_written, read_settings
+
+_NOTHING_CHOSEN = "nothing is chosen: the model gives vectors of names"
 
 GENERATOR = 1
 """Part of every plan's digest: raise it when the questions change."""
@@ -128,7 +132,9 @@ class SodapopNames(Method[NamesPrepared, Vectors]):
         }
         estimates = [_estimate(attribute, found, splits) for attribute, found in told.items()]
         tables = {"names": _table(groups, told, data.pieces), **projection(groups, data.mean)}
-        return Findings(self.probe.name, "", estimates, tables)
+        return Findings(
+            self.probe.name, "", estimates, tables, diagnosis=diagnosed(None, dict.fromkeys(KEYS, _NOTHING_CHOSEN))
+        )
 
     def recall(self, run: Run, again: Callable[[], tuple[NamesPrepared, Vectors]]) -> Opened:
         return opened(run)

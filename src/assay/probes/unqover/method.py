@@ -18,6 +18,7 @@ from assay.probes.contrast import Contrast
 from assay.probes.unqover.across import TITLES, side_by_side
 from assay.probes.unqover.analyse import Scored, findings_of
 from assay.probes.unqover.contents import contents_of
+from assay.probes.unqover.diagnose import diagnosis_of
 from assay.probes.unqover.lists import Lists, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.paired import contrast
@@ -86,7 +87,8 @@ class UnQover(Method[UnqoverPrepared, Data]):
         return [_scored(part, plan, ask(plan, part.label)) for part, plan in prepared.plans.items()]
 
     def findings(self, prepared: UnqoverPrepared, data: Data) -> Findings:
-        return findings_of(data, prepared.chosen, prepared.seed)
+        found = findings_of(data, prepared.chosen, prepared.seed)
+        return replace(found, diagnosis=diagnosis_of(data, prepared.chosen))
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[UnqoverPrepared, Data]:
         from assay.probes.unqover.score_files import scored_files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from assay.diagnosis import excess_setting, same_setting
 from assay.errors import UsageError
 from assay.settings import setting
 
@@ -45,6 +46,8 @@ class Settings:
     )
     draws: int = setting(1000, "of what chance alone gives", least=1, example="1000")
     resamples: int = setting(1000, "random halves, for corrected values of subjects", least=1, example="1000")
+    place_excess: float = excess_setting()
+    place_same: float = same_setting()
 
     def __post_init__(self) -> None:
         for cls in self.classes:

@@ -1,0 +1,160 @@
+"""What the probes' diagnoses share: shares of places with their tests, ties, and the verdict (`assay.diagnosis`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from assay.diagnosis import FOLLOWS, KEYS, Diagnosis, Exchanged, Negation, Place, Ties
+from assay.findings import NEAR_TIE
+from assay.stats import MIN_UNITS, benjamini_hochberg, student_p, unit_spread
+from assay.verdict import CLEAR
+from assay.wording import count, equals, share
+
+Array = NDArray[np.float64]
+
+FEWEST_PAIRS = 20
+"""Exchanged pairs: with fewer, the same place in most of them says nothing."""
+
+
+class Thresholds(Protocol):
+    """The settings of a probe that has options with places."""
+
+    @property
+    def place_excess(self) -> float: ...
+    @property
+    def place_same(self) -> float: ...
+
+
+# --- places
+
+
+def place_shares(names: Sequence[str], chosen: Array, expected: Array, size: Array) -> list[Place]:
+    """Shares of the places, from sums over the units that repeat: answers at each place (unit, place), how many of them
+    the model would have there if places did not matter (unit, place), and all answers (unit,).
+
+    The test is the cluster-robust t test over units (`assay.stats.clustered`) of observed minus expected.
+    """
+    n = size.sum()
+    if not n:
+        return []
+    share_of, mean = chosen.sum(axis=0) / n, (chosen - expected).sum(axis=0) / n
+    spread = unit_spread(chosen - expected - size[:, None] * mean, n, np.count_nonzero(size))
+    units = int(np.count_nonzero(size))
+    p = place_p(share_of, mean, np.sqrt(spread.variance), units - 1, units)
+    return [made_place(*each, round(n)) for each in zip(names, share_of, expected.sum(axis=0) / n, p, strict=True)]
+
+
+def place_p(share: ArrayLike, excess: ArrayLike, error: ArrayLike, freedom: ArrayLike, units: int) -> Array:
+    """p of excesses over what is expected, from their standard errors; NaN with too few units.
+
+    Units that all agree have no spread, and yet are not known to agree always: the error is at least that of one answer
+    of each unit, two more of each kind counted in (Agresti and Coull 1998).
+    """
+    if units < MIN_UNITS:
+        return np.full(np.shape(excess), np.nan)
+    more = (np.asarray(share) * units + 2.0) / (units + 4.0)
+    least = np.sqrt(more * (1.0 - more) / (units + 4.0))
+    return student_p(excess, np.maximum(error, least), np.where(np.asarray(error) < least, units - 1, freedom))
+
+
+def made_place(name: str, share: float, expected: float, p: float, n: int, part: str = "") -> Place:
+    return Place(name, _share(share), _share(expected), n, _probability(p), part=part)
+
+
+def _share(number: float) -> float:
+    """Without the rounding errors of its last bits."""
+    return min(max(round(float(number), 12), 0.0), 1.0)
+
+
+def _probability(number: float | None) -> float | None:
+    return None if number is None or np.isnan(number) else float(f"{number:.12g}")
+
+
+# --- ties
+
+
+def ties_of(leads: Array) -> Ties | None:
+    """From how far the highest score leads the second of every decision; NaN is none."""
+    decided = np.abs(leads[np.isfinite(leads)])
+    exact = int(np.count_nonzero(decided == 0))
+    near = int(np.count_nonzero(decided < NEAR_TIE)) - exact
+    return Ties(exact, near, len(decided)) if len(decided) else None
+
+
+def all_ties(some: Sequence[Ties | None]) -> Ties | None:
+    known = [own for own in some if own is not None]
+    return Ties(*(sum(getattr(own, key) for own in known) for key in ("exact", "near", "n"))) if known else None
+
+
+def leads(scores: Array) -> Array:
+    """By how much the highest score of every row (row, option) leads the second."""
+    ordered = np.sort(scores, axis=1)
+    lead: Array = ordered[:, -1] - ordered[:, -2]
+    return lead
+
+
+# --- the verdict
+
+
+def diagnosed(
+    thresholds: Thresholds | None,
+    missing: Mapping[str, str],
+    *,
+    places: Sequence[Place] = (),
+    exchanged: Sequence[Exchanged] = (),
+    ties: Ties | None = None,
+    negation: Negation | None = None,
+) -> Diagnosis:
+    """A diagnosis with its verdict; `missing` has a reason for whatever may be missing."""
+    tested = _corrected(places)
+    found = {"places": tested or None, "exchanged": exchanged or None, "ties": ties, "negation": negation}
+    reasons = {key: missing[key] for key in KEYS if found[key] is None}
+    told = [] if thresholds is None else _following(tested, exchanged, thresholds)
+    if told:
+        why = f"{FOLLOWS}: {'; '.join(told)}"
+    elif tested or exchanged:
+        why = _not_following(tested, exchanged)
+    else:
+        why = f"places are not tested: {reasons['places']}"
+    return Diagnosis(bool(told), why, tested or None, exchanged or None, ties, negation, reasons)
+
+
+def _corrected(places: Sequence[Place]) -> list[Place]:
+    """With q over all places of the run."""
+    q = benjamini_hochberg(np.array([np.nan if each.p is None else each.p for each in places], np.float64))
+    return [replace(each, q=_probability(own)) for each, own in zip(places, q.tolist(), strict=True)]
+
+
+def _following(places: Sequence[Place], exchanged: Sequence[Exchanged], thresholds: Thresholds) -> list[str]:
+    """Why answers follow the place, if they do."""
+    told = [
+        f"{each.said} is {share(each.share)} of {count(each.n)} answers, where {share(each.expected)} are expected "
+        f"(q {equals(each.q)})"
+        for each in places
+        if each.excess >= thresholds.place_excess and each.q is not None and each.q <= CLEAR
+    ]
+    return told + [
+        f"{_same(each)}, though every option had moved"
+        for each in exchanged
+        if each.n >= FEWEST_PAIRS and each.share >= thresholds.place_same
+    ]
+
+
+def _not_following(places: Sequence[Place], exchanged: Sequence[Exchanged]) -> str:
+    told = []
+    if places:
+        most = max(places, key=lambda each: each.excess)
+        told.append(f"{most.said} is {share(most.share)} of answers, where {share(most.expected)} are expected")
+    if exchanged:
+        told.append(_same(max(exchanged, key=lambda each: each.share)))
+    return f"answers do not follow the option's place (at most: {'; '.join(told)})"
+
+
+def _same(each: Exchanged) -> str:
+    where = f" in {each.part}" if each.part else ""
+    return f"the same place was chosen in {share(each.share)} of {count(each.n)} exchanged pairs{where}"

@@ -1,0 +1,81 @@
+"""Ties with the right answer and, of somebody else's results, whether answers follow the place of the choices."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from assay.diagnosis import Diagnosis, Place, Ties
+from assay.findings import NEAR_TIE
+from assay.probes.diagnose import Array, diagnosed, place_shares, ties_of
+from assay.probes.sodapop.pools import Pools
+from assay.probes.sodapop.settings import Settings
+
+LETTERS = "ABCDEFGHIJ"
+
+_ONE_BY_ONE = "every answer was scored by itself, so that none had a place among others"
+_FIXED = "the right answer is at one place in all questions, so that the place cannot be told from the answer"
+_MISSING = {
+    "exchanged": "no question was asked again with its choices in another order",
+    "ties": "nothing was scored",
+    "negation": "no question has a negation",
+}
+
+
+def ties_with_right(pool: Pools, scores: Array) -> Ties | None:
+    """Wrong answers that score as the right one does; `scores` as in `rates.successes`."""
+    sizes = np.diff(pool.offsets)
+    rights = pool.offsets[:-1] + np.arange(len(sizes))
+    return ties_of(np.delete(scores, rights) - np.repeat(scores[rights], sizes))
+
+
+@dataclass
+class Placed:
+    """Counts questions of results by pool (a name in a context) and number of choices: where the answers were, then
+    where the right ones. A tie is no answer.
+    """
+
+    pools: dict[tuple[int, str, int], array[int]] = field(default_factory=dict)  # (chosen at each place, right at each)
+    right: int = 0
+    ties: Counter[str] = field(default_factory=Counter)
+
+    def add(self, name: int, context: str, label: int, numbers: tuple[float, ...]) -> None:
+        """A question about a name: which choice is right, and the model's number for each."""
+        choices, (second, highest) = len(numbers), sorted(numbers)[-2:]
+        kind = "exact" if second == highest else "near" if highest - second < NEAR_TIE else "decided"
+        self.ties[kind] += 1
+        if kind != "exact":
+            counts = self.pools.setdefault((name, context, choices), array("q", bytes(16 * choices)))
+            chosen = numbers.index(highest)
+            counts[chosen] += 1
+            counts[choices + label] += 1
+            self.right += chosen == label
+
+    def places(self) -> list[Place]:
+        """A model to which places mean nothing is right as often wherever the right answer is, and its wrong answers
+        are spread evenly over the other places; where the right one never moves, place and content are one, and there
+        is nothing to tell. The test clusters by pools: their questions share a name and a text.
+        """
+        if len({place for counts in self.pools.values() for place in np.flatnonzero(counts[len(counts) // 2 :])}) < 2:
+            return []
+        most = max(choices for _, _, choices in self.pools)
+        numbers = {pool: number for number, pool in enumerate(dict.fromkeys(key[:2] for key in self.pools))}
+        chosen, expected = np.zeros((2, len(numbers), most))  # (pool, place)
+        share = self.right / sum(sum(counts) // 2 for counts in self.pools.values())
+        for (name, context, choices), counts in self.pools.items():
+            pool, (at, right) = numbers[name, context], np.array(counts, np.float64).reshape(2, choices)
+            chosen[pool, :choices] += at
+            expected[pool, :choices] += share * right + (1.0 - share) * (right.sum() - right) / (choices - 1)
+        names = [LETTERS[place] if place < len(LETTERS) else str(place + 1) for place in range(most)]
+        return place_shares(names, chosen, expected, chosen.sum(axis=1))
+
+
+def diagnosis_of(ties: Ties | None, placed: Placed | None, settings: Settings) -> Diagnosis:
+    """Of a run, or of somebody else's results (`placed`)."""
+    if placed is None:
+        return diagnosed(settings, _MISSING | {"places": _ONE_BY_ONE}, ties=ties)
+    found = Ties(placed.ties["exact"], placed.ties["near"], placed.ties.total())
+    return diagnosed(settings, _MISSING | {"places": _FIXED}, places=placed.places(), ties=found)

@@ -1,0 +1,72 @@
+"""Whether a run's answers can be used, for every view: a warning above the numbers, and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from assay.blocks import Block, Column, Group, Kind, Name, Prose, Role, Row, Section, Table, Text
+from assay.diagnosis import Diagnosis, Place
+from assay.findings import NEAR_TIE, Findings
+from assay.findings import Table as Data
+from assay.wording import count, plural, share
+
+TITLE = "Can the answers be used?"
+_MOST = 3  # places that a line lists
+_WORDS = {"places": "places", "exchanged": "exchanged options", "ties": "ties", "negation": "negation"}
+
+
+def place_warning(findings: Findings) -> list[Section]:
+    """What a reader has to know before any number: that answers follow the option's place, if they do."""
+    found = findings.diagnosis
+    if found is None or not found.follows_place:
+        return []
+    said: Text = ["Warning: ", Name(found.why), ". The numbers say little about bias: the place decides the answers."]
+    return [Section([Prose([said], Role.WARNING)])]
+
+
+def diagnosis_sections(findings: Findings, *, drawn: bool = False) -> list[Section]:
+    """What is known of a run's answers, if anything; `drawn` for a view that has room for all places."""
+    found = findings.diagnosis
+    if found is None:
+        return []
+    blocks: list[Block] = [Prose([[Name(found.why[:1].upper() + found.why[1:]), "."]])]
+    if drawn and found.places:
+        blocks.append(_table(found.places, findings.probe))
+    if lines := [*_lines(found, drawn)]:
+        blocks.append(Prose(lines, Role.ITEMS))
+    if found.missing:
+        unknown = [f"{_WORDS[key]} ({why})" for key, why in found.missing.items()]
+        blocks.append(Prose([["Not known: ", Name("; ".join(unknown)), "."]], Role.SMALL))
+    return [Section(blocks, TITLE, "diagnosis")]
+
+
+def _lines(found: Diagnosis, drawn: bool) -> Iterator[Text]:
+    if found.places and not drawn:
+        most = sorted(found.places, key=lambda each: -each.excess)[:_MOST]
+        said = [f"{each.said} {share(each.share)} ({share(each.expected)} expected)" for each in most]
+        yield ["Places of the answers: ", Name("; ".join(said)), "."]
+    for each in found.exchanged or ():
+        where: Text = [" in ", Name(each.part)] if each.part else ""
+        yield [f"The same place in {share(each.share)} of {plural(each.n, 'exchanged pair')}", where, "."]
+    if (ties := found.ties) is not None:
+        of = plural(ties.n, "decision")
+        yield f"Ties: {count(ties.exact)} exact and {count(ties.near)} within {NEAR_TIE:g}, of {of}."
+    if (negation := found.negation) is not None:
+        pairs = plural(negation.n, "pair")
+        yield f"The same answer in {share(negation.share)} of {pairs} of a question and its negation."
+
+
+def _table(places: Sequence[Place], probe: str) -> Table:
+    names = ("part", "place", "share", "expected", "q", "n")
+    kinds = {"share": Kind.SHARE, "expected": Kind.SHARE, "q": Kind.PROBABILITY, "n": Kind.COUNT}
+    shown = [name for name in names if name != "part" or any(each.part for each in places)]
+    rows = [[getattr(each, name) for name in shown] for each in places]
+    return Table(
+        title="Places of the answers",
+        how="expected is what the asked orders, and where right and wrong options stood, imply.",
+        data=Data(shown, rows),
+        file=f"{probe}-places",
+        anchor="places",
+        columns=[Column(name, kinds.get(name, Kind.TEXT)) for name in shown],
+        groups=[Group([Row(row) for row in rows])],
+    )
