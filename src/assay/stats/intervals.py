@@ -92,6 +92,20 @@ def percentile_interval(
 _SAME = 1e-12
 
 
+def wilson_interval(share: float, units: int, *, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval (1927) of a share of `units`: the true shares from which it is less than z standard errors off.
+
+    It contains the share and lies in [0, 1], with width where all units agree.
+
+    >>> [round(end, 3) for end in wilson_interval(1.0, 20)]
+    [0.839, 1.0]
+    """
+    z2 = NormalDist().inv_cdf((1.0 + level) / 2.0) ** 2
+    middle = (share + z2 / (2 * units)) / (1.0 + z2 / units)
+    half = math.sqrt(z2 * (share * (1.0 - share) / units + z2 / (4 * units**2))) / (1.0 + z2 / units)
+    return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)
+
+
 def student_quantile(share: float, freedom: int) -> float:
     """The quantile of Student's t with at least 4 degrees of freedom: the Cornish-Fisher expansion in 1/ν.
 
