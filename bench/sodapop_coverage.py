@@ -27,6 +27,7 @@ from functools import partial
 from itertools import product
 from multiprocessing import get_context
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -216,11 +217,11 @@ def main() -> None:
     parser.add_argument("--part", default="words,names")
     parser.add_argument("--scenario", default="")
     options = parser.parse_args()
-    analyse.tsne_projection = lambda vectors: np.zeros((len(vectors), 2))  # a picture, which takes long
     wanted = options.scenario.split(",") if options.scenario else None
     print("± is one standard error of the simulation")
     start = time.perf_counter()
-    with get_context("fork").Pool(os.cpu_count()) as pool:
+    no_picture = patch.object(analyse, "projection", lambda groups, vectors: {})  # t-SNE takes long
+    with no_picture, get_context("fork").Pool(os.cpu_count()) as pool:
         for part, size in product(options.part.split(","), options.size.split(",")):
             simulate: Callable[[Any], Numbers] = partial(simulate_words if part == "words" else simulate_names, size)
             for scenario in SCENARIOS if part == "words" else VECTORS:

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.stats import basic_interval, wilson_interval
+from assay.stats import basic_interval, percentile_interval, wilson_interval
 
 
 def test_quantiles_are_reflected_at_the_estimate():
@@ -62,3 +62,10 @@ def test_wilsons_interval_ends_where_the_share_is_z_standard_errors_off(share: f
     for end in (low, high):
         if 0.0 < end < 1.0 and abs(end - share) > 1e-9:
             assert abs(share - end) == pytest.approx(1.959964 * np.sqrt(end * (1.0 - end) / units), rel=1e-4)
+
+
+def test_a_percentile_interval_contains_its_estimate_however_far_off_the_replicates_are() -> None:
+    replicates = np.column_stack([np.linspace(0.3, 0.4, 99), np.linspace(-0.4, -0.3, 99)])
+    low, high = percentile_interval(np.zeros(2), replicates, 10, bounds=(-1.0, 1.0))
+    assert (low[0], high[1]) == (0.0, 0.0)
+    assert high[0] == pytest.approx(0.4, abs=0.01)

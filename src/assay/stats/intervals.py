@@ -67,7 +67,7 @@ def percentile_interval(
     Student's t; its tail here is Φ(−√(n/(n − 1)) · t) (Hesterberg 2015). It respects the metric's range, which the
     basic interval leaves near an end. Where all replicates agree with the estimate, resampling says nothing: the
     interval is then what n units that agree allow, the others having at most the share 1 − (tail)^(1/n) and the
-    farthest value in `bounds`.
+    farthest value in `bounds`. The estimate is always in it.
 
     `replicates` is (replicate, …), `estimate` has the remaining shape. NaN as in `basic_interval`.
 
@@ -86,7 +86,8 @@ def percentile_interval(
     low = np.where(agree, value - rest * (value - bounds[0]), low)
     high = np.where(agree, value + rest * (bounds[1] - value), high)
     known = (2 * defined >= max(len(replicates), 1)).reshape(value.shape) & np.isfinite(value)
-    return np.where(known, np.clip(low, *bounds), np.nan), np.where(known, np.clip(high, *bounds), np.nan)
+    low, high = np.minimum(np.clip(low, *bounds), value), np.maximum(np.clip(high, *bounds), value)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
 _SAME = 1e-12
