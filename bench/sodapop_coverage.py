@@ -220,7 +220,7 @@ def main() -> None:
     wanted = options.scenario.split(",") if options.scenario else None
     print("± is one standard error of the simulation")
     start = time.perf_counter()
-    no_picture = patch.object(analyse, "projection", lambda groups, vectors: {})  # t-SNE takes long
+    no_picture: Any = patch.object(analyse, "projection", lambda groups, vectors: {})  # t-SNE takes long
     with no_picture, get_context("fork").Pool(os.cpu_count()) as pool:
         for part, size in product(options.part.split(","), options.size.split(",")):
             simulate: Callable[[Any], Numbers] = partial(simulate_words if part == "words" else simulate_names, size)
