@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from assay.compare.differences import differences_of
+from assay.compare.differences import Difference, differences_of
 from assay.probes.bbq import PROBE as BBQ
 from assay.probes.contrast import Change, change_of
 from assay.probes.unqover import PROBE as UNQOVER
@@ -47,4 +47,6 @@ def test_an_interval_with_0_in_it_is_not_clear_whatever_p_says() -> None:
     )
     (made,) = differences_of("bbq", "a", {"b": [found]})
     assert not made.clear
-    assert json.loads(json.dumps(made.as_json()))["clear"] is False
+    told = json.loads(json.dumps(made.as_json()))
+    assert told["clear"] is False
+    assert Difference.from_json(told) == made

@@ -123,7 +123,11 @@ def above_chance(found: Mapping[tuple[str, str], Estimate], **said: Any) -> Heat
         if (value := e.value) is not None and (floor := e.floor) is not None
     }
     numbers = {"accuracy": "value", "chance": "floor", "p": "p", "q": "q", "n": "n"}
-    beside = {name: {key: getattr(found[key], own) for key in cells} for name, own in numbers.items()}
+    beside = {
+        name: {key: getattr(found[key], own) for key in cells}
+        for name, own in numbers.items()
+        if any(getattr(found[key], own) is not None for key in cells)  # runs of assay 0.1 have no q
+    }
     return Heat(name="", value="accuracy above chance", cells=cells, beside=beside, **said)
 
 
