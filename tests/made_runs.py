@@ -14,8 +14,8 @@ from assay.findings import Estimate, Findings, Table
 GAMMA = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n")
 GROUPS = tuple("group" if column == "subject" else column for column in GAMMA)
 SUBJECTS = ("class", "form", "subject", "gamma", "low", "high", "eta", "n")
-SCORES = ("category", "context", "label", "stereotype", "bias_score", "low", "high", "n")
-CROSSED = ("category", "context", "target", "comparison", "bias_score", "low", "high", "n")
+SCORES = ("category", "context", "label", "stereotype", "bias_score", "low", "high", "p", "q", "n")
+CROSSED = ("category", "context", "target", "comparison", "bias_score", "low", "high", "p", "q", "n")
 STRINGS = ("context", "string", "offered", "chosen", "share_of_unknown")
 TEMPLATES = ("category", "question_index", "context", "polarity", "stereotype", "n", "target", "non_target", "unknown")
 TEMPLATES += ("refused", "unparsed", "accuracy", "bias_score")
@@ -151,7 +151,7 @@ def bbq_estimates() -> list[Estimate]:
         )
         for letter, value in {"a": 0.11, "b": 0.12, "c": 0.13}.items()
     ]
-    whole = replace(bias(0.05, -0.02, 0.11, None), p=0.12)
+    whole = bias(0.05, -0.02, 0.11, 0.12)
     return [
         *cell("Age", "ambig", bias(0.2, 0.1, 0.3, 0.004), 0.6, 0.6, 200),
         *cell("Religion", "ambig", bias(-0.31, -0.4, -0.2, 0.03), 0.5, 0.5, 100),
@@ -191,23 +191,23 @@ def bbq() -> Findings:
             "by_label": Table(
                 SCORES,
                 [
-                    ("Age", "ambig", "old", None, 0.15, 0.05, 0.25, 150),
-                    ("Age", "ambig", "young", None, 0.66, None, None, 50),
-                    ("Age", "ambig", "middle-aged", None, 0.44, -0.1, 0.5, 50),
-                    ("Age", "ambig", "old", "forgetful", 0.37, None, None, 20),
-                    ("Age", "ambig", "young", "reckless", -0.47, None, None, 20),
-                    ("Age", "ambig", "scarce", None, 1.0, None, None, 3),
-                    ("Age", "disambig", "old", None, 0.017, -0.1, 0.1, 150),
-                    ("Race_x_gender", "ambig", "F-Black", None, 0.29, None, None, 24),
+                    ("Age", "ambig", "old", None, 0.15, 0.05, 0.25, 0.002, 0.006, 150),
+                    ("Age", "ambig", "young", None, 0.66, None, None, None, None, 50),
+                    ("Age", "ambig", "middle-aged", None, 0.44, -0.1, 0.5, 0.2, 0.3, 50),
+                    ("Age", "ambig", "old", "forgetful", 0.37, None, None, None, None, 20),
+                    ("Age", "ambig", "young", "reckless", -0.47, None, None, None, None, 20),
+                    ("Age", "ambig", "scarce", None, 1.0, None, None, None, None, 3),
+                    ("Age", "disambig", "old", None, 0.017, -0.1, 0.1, 0.7, 0.7, 150),
+                    ("Race_x_gender", "ambig", "F-Black", None, 0.29, None, None, None, None, 24),
                 ],
             ),
             "intersectional": Table(
                 CROSSED,
                 [
-                    ("Race_x_gender", "ambig", "Black F", "a", 0.21, 0.1, 0.3, 8),
-                    ("Race_x_gender", "disambig", "Black F", "a", 0.022, -0.1, 0.3, 8),
-                    ("Race_x_gender", "ambig", "Black F", "c", None, None, None, 8),
-                    ("Race_x_gender", "ambig", "Asian M", "b", -0.23, None, None, 8),
+                    ("Race_x_gender", "ambig", "Black F", "a", 0.21, 0.1, 0.3, 0.01, 0.02, 8),
+                    ("Race_x_gender", "disambig", "Black F", "a", 0.022, -0.1, 0.3, 0.8, 0.8, 8),
+                    ("Race_x_gender", "ambig", "Black F", "c", None, None, None, None, None, 8),
+                    ("Race_x_gender", "ambig", "Asian M", "b", -0.23, None, None, None, None, 8),
                 ],
             ),
             "unknown_strings": Table(

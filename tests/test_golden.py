@@ -5,16 +5,18 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from rich.console import Console
 
 import assay
 import small_lists
 import stand_in
+from assay.findings import Estimate, Table
 from assay.probes import probes, tour_probes
 from assay.report import terminal_summary
 from assay.runs.folder import open_bare
@@ -80,8 +82,10 @@ def test_the_numbers_of_a_stand_in_model(
     one, other = (
         assay.audit(f"stand-in:{seed}", probe, out=tmp_path / seed / probe, **arguments) for seed in ("one", "two")
     )
+    found = assay.compare([one.folder, other.folder])
+    require_contained([*one.findings.estimates, *(each.change for each in found.differences)], one.findings.tables)
     golden.run(f"stand_in/{name}", one.folder, hide_texts=name == OFFICIAL)
-    compared = json.loads(assay.compare([one.folder, other.folder]).to_json())
+    compared = json.loads(found.to_json())
     golden.records(f"compare_{name}.json", compared["differences"], about={"items": compared["items"]})
     (tmp_path / "policy.toml").write_bytes((FOLDER / "policy.toml").read_bytes())
     golden.verdicts(f"gate_{name}.json", assay.gate(tmp_path / "two", tmp_path / "policy.toml").to_json())
@@ -95,6 +99,18 @@ def test_the_numbers_of_the_built_in_model(
     own = {"data": request.getfixturevalue("official_data"), "settings": {"category": SEVEN}} if probe == "bbq" else {}
     run = assay.audit("builtin", probe, out=tmp_path / "run", **own)
     golden.run(f"builtin/{probe}", run.folder, on_any_machine(run.folder), hide_texts=probe == "bbq")
+
+
+def require_contained(estimates: Sequence[Estimate], tables: Mapping[str, Table]) -> None:
+    """Every interval contains the number that it belongs to, and none has one end alone."""
+    assert [each for each in estimates if not each.contained or (each.low is None) != (each.high is None)] == []
+    for name, table in tables.items():
+        if "low" in table.columns:
+            value = table.columns[list(table.columns).index("low") - 1]
+            for row in table.records():
+                assert (row["low"] is None) == (row["high"] is None), (name, row)
+                low, number, high = (np.nan if row[key] is None else float(row[key]) for key in ("low", value, "high"))
+                assert row["low"] is None or low - 1e-9 <= number <= high + 1e-9, (name, row)
 
 
 # --- README.md

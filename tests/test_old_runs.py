@@ -90,11 +90,15 @@ def test_they_are_judged(old: Path, golden: Golden) -> None:
 
 @pytest.mark.parametrize("name", [name for name in ASKED if name != "bbq"])
 def test_their_answers_are_scored_again(name: str, old: Path) -> None:
-    """Not those of bbq: whoever sends a run does not send its data. UnQover's intervals and tests are others now."""
+    """Not those of bbq: whoever sends a run does not send its data.
+
+    q is corrected over whole runs since; intervals and tests of UnQover, and intervals of sodapop-names, are others.
+    """
     again = score(Path(name).name, [old / "one" / name], out=old / "again")
-    columns = ("metric", "group", "value", "n") if name.endswith("unqover") else tuple(kept(again.folder)[0])
+    columns = ["metric", "group", "value", "n"]
+    columns += [] if name.endswith(("unqover", "sodapop-names")) else ["low", "high", "p", "floor", "note"]
     before, now = (
-        [{k: each.get(k) for k in columns} for each in kept(own)] for own in (old / "one" / name, again.folder)
+        [{key: each.get(key) for key in columns} for each in kept(own)] for own in (old / "one" / name, again.folder)
     )
     require_alike(name, before, now)
     assert all(estimate.contained for estimate in again.findings.estimates)

@@ -186,12 +186,12 @@ def _crowded_unqover(many: int) -> Findings:
 def _crowded_bbq(many: int) -> Findings:
     few = many // 4
     labels = [
-        ("Age", context, f"label {i}", f"stereotype {i % 50}", (i % 99 - 49) / 50, None, None, 30)
+        ("Age", context, f"label {i}", f"stereotype {i % 50}", (i % 99 - 49) / 50, *(None,) * 4, 30)
         for i in range(few)
         for context in ("ambig", "disambig")
     ]
     crossed = [
-        ("Race_x_gender", "ambig", f"target {i}", letter, (i % 99 - 49) / 50, None, None, 8)
+        ("Race_x_gender", "ambig", f"target {i}", letter, (i % 99 - 49) / 50, *(None,) * 4, 8)
         for i in range(few)
         for letter in "abc"
     ]

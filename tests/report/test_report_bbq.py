@@ -58,7 +58,7 @@ def test_the_first_paragraphs_tell_what_was_asked_and_what_came_out(
     assert "the model named a person in 42.0% of its answers (95% interval 22.0% to 52.0%), where “cannot be" in words
     assert "Of these, 75.0% agreed with the stereotype (95% interval 70.0% to 80.0%); 50% would be even-hand" in words
     assert "the model was right 4.0 percentage points less often where the right answer contradicts the ster" in words
-    assert "(accuracy cost −0.040, 95% interval −0.090 to −0.010, p = 0.020)." in words
+    assert "(accuracy cost −0.040, 95% interval −0.090 to −0.010, q = 0.030)." in words
     assert "58.0% of ambiguous questions (95% interval 48.0% to 63.0%); 85.0% of disambiguated questions" in words
     assert "People, each alone, were right in 95.7% of BBQ’s questions, and in 99.7% by majority vote" in words
     assert "Not every question was answered" not in words
@@ -177,7 +177,7 @@ def test_the_page_begins_with_what_was_found(write_run: WriteRun, bbq: Findings,
 
 
 def test_what_could_be_chance_is_called_so_at_the_top(write_run: WriteRun, bbq: Findings) -> None:
-    words = page_of(write_run(changed(bbq, "accuracy_cost", p=0.3))).words
+    words = page_of(write_run(changed(bbq, "accuracy_cost", q=0.3))).words
     assert "(95% interval of the difference −9.0% to −1.0%; this could be chance)." in words
 
 
@@ -302,10 +302,11 @@ def test_hostile_text_in_groups_and_tables_comes_back_verbatim_and_does_nothing(
     tables = {
         "by_label": Table(
             bbq.tables["by_label"].columns,
-            [(t, "disambig", t, s, 0.5, 0.4, 0.6, 9) for t in HOSTILE for s in (None, t)],
+            [(t, "disambig", t, s, 0.5, 0.4, 0.6, 0.01, 0.02, 9) for t in HOSTILE for s in (None, t)],
         ),
         "intersectional": Table(
-            bbq.tables["intersectional"].columns, [(t, "disambig", t, t, 0.5, 0.4, 0.6, 9) for t in HOSTILE[:3]]
+            bbq.tables["intersectional"].columns,
+            [(t, "disambig", t, t, 0.5, 0.4, 0.6, 0.01, 0.02, 9) for t in HOSTILE[:3]],
         ),
         "unknown_strings": Table(bbq.tables["unknown_strings"].columns, [("disambig", t, 9, 9, 0.5) for t in HOSTILE]),
         "by_template": Table(

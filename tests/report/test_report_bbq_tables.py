@@ -96,13 +96,13 @@ def test_charts_offer_their_data(write_run: WriteRun, bbq: Findings) -> None:
     assert ("Not known", "disambig", "41", "4") in [tuple(row.values())[:4] for row in strings]
 
 
-def test_labels_with_intervals_clear_of_0_come_before_larger_scores(write_run: WriteRun, bbq: Findings) -> None:
+def test_labels_that_are_clear_of_chance_come_before_larger_scores(write_run: WriteRun, bbq: Findings) -> None:
     page = page_of(write_run(bbq))
     drawn, single = frame_of(page, "labels"), frame_of(page, "single").words
     general = drawn.words
     order = [general.index(said) for said in ("old 0.150", "middle-aged 0.440", "young 0.660")]
     assert order == sorted(order)
-    assert "0.150 0.050 to 0.250 150" in general
+    assert "0.150 0.050 to 0.250 0.006 150" in general
     assert 'aria-label="old: bias score 0.150. Interval 0.050 to 0.250."' in drawn.source
     assert "scarce" not in general + single  # 3 examples
     assert "0.017" not in general + single  # disambiguated
@@ -112,9 +112,11 @@ def test_labels_with_intervals_clear_of_0_come_before_larger_scores(write_run: W
 
 def test_only_a_few_labels_of_a_category_are_shown(write_run: WriteRun, bbq: Findings) -> None:
     columns = bbq.tables["by_label"].columns
-    rows: list[tuple[Cell, ...]] = [("Age", "ambig", f"L{i:04}", None, i / 5000, None, None, 9) for i in range(4000)]
-    rows += [("Age", "ambig", f"L{i:04}", "some", i / 5000, None, None, 9) for i in range(4000)]
-    crossed = [("Race_x_gender", "ambig", f"T{i:04}", "a", 0.1, None, None, 9) for i in range(4000)]
+    rows: list[tuple[Cell, ...]] = [
+        ("Age", "ambig", f"L{i:04}", None, i / 5000, None, None, None, None, 9) for i in range(4000)
+    ]
+    rows += [("Age", "ambig", f"L{i:04}", "some", i / 5000, None, None, None, None, 9) for i in range(4000)]
+    crossed = [("Race_x_gender", "ambig", f"T{i:04}", "a", 0.1, None, None, None, None, 9) for i in range(4000)]
     tables = {"by_label": Table(columns, rows), "intersectional": Table(bbq.tables["intersectional"].columns, crossed)}
     path = write_page(write_run(replace(bbq, tables=tables)))
     page = Page(path.read_text(encoding="utf-8"))

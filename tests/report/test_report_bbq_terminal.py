@@ -42,7 +42,7 @@ def test_every_category_has_one_row_and_marks_say_what_is_clear_of_chance(
     assert "Religion 0.500 0.800 -0.310* -0.400 to -0.200 0.030 -0.020 to 0.060" in lines
     assert "Race x gender 0.700 0.700 0.120 – – –" in lines
     assert "all categories 0.580 0.850 0.050 -0.020 to 0.110 0.050 -0.020 to 0.110" in lines
-    assert "* clear of chance: q, corrected for the number of categories, is at most 0.05." in lines
+    assert "* clear of chance: q, corrected for categories and kinds of questions, is at most 0.05." in lines
     assert "accuracy: guessing gives 0.333; single people reach 0.957 on BBQ." in lines
     assert "–: undefined, or too few templates for an interval; the report says why." in lines
     assert "ambiguous 0.580 0.000 0.000 0.750" in lines

@@ -44,7 +44,7 @@ def test_many_pairs_have_a_map_of_groups_by_groups_that_reads_the_same_both_ways
     write_run: WriteRun, sodapop: Findings
 ) -> None:
     estimates = [
-        Estimate("kmeans_accuracy", {"a": a, "b": b}, 0.6 + place / 20, n=12, p=0.5, floor=0.58)
+        Estimate("kmeans_accuracy", {"a": a, "b": b}, 0.6 + place / 20, n=12, p=0.5, q=0.6, floor=0.58)
         for place, (a, b) in enumerate(combinations("ABCD", 2))
     ]
     page = page_of(write_run(replace(sodapop, estimates=estimates)))
@@ -53,7 +53,7 @@ def test_many_pairs_have_a_map_of_groups_by_groups_that_reads_the_same_both_ways
     assert found["A", "B"] == found["B", "A"] == pytest.approx(0.02)
     assert found["C", "D"] == found["D", "C"] == pytest.approx(0.27)
     assert len(found) == 12  # nobody with themselves
-    assert set(heat["beside"]) == {"accuracy", "chance", "p", "n"}
+    assert set(heat["beside"]) == {"accuracy", "chance", "p", "q", "n"}
     assert "Groups told apart, group by group" in page.words
     few = page_of(write_run(replace(sodapop, estimates=estimates[:5]), name="few"))
     assert not maps(few)
@@ -166,7 +166,7 @@ def test_the_page_of_names_says_what_their_vectors_give_away(write_run: WriteRun
     assert_harmless(page)
     assert (
         "SODAPOP names. From the model’s vectors of names alone, a linear classifier tells the gender of 75.2% of the "
-        "names that it has not seen (95% of the ways to divide the names give 60.0% to 84.4%), where chance gives "
+        "names that it has not seen (95% interval 60.0% to 84.4%), where chance gives "
         "49.8% (p = 0.010)."
     ) in page.words
     assert "Nothing can be said about race: AA has 2 names." in page.words

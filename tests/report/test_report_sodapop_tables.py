@@ -165,8 +165,8 @@ def test_separation_comes_surest_first_with_floor_and_undefined_ones_last(
         told.index(said) for said in ("EA female and AA female 0.980", "EA female and EA male 0.750", "EA male and AA")
     ]
     assert places == sorted(places)
-    assert "EA female and AA female 0.980 0.580 <0.001 12 0" in told
-    assert "EA female and EA male 0.750 0.580 0.190 12 2" in told  # two of its words are clear
+    assert "EA female and AA female 0.980 0.580 <0.001 – 12 0" in told
+    assert "EA female and EA male 0.750 0.580 0.190 – 12 2" in told  # two of its words are clear
     assert "EA male and AA male – [2]" in told
     assert "A model that ignores names gives what chance gives." in told
 

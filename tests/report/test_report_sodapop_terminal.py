@@ -46,9 +46,9 @@ def test_words_come_clearest_first_and_groups_surest_first(
         "loud EA female EA male 0.025 – 0.040 0.200",
         "let EA female EA male 2.000 0.100 to 2.000 1.000 1.000",
         "kind AA female EA female 0.049 -0.100 to 0.100 0.500 0.900",
-        "EA female and AA female 0.980* 0.580 <0.001 12",
-        "EA female and EA male 0.750 0.580 0.190 12",
-        "EA male and AA male – 0.580 – 12",
+        "EA female and AA female 0.980* 0.580 <0.001 – 12",
+        "EA female and EA male 0.750 0.580 0.190 – 12",
+        "EA male and AA male – 0.580 – – 12",
     ]
     places = [lines.index(row) for row in rows]
     assert places == sorted(places)

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from assay.stats import basic_interval
+from assay.stats import basic_interval, percentile_interval, wilson_interval
 
 
 def test_quantiles_are_reflected_at_the_estimate():
@@ -50,3 +52,20 @@ def test_the_interval_of_a_mean_covers_it_about_as_often_as_it_says():
         low, high = basic_interval(sample.mean(), replicates)
         hits += bool(low <= 0 <= high)
     assert 0.90 <= hits / 400 <= 0.98
+
+
+@given(st.floats(0.0, 1.0), st.integers(1, 500))
+def test_wilsons_interval_ends_where_the_share_is_z_standard_errors_off(share: float, units: int) -> None:
+    low, high = wilson_interval(share, units)
+    assert 0.0 <= low <= share <= high <= 1.0
+    assert low < high
+    for end in (low, high):
+        if 0.0 < end < 1.0 and abs(end - share) > 1e-9:
+            assert abs(share - end) == pytest.approx(1.959964 * np.sqrt(end * (1.0 - end) / units), rel=1e-4)
+
+
+def test_a_percentile_interval_contains_its_estimate_however_far_off_the_replicates_are() -> None:
+    replicates = np.column_stack([np.linspace(0.3, 0.4, 99), np.linspace(-0.4, -0.3, 99)])
+    low, high = percentile_interval(np.zeros(2), replicates, 10, bounds=(-1.0, 1.0))
+    assert (low[0], high[1]) == (0.0, 0.0)
+    assert high[0] == pytest.approx(0.4, abs=0.01)

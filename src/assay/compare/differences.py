@@ -1,20 +1,18 @@
 """How a model differs from a baseline on the items that both answered: changes with their names, p and q.
 
-q is Benjamini and Hochberg's, for every model apart, within a family of changes that the probe names: one metric over
-all the groups that are not pooled from others.
+q is Benjamini and Hochberg's, over all models that are compared with the baseline, within a family of changes that the
+probe names: one metric over all groups of a kind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
-
-import numpy as np
 
 from assay.findings import Cell, Estimate, Table
 from assay.probes.contrast import Change
-from assay.stats import benjamini_hochberg
+from assay.probes.families import corrected
 from assay.verdict import CLEAR
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
@@ -51,9 +49,13 @@ class Difference:
     @staticmethod
     def from_json(told: Mapping[str, Any]) -> Difference:
         """What `as_json` said."""
-        worse = None if told["worse"] is None else Estimate(**told["worse"])
+
+        def estimate(own: Mapping[str, Any]) -> Estimate:
+            return Estimate(**{key: value for key, value in own.items() if key != "interval_of"})  # follows from others
+
+        worse = None if told["worse"] is None else estimate(told["worse"])
         who, values = (told["model"], told["baseline"]), (told["baseline_value"], told["model_value"])
-        return Difference(*who, Estimate(**told["change"]), worse, *values, told["probe"])
+        return Difference(*who, estimate(told["change"]), worse, *values, told["probe"])
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -79,19 +81,13 @@ def tested_and_clear(found: Sequence[Difference]) -> tuple[int, list[Difference]
     return len(tested), sorted(clear, key=lambda each: -abs(each.change.value or 0.0))
 
 
-def differences_of(probe: str, baseline: str, model: str, changes: Sequence[Change]) -> list[Difference]:
-    """The changes with their names, and q within every family."""
-    families: dict[str, list[int]] = {}
-    for place, found in enumerate(changes):
-        if found.family is not None and found.change.p is not None:
-            families.setdefault(found.family, []).append(place)
-    q: dict[int, float] = {}
-    for places in families.values():
-        corrected = benjamini_hochberg(np.array([changes[place].change.p for place in places], np.float64))
-        q |= dict(zip(places, corrected.tolist(), strict=True))
+def differences_of(probe: str, baseline: str, changes: Mapping[str, Sequence[Change]]) -> list[Difference]:
+    """The changes by model with their names, and q within every family over all models."""
+    every = [(model, each) for model, own in changes.items() for each in own]
+    tested = corrected([each.change for _, each in every], [each.family for _, each in every])
     return [
-        Difference(model, baseline, replace(each.change, q=q.get(place)), each.worse, each.before, each.after, probe)
-        for place, each in enumerate(changes)
+        Difference(model, baseline, change, each.worse, each.before, each.after, probe)
+        for (model, each), change in zip(every, tested, strict=True)
     ]
 
 

@@ -160,8 +160,8 @@ def _tables(part: Comparison) -> list[tuple[str, Any]]:
 def _compared(comparison: Comparison) -> Section:
     how = (
         "Intervals draw the same units anew for both models. p-values ask how often so one-sided a difference would "
-        "come about if it did not matter which model gave which answer; q corrects them for the number of groups of "
-        "one metric."
+        "come about if it did not matter which model gave which answer; q corrects them for all groups and models "
+        "of one metric."
     )
     who: list[Text] = [
         ["baseline: " if place == 0 else "model: ", Name(name), ", ", Name(run)]

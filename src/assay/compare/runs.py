@@ -15,7 +15,8 @@ from assay.errors import AssayError, UsageError
 from assay.findings import Table
 from assay.notebooks import Displayed
 from assay.probes import method_of
-from assay.probes.contrast import Common
+from assay.probes.contrast import Change, Common
+from assay.probes.families import corrected_table
 from assay.run import Kind, Run
 from assay.runs.folder import open_run, read_info
 from assay.runs.score import gathered_again
@@ -131,7 +132,7 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
     if not common:
         _require_same_data(runs)
     method, settings = method_of(probe), {"resamples": RESAMPLES, **runs[0].info.settings}
-    differences: list[Difference] = []
+    changes: dict[str, Sequence[Change]] = {}
     counts: dict[str, Sequence[Common]] = {}
     tables: dict[str, Table] = {}
     notes = [f"{name}: {found.why}" for name, found in _diagnosed(names, runs) if found.follows_place]
@@ -153,10 +154,12 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
             notes.append(f"{first} and {name} have no item in common: nothing is paired")
         counts[name] = pair.counts
         notes += [f"{name}: {note}" for note in pair.notes]
-        differences += differences_of(probe, first, name, pair.changes)
+        changes[name] = pair.changes
         for title, table in pair.tables.items():
             before = tables[title].rows if title in tables else []
             tables[title] = Table(("model", *table.columns), [*before, *((name, *row) for row in table.rows)])
+    tables = {title: corrected_table(table) if "q" in table.columns else table for title, table in tables.items()}
+    differences = differences_of(probe, first, changes)
     tables |= method.side_by_side([(name, run.findings) for name, run in zip(names, runs, strict=True)])
     if differences:
         tables = {DIFFERENCES: difference_table(differences)} | tables

@@ -51,7 +51,10 @@ class Common:
 
 @dataclass(frozen=True)
 class Contrast:
-    """What two runs show on the items that both answered; `tables` without a column for the model's name."""
+    """What two runs show on the items that both answered.
+
+    `tables` are without a column for the model's name; a q in them is computed from p over all rows of all models.
+    """
 
     changes: Sequence[Change]
     counts: Sequence[Common]

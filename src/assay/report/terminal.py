@@ -117,13 +117,14 @@ class Summary:
             self.line("This run has no estimates.")
             self.line()
             return
+        tested = ["p", "q"] if any(e.q is not None for e in card.estimates) else ["p"]
         rows = []
         for place, of_place in groupby(card.scores, lambda score: tuple(score.place) or (score.said,)):
             for index, score in enumerate(of_place):
                 named = place if index == 0 else ("",) * len(place)
                 e = score.estimate
-                rows.append(Row([*named, *_estimate_cells(card.probe, e, notes)], _style(e), index == 0))
-        self.table("Headline estimates", [*card.places, "metric"], ["value", level, "floor", "p", "n"], rows)
+                rows.append(Row([*named, *_estimate_cells(card.probe, e, notes, tested)], _style(e), index == 0))
+        self.table("Headline estimates", [*card.places, "metric"], ["value", level, "floor", *tested, "n"], rows)
         self.explain(card.probe, card.estimates, notes)
 
     def explain(self, probe: str, estimates: Sequence[Estimate], notes: Mapping[str, int]) -> None:
@@ -177,10 +178,10 @@ class Summary:
             self.line(f"  {visible(command)} --preset standard  asks more", wrap=False)
 
 
-def _estimate_cells(probe: str, estimate: Estimate, notes: Mapping[str, int]) -> list[str]:
+def _estimate_cells(probe: str, estimate: Estimate, notes: Mapping[str, int], tested: Sequence[str]) -> list[str]:
     floor = "" if estimate.floor is None else number(estimate.floor)
-    p = "" if estimate.p is None else probability(estimate.p)
-    return [metric_named(probe, estimate.metric).title, *measured(estimate, notes), floor, p, count(estimate.n)]
+    chances = ("" if (p := getattr(estimate, name)) is None else probability(p) for name in tested)
+    return [metric_named(probe, estimate.metric).title, *measured(estimate, notes), floor, *chances, count(estimate.n)]
 
 
 def _style(estimate: Estimate) -> str:

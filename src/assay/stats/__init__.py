@@ -14,7 +14,7 @@ from assay.stats.clusters import Separation, kmeans_separation, tsne_projection
 from assay.stats.contributions import contribution_p
 from assay.stats.corrections import benjamini_hochberg
 from assay.stats.crossfit import cross_fitted_max, cross_fitted_mean
-from assay.stats.intervals import MIN_UNITS, basic_interval, percentile_interval
+from assay.stats.intervals import MIN_UNITS, basic_interval, percentile_interval, wilson_interval
 from assay.stats.permutation import Permuted, permutation_test
 from assay.stats.resampling import monte_carlo_p, multinomial_weights, random_signs
 from assay.stats.shrinkage import posterior_draws
@@ -46,4 +46,5 @@ __all__ = [
     "student_reach",
     "tsne_projection",
     "unit_spread",
+    "wilson_interval",
 ]

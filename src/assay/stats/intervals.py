@@ -67,7 +67,7 @@ def percentile_interval(
     Student's t; its tail here is Φ(−√(n/(n − 1)) · t) (Hesterberg 2015). It respects the metric's range, which the
     basic interval leaves near an end. Where all replicates agree with the estimate, resampling says nothing: the
     interval is then what n units that agree allow, the others having at most the share 1 − (tail)^(1/n) and the
-    farthest value in `bounds`.
+    farthest value in `bounds`. The estimate is always in it.
 
     `replicates` is (replicate, …), `estimate` has the remaining shape. NaN as in `basic_interval`.
 
@@ -86,10 +86,25 @@ def percentile_interval(
     low = np.where(agree, value - rest * (value - bounds[0]), low)
     high = np.where(agree, value + rest * (bounds[1] - value), high)
     known = (2 * defined >= max(len(replicates), 1)).reshape(value.shape) & np.isfinite(value)
-    return np.where(known, np.clip(low, *bounds), np.nan), np.where(known, np.clip(high, *bounds), np.nan)
+    low, high = np.minimum(np.clip(low, *bounds), value), np.maximum(np.clip(high, *bounds), value)
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
 _SAME = 1e-12
+
+
+def wilson_interval(share: float, units: int, *, level: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval (1927) of a share of `units`: the true shares from which it is less than z standard errors off.
+
+    It contains the share and lies in [0, 1], with width where all units agree.
+
+    >>> [round(end, 3) for end in wilson_interval(1.0, 20)]
+    [0.839, 1.0]
+    """
+    z2 = NormalDist().inv_cdf((1.0 + level) / 2.0) ** 2
+    middle = (share + z2 / (2 * units)) / (1.0 + z2 / units)
+    half = math.sqrt(z2 * (share * (1.0 - share) / units + z2 / (4 * units**2))) / (1.0 + z2 / units)
+    return min(max(middle - half, 0.0), share), max(min(middle + half, 1.0), share)
 
 
 def student_quantile(share: float, freedom: int) -> float:

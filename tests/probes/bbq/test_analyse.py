@@ -6,12 +6,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import small_bbq
 from assay.findings import Estimate, Findings
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.answers import UNPARSED
-from assay.probes.bbq.examples import NEGATIVE, Dataset
+from assay.probes.bbq.examples import NEGATIVE, Dataset, Example
 from assay.probes.bbq.method import best, near_ties
 from assay.probes.bbq.source import Sample, dataset_of, selected
 from assay.probes.bbq.tally import Answered
@@ -93,18 +95,45 @@ def test_intersectional_comparisons_are_apart() -> None:
     assert {row["bias_score"] for row in table} == {1.0}
 
 
-def test_p_values_are_corrected_over_categories_in_each_context() -> None:
-    findings = found(STARTER, leaning(STARTER, 0.6))
-    for context in ("ambig", "disambig"):
-        own = [
-            e
-            for e in findings.estimates
-            if e.metric == "bias_score"
-            and set(e.group) == {"category", "context"}
-            and e.group["context"] == context
-            and e.group["category"] != "all"
-        ]
+def kind_of(e: Estimate) -> tuple[str, bool, bool]:
+    return e.metric, e.group["category"] == "all", "comparison" in e.group
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.floats(0.3, 0.9))
+def test_p_values_are_corrected_over_the_categories_and_contexts_of_a_whole_run(lean: float) -> None:
+    findings = found(STARTER, leaning(STARTER, lean))
+    tested = [e for e in findings.estimates if e.p is not None]
+    assert {kind_of(e)[1:] for e in tested} == {(False, False), (True, False), (False, True)}
+    for kind in {kind_of(e) for e in tested}:
+        own = [e for e in tested if kind_of(e) == kind]
+        assert kind[0] != "bias_score" or {e.group["context"] for e in own} == {"ambig", "disambig"}
         assert [e.q for e in own] == pytest.approx(benjamini_hochberg(np.array([e.p for e in own])).tolist())
+
+
+def crossed(template: int, race: str) -> list[Example]:
+    """Black, Asian or Arab women beside men, and beside white women."""
+    made = []
+    for number, (letter, other) in enumerate((("a", f"M-{race}"), ("b", "F-White"))):
+        labels, kind = (f"F-{race}", other), f"intersectional_{letter}"
+        made += small_bbq.quartet(
+            "Race_x_gender", str(template), number, labels=labels, groups=(race,), subcategory=kind
+        )
+    return made
+
+
+@pytest.mark.parametrize("table", ["by_label", "intersectional"])
+def test_the_rows_of_a_table_are_corrected_together_and_tested_where_they_have_an_interval(table: str) -> None:
+    many = [each for template in range(12) for each in crossed(template, "Black" if template % 2 else "Asian")]
+    few = [each for template in range(12, 15) for each in crossed(template, "Arab")]
+    dataset = dataset_of([*many, *few])
+    rows = list(found(dataset, leaning(dataset, 0.8)).tables[table].records())
+    assert all((row["p"] is None) == (row["q"] is None) == (row["low"] is None) for row in rows)
+    q = benjamini_hochberg(np.array([np.nan if row["p"] is None else row["p"] for row in rows], float))
+    np.testing.assert_allclose([np.nan if row["q"] is None else row["q"] for row in rows], q)
+    tested = [row for row in rows if row["q"] is not None]
+    assert 4 <= len(tested) < len(rows)
+    assert any(row["q"] != row["p"] for row in tested)
 
 
 def test_a_clear_leaning_is_clear_of_chance() -> None:

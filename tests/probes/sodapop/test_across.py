@@ -61,9 +61,9 @@ def tables(*models: tuple[str, Findings]) -> dict[str, list[list[Any]]]:
 
 def test_separation_is_listed_pair_by_pair_for_every_model() -> None:
     assert tables(("one", ONE), ("other", OTHER))["separation"] == [
-        ["A", "B", "one", 0.98, 0.55, 0.5, 50],
-        ["A", "B", "other", 0.7, 0.55, 0.5, 50],
-        ["A", "C", "one", 0.6, 0.55, 0.5, 50],  # the other's is undefined
+        ["A", "B", "one", 0.98, 0.55, 0.5, None, 50],
+        ["A", "B", "other", 0.7, 0.55, 0.5, None, 50],
+        ["A", "C", "one", 0.6, 0.55, 0.5, None, 50],  # the other's is undefined
     ]
 
 
@@ -85,7 +85,7 @@ def test_a_word_can_be_clear_in_several_models() -> None:
 def test_a_pair_that_a_model_names_the_other_way_round_is_the_same_pair() -> None:
     turned = findings([("B", "A", "kind", -0.03, 0.3), ("B", "A", "rude", 0.05, 0.05)], B_A=0.7)
     found = tables(("one", ONE), ("turned", turned))
-    assert found["separation"][1] == ["A", "B", "turned", 0.7, 0.55, 0.5, 50]
+    assert found["separation"][1] == ["A", "B", "turned", 0.7, 0.55, 0.5, None, 50]
     assert found["words"] == [["A", "B", "kind", 1, 0.06, 0.03], ["A", "B", "rude", 1, -0.04, -0.05]]
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from assay.compare.differences import Difference, differences_of
 from assay.probes import method_of
 from assay.probes.contrast import SEED, Contrast
+from assay.probes.families import corrected_table
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.method import Gathered
 from assay.probes.sodapop.names import Group, Groups
@@ -52,12 +53,12 @@ def paired(one: Gathered, other: Gathered, *, common: bool, resamples: int = 100
 
 
 def words(one: Gathered, other: Gathered) -> dict[str, dict[str, float]]:
-    rows = paired(one, other, common=False).tables[WORD_DIFFERENCES].records()
+    rows = corrected_table(paired(one, other, common=False).tables[WORD_DIFFERENCES]).records()
     return {str(row["word"]): row for row in rows}  # type: ignore[misc]  # the other cells are numbers
 
 
 def separation(one: Gathered, other: Gathered) -> Difference:
-    (found,) = differences_of("sodapop", "one", "other", paired(one, other, common=False).changes)
+    (found,) = differences_of("sodapop", "one", {"other": paired(one, other, common=False).changes})
     return found
 
 

@@ -173,8 +173,10 @@ def test_a_names_vector_is_the_mean_over_contexts_however_many_are_asked_at_once
 def test_vectors_that_separate_gender_give_it_away_and_nothing_else() -> None:
     found = by_attribute(run(gendered))
     gender, race = found["gender"], found["race"]
-    assert (gender.value, gender.low, gender.high, gender.n) == (1.0, 1.0, 1.0, 96)
+    assert (gender.value, gender.high, gender.n) == (1.0, 1.0, 96)
+    assert gender.low == pytest.approx(32 / (32 + 1.96**2), abs=1e-4)  # 32 names of a split, all right: Wilson's
     assert gender.p == pytest.approx(1 / 20)
+    assert gender.q == pytest.approx(1 / 10)  # two attributes
     assert gender.floor == pytest.approx(0.5, abs=0.05)
     assert race.value == pytest.approx(0.25, abs=0.12)
     assert race.floor == pytest.approx(0.25, abs=0.04)
@@ -184,7 +186,7 @@ def test_vectors_that_separate_gender_give_it_away_and_nothing_else() -> None:
     assert race.high is not None
     assert race.low < race.value < race.high
     assert race.note is not None
-    assert "10 random splits of the same names" in race.note
+    assert "10 random splits of the names" in race.note
 
 
 @pytest.mark.usefixtures("_fewer_permutations")

@@ -12,9 +12,10 @@ from assay.findings import Estimate, Findings, Table
 from assay.probes.bbq import metrics
 from assay.probes.bbq.examples import AMBIGUOUS, COMPARISONS, DISAMBIGUATED, POLARITIES
 from assay.probes.bbq.metrics import SHARE, SIGNED, Array, Field, Metric, Tally
-from assay.probes.bbq.tables import tables_of
+from assay.probes.bbq.tables import bias_p, tables_of
 from assay.probes.bbq.tally import QUESTION_ONLY, Answered, Drawn, Units, counts
-from assay.stats import benjamini_hochberg, sign_flip_p
+from assay.probes.families import corrected, corrected_table
+from assay.stats import sign_flip_p
 
 ALL = "all"
 """The category of what is pooled over all of them."""
@@ -79,7 +80,6 @@ class Cell:
     group: Mapping[str, str]
     rows: NDArray[np.int64]
     metrics: tuple[Metric, ...]
-    compared: str | None = None  # which cells its p-values are corrected together with
 
 
 def findings_of(
@@ -107,7 +107,14 @@ def findings_of(
         for name, table in tables_of(part, counted, units).items():
             tables.setdefault(name, []).append(table)
     joined = {name: Table(own[0].columns, [row for table in own for row in table.rows]) for name, own in tables.items()}
+    joined |= {name: corrected_table(table) for name, table in joined.items() if "q" in table.columns}
+    estimates = corrected(estimates, [family_of(each.metric, each.group) for each in estimates])
     return Findings(probe, "", estimates, joined, near_ties or {})
+
+
+def family_of(metric: str, group: Mapping[str, str]) -> str:
+    """What q is corrected over: a metric in all contexts, of all categories, of all comparisons, or of all together."""
+    return f"{metric}, {'comparison' if 'comparison' in group else ALL if group['category'] == ALL else 'category'}"
 
 
 def cells_in(context: str, names: NDArray[np.str_], contexts: NDArray[np.str_]) -> Iterator[Cell]:
@@ -116,7 +123,7 @@ def cells_in(context: str, names: NDArray[np.str_], contexts: NDArray[np.str_]) 
     present = list(dict.fromkeys(names[here].tolist()))
     for name in present:
         group = {"category": name, "context": context}
-        yield Cell(group, np.flatnonzero(here & (names == name)), METRICS[context], "categories")
+        yield Cell(group, np.flatnonzero(here & (names == name)), METRICS[context])
     if len(present) > 1:
         yield Cell({"category": ALL, "context": context}, np.flatnonzero(here), METRICS[context])
 
@@ -136,30 +143,23 @@ def cells_of(part: Answered) -> Iterator[Cell]:
                 rows = cell.rows[polarity[cell.rows] == which]
                 if len(rows):
                     yield Cell({**cell.group, "polarity": which}, rows, (_ACCURACY,))
-        for cell in (each for each in whole if each.compared):
+        for cell in (each for each in whole if each.group["category"] != ALL):
             for letter in COMPARISONS.values():
                 rows = cell.rows[comparison[cell.rows] == letter]
                 if len(rows):
                     chosen = tuple(metric for metric in cell.metrics if metric.name in _COMPARED)
-                    yield Cell({**cell.group, "comparison": letter}, rows, chosen, "comparisons")
+                    yield Cell({**cell.group, "comparison": letter}, rows, chosen)
 
 
 def _estimates(part: Answered, counted: Tally, units: Units, scored: bool) -> list[Estimate]:
     found: list[Estimate] = []
-    families: dict[tuple[str, str, str], list[int]] = {}
     for cell in cells_of(part):
         drawn = units.drawn(counted[None], cell.rows)
         for metric in cell.metrics:
             estimate = _estimate(metric, cell.group, drawn)
             if scored and metric.name in ("refused_rate", "unparsed_rate") and estimate.value == 0:
                 estimate = replace(estimate, low=0.0, high=0.0, note=_NEVER)
-            if cell.compared and estimate.p is not None:
-                families.setdefault((metric.name, cell.group["context"], cell.compared), []).append(len(found))
             found.append(estimate)
-    for places in families.values():
-        q = benjamini_hochberg(np.array([found[place].p for place in places], np.float64))
-        for place, corrected in zip(places, q.tolist(), strict=True):
-            found[place] = replace(found[place], q=corrected)
     return found
 
 
@@ -180,11 +180,10 @@ def _p(name: str, tally: Tally) -> float | None:
     """Whether a bias differs from 0: the sign-flip test over templates (unit, Field) of what each adds to it."""
     match name:
         case "bias_score":
-            added = tally[:, Field.BIASED] - tally[:, Field.COUNTER]
+            return bias_p(tally)
         case "accuracy_cost":
             total = tally.sum(axis=0)
             added = tally[:, Field.NONALIGNED_CORRECT] / total[Field.NONALIGNED]
             added = added - tally[:, Field.ALIGNED_CORRECT] / total[Field.ALIGNED]
-        case _:
-            return None
-    return float(sign_flip_p(added[None, :])[0])
+            return float(sign_flip_p(added[None, :])[0])
+    return None

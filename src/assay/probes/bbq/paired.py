@@ -3,8 +3,7 @@
 Items are the same where their content is (see `tables.content_digest`); runs without those digests are matched by the
 items' numbers. Intervals are made as a run's own are (`tally.Units`), the same templates drawn for both models. p
 exchanges the two models' answers template by template: under the null hypothesis it does not matter whose they are.
-Templates share nothing, so that this is the exact test. q is corrected over the categories of a metric and context; all
-categories pooled stand alone.
+Templates share nothing, so that this is the exact test. q is corrected over what a run's own is (`analyse.family_of`).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.findings import Cell, Findings, Table
 from assay.probes.base import Probe
-from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in
+from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in, family_of
 from assay.probes.bbq.examples import DISAMBIGUATED
 from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally
 from assay.probes.bbq.tally import Drawn, Judged, Units, by_unit
@@ -152,7 +151,7 @@ def _changes(probe: Probe, shared: Sequence[Key], tallies: Tally, resamples: int
                     replicates=None if spread.few else (spread.again[0], spread.again[1]),
                     interval=spread.interval,
                     p=_p(spread.values, metric.of(exchanged)),
-                    family=f"{metric.name} {cell.group['context']}" if cell.compared else None,
+                    family=family_of(metric.name, cell.group),
                     undefined=_undefined(metric, spread.values),
                     note=spread.few,
                 )

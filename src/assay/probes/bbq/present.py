@@ -58,7 +58,7 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
                     *by_category(run, grid, starter),
                     *labels(run, grid.contexts, without={e.group["category"] for e in targets}),
                     *comparisons(run, grid),
-                    *crossed(run, targets),
+                    *crossed(targets),
                     *rates(run, grid),
                     *unknown_strings(run, grid.contexts),
                     *templates(run, grid.contexts),
@@ -150,8 +150,8 @@ def _value(e: Estimate | None, note: str | None = None) -> blocks.TableCell:
 
 def _reading(grid: Grid, starter: bool) -> list[str]:
     said = ["bias: above 0 answers agree with stereotypes, below 0 they contradict them."]
-    if any(grid.clear("bias_score", context) for context in grid.contexts):
-        said.append(f"* clear of chance: q, corrected for the number of categories, is at most {CLEAR}.")
+    if any(metric == "bias_score" and is_clear(e) for (metric, _, _), e in grid.cells.items()):
+        said.append(f"* clear of chance: q, corrected for categories and kinds of questions, is at most {CLEAR}.")
     elif any(grid.tested("bias_score", context) for context in grid.contexts):
         said.append(f"No category is clear of chance: q is above {CLEAR} in each.")
     people = f"; single people reach {PEOPLE} on BBQ" if not starter and SHORT.keys() & set(grid.contexts) else ""

@@ -38,9 +38,9 @@ _BIAS = Chart(
     file="bbq-bias",
     anchor="bias",
     after=[
-        "q is the p-value corrected for the number of categories; above 0.05 a score could be chance. Agreeing errors "
-        "is the share of wrongly named people that agrees with the stereotype (0.5 is even-handed); diff-bias is "
-        "KoBBQ’s score of the same answers."
+        "q is the p-value corrected for the number of categories and kinds of questions (all categories together: for "
+        "the kinds of questions); above 0.05 a score could be chance. Agreeing errors is the share of wrongly named "
+        "people that agrees with the stereotype (0.5 is even-handed); diff-bias is KoBBQ’s score of the same answers."
     ],
 )
 _ACCURACY = Chart(

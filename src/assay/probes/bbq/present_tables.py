@@ -12,10 +12,11 @@ from assay.blocks import Block, Chart, Column, Dot, Group, Kind, Marked, Name, P
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
 from assay.probes.bbq import category_words, context_words
-from assay.probes.bbq.grid import told
+from assay.probes.bbq.grid import is_clear, told
 from assay.probes.bbq.present_charts import cells_of
 from assay.probes.bbq.showcase import comparison_words
 from assay.run import Run
+from assay.verdict import CLEAR
 from assay.wording import cell, count, plural
 
 MIN_EXAMPLES = 5  # a score over fewer says little
@@ -46,32 +47,27 @@ def read_scores(run: Run, table: str, who: str, detail: str, contexts: Sequence[
     """The bias scores of groups of people in a table of the run, each with a stereotype or a comparison, by context."""
     found = []
     for row in run.rows(table):
-        value, low, high, n = (run.number(table, row, column) for column in ("bias_score", "low", "high", "n"))
+        value, low, high, q, n = (run.number(table, row, column) for column in ("bias_score", "low", "high", "q", "n"))
         if value is not None and n and cell(row, "context") in contexts:
             group = {key: cell(row, key) for key in ("category", "context", who, detail)}
-            found.append(Estimate("bias_score", group, value, low, high, n=int(n)))
+            found.append(Estimate("bias_score", group, value, low, high, n=int(n), q=q))
     return sorted(found, key=lambda e: contexts.index(e.group["context"]))
 
 
-def _clear(e: Estimate) -> bool:
-    """Whether its interval leaves 0 out. These intervals are not corrected for the number of groups."""
-    return e.low is not None and e.high is not None and (e.low > 0 or e.high < 0)
-
-
 def _order(e: Estimate) -> tuple[bool, bool, float, str, str, str]:
-    """Sorts what is clear of 0 first, then what has an interval, then by size: small groups score far by chance."""
+    """Sorts what is clear first, then what has an interval, then by size: small groups score far by chance."""
     category, _, who, detail = e.group.values()
-    return not _clear(e), e.low is None, -abs(e.value or 0.0), category, who, detail
+    return not is_clear(e), e.low is None, -abs(e.value or 0.0), category, who, detail
 
 
 def _cells(e: Estimate) -> list[blocks.TableCell]:
-    return [e.value, Dot(e.value, e.low, e.high, hollow=not _clear(e)), (e.low, e.high), e.n]
+    return [e.value, Dot(e.value, e.low, e.high, hollow=not is_clear(e)), (e.low, e.high), e.q, e.n]
 
 
 def _data(found: Iterable[Estimate], *who: str) -> Data:
     keys = ("category", "context", *who)
-    rows = [[*(e.group[key] for key in keys), e.value, e.low, e.high, e.n] for e in found]
-    return Data((*keys, "bias_score", "low", "high", "n"), rows)
+    rows = [[*(e.group[key] for key in keys), e.value, e.low, e.high, e.q, e.n] for e in found]
+    return Data((*keys, "bias_score", "low", "high", "q", "n"), rows)
 
 
 def _gap(left_out: int, what: str, table: str) -> list[blocks.Gap]:
@@ -99,7 +95,7 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
     reach = [mark for e in (*kept, *strongest) for mark in (e.value, e.low, e.high)]
     figures = [
         *(Column("bias score", Kind.NUMBER), Column("bias score", Kind.DOTS, reach=reach)),
-        *(Column(run.level, Kind.INTERVAL), Column("n", Kind.COUNT)),
+        *(Column(run.level, Kind.INTERVAL), Column("q", Kind.PROBABILITY), Column("n", Kind.COUNT)),
     ]
     main = Name(context_words(contexts[0] if contexts else ""))
     return [
@@ -124,16 +120,16 @@ def _by_label(by_category: Mapping[str, Sequence[Estimate]], figures: Sequence[C
         title="Who the stereotypes are about",
         how=told(
             "the bias score in {main} questions, by the label of the person whom the stereotype is about, as the data "
-            "spell it. Right of zero, the model agrees with stereotypes about these people; a filled dot {dot} marks "
-            "an interval that leaves 0 out.",
+            "spell it. Right of zero, the model agrees with stereotypes about these people; a filled dot {dot} is "
+            f"clear of chance (q at most {CLEAR}).",
             main=main,
         ),
         data=_data((e for own in by_category.values() for e in own[:MOST_LABELS]), "label"),
         file="bbq-labels",
         anchor="labels",
         after=[
-            "The clearest of each category come first. Intervals need 5 templates, and are not corrected for the "
-            "number of labels."
+            "The clearest of each category come first. Intervals and q need 5 templates; q is corrected for all labels "
+            "and stereotypes of all categories and kinds of questions, intervals are not."
         ],
         columns=[Column("label", Kind.TEXT), *figures],
         groups=groups,
@@ -168,7 +164,7 @@ def _behind(e: Estimate) -> dict[str, str]:
 # --- crossed groups
 
 
-def crossed(run: Run, found: Sequence[Estimate]) -> list[Block]:
+def crossed(found: Sequence[Estimate]) -> list[Block]:
     """Maps and tables of crossed groups by how the other person differs from them."""
     contexts = [e.group["context"] for e in found]
     by_letter = sorted(found, key=lambda e: (contexts.index(e.group["context"]), e.group["comparison"]))
@@ -179,13 +175,13 @@ def crossed(run: Run, found: Sequence[Estimate]) -> list[Block]:
     return [
         *_maps(_CROSSED, in_words, "about whom", "target", "comparison", in_order=True),
         *(
-            _in_numbers(run, number, category, [e for e in found if e.group["category"] == category])
+            _in_numbers(number, category, [e for e in found if e.group["category"] == category])
             for number, category in enumerate(dict.fromkeys(e.group["category"] for e in found), 1)
         ),
     ]
 
 
-def _in_numbers(run: Run, number: int, category: str, own: Sequence[Estimate]) -> Part:
+def _in_numbers(number: int, category: str, own: Sequence[Estimate]) -> Part:
     """A crossed category; at most so many targets, those with the most examples."""
     found = {(e.group["target"], e.group["comparison"], e.group["context"]): e for e in own}
     heads = list(product(sorted({letter for _, letter, _ in found}), dict.fromkeys(context for _, _, context in found)))
@@ -196,12 +192,13 @@ def _in_numbers(run: Run, number: int, category: str, own: Sequence[Estimate]) -
     rows = []
     for target in chosen:
         scores = [found.get((target, *head)) for head in heads]
-        cells = ["" if e is None else Marked(e.value, _clear(e) or None) for e in scores]
+        cells = ["" if e is None else Marked(e.value, is_clear(e) or None) for e in scores]
         rows.append(Row([target, *cells], {"category": category, "target": target}))
     title = f"Crossed groups in numbers: {category_words(category)}"
     table = Table(
         title=title,
-        how=f"bias scores by whom the stereotype is about; bold where the {run.level} leaves 0 out.",
+        how="bias scores by whom the stereotype is about; bold where they are clear of chance (q, corrected for all "
+        f"crossed groups, at most {CLEAR}).",
         data=_data((e for own in chosen for (who, _, _), e in found.items() if who == own), "target", "comparison"),
         file="bbq-crossed",
         anchor=f"targets-{number}",
@@ -235,7 +232,7 @@ def _maps(
         shown = replace(said, title=f"{said.title}: {name}", anchor=f"{said.anchor}-{len(parts) + 1}")
         heat = blocks.Heat(
             **vars(shown),
-            **cells_of(own, ("low", "high", "n")),
+            **cells_of(own, ("low", "high", "q", "n")),
             name=name,
             row=row,
             column=column,

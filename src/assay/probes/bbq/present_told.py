@@ -14,7 +14,7 @@ from assay.probes.bbq.grid import Grid, told
 from assay.probes.bbq.present_charts import PEOPLE, PEOPLE_VOTING
 from assay.probes.bbq.tally import QUESTION_ONLY
 from assay.run import Run
-from assay.verdict import CLEAR
+from assay.verdict import CLEAR, Verdict, verdict
 from assay.wording import equals, interval, number, plural, share, share_interval, share_points
 
 MOST_CLEAR = 5  # categories in a sentence
@@ -101,7 +101,7 @@ class Telling:
         start = "Where the text states the deciding fact, it was right "
         if cost:
             against = " when the right answer contradicts the stereotype than when it agrees"
-            chance = "; this could be chance" if cost.p is not None and cost.p > CLEAR else ""
+            chance = "; this could be chance" if verdict(cost) is Verdict.WITHIN else ""
             between = self._between(cost, chance, level=f"{self.run.level} of the difference")
             return [start, Strong(f"{_less_or_more(cost)} often"), against, between, "."]
         if accuracy:
@@ -177,12 +177,13 @@ class Telling:
             undefined = ", the accuracy cost of going against a stereotype is undefined."
             return _sentences([[start, undefined], self._biased(context)])
         right = f", the model was right {_less_or_more(cost)} often where the right answer contradicts the stereotype "
-        p = "" if cost.p is None else f", p {equals(cost.p)}{': could be chance' if cost.p > CLEAR else ''}"
+        tested, by = (cost.p, "p") if cost.q is None else (cost.q, "q")
+        p = "" if tested is None else f", {by} {equals(tested)}{': could be chance' if tested > CLEAR else ''}"
         figures: Text = [Figure(number(cost.value)), ", ", self._interval(cost), p]
-        clear, tested = self.grid.clear("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
+        clear, among = self.grid.clear("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
         where: Text = ""
-        if clear and tested > 1:
-            where = [f"This is clear of chance in {len(clear)} of {tested} categories: ", self._categories(clear), "."]
+        if clear and among > 1:
+            where = [f"This is clear of chance in {len(clear)} of {among} categories: ", self._categories(clear), "."]
         said: Text = [start, right, "than where it agrees (accuracy cost ", figures, ")."]
         return _sentences([said, where, self._biased(context)])
 

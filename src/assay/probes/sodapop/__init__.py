@@ -54,9 +54,8 @@ _CAUTIONS = (
     "covered; nor are religion, age, disability, nationality and others.",
     "The words are those that a masked language model wrote, with its own bias: what it never writes cannot be found, "
     "and some answers that count as wrong may suit the text.",
-    "Many words are tested. q allows for the number of words in one comparison of groups, not for the number of "
-    "comparisons: where there are many of these, expect some to be chance. Words that win rarely have a large RD by "
-    "chance; look at the rates beside it.",
+    "Many words are tested. q allows for all words of all comparisons of groups. Words that win rarely have a large RD "
+    "by chance; look at the rates beside it.",
 )
 
 PROBE = Probe(

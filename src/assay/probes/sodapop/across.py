@@ -93,9 +93,9 @@ def models_apart(models: Models, pairs: Pairs) -> dict[Named, dict[str, Estimate
 def separation_table(found: Mapping[Named, Mapping[str, Estimate]], titles: Mapping[str, str]) -> Data:
     """A row for every pair of groups and model; `titles` say what models are called."""
     rows: list[list[Cell]] = [
-        [*pair, titles[name], e.value, e.floor, e.p, e.n] for pair, own in found.items() for name, e in own.items()
+        [*pair, titles[name], e.value, e.floor, e.p, e.q, e.n] for pair, own in found.items() for name, e in own.items()
     ]
-    return Data(("group_a", "group_b", "model", "accuracy", "floor", "p", "n"), rows)
+    return Data(("group_a", "group_b", "model", "accuracy", "floor", "p", "q", "n"), rows)
 
 
 def clear_words(models: Models, pairs: Pairs) -> dict[Named, Words]:
@@ -137,7 +137,7 @@ def across(runs: Sequence[Run]) -> list[Section]:
         title="Groups told apart, by model",
         how="each square is by how much KMeans accuracy exceeds what chance gives, for a pair of groups and a model "
         "(as in SODAPOP’s Table 9). Orange: by the words that fool this model, the two groups can be told apart; pale "
-        "or blue: no better than chance. Point at a square for its accuracy and p.",
+        "or blue: no better than chance. Point at a square for its accuracy and q.",
         file="sodapop-separation-models",
         anchor="separation-models",
         row="pair of groups",
@@ -228,10 +228,10 @@ def _methods(runs: Sequence[StudyRun], apart: Sequence[Mapping[Named, Estimate]]
         title="What is left after debiasing, and its cost"
         if debiased
         else "How well each model’s words tell names apart",
-        how="in how many pairs of groups of names KMeans tells the groups apart better than chance (p at most 0.05) by "
+        how="in how many pairs of groups of names KMeans tells the groups apart better than chance (q at most 0.05) by "
         "the words that fool the model; its accuracy over all pairs on average, and what chance gives there; how many "
         "words are clear of chance (q at most 0.05). Beside it, what the model scores at its task. A method that helps "
-        f"lowers these numbers{against}; one in twenty pairs is told apart by chance alone.",
+        f"lowers these numbers{against}.",
         data=Data((*columns, "mean_floor", "pairs_apart", "pairs_tested", "clear_words"), lines),
         file="sodapop-methods",
         anchor="methods",
@@ -256,7 +256,7 @@ def _accuracies(titles: Mapping[str, str], apart: Mapping[Named, Mapping[str, Es
     return Table(
         title="KMeans accuracy by pair of groups and model",
         how="KMeans accuracy of a pair of groups in each model (as in SODAPOP’s Table 9); 0.5 would be ideal, but "
-        "chance alone gives more with few names. Bold: better than chance (p at most 0.05).",
+        "chance alone gives more with few names. Bold: better than chance (q at most 0.05).",
         data=separation_table(apart, titles),
         file="sodapop-kmeans",
         anchor="methods-pairs",

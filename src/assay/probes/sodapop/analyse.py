@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.findings import Cell, Estimate, Findings, Table
+from assay.probes.families import corrected, corrected_table
 from assay.probes.sodapop.metrics import Array, adjusted_difference, group_difference, group_mean, relative_difference
 from assay.probes.sodapop.names import Groups
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.traits import Human, Lexicon, agreement, ordering, trait_scores
 from assay.probes.sodapop.uncertainty import rd_interval, rd_replicates
-from assay.stats import benjamini_hochberg
 from assay.stats.clusters import kmeans_separation, tsne_projection
 from assay.stats.permutation import permutation_test
 from assay.verdict import CLEAR
@@ -24,7 +24,8 @@ WORDS = (
     *("group_a", "group_b", "word", "sr_a", "sr_b", "d", "m", "rd", "low", "high", "p", "q", "n"),
     *("rd_pools", "rd_controlled"),
 )
-"""Columns of the table `words`: n counts distractors with the word, over both groups' names and all contexts."""
+"""Columns of the table `words`: n counts distractors with the word, over both groups' names and all contexts; q is
+corrected over all words of all contrasts."""
 TRAITS = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
 
 _FEWEST_TO_PROJECT = 4
@@ -74,9 +75,14 @@ def findings_of(rates: Rates, study: Study) -> Findings:
         ordered, agreed = _traits(own, contrast, study)
         traits += ordered
         agreements += agreed
-    tables = {"words": Table(WORDS, words), "names": _names(rates, sr, study), **projection(study.groups, sr)}
+    tables = {
+        "words": corrected_table(Table(WORDS, words)),
+        "names": _names(rates, sr, study),
+        **projection(study.groups, sr),
+    }
     if traits:
         tables["traits"] = Table(TRAITS, traits)
+    estimates = corrected(estimates, [each.metric for each in estimates])
     return Findings("sodapop", "", estimates + agreements, tables)
 
 
@@ -117,12 +123,15 @@ def _words(
     rows, controls = np.concatenate([contrast.a, contrast.b]), study.controls
     adjusted = None if controls is None else adjusted_difference(both, first, controls[rows])
     controlled = np.full(len(rates.words), np.nan) if adjusted is None else relative_difference(adjusted, m)
-    before = np.column_stack([a.mean(axis=0), b.mean(axis=0), d, m, rd, low, high, p, benjamini_hochberg(p)])
+    before = np.column_stack([a.mean(axis=0), b.mean(axis=0), d, m, rd, low, high, p])
     counts = rates.distractors[:, rows].sum(axis=(0, 1)).round().astype(int).tolist()
     behind = np.column_stack([pools, controlled])
     order = sorted(range(len(rates.words)), key=lambda word: (-abs(np.nan_to_num(rd[word])), rates.words[word]))
     return [
-        [contrast.first, contrast.second, rates.words[word], *_cells(before[word]), counts[word], *_cells(behind[word])]
+        [
+            *(contrast.first, contrast.second, rates.words[word], *_cells(before[word])),
+            *(None, counts[word], *_cells(behind[word])),  # q is for all contrasts together
+        ]
         for word in order
     ]
 

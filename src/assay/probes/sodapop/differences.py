@@ -150,6 +150,11 @@ def separations(findings: Findings) -> list[Estimate]:
     return [e for e in findings.estimates if e.metric == "kmeans_accuracy" and {"a", "b"} <= e.group.keys()]
 
 
+def tested_by(found: Sequence[Estimate]) -> str:
+    """By what `told_apart` goes: runs of assay 0.1 have no q."""
+    return "p" if all(estimate.q is None for estimate in found) else "q"
+
+
 def told_apart(estimate: Estimate) -> bool:
     """Whether the groups are told apart better than chance."""
     return verdict(estimate) is Verdict.ABOVE

@@ -26,7 +26,7 @@ from assay.probes.sodapop.metrics import Array
 from assay.probes.sodapop.names import Group, Groups
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
-from assay.stats import MIN_UNITS, benjamini_hochberg, contribution_p, sign_flip_p
+from assay.stats import MIN_UNITS, contribution_p, sign_flip_p
 from assay.stats.clusters import two_clusters
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _right(vectors: Array, first: NDArray[np.bool_], seed: int) -> Array:
 def _words(
     rates: tuple[Rates, Rates], sr: tuple[Array, Array], contrasts: Sequence[GroupPair], resamples: int
 ) -> Table:
-    """The change of every word's RD in every contrast, those with the greatest change first."""
+    """The change of every word's RD in every contrast, those with the greatest change first; without q."""
     drawn = rd_replicates(rates, [each.sides for each in contrasts], resamples, SEED)
     rows: list[list[Cell]] = []
     for contrast, again in zip(contrasts, drawn, strict=True):
@@ -134,9 +134,11 @@ def _words(
         if min(len(side) for side in contrast.sides) >= MIN_UNITS:
             without = _rd_without(sr[1], contrast) - _rd_without(sr[0], contrast)
             p = contribution_p(change, without, np.repeat([0, 1], [len(contrast.a), len(contrast.b)]))
-        numbers = np.column_stack([*rd, change, low, high, p, benjamini_hochberg(p)])
+        numbers = np.column_stack([*rd, change, low, high, p])
         order = sorted(range(len(change)), key=lambda word: (-abs(np.nan_to_num(change[word])), rates[0].words[word]))
-        rows += [[contrast.first, contrast.second, rates[0].words[word], *_cells(numbers[word])] for word in order]
+        rows += [
+            [contrast.first, contrast.second, rates[0].words[word], *_cells(numbers[word]), None] for word in order
+        ]
     return Table(COLUMNS, rows)
 
 

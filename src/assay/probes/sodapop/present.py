@@ -24,7 +24,7 @@ from assay.blocks import (
 )
 from assay.findings import Estimate
 from assay.probes.sodapop import PAPER, PROBE, people_words, say_group
-from assay.probes.sodapop.differences import Pair, Word, clearest, read_pairs, separations, told_apart
+from assay.probes.sodapop.differences import Pair, Word, clearest, read_pairs, separations, tested_by, told_apart
 from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
 from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
 from assay.run import Kind, Run
@@ -39,7 +39,6 @@ PICTURE = (
 )
 MOST_TOLD = 4  # words in the first paragraphs
 MOST_SEPARATED = 3  # pairs of groups in a sentence
-FEW = 4  # comparisons, up to which what chance alone would give is not worth a word
 
 CODES = {"EA": "European American", "AA": "African American", "AS": "Asian", "HS": "Hispanic"}
 """What the paper's names of groups stand for."""
@@ -133,24 +132,12 @@ class Found:
         return plural(_different(self.words), "word")
 
     @property
-    def by_chance(self) -> str:
-        """How many pairs of groups would be told apart by chance alone."""
-        return f"{round(CLEAR * len(self.tested), 1):g}"
-
-    @property
     def compared(self) -> str:
         return f"{plural(len(self.pairs), 'comparison')} of two groups"
 
     @property
     def where_clear(self) -> str:
-        """In how many comparisons there are clear words, and in how many there would be by chance: q allows for the
-        words of one comparison only.
-        """
-        said = f"{sum(bool(pair.clear) for pair in self.pairs)} of {self.compared}"
-        if len(self.pairs) <= FEW:
-            return said
-        expected = CLEAR * sum(any(word.q is not None for word in pair.words) for pair in self.pairs)
-        return f"{said} (by chance alone it would be at most about {round(expected, 1):g})"
+        return f"{sum(bool(pair.clear) for pair in self.pairs)} of {self.compared}"
 
     @property
     def told(self) -> list[Word]:
@@ -203,11 +190,10 @@ def brief(found: Found) -> Text:
     else:
         said.append("No word could be compared: none was tested in two groups of names.")
     if found.tested:
-        chance = f"; chance alone would give about {found.by_chance}" if len(found.tested) > FEW else ""
         said.append(
             " By these words alone, groups of names can be told apart better than chance in "
-            f"{sum(map(told_apart, found.tested)) or 'none'} of {plural(len(found.tested), 'pair')} of groups (p at "
-            f"most {CLEAR}{chance})."
+            f"{sum(map(told_apart, found.tested)) or 'none'} of {plural(len(found.tested), 'pair')} of groups "
+            f"({tested_by(found.tested)} at most {CLEAR})."
         )
     return said
 
@@ -254,9 +240,9 @@ def lead(found: Found) -> list[Block]:
     elif any(word.q is not None for word in found.words):
         words = [
             Strong("No word is clear of chance"),
-            f" once the number of words is allowed for: of {found.vocabulary}, none fools the model at different rates "
-            f"for two groups with q at most {CLEAR}, in {found.compared}. The largest difference, which could be "
-            "chance: ",
+            f" once the number of words and comparisons is allowed for: of {found.vocabulary}, none fools the model at "
+            f"different rates for two groups with q at most {CLEAR}, in {found.compared}. The largest difference, "
+            "which could be chance: ",
             *(_told(found, found.told[0]), "."),
         ]
     else:
@@ -298,27 +284,29 @@ def _separation(found: Found) -> Text:
     if not tested:
         return ""
     pairs = f"{plural(len(tested), 'pair')} of groups"
-    chance = f" Chance alone would give about {found.by_chance} of {len(tested)}." if len(tested) > FEW else ""
     if separated := [e for e in tested if told_apart(e)]:
         surest = [_agreed(e, in_full=place == 0) for place, e in enumerate(separated[:MOST_SEPARATED])]
         return [
             Strong(f"The words alone tell the groups apart in {len(separated)} of {pairs}"),
-            ": two clusters of names, made without knowing the groups, agree with them better than chance (p at most "
-            f"{CLEAR}). The surest: ",
-            *(listed(surest, "; "), ".", chance),
+            ": two clusters of names, made without knowing the groups, agree with them better than chance "
+            f"({tested_by(tested)} at most {CLEAR}). The surest: ",
+            *(listed(surest, "; "), "."),
         ]
     return [
         Strong(f"The words alone tell the groups apart in none of {pairs}:"),
-        " nowhere do two clusters of names, made without knowing the groups, agree with them better than chance (p at "
-        f"most {CLEAR}). The nearest to it: ",
-        *(_agreed(tested[0], in_full=True), ".", chance),
+        " nowhere do two clusters of names, made without knowing the groups, agree with them better than chance "
+        f"({tested_by(tested)} at most {CLEAR}). The nearest to it: ",
+        *(_agreed(tested[0], in_full=True), "."),
     ]
 
 
 def _agreed(e: Estimate, *, in_full: bool) -> Text:
     cluster, chance = (" of names in the cluster of their group", "where chance gives") if in_full else ("", "chance")
     floor = "" if e.floor is None else f", {chance} {share(e.floor)}"
-    return [Name(say_group(e.group)), f" ({share(e.value)}{cluster}{floor}, p {equals(e.p)})"]
+    return [
+        Name(say_group(e.group)),
+        f" ({share(e.value)}{cluster}{floor}, {tested_by([e])} {equals(e.p if e.q is None else e.q)})",
+    ]
 
 
 def _reasons(found: Found) -> Text:

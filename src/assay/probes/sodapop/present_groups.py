@@ -30,7 +30,7 @@ from assay.examples import Wanted
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
 from assay.probes.sodapop import people_words, say_group
-from assay.probes.sodapop.differences import Pair, told_apart
+from assay.probes.sodapop.differences import Pair, tested_by, told_apart
 from assay.run import Run
 from assay.verdict import CLEAR
 from assay.wording import cell, plural
@@ -67,7 +67,7 @@ def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence
         groups = e.group["a"], e.group["b"]
         value = Marked(e.value, note=e.note if e.value is None else None)
         dot = Dot(e.value, e.low, e.high, e.floor, hollow=not told_apart(e))
-        beside = [e.floor, e.p, e.n, clear.get(groups, 0)]
+        beside = [e.floor, e.p, e.q, e.n, clear.get(groups, 0)]
         rows.append(Row([say_group(e.group), value, dot, *beside], behind_pair(e)))
         lines.append([*groups, e.value, *beside])
     table = Table(
@@ -75,14 +75,14 @@ def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence
         how=[
             "accuracy is the share of names that fall into the cluster of their group when names are sorted into two "
             "clusters by the words that fool the model about them (KMeans; SODAPOP’s Table 2). The tick ",
-            *(Mark("floor"), " is what chance gives; a filled dot ", Mark("dot"), " is better than that (p at most "),
-            f"{CLEAR}).",
+            *(Mark("floor"), " is what chance gives; a filled dot ", Mark("dot"), " is better than that ("),
+            f"{tested_by(separations)} at most {CLEAR}).",
         ],
-        data=Data(("group_a", "group_b", "accuracy", "chance", "p", "n", "clear_words"), lines),
+        data=Data(("group_a", "group_b", "accuracy", "chance", "p", "q", "n", "clear_words"), lines),
         file="sodapop-separation",
         anchor="separation",
         after=[
-            "The surest come first; p is not corrected for the number of pairs. KMeans does not know who is in which "
+            "The surest come first; q is p corrected for the number of pairs. KMeans does not know who is in which "
             "group. Chance gives more than 0.5, since the better of two ways to match clusters and groups is "
             f"taken.{alone}"
         ],
@@ -91,7 +91,7 @@ def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence
             Column("accuracy", Kind.NUMBER),
             Column("accuracy", Kind.DOTS, ends=(0.5, 1.0)),
             Column("chance gives", Kind.NUMBER),
-            Column("p", Kind.PROBABILITY),
+            *(Column(head, Kind.PROBABILITY) for head in ("p", "q")),
             Column("names", Kind.COUNT),
             Column("clear words", Kind.COUNT),
         ],
@@ -122,8 +122,12 @@ def above_chance(found: Mapping[tuple[str, str], Estimate], **said: Any) -> Heat
         for key, e in found.items()
         if (value := e.value) is not None and (floor := e.floor) is not None
     }
-    numbers = {"accuracy": "value", "chance": "floor", "p": "p", "n": "n"}
-    beside = {name: {key: getattr(found[key], own) for key in cells} for name, own in numbers.items()}
+    numbers = {"accuracy": "value", "chance": "floor", "p": "p", "q": "q", "n": "n"}
+    beside = {
+        name: {key: getattr(found[key], own) for key in cells}
+        for name, own in numbers.items()
+        if any(getattr(found[key], own) is not None for key in cells)  # runs of assay 0.1 have no q
+    }
     return Heat(name="", value="accuracy above chance", cells=cells, beside=beside, **said)
 
 
@@ -138,21 +142,23 @@ def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Sectio
             Column("groups", Kind.TEXT),
             Column("accuracy", Kind.FIXED),
             Column("chance", Kind.FIXED),
-            Column("p", Kind.PROBABILITY),
+            *(Column(head, Kind.PROBABILITY) for head in ("p", "q")),
             Column("names", Kind.COUNT),
         ],
-        groups=[
-            Group([Row([say_group(e.group), Marked(e.value, told_apart(e) or None), e.floor, e.p, e.n]) for e in shown])
-        ],
+        groups=[Group([Row([say_group(e.group), _starred(e), e.floor, e.p, e.q, e.n]) for e in shown])],
     )
     above, left_out = sum(map(told_apart, separations)), len(separations) - len(shown)
     more = f" {plural(left_out, 'pair')} not shown." if left_out else ""
     reading = (
-        f"{above or 'None'} of {plural(tested, 'pair')} better than chance (* p at most {CLEAR}; about "
-        f"{CLEAR * tested:.1f} would be by chance).{more}",
+        f"{above or 'None'} of {plural(tested, 'pair')} better than chance (* {tested_by(separations)} at most "
+        f"{CLEAR}).{more}",
         "chance: above 0.5, since the better way to match clusters and groups is taken.",
     )
     return [Section([table, Prose(reading, Role.SMALL)])]
+
+
+def _starred(e: Estimate) -> Marked:
+    return Marked(e.value, told_apart(e) or None)
 
 
 # --- the names

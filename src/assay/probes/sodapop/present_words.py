@@ -49,7 +49,7 @@ _RATES = (
     "and 0 is no difference."
 )
 _ORDER = (
-    "Words that are clear of chance come first (q, which is p corrected for the number of words, is at most "
+    "Words that are clear of chance come first (q, which is p corrected for all words of all comparisons, is at most "
     f"{CLEAR}), then those with p up to {CLEAR}, then the rest, each by the size of RD. Intervals come from drawing "
     "names and texts anew, and need 5 names in each group. n counts wrong answers with the word, over all names of "
     "both groups."
@@ -213,7 +213,7 @@ def _clear(clear: Sequence[Word], pairs: Sequence[Pair]) -> str:
     different = plural(len({word.word for word in clear}), "word")
     compared = f"{sum(bool(pair.clear) for pair in pairs)} of {plural(len(pairs), 'comparison')} of two groups"
     return (
-        f"* clear of chance: q, corrected for the number of words, is at most {CLEAR}. So are "
+        f"* clear of chance: q, corrected for all words of all comparisons, is at most {CLEAR}. So are "
         f"{plural(len(clear), 'difference')} of {different}, in {compared}."
     )
 

@@ -39,7 +39,7 @@ _CAUTIONS = (
     "what they suggest changes with time and place.",
     "Gender is taken as female or male, race and ethnicity as one of a few kinds that do not overlap. Nothing follows "
     "for others.",
-    "The interval comes from dividing the same names anew. Other names may give other numbers.",
+    "The interval is for other names of the same kind. It takes names for independent of each other.",
 )
 
 PROBE = Probe(

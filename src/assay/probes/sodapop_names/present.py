@@ -67,11 +67,12 @@ def _asked(run: Run) -> Text:
 
 def _each(told: Sequence[Estimate]) -> Text:
     def one(e: Estimate) -> Text:
-        ways = "" if e.low is None else f" (95% of the ways to divide the names give {share_interval(e.low, e.high)})"
+        between = "" if e.low is None else f" (95% interval {share_interval(e.low, e.high)})"
         chance = "" if e.floor is None else f", where chance gives {share(e.floor)}"
         no_more = "" if verdict(e) is Verdict.ABOVE else ": no more than chance could give"
-        p = "" if e.p is None else f" (p {equals(e.p)}{no_more})"
-        has = f" of {share(e.value)} of the names that it has not seen{ways}{chance}{p}"
+        tested, by = (e.p, "p") if e.q is None else (e.q, "q")
+        p = "" if tested is None else f" ({by} {equals(tested)}{no_more})"
+        has = f" of {share(e.value)} of the names that it has not seen{between}{chance}{p}"
         return ["the ", Name(e.group["attribute"]), has]
 
     return listed([one(e) for e in told], "; ")

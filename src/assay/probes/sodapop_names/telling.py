@@ -30,6 +30,7 @@ class Told:
     floor: float  # the mean accuracy when the names' values are shuffled
     p: float  # how often shuffled values are told as well as the true ones
     right: Array  # (name,): share of the splits that asked about it; NaN where none did
+    asked: int  # names that each split asked about
 
 
 def tell(vectors: Array, values: NDArray[np.str_], splits: int, seed: Sequence[int]) -> Told | str:
@@ -48,7 +49,7 @@ def tell(vectors: Array, values: NDArray[np.str_], splits: int, seed: Sequence[i
     asked = np.isfinite(right).sum(axis=0)
     shares = np.where(asked > 0, np.nansum(right, axis=0) / np.maximum(asked, 1), np.nan)
     p = monte_carlo_p(float(np.nanmean(right[:COMPARED])), np.array(drawn))
-    return Told(accuracy, float(np.mean(drawn)), p, shares)
+    return Told(accuracy, float(np.mean(drawn)), p, shares, int(np.isfinite(right[0]).sum()))
 
 
 def _right(vectors: Array, values: NDArray[np.str_], splits: int, rng: np.random.Generator) -> Array:
