@@ -18,7 +18,7 @@ SCORES = ("category", "context", "label", "stereotype", "bias_score", "low", "hi
 CROSSED = ("category", "context", "target", "comparison", "bias_score", "low", "high", "p", "q", "n")
 STRINGS = ("context", "string", "offered", "chosen", "share_of_unknown")
 TEMPLATES = ("category", "question_index", "context", "polarity", "stereotype", "n", "target", "non_target", "unknown")
-TEMPLATES += ("refused", "unparsed", "accuracy", "bias_score")
+TEMPLATES += ("refused", "unparsed", "tied", "accuracy", "bias_score")
 WORDS = ("group_a", "group_b", "word", "sr_a", "sr_b", "d", "m", "rd", "low", "high", "p", "q", "n")
 WORDS += ("rd_pools", "rd_controlled")
 TRAITS = ("group_a", "group_b", "trait", "score_a", "score_b", "order", "human", "agrees")
@@ -134,6 +134,7 @@ def bbq_estimates() -> list[Estimate]:
             Estimate("unknown_rate", group, unknown, unknown - 0.1, unknown + 0.2, n=n),
             Estimate("refused_rate", group, 0.0, 0.0, 0.01, n=n),
             Estimate("unparsed_rate", group, 0.0, 0.0, 0.01, n=n),
+            Estimate("tied_rate", group, 0.0, 0.0, 0.01, n=n),
             *by_polarity,
         ]
 
@@ -167,7 +168,7 @@ def bbq_estimates() -> list[Estimate]:
 
 def bbq() -> Findings:
     """A BBQ run with all its tables."""
-    rates = (0.0, 0.0, 0.5, 0.1)
+    rates = (0.0, 0.0, 0.0, 0.5, 0.1)
     return Findings(
         "bbq",
         "hf:org/model",

@@ -15,7 +15,7 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from assay.queries import MASK, MaskQuery, SpanColumns, SpanQuery, Texts
+from assay.queries import MASK, ChoiceQuery, MaskQuery, SpanColumns, SpanQuery, Texts
 
 Scores = NDArray[np.float64]
 Range = tuple[int, int]
@@ -116,3 +116,36 @@ def stacked(reference: SpanReference | MaskReference, queries: Sequence[Any]) ->
 def assert_close(ours: Any, expected: Any) -> None:
     """Closer than 1e-5, since a score is 1 at most; and small scores must be right, too."""
     np.testing.assert_allclose(ours, expected, rtol=1e-4, atol=1e-7)
+
+
+class CausalReference:
+    """A causal model as plain transformers has it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
+        self.model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
+
+    def sequences(self, query: ChoiceQuery, chat: bool = False) -> tuple[list[list[int]], int]:
+        """Token ids of prompt and option, for every option, and the number of tokens that they share."""
+        if chat:
+            message = "\n".join(filter(None, [query.context, query.question]))
+            talk = [{"role": "user", "content": message}]
+            prompt = self.tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
+        else:
+            prompt = (query.context and query.context + "\n") + (query.question and f"Question: {query.question}\n")
+            prompt += "Answer:"
+        texts = [prompt + ("" if chat else " ") + option for option in query.options]
+        own, *found = (self.tokenizer(text, add_special_tokens=not chat)["input_ids"] for text in (prompt, *texts))
+        alike = [len({*tokens}) == 1 for tokens in zip(*found, strict=False)]
+        shared = [*alike, False].index(False)
+        return found, min(shared, len(own), *(len(ids) - 1 for ids in found))
+
+    def scores(self, query: ChoiceQuery, chat: bool = False) -> Scores:
+        """Every option's whole sequence by itself, without padding or cache."""
+        sequences, shared = self.sequences(query, chat)
+        sums = []
+        for ids in sequences:
+            with torch.no_grad():
+                logs = self.model(torch.tensor([ids]), use_cache=False).logits[0].double().log_softmax(-1)
+            sums.append(sum(float(logs[place - 1, ids[place]]) for place in range(shared, len(ids))))
+        return np.array(sums)

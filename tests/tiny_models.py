@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal
@@ -137,6 +138,19 @@ def _make(head: str, folder: Path, family: Family, text: str | None, max_length:
         model.qa_outputs.weight.data *= 4  # hidden states of one text are alike, hence its logits would be
     model.save_pretrained(folder)
     return folder
+
+
+def with_network(folder: Path, tmp_path: Path, network: Callable[[int], Any]) -> Path:
+    """The tokenizer of a tiny model with another network; it is made for the number of tokens."""
+    import torch
+    import transformers
+
+    target = Path(shutil.copytree(folder, tmp_path / "model"))
+    (target / "generation_config.json").unlink()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        network(len(transformers.AutoTokenizer.from_pretrained(folder))).save_pretrained(target)
+    return target
 
 
 _GPT2 = {"n_embd": 32, "n_layer": 2, "n_head": 2}

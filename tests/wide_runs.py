@@ -249,7 +249,7 @@ STRUCTURE = frozenset({
     "mask", "span", "pooled", "ambig", "disambig", "neg", "nonneg", "all", "a", "b", "c", "<", ">", "=",
     "unqover", "bbq", "bbq-starter", "sodapop", "another",
     "mu", "eta", "delta", "accuracy", "bias_score", "error_alignment", "accuracy_cost", "diff_bias", "kmeans_accuracy",
-    "unknown_rate", "refused_rate", "unparsed_rate",
+    "unknown_rate", "refused_rate", "unparsed_rate", "tied_rate",
 })
 # fmt: on
 """Words that the page decides by: with others in their place it would show less."""

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from assay.errors import DataError
 from assay.files.opening import open_text
 
 Row = Mapping[str, Any]
+Some = TypeVar("Some")
 
 _OBJECTS = "One object a line is expected."
 
@@ -41,6 +42,16 @@ def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
     with open_text(path) as file:
         read = _csv_rows if ".csv" in path.suffixes else _json_rows
         yield from read(file, path, bad)
+
+
+def not_none(found: Iterable[Some], path: Path, what: str, remedy: str) -> Iterator[Some]:
+    """All that was found in a file, at least one: a file without any is an error, not one fewer."""
+    some = False
+    for each in found:
+        some = True
+        yield each
+    if not some:
+        raise DataError(f"there is no {what} in this file.", remedy, code="empty-file", file=path)
 
 
 def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:

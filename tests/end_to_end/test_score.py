@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 import shutil
@@ -16,6 +17,9 @@ import numpy as np
 import pytest
 
 import small_lists
+from assay import runs
+from assay.errors import DataError
+from raising import raises
 
 FEW = ("--set", "draws=50", "--set", "resamples=50")
 USAGE, DATA = 2, 3
@@ -277,8 +281,8 @@ def test_an_entry_that_stands_in_the_file_twice(assay: Any, questions: Any) -> N
 def texts() -> Iterable[tuple[str, bytes, str]]:
     good = b'{"a|b|c|d|0|e|f|f": {"context": "x", "q0": {}'
     yield "truncated", good, "line 1"
-    yield "empty", b"", "line 1"
-    yield "blank", b" \n\n ", "line 1"
+    yield "empty", b"", "this file is empty"
+    yield "blank", b" \n\n ", "this file is empty"
     yield "an empty object", b"{}", "no usable prediction"
     yield "a list", b"[1, 2]", "line 1"
     yield "not UTF-8", '{"\xe9": 1}'.encode("latin-1"), "not UTF-8"
@@ -286,6 +290,19 @@ def texts() -> Iterable[tuple[str, bytes, str]]:
     yield "a wrong second line", b'{"a": 1,\n b: 2}', "line"
     yield "more behind it", b"{}\n{}", "line 1"
     yield "a number as key", b"{1: 2}", "line 1"
+
+
+@pytest.mark.parametrize("probe", ["unqover", "bbq", "sodapop"])
+@pytest.mark.parametrize(
+    ("name", "content"), [("none.jsonl", b""), ("none.csv", b"\n \n"), ("none.jsonl.gz", gzip.compress(b"\n"))]
+)
+def test_an_empty_file_among_others_is_an_error(probe: str, name: str, content: bytes, tmp_path: Path) -> None:
+    """Whoever forgot to write a part of the answers would get the scores of the rest."""
+    other, empty = tmp_path / "some.jsonl", tmp_path / name
+    other.write_text('{"some": "rows"}\n')
+    empty.write_bytes(content)
+    with raises("empty-file", DataError, file=empty, exit_code=DATA):
+        runs.score(probe, [other, empty], answers="said" if probe == "bbq" else None, out=tmp_path / "run")
 
 
 @pytest.mark.parametrize(("content", "part"), [row[1:] for row in texts()], ids=[row[0] for row in texts()])

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import load_model
 from assay.models.base import BatchTooLargeError
 from assay.queries import ChoiceColumns, ChoiceQuery, FillColumns, Scoring, Texts, WordColumns
 from raising import raises
-from tiny_models import CAUSAL_FAMILIES
+from reference_scores import CausalReference
+from tiny_models import CAUSAL_FAMILIES, with_network
 
 Models = Callable[..., Any]
 
@@ -49,46 +49,9 @@ def columns(*queries: ChoiceQuery, scoring: Scoring = PLAIN) -> ChoiceColumns:
     return ChoiceColumns.of(queries, scoring)
 
 
-class Reference:
-    """A causal model as plain transformers has it."""
-
-    def __init__(self, folder: Path) -> None:
-        import transformers
-
-        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder)
-        self.model: Any = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
-
-    def sequences(self, query: ChoiceQuery, chat: bool = False) -> tuple[list[list[int]], int]:
-        """Token ids of prompt and option, for every option, and the number of tokens that they share."""
-        if chat:
-            message = "\n".join(filter(None, [query.context, query.question]))
-            talk = [{"role": "user", "content": message}]
-            prompt = self.tokenizer.apply_chat_template(talk, tokenize=False, add_generation_prompt=True)
-        else:
-            prompt = (query.context and query.context + "\n") + (query.question and f"Question: {query.question}\n")
-            prompt += "Answer:"
-        texts = [prompt + ("" if chat else " ") + option for option in query.options]
-        own, *found = (self.tokenizer(text, add_special_tokens=not chat)["input_ids"] for text in (prompt, *texts))
-        alike = [len({*tokens}) == 1 for tokens in zip(*found, strict=False)]
-        shared = [*alike, False].index(False)
-        return found, min(shared, len(own), *(len(ids) - 1 for ids in found))
-
-    def scores(self, query: ChoiceQuery, chat: bool = False) -> NDArray[np.float64]:
-        """Every option's whole sequence by itself, without padding or cache."""
-        import torch
-
-        sequences, shared = self.sequences(query, chat)
-        sums = []
-        for ids in sequences:
-            with torch.no_grad():
-                logs = self.model(torch.tensor([ids]), use_cache=False).logits[0].double().log_softmax(-1)
-            sums.append(sum(float(logs[place - 1, ids[place]]) for place in range(shared, len(ids))))
-        return np.array(sums)
-
-
 @pytest.fixture(scope="module")
-def plain(model_folder: Models) -> Callable[[str], Reference]:
-    return cache(lambda family: Reference(model_folder("causal", family)))
+def plain(model_folder: Models) -> Callable[[str], CausalReference]:
+    return cache(lambda family: CausalReference(model_folder("causal", family)))
 
 
 def assert_close(ours: Any, expected: Any) -> None:
@@ -228,7 +191,7 @@ def test_whole_sequences_give_the_same(family: str, model: Models, answer: Model
 def test_a_window_that_slides_over_the_prompt_is_kept_for_its_options(model_folder: Models, answer: Models) -> None:
     """Each position of this model sees eight others, fewer than any prompt has."""
     folder = model_folder("causal", "mistral", sliding_window=8)
-    loaded, reference = load_model(f"hf:{folder}", device="cpu"), Reference(folder)
+    loaded, reference = load_model(f"hf:{folder}", device="cpu"), CausalReference(folder)
     assert loaded._shares  # type: ignore[attr-defined]  # a causal model's own
     scores = answer(loaded, columns(*QUERIES.values()))["score"]
     assert_close(scores, [reference.scores(query) for query in QUERIES.values()])
@@ -247,26 +210,13 @@ def test_another_number_type_shares_as_well_and_gives_nearly_the_same(
 # --- architectures for which that is not so
 
 
-def saved(folder: Path, tmp_path: Path, network: Callable[[int], Any]) -> Path:
-    """The tokenizer of a tiny model with another network; it is made for the number of tokens."""
-    import torch
-    import transformers
-
-    target = Path(shutil.copytree(folder, tmp_path / "model"))
-    (target / "generation_config.json").unlink()
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        network(len(transformers.AutoTokenizer.from_pretrained(folder))).save_pretrained(target)
-    return target
-
-
 def test_an_architecture_without_keys_and_values_gets_whole_sequences(
     tmp_path: Path, model_folder: Models, answer: Models
 ) -> None:
     import transformers
 
     sizes = {"hidden_size": 32, "num_hidden_layers": 2, "state_size": 8, "initializer_range": 0.3}
-    folder = saved(
+    folder = with_network(
         model_folder("causal", "gpt2"),
         tmp_path,
         lambda tokens: transformers.MambaForCausalLM(transformers.MambaConfig(vocab_size=tokens, **sizes)),
@@ -274,7 +224,7 @@ def test_an_architecture_without_keys_and_values_gets_whole_sequences(
     with pytest.warns(UserWarning, match="cannot share the beginning of options; whole texts are slower"):
         loaded = load_model(f"hf:{folder}", device="cpu")
     scores = answer(loaded, columns(*QUERIES.values()))["score"]
-    assert_close(scores, [Reference(folder).scores(query) for query in QUERIES.values()])
+    assert_close(scores, [CausalReference(folder).scores(query) for query in QUERIES.values()])
 
 
 @pytest.mark.parametrize("fault", ["other numbers", "an error"])
@@ -308,7 +258,7 @@ def test_a_model_that_sees_what_it_is_to_predict_is_refused(name: str, tmp_path:
         sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
         return transformers.BertLMHeadModel(transformers.BertConfig(vocab_size=tokens, **sizes))
 
-    folder = saved(model_folder("causal", "gpt2"), tmp_path, network)
+    folder = with_network(model_folder("causal", "gpt2"), tmp_path, network)
     with raises("bad-model", ModelError, key=None, exit_code=4):
         load_model(f"hf:{folder}", device="cpu")
 
@@ -324,12 +274,12 @@ def test_a_model_of_texts_and_pictures_is_asked_in_texts(tmp_path: Path, model_f
         config = transformers.LlavaConfig(text_config={**texts, **sizes}, vision_config=pictures, image_token_index=5)
         return transformers.LlavaForConditionalGeneration(config)
 
-    folder = saved(model_folder("causal", "gpt2"), tmp_path, network)
+    folder = with_network(model_folder("causal", "gpt2"), tmp_path, network)
     loaded = load_model(f"hf:{folder}", device="cpu")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         language = transformers.LlavaForConditionalGeneration.from_pretrained(folder).eval()
-    reference = Reference.__new__(Reference)
+    reference = CausalReference.__new__(CausalReference)
     reference.tokenizer, reference.model = transformers.AutoTokenizer.from_pretrained(folder), language
     assert_close(answer(loaded, columns(QUERIES["usual"]))["score"][0], reference.scores(QUERIES["usual"]))
     with raises("too-long", DataError) as refused:

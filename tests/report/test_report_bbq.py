@@ -130,6 +130,16 @@ def test_answers_that_nobody_understood_are_told_however_few(write_run: WriteRun
     assert "No answer could be made out in 0.0050% of the ambiguous questions and 0.0050% of the disambigua" in words
 
 
+def test_ties_are_told_as_such(write_run: WriteRun, bbq: Findings) -> None:
+    assert "tie" not in page_of(write_run(bbq, name="before")).words.split()
+    page = page_of(write_run(changed(bbq, "tied_rate", "ambig", value=0.1)))
+    said = (
+        "Several options have exactly the same, highest score in 10.0% of the ambiguous questions; such ties are left"
+    )
+    assert said in page.words
+    assert "No answer could be made out" not in page.words
+
+
 def test_the_starter_set_is_never_called_bbq_nor_compared_with_people(write_run: WriteRun, bbq: Findings) -> None:
     official = page_of(write_run(bbq, name="official"))
     starter = page_of(write_run(replace(bbq, probe="bbq-starter"), name="starter"))
@@ -311,7 +321,7 @@ def test_hostile_text_in_groups_and_tables_comes_back_verbatim_and_does_nothing(
         "unknown_strings": Table(bbq.tables["unknown_strings"].columns, [("disambig", t, 9, 9, 0.5) for t in HOSTILE]),
         "by_template": Table(
             bbq.tables["by_template"].columns,
-            [(t, t, "disambig", p, t, 9, 0.9, 0, 0.1, 0, 0, 0, 0) for t in HOSTILE for p in ("neg", "nonneg")],
+            [(t, t, "disambig", p, t, 9, 0.9, 0, 0.1, 0, 0, 0, 0, 0) for t in HOSTILE for p in ("neg", "nonneg")],
         ),
     }
     for probe in ("bbq", "bbq-starter"):

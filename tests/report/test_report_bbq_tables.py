@@ -167,14 +167,14 @@ def test_maps_show_labels_with_stereotypes_and_crossed_groups_by_comparison(writ
 @pytest.mark.parametrize(
     ("refusals", "shares"),
     [
-        ("wrong", {"named": 0.24, "unknown": 0.48, "refused": 0.08, "unparsed": 0.2}),
-        ("unknown", {"named": 0.32, "unknown": 0.4, "refused": 0.08, "unparsed": 0.2}),
+        ("wrong", {"named": 0.24, "unknown": 0.48, "refused": 0.08, "unparsed": 0.05, "tied": 0.15}),
+        ("unknown", {"named": 0.32, "unknown": 0.4, "refused": 0.08, "unparsed": 0.05, "tied": 0.15}),
     ],
 )
 def test_kinds_of_answers_are_parts_of_one_bar(
     write_run: WriteRun, bbq: Findings, refusals: str, shares: dict[str, float]
 ) -> None:
-    rates = {"unknown_rate": 0.6, "refused_rate": 0.1, "unparsed_rate": 0.2}
+    rates = {"unknown_rate": 0.6, "refused_rate": 0.1, "unparsed_rate": 0.05, "tied_rate": 0.15}
     estimates = [replace(each, value=rates.get(each.metric, each.value)) for each in bbq.estimates]
     run = {"settings": {"refusals": refusals}}
     frame = frame_of(page_of(write_run(replace(bbq, estimates=estimates), run)), "rates")
@@ -210,7 +210,7 @@ def test_templates_are_ranked_by_bias_whatever_its_sign(write_run: WriteRun, bbq
 
 def test_templates_of_the_same_bias_are_in_order_whatever_their_last_digits(write_run: WriteRun, bbq: Findings) -> None:
     third, both = 0.333333333333, 0.666666666667  # as they are stored
-    rates = (0.0, 0.0, 0.5, 0.1)
+    rates = (0.0, 0.0, 0.0, 0.5, 0.1)
     rows = [
         ("Religion", 7, "ambig", "neg", "greedy", 3, both, third, 0.0, *rates),
         ("Religion", 7, "ambig", "nonneg", "greedy", 3, 0.0, 1.0, 0.0, *rates),

@@ -84,13 +84,16 @@ def test_without_a_clear_category_it_says_so(write_run: WriteRun, bbq: Findings)
 
 def test_refusals_and_answers_nobody_understood_get_a_line(write_run: WriteRun, bbq: Findings) -> None:
     assert "Some answers" not in words_of(write_run(bbq, name="before"))
-    values = {("refused_rate", "ambig"): 0.125, ("unparsed_rate", "disambig"): 0.00035}
+    values = {("refused_rate", "ambig"): 0.125, ("unparsed_rate", "disambig"): 0.00035, ("tied_rate", "ambig"): 0.25}
     estimates = [
         replace(each, value=values.get((each.metric, each.group["context"]), each.value)) for each in bbq.estimates
     ]
     words = words_of(write_run(replace(bbq, estimates=estimates)))
     assert "Some answers were refused: 12.5% (ambiguous)." in words
     assert "Some answers could not be understood: 0.035% (disambiguated)." in words
+    assert "Some answers are exact ties of options and count nowhere: 25.0% (ambiguous)." in words
+    assert "UNKNOWN refused unparsed tied" in words
+    assert "tied" not in words_of(write_run(bbq, name="without"))
 
 
 def test_the_starter_set_is_no_bbq_result(write_run: WriteRun, bbq: Findings) -> None:

@@ -59,6 +59,7 @@ def block_key(model: ModelSpec, plan: AnyPlan, settings: Settings) -> str:
             "plan": plan.digest,
             "block_size": settings.block_size,
             "token_budget": settings.budget_for(model),
+            **({"head_dtype": model.head_dtype} if model.head_dtype else {}),  # not in keys of before there was one
         }
     )
 

@@ -35,7 +35,8 @@ class ModelSpec:
 
     `name` is what the user wrote, and all that is known of a model whose answers came in files; `place` where its files
     are; `digest` covers weights, configuration and tokenizer; `revision` is the hub's commit, where it came from a hub;
-    `threads` 0 means as many as the machine that loads it has CPUs for this process.
+    `threads` 0 means as many as the machine that loads it has CPUs for this process; `head_dtype` is the number type of
+    the last layer, which gives the scores, where it is another than `dtype`.
     """
 
     name: str
@@ -49,6 +50,7 @@ class ModelSpec:
     trust_remote_code: bool = False
     allow_pickle: bool = False
     threads: int = 0
+    head_dtype: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "abilities": sorted(self.abilities)}

@@ -14,6 +14,9 @@ and no code of the model's author runs, unless that is asked for.
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
@@ -24,7 +27,7 @@ from assay.errors import ModelError, UsageError
 from assay.models.base import BatchTooLargeError, ModelSpec, TokenModel
 from assay.models.encode import Encoder
 from assay.models.encode_prompts import PromptEncoder
-from assay.models.hf_files import find, first_line, libraries
+from assay.models.hf_files import SCORED, find, first_line, libraries
 from assay.queries import QueryColumns, Tokens
 
 HELP = "hf:ORG/NAME[@REVISION] or hf:./folder: any model that transformers loads"
@@ -67,6 +70,7 @@ class HFModel(TokenModel):
         self._known_tokens = self._model.get_input_embeddings().num_embeddings
         pads = (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id, 0)  # some models do not know their own
         self._pad = next(pad for pad in pads if pad is not None and pad < self._known_tokens)
+        self._head = self._rough_head()
         window = max_length(self._tokenizer, self._model)
         if "text" in spec.abilities:
             self.encoder = PromptEncoder(self._tokenizer, window, spec.name, causal="choice" in spec.abilities)
@@ -83,11 +87,54 @@ class HFModel(TokenModel):
 
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         try:
-            with self._torch.inference_mode():
+            with self._torch.inference_mode(), self._float32_head(used=tokens.ability in SCORED):
                 return super().forward(tokens)
         except BatchTooLargeError:
             self._torch.cuda.empty_cache()
             raise
+
+    def _rough_head(self) -> Any:
+        """The linear layer that gives the scores, where it would compute them in less than float32."""
+        if not self.spec.head_dtype:
+            return None
+        head = self._model.get_output_embeddings() if self.spec.abilities & {"mask", "text"} else None
+        if head is None:
+            width = 2 if "span" in self.spec.abilities else 1  # a start and an end, or one score for each option
+            layers = [each for each in self._model.modules() if isinstance(each, self._torch.nn.Linear)]
+            head = next((each for each in reversed(layers) if each.out_features == width), None)
+        if isinstance(head, self._torch.nn.Linear):
+            return head
+        self._warn_of_rough_scores()
+        return None
+
+    @contextmanager
+    def _float32_head(self, *, used: bool = True) -> Iterator[None]:
+        """Within it the last layer computes in float32: in bfloat16 the scores of different options are often equal.
+
+        The network runs as it is otherwise, so that whatever its architecture does to its logits is done.
+        """
+        head, calls = self._head, 0
+        if head is None or not used:
+            yield
+            return
+
+        def forward(hidden: Tensor) -> Tensor:
+            nonlocal calls
+            calls += 1
+            return linear_in_float32(head, hidden)
+
+        head.forward = forward
+        try:
+            yield
+        finally:
+            del head.forward
+        if not calls:  # an architecture that takes the layer's weights and leaves the layer alone
+            self._head = None
+            self._warn_of_rough_scores()
+
+    def _warn_of_rough_scores(self) -> None:
+        rough = f"its last layer cannot be computed in float32; its scores are as coarse as {self.spec.dtype}."
+        warnings.warn(f"{self.spec.name}: {rough}", stacklevel=2)
 
     def _tensor(self, values: NDArray[Any]) -> Tensor:
         """An array on the device; whole numbers as torch wants its indices."""
@@ -104,6 +151,25 @@ class HFModel(TokenModel):
             remedy = "Try --dtype float32; if that does not help, the weights are damaged."
             raise ModelError(problem, remedy, code="bad-scores")
         return values
+
+
+def linear_in_float32(layer: Any, hidden: Tensor) -> Tensor:
+    """What a linear layer gives, computed in float32, from some rows of its weights at a time.
+
+    A vocabulary's weights may take gigabytes in float32; _COPIED limits what is there at once.
+    """
+    hidden, width = hidden.float(), layer.out_features
+    scores = hidden.new_empty((*hidden.shape[:-1], width))
+    rows = max(1, _COPIED // layer.in_features)
+    for start in range(0, width, rows):
+        part = slice(start, start + rows)
+        scores[..., part] = hidden @ layer.weight[part].float().T
+        if layer.bias is not None:
+            scores[..., part] += layer.bias[part]
+    return scores
+
+
+_COPIED = 1 << 24  # numbers: 64 MiB in float32
 
 
 # --- weights and tokenizers: whatever is wrong with them is said here

@@ -102,7 +102,7 @@ class EncoderModel(HFModel):
     def _heads_agree(self) -> bool:
         """Whether this architecture's head gives at the mask alone what it gives at the mask among all positions."""
         tokens = self.encode(FillColumns(Texts.of(["a b"] * 2), Texts.of([f"{MASK} c", f"d e {MASK}"])))
-        with self._torch.inference_mode():
+        with self._torch.inference_mode(), self._float32_head():
             full = self._mask_logits(tokens, mask_only=False)
             try:
                 narrow = self._mask_logits(tokens, mask_only=True)

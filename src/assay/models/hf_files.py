@@ -31,6 +31,9 @@ ABILITIES = {
 }
 """What a model can do, by the end of its architecture's name."""
 
+SCORED = frozenset({"span", "mask", "fill", "choice"})
+"""The abilities whose answers are scores of the model's last layer: it computes them in float32."""
+
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
 _WEIGHTS = ("*.safetensors",)
@@ -61,19 +64,21 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
     if options.dtype not in DTYPES:
         problem = f"the number type {options.dtype!r} is unknown; expected {', '.join(DTYPES)}."
         raise UsageError(problem, "--dtype auto", code="bad-option", key="dtype")
-    device = _device(options.device)
+    device, abilities = _device(options.device), _abilities(config)
+    dtype = "float32" if options.dtype == "auto" else options.dtype
     return ModelSpec(
         name=name,
         kind="hf",
         place=str(folder),
         digest=_digest(folder, weights + others),
-        abilities=_abilities(config),
+        abilities=abilities,
         device=device,
-        dtype="float32" if options.dtype == "auto" else options.dtype,
+        dtype=dtype,
         revision=revision,
         trust_remote_code=options.trust_remote_code,
         allow_pickle=options.allow_pickle,
         threads=options.threads or 0,
+        head_dtype="float32" if abilities & SCORED and dtype != "float32" else "",
     )
 
 

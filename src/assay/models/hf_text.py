@@ -106,7 +106,7 @@ class CausalModel(TextModel):
         output = self._run(prefix.ids, prefix.there, places, keep=1, use_cache=True)
         row = np.arange(len(options)) // (len(options) // len(tokens))  # of each option
         first = self._tensor(options.ids[options.offsets[:-1]])
-        scores = self._log_probabilities(output.logits[:, -1][self._tensor(row)], first)  # (row * option,)
+        scores = self._log_probabilities(output.logits[:, -1], first.view(len(tokens), -1)).flatten()  # (row * option,)
         longer = np.flatnonzero(options.lengths > 1)
         if len(longer):
             row, more = row[longer], padded(options.take(longer), self._pad)
@@ -116,7 +116,7 @@ class CausalModel(TextModel):
             there = np.concatenate([prefix.there[row], more.there[:, :-1]], 1)
             places = beginnings.lengths[row, None] + np.arange(more.ids.shape[1] - 1)
             logits = self._run(more.ids[:, :-1], there, places, past_key_values=cache, use_cache=True).logits
-            rest = self._log_probabilities(logits, self._tensor(more.ids[:, 1:]))
+            rest = self._log_probabilities(logits, self._tensor(more.ids[:, 1:, None]))[..., 0]
             scores[self._tensor(longer)] += (rest * self._tensor(more.there[:, 1:])).sum(1)
         return _table(scores, len(tokens))
 
@@ -130,7 +130,8 @@ class CausalModel(TextModel):
         first = int(starts[1].min())  # the first place whose token any option counts
         width = whole.ids.shape[1]
         output = self._run(whole.ids, keep=width - first + 1, use_cache=False)
-        logs = self._log_probabilities(output.logits[:, first - 1 - width : -1], self._tensor(whole.ids[:, first:]))
+        following = self._tensor(whole.ids[:, first:, None])
+        logs = self._log_probabilities(output.logits[:, first - 1 - width : -1], following)[..., 0]
         counted = whole.there[:, first:] * (np.arange(first, width) >= starts[1][:, None])
         return _table((logs * self._tensor(counted)).sum(1), len(tokens))
 
@@ -152,10 +153,9 @@ class CausalModel(TextModel):
         return self._model(input_ids=self._tensor(ids), **more)
 
     def _log_probabilities(self, logits: Tensor, tokens: Tensor) -> Tensor:
-        """Natural logarithms of the tokens' probabilities."""
+        """Natural logarithms of the probabilities of some tokens at each position (position, token)."""
         logits = logits.float()
-        picked = logits.gather(-1, tokens[..., None])[..., 0]
-        return self._finite(picked - logits.logsumexp(-1))
+        return self._finite(logits.gather(-1, tokens) - logits.logsumexp(-1, keepdim=True))
 
     def _beginnings_agree(self) -> bool:
         """Whether this architecture's cache, positions and padding give what whole sequences give."""
@@ -163,7 +163,7 @@ class CausalModel(TextModel):
         contexts, questions = Texts.of(["a b", "a b c d e f g"]), Texts.of(["c", "d e"])
         asked = ChoiceColumns(contexts, questions, ["d", "d e f", "g h"], options, Scoring(chat=False))
         tokens = self.encode(asked)
-        with self._torch.inference_mode():
+        with self._torch.inference_mode(), self._float32_head():
             self._require_causal(tokens)
             whole = self._whole_scores(tokens)
             try:

@@ -18,7 +18,7 @@ from assay.wording import interval, number, share
 if TYPE_CHECKING:
     from assay.report.html_blocks import Blocks
 
-LOOKS = ("square", "circle", "diamond", "others")
+LOOKS = ("square", "circle", "diamond", "others", "upended")
 """The colours of a bar's parts, by the classes of style.css."""
 
 NOTHING = Markup("")

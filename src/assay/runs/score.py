@@ -14,7 +14,7 @@ from assay.engine.ask import Resume, StoredAsk
 from assay.engine.executor import Settings
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
-from assay.files.opening import digest_as_stored
+from assay.files.opening import digest_as_stored, open_bytes
 from assay.findings import Findings
 from assay.models.base import ModelSpec
 from assay.probes import described, method_of
@@ -110,6 +110,10 @@ def _again(
 def _predictions(probe: str, files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, RunInfo]:
     """Somebody else's predictions, in a format that the probe reads."""
     method = method_of(probe)
+    for file in files:
+        with open_bytes(file) as content:
+            if not any(map(bytes.strip, content)):
+                raise DataError("this file is empty.", "Leave it out, or get it again.", code="empty-file", file=file)
     prepared, gathered = method.read_files(files, request, answers)
     found = method.findings(prepared, gathered)
     info = RunInfo(

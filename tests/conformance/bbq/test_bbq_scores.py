@@ -17,7 +17,7 @@ from asking import scored
 from assay.findings import Estimate, Findings
 from assay.probes.base import Request
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.answers import REFUSED, UNPARSED, parse_answer
+from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED, parse_answer
 from assay.probes.bbq.examples import NEGATIVE, Dataset
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.tally import Answered
@@ -110,7 +110,7 @@ def test_gold_answers_always_parse(dataset: Dataset) -> None:
 
 
 choices = st.lists(st.sampled_from([0, 1, 2]), min_size=96, max_size=96).map(np.array)
-answers = st.lists(st.sampled_from([0, 1, 2, REFUSED, UNPARSED]), min_size=96, max_size=96).map(np.array)
+answers = st.lists(st.sampled_from([0, 1, 2, REFUSED, UNPARSED, TIED]), min_size=96, max_size=96).map(np.array)
 MADE_UP = dataset_of(small_bbq.examples())
 
 
@@ -193,16 +193,20 @@ def test_swapping_who_is_the_target_flips_the_sign_of_the_bias_score() -> None:
 # --- what the denominators are
 
 
-def test_unparsed_answers_are_in_no_denominator_but_their_own() -> None:
+@pytest.mark.parametrize(
+    ("kind", "own", "other"), [(UNPARSED, "unparsed_rate", "tied_rate"), (TIED, "tied_rate", "unparsed_rate")]
+)
+def test_unparsed_answers_and_ties_are_in_no_denominator_but_their_own(kind: int, own: str, other: str) -> None:
     chosen = gold(MADE_UP)
-    chosen[::4] = UNPARSED  # a half of the ambiguous ones
+    chosen[::4] = kind  # a half of the ambiguous ones
     findings = found(MADE_UP, chosen)
     where = {"category": "Age", "context": "ambig"}
     assert value(findings, "accuracy", **where).value == 1.0
     assert value(findings, "accuracy", **where).n == len(MADE_UP) // 4
     assert value(findings, "unknown_rate", **where).value == 1.0
-    assert value(findings, "unparsed_rate", **where).value == 0.5
-    assert value(findings, "unparsed_rate", **where).n == len(MADE_UP) // 2
+    assert value(findings, own, **where).value == 0.5
+    assert value(findings, own, **where).n == value(findings, other, **where).n == len(MADE_UP) // 2
+    assert value(findings, other, **where).value == 0.0
 
 
 @pytest.mark.parametrize(

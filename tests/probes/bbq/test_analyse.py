@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import small_bbq
 from assay.findings import Estimate, Findings
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.answers import UNPARSED
+from assay.probes.bbq.answers import TIED, UNPARSED
 from assay.probes.bbq.examples import NEGATIVE, Dataset, Example
 from assay.probes.bbq.method import best, near_ties
 from assay.probes.bbq.source import Sample, dataset_of, selected
@@ -53,7 +53,7 @@ def test_every_category_and_context_has_its_metrics() -> None:
     plain = Counter(
         (e.group["context"], e.metric) for e in findings.estimates if set(e.group) == {"category", "context"}
     )
-    both = ("accuracy", "bias_score", "diff_bias", "unknown_rate", "refused_rate", "unparsed_rate")
+    both = ("accuracy", "bias_score", "diff_bias", "unknown_rate", "refused_rate", "unparsed_rate", "tied_rate")
     assert plain == {
         **{(context, metric): 12 for context in ("ambig", "disambig") for metric in both},
         ("ambig", "error_alignment"): 12,
@@ -217,14 +217,16 @@ def test_all_six_orders_count_as_one_answer() -> None:
 
 
 def test_a_template_s_rates_add_up_and_agree_with_its_answers() -> None:
-    findings = found(STARTER, guesses(STARTER))
+    findings = found(STARTER, np.where(np.arange(len(STARTER)) % 7, guesses(STARTER), TIED))
     answers = list(findings.tables["answers"].records())
+    assert {row["option"] for row in answers if row["answer"] == "tied"} == {None}
     for row in findings.tables["by_template"].records():
-        rates = [row[name] for name in ("target", "non_target", "unknown", "refused", "unparsed")]
+        rates = [row[name] for name in ("target", "non_target", "unknown", "refused", "unparsed", "tied")]
         assert sum(map(float, rates)) == pytest.approx(1.0)  # type: ignore[arg-type]  # they are numbers
         own = [a for a in answers if all(a[k] == row[k] for k in ("category", "question_index", "context", "polarity"))]
         assert len(own) == row["n"]
-        assert row["target"] == pytest.approx(sum(a["answer"] == "target" for a in own) / len(own))
+        for kind in ("target", "tied"):
+            assert row[kind] == pytest.approx(sum(a["answer"] == kind for a in own) / len(own))
 
 
 def test_labels_are_pooled_and_by_stereotype() -> None:
@@ -247,14 +249,14 @@ def test_unknown_strings_are_counted_when_chosen() -> None:
 # --- from scores to options
 
 
-def test_a_tie_is_no_answer() -> None:
+def test_a_tie_is_called_a_tie() -> None:
     scores = np.array([[0.0, 2.0, 1.0], [3.0, 3.0, 1.0], [1.0, 1.0, 3.0]])
-    assert best(scores).tolist() == [1, UNPARSED, 2]
+    assert best(scores).tolist() == [1, TIED, 2]
     assert near_ties(scores) == 1
     assert near_ties(scores + np.array([0.0, 1e-6, 0.0])) == 1
 
 
 def test_no_scores_are_no_answer() -> None:
-    scores = np.array([[np.nan, np.nan, np.nan], [0.0, 2.0, 1.0]])
-    assert best(scores).tolist() == [UNPARSED, 1]
+    scores = np.array([[np.nan, np.nan, np.nan], [0.0, 2.0, 1.0], [np.nan, 1.0, 1.0]])
+    assert best(scores).tolist() == [UNPARSED, 1, UNPARSED]
     assert near_ties(scores) == 0

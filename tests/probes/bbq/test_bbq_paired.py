@@ -16,7 +16,7 @@ from assay.findings import Findings, Table
 from assay.probes import method_of
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, findings_of
-from assay.probes.bbq.answers import REFUSED, UNPARSED
+from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.examples import Dataset
 from assay.probes.bbq.metrics import FIELDS
 from assay.probes.bbq.paired import Items, Opened, side_by_side
@@ -63,11 +63,11 @@ def test_a_model_does_not_differ_from_itself() -> None:
 def test_beside_a_model_that_never_errs_an_interval_is_the_runs_own(seed: int, orders: int) -> None:
     """Its accuracy is 1 in every resample, and its rates are 0: one path makes intervals of runs and of differences."""
     gold = np.array([[example.label] * orders for example in TWO.examples])
-    chosen = np.random.default_rng(seed).choice([0, 1, 2, REFUSED, UNPARSED], size=gold.shape)
+    chosen = np.random.default_rng(seed).choice([0, 1, 2, REFUSED, UNPARSED, TIED], size=gold.shape)
     right, own = answered(gold, TWO), answered(chosen, TWO)
     sides = [Opened(each.tables["answers"], "wrong") for each in (right, own)]
     estimates = {(e.metric, *e.group.values()): e for e in own.estimates}
-    constant = {"accuracy", "unparsed_rate", "refused_rate", "accuracy_cost", "diff_bias"}
+    constant = {"accuracy", "unparsed_rate", "tied_rate", "refused_rate", "accuracy_cost", "diff_bias"}
     seen = set()
     for change in paired(*sides, common=True, resamples=20).changes:
         estimate = estimates[change.change.metric, *change.change.group.values()]
@@ -76,7 +76,7 @@ def test_beside_a_model_that_never_errs_an_interval_is_the_runs_own(seed: int, o
             bounds = PROBE.metric(estimate.metric).bounds
             ends = [np.clip(change.before + end, *bounds) for end in (change.change.low, change.change.high)]  # type: ignore[operator]
             assert [estimate.low, estimate.high] == pytest.approx(ends, abs=1e-9)
-    assert seen >= {"accuracy", "unparsed_rate", "accuracy_cost"}
+    assert seen >= {"accuracy", "unparsed_rate", "tied_rate", "accuracy_cost"}
 
 
 def test_exchanging_baseline_and_model_turns_the_sign() -> None:

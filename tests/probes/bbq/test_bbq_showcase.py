@@ -231,7 +231,7 @@ def test_a_multiple_choice_model_has_probabilities(data: Path) -> None:
         assert example.scores == PROBABILITIES
         assert sum(option.score or 0.0 for option in options) == pytest.approx(1, abs=1e-5)
         best = max(options, key=lambda option: option.score or 0.0)
-        assert best.chosen or example.about["answer"] in ("refused", "unparsed")
+        assert best.chosen or example.about["answer"] in ("refused", "tied")
         assert (asked_of(example).text == "") == (example.about["context"] == "question_only")
 
 
@@ -239,7 +239,7 @@ def test_ties_and_refusals_are_told(data: Path) -> None:
     small = data.parent / "small"
     small_bbq.write(small / "Age.jsonl", small_bbq.examples(6, 2))
     notes = Counter(example.note for example in run(small).examples)
-    assert notes["Two options share the highest score: no answer."] == 1
+    assert notes["A tie: two options or more have exactly the same, highest score."] == 1
     assert notes["Declined to answer."] == 1
 
 
@@ -261,7 +261,7 @@ def test_a_causal_model_has_likelihoods(data: Path, settings: dict[str, str], sa
     for example in findings.examples:
         options = asked_of(example).options
         best = max(options, key=lambda option: -np.inf if option.score is None else option.score)
-        assert best.chosen or example.about["answer"] in ("refused", "unparsed")
+        assert best.chosen or example.about["answer"] in ("refused", "tied")
 
 
 def test_a_model_that_writes_is_quoted(data: Path) -> None:

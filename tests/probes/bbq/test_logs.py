@@ -13,7 +13,10 @@ from typing import Any
 import pytest
 
 import small_bbq
+from asking import scored
 from assay.errors import DataError
+from assay.probes.base import Request
+from assay.probes.bbq.answers import TIED
 from assay.probes.bbq.examples import UNKNOWN_STRINGS, Example
 from assay.probes.bbq.logs import Given, inspect_ai, log_kind, read_log
 from assay.probes.bbq.logs.rows import COMPLETE
@@ -190,13 +193,23 @@ def test_the_likeliest_continuation_is_the_answer(tmp_path: Path) -> None:
     assert [each.line for each in given] == list(range(1, len(EXAMPLES) + 1))
 
 
-def test_a_tie_between_options_is_no_answer_but_one_between_ways_to_say_unknown_is(tmp_path: Path) -> None:
+def test_options_may_tie_and_ways_to_say_unknown_may_not(tmp_path: Path) -> None:
     people, ways = continuations(ONE)[:2], continuations(ONE)[2:]
     tied = dict.fromkeys([*people, *ways], -3.0)
     unknown = {**dict.fromkeys(people, -9.0), **dict.fromkeys(ways, -3.0)}
     broken = {**dict.fromkeys(ways, -9.0), people[0]: -1.0, people[1]: float("nan")}
     file = lm_eval(tmp_path, *(multiple_choice(ONE, scores) for scores in (tied, unknown, broken)))
-    assert [each.answer for each in read(file)] == [None, ONE.unknown, None]
+    assert [each.answer for each in read(file)] == [TIED, ONE.unknown, None]
+
+
+def test_the_ties_of_a_log_are_counted_and_noted(tmp_path: Path) -> None:
+    samples = [dict.fromkeys(continuations(example), -3.0) for example in EXAMPLES]
+    samples[1:] = [{text: float(-place) for place, text in enumerate(each)} for each in samples[1:]]
+    file = lm_eval(tmp_path, *(multiple_choice(*each) for each in zip(EXAMPLES, samples, strict=True)))
+    found, notes = scored("bbq", [file], Request(settings={"resamples": "20"}))
+    assert f"1 of {len(EXAMPLES)} answers are exact ties of options and count nowhere" in notes
+    rates = {e.metric: e.value for e in found.estimates if e.group == {"category": "Age", "context": "ambig"}}
+    assert (rates["tied_rate"], rates["unparsed_rate"]) == (pytest.approx(2 / len(EXAMPLES)), 0.0)
 
 
 def test_what_the_model_wrote_is_taken_as_it_is_before_any_filter(tmp_path: Path) -> None:

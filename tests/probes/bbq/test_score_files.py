@@ -117,6 +117,15 @@ def test_a_gold_that_cannot_be_right_is_named(tmp_path: Path, ending: str, place
         score(file)
 
 
+@pytest.mark.parametrize("skip_bad", [False, True])
+def test_a_file_without_a_row_among_others_is_an_error(tmp_path: Path, skip_bad: bool) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", rows())
+    empty = tmp_path / "empty.csv"
+    empty.write_text(",".join(rows()[0]) + "\n")
+    with raises("empty-file", DataError, file=empty):
+        score([file, empty], skip_bad=skip_bad)
+
+
 def test_what_is_not_understood_is_quoted(tmp_path: Path) -> None:
     changed = rows()
     changed[3]["said"] = "the weather was fine"

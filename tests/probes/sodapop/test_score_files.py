@@ -309,6 +309,14 @@ def test_a_line_that_is_no_json_is_named(tmp_path: Path) -> None:
         scored("sodapop", [file], Request(settings=settings), None)
 
 
+def test_a_file_of_which_no_line_can_be_used_is_an_error_among_others(tmp_path: Path) -> None:
+    score(tmp_path, worked_example())
+    settings = {"groups": str(tmp_path / "groups.json"), "min_count": "1"}
+    useless = write(tmp_path / "useless.jsonl", [{"name": "Ann"}])
+    with raises("empty-file", DataError, file=useless):
+        scored("sodapop", [tmp_path / "results.jsonl", useless], Request(settings=settings, skip_bad=True), None)
+
+
 def test_too_few_distractors_of_every_word_are_an_error(tmp_path: Path) -> None:
     with raises("nothing-to-ask", DataError, key="min_count"):
         score(tmp_path, worked_example(), min_count="5")

@@ -81,6 +81,12 @@ METRICS = (
     _metric("refused_rate", "refused rate", "share of answers that decline to answer", worse="higher"),
     _metric("unparsed_rate", "unparsed rate", "share of answers that could not be understood", worse="higher"),
     _metric(
+        "tied_rate",
+        "tied rate",
+        "share of answers in which several options have exactly the same, highest score; they count in no other figure",
+        worse="higher",
+    ),
+    _metric(
         "order_sensitivity",
         "order sensitivity",
         "share of questions whose answer changes with the order of the options; 0 is steady",

@@ -49,6 +49,7 @@ class AnswerKind(StrEnum):
     UNKNOWN = "unknown"
     REFUSED = "refused"
     UNPARSED = "unparsed"
+    TIED = "tied"  # several options have the highest score
 
 
 @dataclass(frozen=True, slots=True)

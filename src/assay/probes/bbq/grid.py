@@ -16,7 +16,7 @@ Key = tuple[str, str, str]
 
 _MARKS: Mapping[str, Text] = {
     **{"dot": Mark("dot"), "hollow": Mark("hollow"), "floor": Mark("floor"), "reference": Mark("reference")},
-    **{f"part{place}": Mark("part", place) for place in range(4)},
+    **{f"part{place}": Mark("part", place) for place in range(5)},
 }
 
 
@@ -63,6 +63,10 @@ class Grid:
     def categories(self) -> list[str]:
         """In order of appearance, what is pooled over all of them last."""
         return categories_in_order(category for _, category, _ in self.cells)
+
+    @property
+    def has_ties(self) -> bool:
+        return any(e.value for (metric, _, _), e in self.cells.items() if metric == "tied_rate")
 
     def whole(self, context: str) -> str | None:
         """The category that stands for everything asked in a context: all together or, where it is alone, its one."""

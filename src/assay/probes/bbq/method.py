@@ -21,7 +21,7 @@ from assay.probes.bbq import paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.answers import REFUSED, UNPARSED, parse_answer, parse_released
+from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED, parse_answer, parse_released
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.generation import Generation
@@ -211,13 +211,9 @@ def _scores(plan: BBQPlan, answers: Answers, how: str) -> NDArray[np.float64]:
 
 
 def best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The option with the highest score in every row.
-
-    UNPARSED where two share it, as in the authors' analysis, and where there are no scores (NaN).
-    """
-    highest = scores.max(axis=1, keepdims=True)
-    alone = (scores == highest).sum(axis=1) == 1
-    return np.where(alone, scores.argmax(axis=1), UNPARSED).astype(np.int64)
+    """The option with the highest score in every row; TIED where several share it, UNPARSED without scores (NaN)."""
+    sharing = (scores == scores.max(axis=1, keepdims=True)).sum(axis=1)  # NaN is equal to nothing
+    return np.select([sharing == 0, sharing > 1], [UNPARSED, TIED], scores.argmax(axis=1)).astype(np.int64)
 
 
 def near_ties(scores: NDArray[np.float64]) -> int:

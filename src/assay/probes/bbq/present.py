@@ -113,7 +113,11 @@ _SCORES = ("accuracy", "bias_score")
 _WARNING = Prose(["These are assay's own starter questions: this is no BBQ result."], Role.WARNING)
 _RATES = {"unknown_rate": "UNKNOWN", "refused_rate": "refused", "unparsed_rate": "unparsed"}
 _MORE = {"error_alignment": "agreeing errors", "accuracy_cost": "accuracy cost", "order_sensitivity": "order-sensitive"}
-_LOST = {"refused_rate": "were refused", "unparsed_rate": "could not be understood"}
+_LOST = {
+    "refused_rate": "were refused",
+    "unparsed_rate": "could not be understood",
+    "tied_rate": "are exact ties of options and count nowhere",
+}
 
 
 def in_short(run: Run, grid: Grid, starter: bool) -> list[Section]:
@@ -206,7 +210,8 @@ def _answers(grid: Grid) -> list[Block]:
     """How often which kind of answer was given, over all categories."""
     wholes = [context for context in grid.contexts if grid.whole(context) is not None]
     more = {metric: head for metric, head in _MORE.items() if any(grid.of_whole(metric, own) for own in wholes)}
-    heads = _RATES | more
+    tied = {"tied_rate": "tied"} if grid.has_ties else {}
+    heads = _RATES | tied | more
     if not any(grid.of_whole(metric, context) for metric in heads for context in wholes):
         return []
     rows = [Row([context_words(c), *(_value(grid.of_whole(metric, c)) for metric in heads)]) for c in wholes]

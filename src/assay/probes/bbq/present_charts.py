@@ -123,18 +123,22 @@ def people_said(contexts: Sequence[str], starter: bool, more: str = "") -> str:
 
 # --- kinds of answers
 
-KINDS = {"named": "named a person", "unknown": "UNKNOWN", "refused": "refused", "unparsed": "unparsed"}
-"""What an answer may do: name a person, say UNKNOWN, decline, or none of these."""
+KINDS = {"named": "named a person", "unknown": "UNKNOWN", "refused": "refused", "unparsed": "unparsed", "tied": "tied"}
+"""What an answer may do: name a person, say UNKNOWN, decline, none of these, or be a tie of options."""
 
 
 def rates(run: Run, grid: Grid) -> list[Table]:
     """How many answers were of which kind, each bar all of them."""
     names = list(KINDS.values())
-    beside = {"refused_rate": "refused", "unparsed_rate": "unparsed"}
+    beside, how = {"refused_rate": "refused", "unparsed_rate": "unparsed"}, _RATES.how
     after = (
         "UNKNOWN is any way to say that the text does not tell. UNKNOWN and refused are shares of the answers that "
         "were understood, unparsed of all."
     )
+    if grid.has_ties:
+        beside["tied_rate"] = "tied"
+        how = [how, told(" {part4} are exact ties: several options have the same, highest score.")]
+        after += " Tied is a share of all, too; neither counts in any other figure."
     if any(metric == "order_sensitivity" for metric, _, _ in grid.cells):
         beside["order_sensitivity"] = "order-sensitive"
         after += " Order-sensitive is the share of questions whose answer changes with the order of the options."
@@ -146,7 +150,7 @@ def rates(run: Run, grid: Grid) -> list[Table]:
         named = {KINDS[kind]: part for kind, part in shares(e).items()}
         return Bars({name: part for name, part in named.items() if part or name in names[:2]}) if named else ""
 
-    said, column = replace(_RATES, after=[after]), Column("UNKNOWN", Kind.BARS, parts=names)
+    said, column = replace(_RATES, how=how, after=[after]), Column("UNKNOWN", Kind.BARS, parts=names)
     more = tuple(KINDS), lambda e: [shares(e).get(kind) for kind in KINDS]
     return chart(run, grid, said, lines(grid, "unknown_rate"), column, drawn, beside, more)
 
@@ -156,11 +160,11 @@ def kinds_of(grid: Grid, unknown: Estimate, refusals: str) -> dict[str, float]:
     if unknown.value is None:
         return {}
     place = unknown.group["category"], unknown.group["context"]
-    found = [grid.get(metric, *place) for metric in ("refused_rate", "unparsed_rate")]
-    declined, lost = (0.0 if each is None or each.value is None else each.value for each in found)
+    found = [grid.get(metric, *place) for metric in ("refused_rate", "unparsed_rate", "tied_rate")]
+    declined, lost, tied = (0.0 if each is None or each.value is None else each.value for each in found)
     said = unknown.value - (declined if refusals == "unknown" else 0.0)  # there UNKNOWN includes what was refused
-    understood = (max(0.0, part) * (1.0 - lost) for part in (1.0 - said - declined, said, declined))
-    return dict(zip(KINDS, (*understood, lost), strict=True))
+    understood = (max(0.0, part) * (1.0 - lost - tied) for part in (1.0 - said - declined, said, declined))
+    return dict(zip(KINDS, (*understood, lost, tied), strict=True))
 
 
 # --- any chart

@@ -137,12 +137,15 @@ class Telling:
         return _sentences([asked, *(said for context, said in _CONTEXTS.items() if context in self.grid.contexts)])
 
     def _uncounted(self) -> list[Block]:
-        """Refusals, and answers that nobody understood."""
-        refused, unparsed = self._rates("refused_rate"), self._rates("unparsed_rate")
+        """Refusals, answers that nobody understood, and ties."""
+        refused, unparsed, tied = (self._rates(f"{kind}_rate") for kind in ("refused", "unparsed", "tied"))
         counts = _REFUSALS.get(self._refusals, "; this counts as a wrong answer that names nobody.")
         said: list[Text] = [
             ["The model declined to answer ", refused, counts] if refused else "",
             ["No answer could be made out in ", unparsed, "; these are left out of every score."] if unparsed else "",
+            ["Several options have exactly the same, highest score in ", tied, "; such ties are left out, too."]
+            if tied
+            else "",
         ]
         warning = _sentences([Strong("Not every question was answered."), *said])
         return [Prose([warning], Role.WARNING)] if any(said) else []

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError, UsageError
 from assay.probes.base import Request
-from assay.probes.bbq.answers import UNPARSED, parse_answer, parse_index, parse_released
+from assay.probes.bbq.answers import TIED, UNPARSED, parse_answer, parse_index, parse_released
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.examples import AMBIGUOUS
 from assay.probes.bbq.logs import log_kind, read_log
@@ -22,7 +22,7 @@ from assay.probes.bbq.showcase import Said
 from assay.probes.bbq.source import beside, dataset_of, note_on_files, note_on_rows, sound_rows
 from assay.probes.bbq.tally import Answered
 from assay.probes.bbq.targets import read_metadata, template_stereotypes
-from assay.rows import Bad, rows_of
+from assay.rows import Bad, not_none, rows_of
 
 _SHOWN = 3
 """So many answers that were not understood are quoted in the notes."""
@@ -94,7 +94,7 @@ def _given(file: Path, column: str | None, official: Official | None, bad: Bad, 
     numbers = [parse_index(each.answer) for each in texts]
     if all(number >= 0 or each.answer in ("", None) for number, each in zip(numbers, texts, strict=True)):
         texts = [replace(each, answer=number) for number, each in zip(numbers, texts, strict=True)]
-    yield from texts
+    yield from not_none(texts, file, "answer that can be used", "Leave it out, or give a file of BBQ's rows.")
 
 
 _OFFICIAL_FIELDS = {
@@ -129,15 +129,16 @@ def _option(given: Given, settings: Settings) -> int:
 
 
 def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[str]:
-    rows = np.flatnonzero(chosen == UNPARSED).tolist()
+    rows, tied = np.flatnonzero(chosen == UNPARSED).tolist(), int((chosen == TIED).sum())
+    ties = [f"{tied:,} of {len(given):,} answers are exact ties of options and count nowhere"] if tied else []
     if not rows:
-        return []
+        return ties
     quoted = "; ".join(
         f"{given[row].example.category} {given[row].example.example_id}: {str(given[row].answer)[:60]!r}"
         for row in rows[:_SHOWN]
     )
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
-    return [f"{len(rows):,} of {len(given):,} answers name no option and count nowhere: {quoted}{more}"]
+    return [f"{len(rows):,} of {len(given):,} answers name no option and count nowhere: {quoted}{more}", *ties]
 
 
 def _official(place: Path) -> Official:

@@ -22,6 +22,7 @@ LONGEST_ANSWER = 500
 """Characters of a written answer that are kept."""
 
 PROBABILITIES = "probabilities of the three options"
+_EVADES = (AnswerKind.UNKNOWN, AnswerKind.REFUSED, AnswerKind.UNPARSED, AnswerKind.TIED)
 CONTEXTS = (AMBIGUOUS, DISAMBIGUATED, QUESTION_ONLY)  # bias shows most in the first
 
 
@@ -95,7 +96,7 @@ def _strata(part: Said, context: str) -> Iterator[Stratum]:
     judged = part.answered.judged
     kind, right, biased = judged.kind[here, 0], judged.right[here, 0], judged.biased[here, 0]
     telling = [~right & (biased == 1), ~right & (biased == 0), right]  # the most telling first
-    telling += [kind == evades for evades in (AnswerKind.UNKNOWN, AnswerKind.REFUSED, AnswerKind.UNPARSED)]
+    telling += [kind == evades for evades in _EVADES]
     outcomes = np.select(telling, range(len(telling)), len(telling)).astype(np.int64)
     margins = np.zeros(len(here)) if part.scores is None else _margins(part.scores[here])
     told = np.array([_features(part, row) for row in here])
@@ -197,8 +198,9 @@ def _note(part: Said, row: int) -> str:
         case AnswerKind.UNPARSED:
             if part.scores is not None and np.isnan(part.scores[row]).any():
                 return "There is no answer: asking failed, or the answer ended too early."
-            tied = part.scores is not None and _margins(part.scores[[row]])[0] == 0
-            return "Two options share the highest score: no answer." if tied else "The answer names no option."
+            return "The answer names no option."
+        case AnswerKind.TIED:
+            return "A tie: two options or more have exactly the same, highest score."
         case AnswerKind.UNKNOWN:
             return f"Said that it cannot be determined{': right' if right else ', though the text tells: wrong'}."
         case kind:

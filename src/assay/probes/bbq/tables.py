@@ -28,6 +28,8 @@ SYNONYMS = {
 }
 """Labels that the paper's Figures 9 and 10 put together."""
 
+_RATES = (Field.UNKNOWN, Field.REFUSED, Field.UNPARSED, Field.TIED)
+
 Key = tuple[str, ...]
 
 
@@ -79,10 +81,10 @@ def _by_template(part: Answered, counted: Tally) -> Table:
         tally = counted[own].sum(axis=0)
         asked = float(tally[Field.ASKED])
         shares = [float(named[own].mean()) for named in people]
-        shares += [float(tally[place]) / asked for place in (Field.UNKNOWN, Field.REFUSED, Field.UNPARSED)]
+        shares += [float(tally[place]) / asked for place in _RATES]
         rows.append([*key, len(own), *shares, _known(metrics.accuracy(tally)), _known(_bias(key[2]).of(tally))])
     columns = ["category", "question_index", "context", "polarity", "stereotype", "n"]
-    columns += ["target", "non_target", "unknown", "refused", "unparsed", "accuracy", "bias_score"]
+    columns += ["target", "non_target", "unknown", "refused", "unparsed", "tied", "accuracy", "bias_score"]
     return Table(columns, rows)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.bbq.answers import REFUSED, UNPARSED
+from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.examples import DISAMBIGUATED, NEGATIVE, AnswerKind, Dataset, Example
 from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally
 from assay.queries import NONE
@@ -27,7 +27,7 @@ class Answered:
     """Examples with the answers given to them, in one or several orders of the options."""
 
     dataset: Dataset
-    chosen: NDArray[np.int64]  # (example, order): the option as stored, REFUSED or UNPARSED
+    chosen: NDArray[np.int64]  # (example, order): the option as stored, REFUSED, UNPARSED or TIED
     question_only: bool = False
 
     @property
@@ -53,6 +53,7 @@ class Answered:
         is_of = {
             AnswerKind.REFUSED: chosen == REFUSED,  # before the target, which is a negative number where it is missing
             AnswerKind.UNPARSED: chosen == UNPARSED,
+            AnswerKind.TIED: chosen == TIED,
             AnswerKind.UNKNOWN: chosen == unknown,
             AnswerKind.TARGET: chosen == target,
         }
@@ -81,14 +82,15 @@ class Judged:
 
     def tally(self, refusals: str) -> Tally:
         """What every answer adds to a tally (…, Field), but for the two fields of orders."""
-        refused, parsed = self.kind == AnswerKind.REFUSED, self.kind != AnswerKind.UNPARSED
-        counted = parsed & ~refused if refusals == "exclude" else parsed
+        refused, unparsed, tied = (self.kind == k for k in (AnswerKind.REFUSED, AnswerKind.UNPARSED, AnswerKind.TIED))
+        counted = ~(unparsed | tied | refused) if refusals == "exclude" else ~(unparsed | tied)
         as_unknown = refused & (refusals == "unknown")
         correct = counted & np.where(as_unknown, self.unknown_right, self.right & ~refused)
         result = np.zeros((*self.kind.shape, FIELDS))
         for place, holds in {
-            Field.ASKED: np.ones_like(parsed),
-            Field.UNPARSED: ~parsed,
+            Field.ASKED: np.ones_like(counted),
+            Field.UNPARSED: unparsed,
+            Field.TIED: tied,
             Field.UNKNOWN: (self.kind == AnswerKind.UNKNOWN) | as_unknown,
             Field.REFUSED: refused,
             Field.COUNTED: counted,

@@ -15,6 +15,7 @@ from collections import Counter as Tally
 from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -32,7 +33,7 @@ from assay.probes.sodapop.rates import Counter, Rates, vocabulary
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.showcase import NAMES, Spot, Spots, options_of
 from assay.probes.sodapop.words import said, split
-from assay.rows import Bad, Row, rows_of
+from assay.rows import Bad, Row, not_none, rows_of
 
 _FORMAT = (
     'Write {"name": "Ann", "context": "Ann was late.", "choices": ["sorry", "rude", "late"], "label": 0, '
@@ -77,7 +78,8 @@ def read_results(files: Sequence[Path], settings: Settings, groups: Groups, *, s
     seen: dict[str, _Seen] = {}  # by context
     others: Tally[str] = Tally()  # names in no group, with their questions
     placed = Placed()
-    for question in (question for file in files for question in _questions(file, bad)):
+    found = (not_none(_questions(file, bad), file, "question that can be used", _FORMAT) for file in files)
+    for question in chain.from_iterable(found):
         place = places.get(question.name)
         if place is None:
             others[question.name] += 1

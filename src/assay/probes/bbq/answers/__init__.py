@@ -35,7 +35,8 @@ from assay.probes.bbq.answers.naming import Options, lettered_options, named_opt
 from assay.probes.bbq.answers.words import NO_LETTERS, hinted, sentences_of, with_plain_apostrophes, words_of
 from assay.probes.bbq.examples import OPTIONS
 
-REFUSED, UNPARSED = -1, -2
+REFUSED, UNPARSED, TIED = -1, -2, -3
+"""What an answer may be instead of an option; TIED where several options share the highest score."""
 
 
 def _clauses(text: str) -> Iterator[tuple[int, str]]:

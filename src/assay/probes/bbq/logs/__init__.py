@@ -20,10 +20,11 @@ from pathlib import Path
 
 from assay.errors import DataError
 from assay.files.opening import open_text
+from assay.probes.bbq.answers import TIED
 from assay.probes.bbq.examples import Example
 from assay.probes.bbq.logs import inspect_ai
 from assay.probes.bbq.logs.rows import Given, Official, Place, complete_example, option_of
-from assay.rows import Bad, Row, rows_of
+from assay.rows import Bad, Row, not_none, rows_of
 
 LM_EVAL, INSPECT = "lm-eval", "inspect"
 
@@ -56,13 +57,8 @@ def read_log(
     log is read. An example that is answered twice in the same way comes twice.
     """
     read = _read_lm_eval if kind == LM_EVAL else inspect_ai.read
-    some = False
-    for given in read(path, bad, official or {}, [] if notes is None else notes):
-        some = True
-        yield given
-    if not some:
-        problem = "there is no answer in this log that can be used."
-        raise DataError(problem, "Check the log.", code="empty-file", file=path)
+    found = read(path, bad, official or {}, [] if notes is None else notes)
+    return not_none(found, path, "answer that can be used", "Check the log.")
 
 
 def _read_lm_eval(path: Path, bad: Bad, official: Official, notes: list[str]) -> Iterator[Given]:
@@ -90,7 +86,7 @@ def _read_lm_eval(path: Path, bad: Bad, official: Official, notes: list[str]) ->
 
 
 def _response(sample: Row, example: Example, where: Place) -> int | str | None:
-    """What the model said: the likeliest continuation's option (None if two options tie), or its words."""
+    """What the model said: the likeliest continuation's option, TIED, or its words; None if it said nothing."""
     wrong = partial(where.bad, remedy="Log the samples again.", code="bad-row")
     resps = sample.get("resps")
     if not isinstance(resps, list) or not resps or not all(isinstance(own, list) and own for own in resps):
@@ -115,9 +111,11 @@ def _response(sample: Row, example: Example, where: Place) -> int | str | None:
         except (ValueError, TypeError, IndexError):
             raise wrong(f'"resps" has {pair!r}, expected a log-likelihood.', code="bad-value", key="resps") from None
         scores.append((score, option))
+    if any(math.isnan(score) for score, _ in scores):
+        return None
     best = max(score for score, _ in scores)
     chosen = {option for score, option in scores if score == best}
-    return chosen.pop() if len(chosen) == 1 and not any(math.isnan(score) for score, _ in scores) else None
+    return chosen.pop() if len(chosen) == 1 else TIED
 
 
 def _asked(arguments: object) -> list[tuple[str, str]]:

@@ -22,7 +22,7 @@ COMPLETE = "Give the official rows, which complete a log by category and example
 
 @dataclass(frozen=True)
 class Given:
-    """An example and the answer to it: an option's index, text that is to be parsed, or None where there is none."""
+    """An example and the answer to it: an option's index, TIED, text that is to be parsed, or None if there is none."""
 
     example: Example
     answer: object
