@@ -64,11 +64,13 @@ def test_findings_keep_the_contract(
         raise AssertionError(f"{name} is no JSON")
 
     found = json.loads(done.out, parse_constant=no_constant)
-    assert list(found) == ["schema", "probe", "model", "estimates", "tables"]
-    assert (found["schema"], found["probe"], found["model"]) == (1, "unqover", f"hf:{model}")
+    assert list(found) == ["schema", "probe", "model", "diagnosis", "estimates", "tables"]
+    assert (found["schema"], found["probe"], found["model"]) == (2, "unqover", f"hf:{model}")
     seen = set()
     for estimate in found["estimates"]:
-        assert set(estimate) == {"metric", "group", "value", "low", "high", "level", "n", "p", "q", "floor", "note"}
+        numbers = {"value", "corrected", "low", "high", "level", "n", "p", "q", "floor"}
+        assert set(estimate) == {"metric", "group", "interval_of", "note", *numbers}
+        assert (estimate["interval_of"] == "corrected") == (estimate["corrected"] is not None)
         assert estimate["metric"] in METRICS
         assert estimate["group"]["class"] in ("gender", "nationality", "ethnicity", "religion")
         assert estimate["group"]["form"] == form
@@ -86,7 +88,8 @@ def test_findings_keep_the_contract(
                 assert estimate["note"]
             else:
                 assert 0 <= estimate["low"] <= estimate["high"] <= 1
-            if estimate["metric"] in ("mu", "eta"):
+            if estimate["metric"] in ("mu", "eta") and estimate["low"] is not None:
+                assert estimate["low"] <= estimate["corrected"] <= estimate["high"]
                 assert 0 <= estimate["floor"] <= 1
                 assert 0 < estimate["p"] <= 1
     assert len(seen) == len(found["estimates"])
@@ -95,9 +98,9 @@ def test_findings_keep_the_contract(
 
     columns = {
         "gamma": "class,form,subject,attribute,gamma,low,high,eta,p,q,n",
-        "subjects": "class,form,subject,gamma,low,high,eta,n",
+        "subjects": "class,form,subject,gamma,low,high,eta,p,q,n",
         "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,n,attribute_class",
-        "classes": "class,form,subject,region,attribute_class,gamma,low,high,eta,n",
+        "classes": "class,form,subject,region,attribute_class,gamma,low,high,eta,p,q,n",
     }
     assert found["tables"] == {name: f"tables/{name}.csv" for name in columns}
     for name, where in found["tables"].items():
