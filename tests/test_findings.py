@@ -83,7 +83,7 @@ def test_tidy_findings_differ_from_what_was_found_by_less_than_anybody_measures(
 
 def test_the_file_has_what_the_contract_says() -> None:
     content = json.loads(FOUND.to_json())
-    assert {*content} == {"schema", "probe", "model", "estimates", "tables"}
+    assert {*content} == {"schema", "probe", "model", "diagnosis", "estimates", "tables"}
     assert (content["schema"], content["probe"], content["model"]) == (2, "unqover", "hf:./größe")
     assert content["tables"] == {"gamma": "tables/gamma.csv"}
     assert content["estimates"][0] == {
@@ -106,7 +106,7 @@ def test_the_file_has_what_the_contract_says() -> None:
 
 
 def test_the_same_findings_are_the_same_bytes_and_text_stays_readable() -> None:
-    digest = "b9030af4d4844d6007fa9b5f565304f81ad941ec8a82422e73c496627ea3ca63"
+    digest = "881de6b847bebbc008b42f034733731102a3694d2e1575bcd22e93de9e448c85"
     assert hashlib.sha256(FOUND.to_json().encode()).hexdigest() == digest, "another program may have stored this file"
     assert "größe" in FOUND.to_json()
     assert FOUND.to_json().endswith("}\n")

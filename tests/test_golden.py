@@ -116,7 +116,7 @@ def require_contained(estimates: Sequence[Estimate], tables: Mapping[str, Table]
 # --- README.md
 
 README = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
-NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight")
+NUMERALS = ("eight", "seven", "six", "five", "four", "three", "two", "one", "no")[::-1]
 
 
 def test_the_readme_prints_what_the_tour_finds(tmp_path: Path) -> None:

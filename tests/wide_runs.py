@@ -196,7 +196,7 @@ def _crowded_bbq(many: int) -> Findings:
         for letter in "abc"
     ]
     templates = [
-        ("Age", i, "ambig", polarity, f"stereotype {i}", 10, 0.5, 0.3, 0.2, 0.0, 0.0, 0.5, 0.1)
+        ("Age", i, "ambig", polarity, f"stereotype {i}", 10, 0.5, 0.3, 0.2, 0.0, 0.0, 0.0, 0.5, 0.1)
         for i in range(few)
         for polarity in ("neg", "nonneg")
     ]
@@ -267,7 +267,10 @@ def rewrite(folder: Path, change: Callable[[str], str], kept: frozenset[str] = S
             case list():
                 return [changed(each, keys) for each in value]
             case dict():
-                return {changed(key) if keys else key: changed(each, keys) for key, each in value.items()}
+                return {
+                    changed(key) if keys else key: each if key == "interval_of" else changed(each, keys)
+                    for key, each in value.items()
+                }
         return value
 
     for path in folder.rglob("findings.json"):

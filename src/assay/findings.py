@@ -95,6 +95,14 @@ class Estimate:
             return True
         return self.low - _ROUNDING <= number <= self.high + _ROUNDING
 
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Estimate:
+        """As `as_json` wrote it; `interval_of` follows from the other numbers, and must not contradict them."""
+        estimate = cls(**{key: value for key, value in content.items() if key != "interval_of"})
+        if content.get("interval_of", estimate.interval_of) != estimate.interval_of:
+            raise ValueError(f"{estimate.metric}: interval_of is {content['interval_of']!r}")
+        return estimate
+
     def tidied(self) -> Estimate:
         numbers: dict[str, Any] = {name: tidy(name, getattr(self, name)) for name in _NUMBERS}
         return replace(self, **numbers)
@@ -272,8 +280,7 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
 
 def _checked(content: dict[str, Any], path: Path) -> Estimate:
     """An estimate that is what the types promise, which a file need not keep."""
-    interval_of = content.pop("interval_of", None)
-    estimate = Estimate(**content)
+    estimate = Estimate.from_json(content)
     kept: list[tuple[object, type | UnionType]] = [
         (estimate.metric, str),
         (estimate.group, Mapping),
@@ -281,11 +288,7 @@ def _checked(content: dict[str, Any], path: Path) -> Estimate:
         (estimate.level, int | float),
         (estimate.note, str | None),
     ]
-    if (
-        interval_of in (None, estimate.interval_of)
-        and all(isinstance(*pair) for pair in kept)
-        and all(type(value) is str for value in estimate.group.values())
-    ):
+    if all(isinstance(*pair) for pair in kept) and all(type(value) is str for value in estimate.group.values()):
         return estimate
     raise DataError(
         f"an estimate of {str(estimate.metric)[:40]!r} does not keep to the format.",

@@ -49,13 +49,9 @@ class Difference:
     @staticmethod
     def from_json(told: Mapping[str, Any]) -> Difference:
         """What `as_json` said."""
-
-        def estimate(own: Mapping[str, Any]) -> Estimate:
-            return Estimate(**{key: value for key, value in own.items() if key != "interval_of"})  # follows from others
-
-        worse = None if told["worse"] is None else estimate(told["worse"])
+        worse = None if told["worse"] is None else Estimate.from_json(told["worse"])
         who, values = (told["model"], told["baseline"]), (told["baseline_value"], told["model_value"])
-        return Difference(*who, estimate(told["change"]), worse, *values, told["probe"])
+        return Difference(*who, Estimate.from_json(told["change"]), worse, *values, told["probe"])
 
     def as_json(self) -> dict[str, Any]:
         return {

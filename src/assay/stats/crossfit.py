@@ -32,8 +32,8 @@ def cross_fitted_mean(one: Array, other: Array) -> Array:
 
     Its mean is at most that of the true |θ_k|. NaN as in `cross_fitted_max`.
 
-    >>> float(cross_fitted_mean(np.array([0.5, 0.1]), np.array([0.3, -0.1])))
-    0.15
+    >>> float(cross_fitted_mean(np.array([0.5, 0.25]), np.array([0.5, -0.25])))
+    0.125
     """
     signed = (np.sign(one) * other + np.sign(other) * one) / 2.0
     known = np.isfinite(signed)

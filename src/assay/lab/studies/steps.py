@@ -266,7 +266,8 @@ class RunProbe(Step):
         return f"run    {self.name}: at most {self.questions:,} questions"
 
     def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
-        spec, asked = work.specs[self.model], vars(self.request)
+        spec = work.specs[self.model]
+        asked = {key: value for key, value in vars(self.request).items() if key != "again"}
         how = {"options": work.options(spec), "resume": Resume.ALWAYS, "progress": progress}
         work.makers.audit(spec, self.probe, out=folder, **asked, **how)
         return {"findings": hashlib.sha256((folder / "findings.json").read_bytes()).hexdigest()}
@@ -317,7 +318,7 @@ def scores_of(scores: Any) -> dict[str, Estimate]:
     """
     scores = scores or {}
     debiased = [Estimate(name, {}, value) for name, value in scores.get("after", {}).items()]
-    trained = [Estimate(**each) for each in scores.get("estimates", ())]
+    trained = [Estimate.from_json(each) for each in scores.get("estimates", ())]
     kept = [_higher_is_better(each) for each in trained if not each.group and each.value is not None]
     return {each.metric: each for each in debiased or kept}
 
