@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from assay.errors import DataError, ModelError, UsageError
 from assay.examples import MOST, Example
 from assay.findings import Cell, Estimate, Findings, Table
+from assay.probes.families import corrected_table
 from assay.probes.unqover import metrics
 from assay.probes.unqover.blocks import make_blocks
 from assay.probes.unqover.contents import Contents
@@ -33,7 +34,7 @@ from assay.probes.unqover.uncertainty import (
     single_subjects,
     subject_rows,
 )
-from assay.stats import MIN_UNITS, benjamini_hochberg
+from assay.stats import MIN_UNITS
 
 MIN_CELLS = 5  # in a sample: cells per (subject, attribute) without which μ and η only measure noise
 
@@ -173,15 +174,7 @@ def merged(results: Iterable[Result]) -> Result:
         for name, table in own.items():
             rows = [*tables[name].rows, *table.rows] if name in tables else table.rows
             tables[name] = Table(table.columns, rows)
-    return estimates, {name: _corrected(tables[name]) for name in _COLUMNS if name in tables}
-
-
-def _corrected(table: Table) -> Table:
-    """The table with its q, from its p."""
-    p, q = (list(table.columns).index(name) for name in ("p", "q"))
-    found = benjamini_hochberg(np.array([np.nan if row[p] is None else row[p] for row in table.rows], dtype=np.float64))
-    rows = [[*row[:q], _rounded(float(own)), *row[q + 1 :]] for row, own in zip(table.rows, found, strict=True)]
-    return Table(table.columns, rows)
+    return estimates, {name: corrected_table(tables[name]) for name in _COLUMNS if name in tables}
 
 
 def _estimate(key: str, value: float, sure: Sure | None, about: dict[str, str], n: int, labels: Labels) -> Estimate:
