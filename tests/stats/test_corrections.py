@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assay.stats import benjamini_hochberg
+from assay.stats import benjamini_hochberg, holm
 
 probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=40).map(np.array)
 
@@ -61,3 +61,18 @@ def test_undefined_p_values_stay_undefined_and_do_not_count():
     assert np.isnan(q[0, 1])
     np.testing.assert_allclose(q[[0, 1, 1], [0, 0, 1]], benjamini_hochberg(np.array([0.01, 0.04, 0.03])))
     assert np.isnan(benjamini_hochberg(np.array([np.nan]))).all()
+
+
+def test_holm_follows_its_definition():
+    # m = 4: 0.005 · 4, 0.01 · 3, 0.03 · 2, 0.04 · 1, each at least what stands before it
+    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
+
+
+@given(probabilities, st.integers(0, 39))
+def test_holm_lies_between_the_p_value_and_bonferroni_and_leaves_out_what_is_undefined(p, place):
+    corrected = holm(p)
+    assert (corrected >= p).all()
+    assert (corrected <= np.minimum(p * len(p), 1.0)).all()
+    assert (np.diff(corrected[np.argsort(p, kind="stable")]) >= 0).all()
+    with_gap = holm(np.insert(p, place % (len(p) + 1), np.nan))
+    np.testing.assert_array_equal(with_gap[np.isfinite(with_gap)], corrected)

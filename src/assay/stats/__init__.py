@@ -12,7 +12,7 @@ from assay.stats.clustered import (
 )
 from assay.stats.clusters import Separation, kmeans_separation, tsne_projection
 from assay.stats.contributions import contribution_p
-from assay.stats.corrections import benjamini_hochberg
+from assay.stats.corrections import benjamini_hochberg, holm
 from assay.stats.crossfit import cross_fitted_max, cross_fitted_mean
 from assay.stats.intervals import MIN_UNITS, basic_interval, percentile_interval, wilson_interval
 from assay.stats.permutation import Permuted, permutation_test
@@ -32,6 +32,7 @@ __all__ = [
     "contribution_p",
     "cross_fitted_max",
     "cross_fitted_mean",
+    "holm",
     "jackknife",
     "kmeans_separation",
     "monte_carlo_p",

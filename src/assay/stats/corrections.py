@@ -25,3 +25,20 @@ def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
         # The least of all that follow; never below p, which rounding could otherwise reach.
         q[tested] = np.clip(np.minimum.accumulate(scaled[::-1])[::-1], flat[tested], 1.0)
     return q.reshape(np.shape(p))
+
+
+def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each p-value as it is after Holm's correction (1979): with those at most 0.05, no more than 5% of all cases in
+    which nothing is true report anything.
+
+    With m p-values in rising order, the largest over j <= i of p_(j) · (m - j + 1), at most 1. Undefined ones (NaN)
+    stay NaN and do not count in m.
+
+    >>> holm(np.array([0.01, 0.04, 0.03, np.nan])).tolist()
+    [0.03, 0.06, 0.06, nan]
+    """
+    flat = np.asarray(p, dtype=np.float64)
+    order = np.argsort(flat, kind="stable")[: int(np.isfinite(flat).sum())]
+    found = np.full(flat.shape, np.nan)
+    found[order] = np.minimum(np.maximum.accumulate(flat[order] * np.arange(len(order), 0, -1)), 1.0)
+    return found

@@ -13,7 +13,7 @@ SPAN, MASKED = "span", "mask"
 FORMS = (SPAN, MASKED)
 
 QUICK_ATTRIBUTES = 8
-QUICK_CELLS = 98
+QUICK_CELLS = 140
 """quick: cells of each attribute, enough to find a preference of 0.05 among 70 + 70 names (bench/power.py)."""
 
 QUICK_0_1 = {"gender": 70 * 6, "ethnicity": 105 * 3, "religion": 55 * 4, "nationality": 69 * 6 // 2}
