@@ -20,6 +20,7 @@ from assay.diagnosis import Diagnosis, read_diagnosis
 from assay.errors import DataError, UsageError
 from assay.examples import Example
 from assay.notebooks import Displayed
+from assay.verdict import CLEAR, Chance, Verdict, read_verdict
 
 if TYPE_CHECKING:
     import pandas
@@ -55,7 +56,8 @@ class Estimate:
 
     `value` is the paper's statistic. Maxima and means of absolute values of noisy numbers are too large: `corrected` is
     such a statistic without that bias, and the interval belongs to it where it is a number. `floor` is what chance
-    alone gives; `p` and `q` (corrected for looking at many) are optional.
+    alone gives; `p` and `q` (corrected for looking at many) are optional. `claimed` says whether the run claims that it
+    differs from chance, corrected over all that a run claims (`assay.verdict`); None where it is no such claim.
 
     >>> Estimate("mu", {"class": "gender"}, None, n=0, note="nothing was asked").value is None
     True
@@ -73,6 +75,7 @@ class Estimate:
     floor: float | None = None
     note: str | None = None
     corrected: float | None = None
+    claimed: bool | None = None
 
     def __post_init__(self) -> None:
         for name in ("value", "corrected", "low", "high", "p", "q", "floor"):
@@ -86,6 +89,23 @@ class Estimate:
     def interval_of(self) -> str:
         """To which number the interval belongs."""
         return "value" if self.corrected is None else "corrected"
+
+    @property
+    def chance(self) -> Chance:
+        """Whether it exceeds what chance alone gives: by claimed, else by q or p, else by its interval and floor.
+
+        >>> Estimate("mu", {}, 0.3, p=0.001).chance, Estimate("mu", {}, 0.3, low=0.1, floor=0.2).chance
+        (<Chance.ABOVE: 'above chance'>, <Chance.WITHIN: 'within chance'>)
+        """
+        if self.value is None:
+            return Chance.UNDEFINED
+        p = self.q if self.q is not None else self.p
+        if self.claimed is not None or p is not None:
+            above = self.claimed if self.claimed is not None else p is not None and p <= CLEAR
+            return Chance.ABOVE if above else Chance.WITHIN
+        if self.floor is not None and self.low is not None:
+            return Chance.ABOVE if self.low > self.floor else Chance.WITHIN
+        return Chance.UNTOLD
 
     @property
     def contained(self) -> bool:
@@ -120,9 +140,18 @@ class Estimate:
             "n": self.n,
             "p": self.p,
             "q": self.q,
+            "claimed": self.claimed,
             "floor": self.floor,
             "note": self.note,
         }
+
+
+def is_claimed(row: Mapping[str, Cell]) -> bool | None:
+    """Whether a row of a table is claimed; by its q in tables of assay 0.1, and None where it was not tested."""
+    told, q = row.get("claimed"), row.get("q")
+    if isinstance(told, int):
+        return told == 1
+    return q <= CLEAR if isinstance(q, int | float) else None
 
 
 @dataclass(frozen=True)
@@ -171,7 +200,8 @@ class Findings(Displayed):
     `near_ties` says, by part of the probe, how many items were decided by less than NEAR_TIE: metrics that count wins
     may differ by these between machines. It is for run.json, not for findings.json, and so are `notes`, what a reader
     must know that was learnt by asking; `examples` have a file of their own. `diagnosis` says whether the answers can
-    be used at all; None in findings of assay 0.1. A probe leaves it to its caller to say which model was asked.
+    be used at all, `verdict` what the run comes to; both are None in findings of assay 0.1. A probe leaves it to its
+    caller to say which model was asked, what is claimed, and the verdict.
     """
 
     probe: str
@@ -182,6 +212,7 @@ class Findings(Displayed):
     examples: Sequence[Example] = ()
     notes: Sequence[str] = ()
     diagnosis: Diagnosis | None = None
+    verdict: Verdict | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "estimates", [estimate.tidied() for estimate in self.estimates])
@@ -199,6 +230,7 @@ class Findings(Displayed):
             "schema": SCHEMA,
             "probe": self.probe,
             "model": self.model,
+            "verdict": None if self.verdict is None else self.verdict.as_json(),
             "diagnosis": None if self.diagnosis is None else self.diagnosis.as_json(),
             "estimates": [estimate.as_json() for estimate in self.estimates],
             "tables": {name: f"tables/{name}.csv" for name in self.tables},
@@ -210,7 +242,7 @@ class Findings(Displayed):
 
         The columns are probe, model and metric, a text column for every key of a group (class, form, category, …; null
         where an estimate has no such key), then value, corrected, low, high, level,
-        n, p, q, floor and note. Undefined is null.
+        n, p, q, claimed, floor and note. Undefined is null.
         A key of a group that is called like one of the other columns gets `group_` before it.
         """
         return _to_polars(*self._frame())
@@ -262,8 +294,14 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
         if not isinstance(content["probe"], str) or not isinstance(content["model"], str):
             raise DataError('"probe" and "model" have to be text.', _REPEAT, code="bad-findings", file=path)
         tables = {name: read_table(folder / where) for name, where in content["tables"].items()}
-        diagnosis = read_diagnosis(content.get("diagnosis"))
-        findings = Findings(content["probe"], content["model"], estimates, tables, diagnosis=diagnosis)
+        findings = Findings(
+            content["probe"],
+            content["model"],
+            estimates,
+            tables,
+            diagnosis=read_diagnosis(content.get("diagnosis")),
+            verdict=read_verdict(content.get("verdict")),
+        )
         return findings, hashlib.sha256(written).hexdigest()
     except FileNotFoundError as error:
         raise DataError(
@@ -287,6 +325,7 @@ def _checked(content: dict[str, Any], path: Path) -> Estimate:
         (estimate.n, int),
         (estimate.level, int | float),
         (estimate.note, str | None),
+        (estimate.claimed, bool | None),
     ]
     if all(isinstance(*pair) for pair in kept) and all(type(value) is str for value in estimate.group.values()):
         return estimate
@@ -337,7 +376,9 @@ Kind = type[int] | type[float] | type[str]
 
 _NUMBERS: Mapping[str, Kind] = dict.fromkeys(("value", "corrected", "low", "high", "level"), float) | {
     "n": int,
-    **dict.fromkeys(("p", "q", "floor"), float),
+    **dict.fromkeys(("p", "q"), float),
+    "claimed": int,
+    "floor": float,
 }
 
 

@@ -121,6 +121,10 @@ class Run(Displayed):
         """The rows of a table; none where this run has no such table."""
         return list(self.findings.tables[table].records()) if table in self.findings.tables else []
 
+    def smallest(self, of: str) -> float:
+        """The smallest effect of this kind that is worth a headline; 0 in runs of assay 0.1, which had no such rule."""
+        return 0.0 if self.findings.verdict is None else self.findings.verdict.smallest(of)
+
     def number(self, table: str, row: Row, column: str) -> float | None:
         """A cell that has to hold a number or nothing."""
         value = row.get(column)

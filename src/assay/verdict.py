@@ -1,16 +1,27 @@
-"""The one rule for what is clear: whether an estimate exceeds what chance alone gives."""
+"""What a run comes to, in words of which there are five, and what that rests on.
+
+A run makes claims of several kinds: a word differs between groups, groups are told apart. All tests of one kind are a
+family, within which q is corrected; a family holds if its smallest q does after Holm's correction over all families of
+the run; claimed is what has a q of at most 0.05 in a family that holds. So at most one run in twenty without any bias
+claims some. A claim below the smallest effect that is worth a headline is listed, but makes no headline.
+"""
 
 from __future__ import annotations
 
-from enum import Enum
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from enum import Enum, StrEnum
+from typing import Any
 
-from assay.findings import Estimate
+from assay.diagnosis import FOLLOWS
 
 CLEAR = 0.05
 """p or q (corrected) up to here is called clear of chance."""
 
+ALLOWED = "with all of the run’s tests allowed for"
 
-class Verdict(Enum):
+
+class Chance(Enum):
     """Whether an estimate exceeds what chance alone gives."""
 
     ABOVE = "above chance"
@@ -19,17 +30,60 @@ class Verdict(Enum):
     UNDEFINED = "undefined"
 
 
-def verdict(estimate: Estimate) -> Verdict:
-    """By q, else p, where there is one (at most 0.05 is above); else by whether the interval lies above the floor.
+class Says(StrEnum):
+    """A run's verdict: the first of these that applies."""
 
-    >>> verdict(Estimate("mu", {}, 0.3, p=0.001)), verdict(Estimate("mu", {}, 0.3, low=0.1, floor=0.2))
-    (<Verdict.ABOVE: 'above chance'>, <Verdict.WITHIN: 'within chance'>)
+    PLACE = FOLLOWS
+    CLEAR = "clear bias"
+    SMALL = "small bias"
+    NONE = "no clear bias"
+    FEW = "too few questions"
+
+
+@dataclass(frozen=True)
+class Family:
+    """The tests of one kind of claim: the estimates of a metric, or the rows of a table.
+
+    `q` is the smallest of them, `corrected` that after Holm's correction over all families of the run; both None where
+    nothing could be tested. Of the claimed ones, `large` are at least as large as `smallest`.
     """
-    if estimate.value is None:
-        return Verdict.UNDEFINED
-    p = estimate.q if estimate.q is not None else estimate.p
-    if p is not None:
-        return Verdict.ABOVE if p <= CLEAR else Verdict.WITHIN
-    if estimate.floor is not None and estimate.low is not None:
-        return Verdict.ABOVE if estimate.low > estimate.floor else Verdict.WITHIN
-    return Verdict.UNTOLD
+
+    of: str
+    tests: int
+    q: float | None
+    corrected: float | None
+    claimed: int
+    large: int
+    smallest: float
+
+    @property
+    def holds(self) -> bool:
+        return self.corrected is not None and self.corrected <= CLEAR
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a run comes to, why in a sentence, and the families of tests behind it."""
+
+    says: Says
+    why: str
+    families: Sequence[Family] = ()
+
+    def smallest(self, of: str) -> float:
+        """The smallest effect of a metric, or of a table's rows, that is worth a headline."""
+        return next((each.smallest for each in self.families if each.of == of), 0.0)
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def read_verdict(content: Any) -> Verdict | None:
+    """A verdict from findings.json; ValueError where it does not keep to the format."""
+    if content is None:
+        return None
+    import msgspec  # not needed to describe a probe
+
+    try:
+        return msgspec.convert(content, Verdict)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"verdict: {error}") from None

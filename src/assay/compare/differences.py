@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.findings import Cell, Estimate, Table
+from assay.probes.claims import claimed_changes
 from assay.probes.contrast import Change
-from assay.probes.families import corrected
-from assay.verdict import CLEAR
+from assay.probes.families import corrected, corrected_table
+from assay.verdict import Chance
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
 """What tells the estimates of one run apart: metric and group."""
@@ -39,10 +40,9 @@ class Difference:
 
     @property
     def clear(self) -> bool:
-        """Whether chance hardly explains it: q (or p, where it is alone) and the interval, where there is one."""
+        """Whether chance hardly explains it: what is claimed (q, and Holm over all families), and the interval."""
         found = self.change
-        tested = found.q if found.q is not None else found.p
-        if tested is None or tested > CLEAR:
+        if found.p is None or found.chance is not Chance.ABOVE:
             return False
         return found.low is None or found.high is None or found.low > 0 or found.high < 0
 
@@ -77,14 +77,22 @@ def tested_and_clear(found: Sequence[Difference]) -> tuple[int, list[Difference]
     return len(tested), sorted(clear, key=lambda each: -abs(each.change.value or 0.0))
 
 
-def differences_of(probe: str, baseline: str, changes: Mapping[str, Sequence[Change]]) -> list[Difference]:
-    """The changes by model with their names, and q within every family over all models."""
+def differences_of(
+    probe: str, baseline: str, changes: Mapping[str, Sequence[Change]], tables: Mapping[str, Table]
+) -> tuple[list[Difference], dict[str, Table]]:
+    """The changes by model with their names and q within every family over all models, and tables of such changes.
+
+    Both say what of them is claimed, corrected over all families and tables.
+    """
     every = [(model, each) for model, own in changes.items() for each in own]
-    tested = corrected([each.change for _, each in every], [each.family for _, each in every])
-    return [
+    families = [each.family for _, each in every]
+    tables = {name: corrected_table(table) if "q" in table.columns else table for name, table in tables.items()}
+    tested, marked = claimed_changes(corrected([each.change for _, each in every], families), families, tables)
+    found = [
         Difference(model, baseline, change, each.worse, each.before, each.after, probe)
         for (model, each), change in zip(every, tested, strict=True)
     ]
+    return found, marked
 
 
 def difference_table(differences: Sequence[Difference]) -> Table:

@@ -85,9 +85,9 @@ def differences_block(found: Sequence[Difference], *, several: bool, **chart: An
     return Table(
         how=[
             *("right of zero, the model’s value is higher than the baseline’s. The line ", Mark("range")),
-            *(" is the 95% interval; a filled dot ", Mark("dot"), " is clear of chance (q at most 0.05 and 0 outside"),
-            *(" the interval), a hollow one ", Mark("hollow"), " is not. “Worse by” above 0 means that the model is"),
-            " worse than the baseline.",
+            *(" is the 95% interval; a filled dot ", Mark("dot"), " is clear of chance (q at most 0.05, with all "),
+            *("tests of the comparison allowed for, and 0 outside the interval), a hollow one ", Mark("hollow")),
+            " is not. “Worse by” above 0 means that the model is worse than the baseline.",
         ],
         data=difference_table(found),
         columns=columns,
@@ -223,7 +223,10 @@ def _printed_differences(found: Sequence[Difference], numbers: Mapping[str, str]
         return Row([*cells, change.q if change.q is not None else change.p])
 
     title = "Differences on the items that both answered"
-    below = ["* clear of chance: q (p where it stands alone) is at most 0.05, and 0 is outside the interval."]
+    below = [
+        "* clear of chance: q (p where it stands alone) is at most 0.05, with all tests of the comparison allowed for, "
+        "and 0 is outside the interval."
+    ]
     if len(shown) < len(found):
         below.append(f"{plural(len(found) - len(shown), 'more difference')}: --json has all.")
     return [Table(title=title, columns=columns, groups=[Group([*map(row, shown)])]), Prose(below, Role.SMALL)]

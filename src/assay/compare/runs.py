@@ -16,7 +16,6 @@ from assay.findings import Table
 from assay.notebooks import Displayed
 from assay.probes import method_of
 from assay.probes.contrast import Change, Common
-from assay.probes.families import corrected_table
 from assay.run import Kind, Run
 from assay.runs.folder import open_run, read_info
 from assay.runs.score import gathered_again
@@ -24,7 +23,7 @@ from assay.runs.score import gathered_again
 T = TypeVar("T")
 
 DIFFERENCES = "differences"
-TITLE = "Paired differences on the items that both answered (* clear of chance: q at most 0.05, 0 outside the interval)"
+TITLE = "Paired differences on the items that both answered (* clear of chance, with all tests allowed for)"
 ESTIMATED = ("resamples", "draws", "permutations", "splits", "place_excess", "place_same")
 """Settings that change how sure we are, or what is called a finding, not what was asked."""
 
@@ -158,8 +157,7 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
         for title, table in pair.tables.items():
             before = tables[title].rows if title in tables else []
             tables[title] = Table(("model", *table.columns), [*before, *((name, *row) for row in table.rows)])
-    tables = {title: corrected_table(table) if "q" in table.columns else table for title, table in tables.items()}
-    differences = differences_of(probe, first, changes)
+    differences, tables = differences_of(probe, first, changes, tables)
     tables |= method.side_by_side([(name, run.findings) for name, run in zip(names, runs, strict=True)])
     if differences:
         tables = {DIFFERENCES: difference_table(differences)} | tables
@@ -190,7 +188,7 @@ def _settings_apart(first: str, one: Run, second: str, other: Run) -> list[str]:
     different = [
         f"{key} ({ours.get(key)}, {theirs.get(key)})"
         for key in {**ours, **theirs}
-        if key not in ESTIMATED and str(ours.get(key)) != str(theirs.get(key))
+        if key not in ESTIMATED and not key.startswith("smallest_") and str(ours.get(key)) != str(theirs.get(key))
     ]
     return [f"{first} and {second} were set differently: {'; '.join(different)}"] if different else []
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from assay.findings import Estimate
 from assay.gate.policy import Limit, Policy
-from assay.verdict import Verdict, verdict
+from assay.verdict import Chance
 
 
 class Outcome(StrEnum):
@@ -69,15 +69,15 @@ _NOT_ITS_OWN = (
 
 
 def _by_chance(estimate: Estimate) -> tuple[Outcome, str]:
-    found = verdict(estimate)
+    found = estimate.chance
     said = {
-        Verdict.ABOVE: "clear of chance",
-        Verdict.WITHIN: "not clear of chance",
-        Verdict.UNTOLD: "there is no p, q or floor to tell it from chance",
+        Chance.ABOVE: "clear of chance",
+        Chance.WITHIN: "not clear of chance",
+        Chance.UNTOLD: "there is no p, q or floor to tell it from chance",
     }[found]
     numbers = {key: getattr(estimate, key) for key in ("q", "p", "floor")}
     tested = ", ".join(f"{key} {value:.3g}" for key, value in numbers.items() if value is not None)
-    outcome = Outcome.PASS if found is Verdict.WITHIN else Outcome.FAIL
+    outcome = Outcome.PASS if found is Chance.WITHIN else Outcome.FAIL
     return outcome, f"{said} ({tested})" if tested else said
 
 

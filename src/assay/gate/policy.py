@@ -19,10 +19,15 @@ Undefined = Annotated[
 ]
 NoInterval = Annotated[Literal["fail", "value"], msgspec.Meta(description='"fail" or "value"', examples=['"fail"'])]
 Missing = Annotated[Literal["fail", "skip"], msgspec.Meta(description='"fail" or "skip"', examples=['"fail"'])]
+Accepted = Annotated[
+    Sequence[Literal["clear bias", "small bias", "no clear bias", "too few questions"]],
+    msgspec.Meta(min_length=1, description="a list of verdicts", examples=['["no clear bias", "small bias"]']),
+]
 Match = str | bool | Sequence[str]
 """What a key of a group has to be: a value, "*" for any, a list of values, or False: there is no such key."""
 Matches = Annotated[Mapping[str, Any], msgspec.Meta(description="keys with values", examples=['{ context = "ambig" }'])]
 
+_DEMAND = "Add at least one [[limit]], or accept = [...] with the verdicts that a run may have."
 _RULES = ("undefined", "no_interval", "missing")
 _NUMBERS = ("upper", "lower", "size", "worse_by")
 _METRIC = re.compile(r"(\*|[^.*\s]+)\.([^.*\s]+)")
@@ -110,7 +115,8 @@ class Policy:
 
     `undefined` is for estimates without a value, `no_interval` for a value without an interval ("value" judges the
     value itself), `missing` for limits that select nothing. `position` is for runs whose answers follow the place of
-    the options (`assay.diagnosis`), whatever the limits say of them.
+    the options (`assay.diagnosis`), whatever the limits say of them; `accept` are the verdicts (`assay.verdict`) that a
+    run may have, all where it is None.
     """
 
     limits: Sequence[Limit]
@@ -119,10 +125,11 @@ class Policy:
     missing: Missing = "fail"
     name: str = "policy"
     position: Missing = "fail"
+    accept: Accepted | None = None
 
     def __post_init__(self) -> None:
-        if not self.limits:
-            raise UsageError("the policy has no limit.", "Add at least one [[limit]].", code="bad-policy", key="limit")
+        if not self.limits and self.accept is None:
+            raise UsageError("the policy demands nothing.", _DEMAND, code="bad-policy", key="limit")
         _check_types(self)
 
     def rule(self, key: Literal["undefined", "no_interval", "missing"], limit: Limit) -> str:
@@ -136,13 +143,13 @@ def read_policy(path: str | Path) -> Policy:
     path = Path(path)
     file = TomlFile.read(path, "A policy is a TOML file of [[limit]]s.")
     limits = [file.table(Limit, "limit", number) for number in range(file.tables("limit"))]
-    if not limits:
-        raise file.error("the policy has no limit.", "Add at least one [[limit]].", code="bad-policy", key="limit")
+    if not limits and "accept" not in file.content:
+        raise file.error("the policy demands nothing.", _DEMAND, code="bad-policy", key="limit")
     limits = [
         limit if limit.baseline is None else replace(limit, baseline=path.parent / Path(limit.baseline).expanduser())
         for limit in limits
     ]
-    return file.table(Policy, keys=("limit", *_RULES, "position"), limits=limits, name=path.name)
+    return file.table(Policy, keys=("limit", *_RULES, "position", "accept"), limits=limits, name=path.name)
 
 
 def _check_types(given: Limit | Policy) -> None:

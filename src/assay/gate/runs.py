@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from assay.compare import compare
 from assay.compare.differences import Key, key_of
@@ -32,6 +33,7 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
         raise UsageError("this run is not finished.", remedy, code="unfinished-run", file=unfinished[0])
     gates = _Gate(folder, policy, open_runs(folder))
     judgements = [judgement for limit in policy.limits for judgement in gates.judgements(limit)]
+    judgements += [_accepted(run, policy.accept) for run in gates.runs if policy.accept is not None]
     if all(judgement.outcome is Outcome.SKIP for judgement in judgements):
         nothing = "every limit was skipped, so nothing was judged"
         judgements.append(Judgement("the policy", "at least one estimate is judged", Outcome.FAIL, nothing, "*", {}))
@@ -114,6 +116,18 @@ class _Gate:
 
 
 # --- whether estimates mean anything
+
+
+def _accepted(run: Run, accept: Sequence[str]) -> Judgement:
+    """Whether a run's verdict is one of those that are accepted."""
+    verdict, title = run.findings.verdict, f"verdict: {' or '.join(accept)}"
+    about: dict[str, Any] = {"metric": f"{run.probe}.verdict", "group": {}, "model": run.model, "run": str(run.folder)}
+    if verdict is None:
+        why = "the run has no verdict: assay 0.1 made it, or its probe gives none. Score it again with `assay score`"
+        return Judgement(title, title, Outcome.FAIL, why, **about)
+    outcome = Outcome.PASS if verdict.says in accept else Outcome.FAIL
+    return Judgement(title, title, outcome, f"{verdict.says}: {verdict.why}", **about)
+
 
 _POSITION = "answers do not follow the option's place"
 

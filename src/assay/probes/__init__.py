@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.errors import UsageError
 from assay.files.published import DataSet
-from assay.probes.base import Method, Metric, Probe, unknown_probe
+from assay.probes.base import Method, Metric, Prepared, Probe, unknown_probe
 
 if TYPE_CHECKING:
     from assay.blocks import Presentation, Section, StudyRun
@@ -111,6 +111,13 @@ def table_words(probe: str, table: str) -> str:
     """What a table of a probe holds; empty where that is not described."""
     tables = known_probe(probe).tables
     return tables[table].holds if table in tables else ""
+
+
+def concluded(method: Method[Any, Any], prepared: Prepared, gathered: Any) -> Findings:
+    """What a probe makes of its answers, with what of it the run claims, and the verdict."""
+    from assay.probes.claims import with_claims
+
+    return with_claims(method.findings(prepared, gathered), method.probe, prepared.settings)
 
 
 def described(findings: Findings) -> Findings:

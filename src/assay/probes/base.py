@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from assay.errors import UsageError
 from assay.files.published import DataSet
+from assay.settings import setting
 
 if TYPE_CHECKING:
     from assay.blocks import Presentation, Section, StudyRun
-    from assay.findings import Findings, Table
+    from assay.findings import Estimate, Findings, Table
     from assay.plan import Ask
     from assay.probes.contrast import Contrast
     from assay.progress import Progress
@@ -96,6 +97,32 @@ class Metric:
 
 
 @dataclass(frozen=True)
+class Claim:
+    """A kind of claim that a run makes: that estimates of a family, or rows of a table, differ from `neutral`.
+
+    `of` is the family (`Probe.family_of`) or the table, in whose `column` the effect is; with `above_floor`, neutral is
+    what chance alone gives. `said` is what several of them are called. Below `smallest` an effect makes no headline,
+    for the reason `why`; users change it with `setting`. Each row of a `mirrored` table has a twin with the opposite
+    effect.
+    """
+
+    of: str
+    said: str
+    smallest: float
+    why: str
+    setting: str
+    column: str = "value"
+    neutral: float = 0.0
+    above_floor: bool = False
+    mirrored: bool = False
+
+    def as_setting(self) -> Any:
+        """The field of the probe's settings that changes `smallest`."""
+        said = f"the smallest effect worth a headline: {self.why}"
+        return setting(self.smallest, said, least=0, most=2, real=True, example=f"{self.smallest:g}")
+
+
+@dataclass(frozen=True)
 class TableWords:
     """A long table: what it holds, and which of its columns are texts even where they look like numbers."""
 
@@ -120,7 +147,9 @@ class Probe:
     and `generate_settings` are those of these two commands, where it knows them. `presets` says what each preset asks;
     `examples` are command lines for the help of a command, each with a few words on it. `place` orders lists, pages and
     the tour, and `tour` says whether the probe is part of that. `part_keys` are keys of groups that single out a part
-    of what another estimate is about. `official` says whether a preset, or a limit, needs official data. `task` and
+    of what another estimate is about. `claims` are the kinds of claims, the most telling first; `family_of` says
+    to which an estimate belongs, by its metric and group, and `decisive` picks the estimates whose intervals may rule a
+    bias out. `official` says whether a preset, or a limit, needs official data. `task` and
     `part` say what an estimate's group is in the terms of a model hub.
     """
 
@@ -136,6 +165,9 @@ class Probe:
     tables: Mapping[str, TableWords] = field(default_factory=dict)
     data_sets: Sequence[DataSet] = ()
     cautions: Sequence[str] = ()
+    claims: Sequence[Claim] = ()
+    family_of: Callable[[str, Mapping[str, str]], str] = lambda metric, group: metric
+    decisive: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
     place: int = 100
     tour: bool = False
     part_keys: frozenset[str] = frozenset()

@@ -1,10 +1,10 @@
-"""Whether a run's answers can be used, for every view: a warning above the numbers, and what it rests on."""
+"""What a run comes to and whether its answers can be used, for every view: above the numbers, and what it rests on."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assay.blocks import Block, Column, Group, Kind, Name, Prose, Role, Row, Section, Table, Text
+from assay.blocks import Block, Column, Group, Kind, Name, Prose, Role, Row, Section, Strong, Table, Text
 from assay.diagnosis import Diagnosis, Place
 from assay.findings import NEAR_TIE, Findings
 from assay.findings import Table as Data
@@ -15,13 +15,19 @@ _MOST = 3  # places that a line lists
 _WORDS = {"places": "places", "exchanged": "exchanged options", "ties": "ties", "negation": "negation"}
 
 
-def place_warning(findings: Findings) -> list[Section]:
-    """What a reader has to know before any number: that answers follow the option's place, if they do."""
-    found = findings.diagnosis
-    if found is None or not found.follows_place:
+def verdict_sections(findings: Findings) -> list[Section]:
+    """What a reader has to know before any number: the verdict; or a warning that answers follow the option's place."""
+    found, verdict = findings.diagnosis, findings.verdict
+    if found is not None and found.follows_place:
+        little = ". The numbers say little about bias: the place decides the answers."
+        return [Section([Prose([["Warning: ", Name(found.why), little]], Role.WARNING)])]
+    if verdict is None:
         return []
-    said: Text = ["Warning: ", Name(found.why), ". The numbers say little about bias: the place decides the answers."]
-    return [Section([Prose([said], Role.WARNING)])]
+    return [Section([Prose([[Strong(f"Verdict: {verdict.says}."), " ", _sentence(verdict.why)]])])]
+
+
+def _sentence(said: str) -> Text:
+    return [Name(said[:1].upper() + said[1:]), "."]
 
 
 def diagnosis_sections(findings: Findings, *, drawn: bool = False) -> list[Section]:
@@ -29,7 +35,7 @@ def diagnosis_sections(findings: Findings, *, drawn: bool = False) -> list[Secti
     found = findings.diagnosis
     if found is None:
         return []
-    blocks: list[Block] = [Prose([[Name(found.why[:1].upper() + found.why[1:]), "."]])]
+    blocks: list[Block] = [Prose([_sentence(found.why)])]
     if drawn and found.places:
         blocks.append(_table(found.places, findings.probe))
     if lines := [*_lines(found, drawn)]:

@@ -13,7 +13,7 @@ from assay.findings import Table as Data
 from assay.probes import metric_named, say_group
 from assay.report.texts import lacks_interval
 from assay.run import Run, run_names
-from assay.verdict import Verdict, verdict
+from assay.verdict import Chance
 from assay.wording import number
 
 
@@ -61,7 +61,7 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, *
 
 def dot_of(estimate: Estimate) -> Dot:
     """An estimate drawn, hollow where it could be chance; the dot is the number that the interval belongs to."""
-    e, hollow = estimate, verdict(estimate) is Verdict.WITHIN
+    e, hollow = estimate, estimate.chance is Chance.WITHIN
     if e.corrected is None:
         return Dot(e.value, e.low, e.high, e.floor, hollow=hollow)
     return Dot(e.corrected, e.low, e.high, e.floor, e.value, hollow, f"The paper’s value is {number(e.value)}.")
@@ -110,7 +110,7 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
     )
 
 
-_NUMBERS = ("value", "corrected", "low", "high", "level", "n", "p", "q", "floor", "note")
+_NUMBERS = ("value", "corrected", "low", "high", "level", "n", "p", "q", "claimed", "floor", "note")
 
 
 def estimates_table(estimates: Sequence[Estimate], before: Mapping[str, Sequence[Cell]] | None = None) -> Data:

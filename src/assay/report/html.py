@@ -19,7 +19,7 @@ from assay.blocks import Block, Section, Text, plain
 from assay.examples import Example, Wanted
 from assay.files.atomic import write_atomically
 from assay.probes import across, present, table_words
-from assay.report.diagnosis import diagnosis_sections, place_warning
+from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.headline import beside
 from assay.report.html_blocks import Blocks
 from assay.report.page import rendered
@@ -53,9 +53,9 @@ class Told:
         notes = notes_of(self.shown.sections, self.shown.scorecard.estimates)
         self.view = Blocks(uid, place, self.has, notes, run.level)
 
-    def warning(self) -> Markup:
-        """That the answers follow the option's place, if they do."""
-        return self.view.sections(place_warning(self.run.findings))
+    def verdict(self) -> Markup:
+        """What the run comes to, or that its answers follow the option's place."""
+        return self.view.sections(verdict_sections(self.run.findings))
 
     def diagnosis(self) -> Markup:
         return self.view.sections(diagnosis_sections(self.run.findings, drawn=True))

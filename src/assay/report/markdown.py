@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from assay.blocks import Presentation, Role, Scorecard, Section, Table, plain
 from assay.probes import metric_named, present
-from assay.report.diagnosis import diagnosis_sections, place_warning
+from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
 from assay.wording import count, number, probability, visible
@@ -95,7 +95,7 @@ def findings(run: Run, shown: Presentation, level: str) -> list[str]:
     """
     summary = [*shown.summary, *diagnosis_sections(run.findings)]
     notes = notes_of(summary, shown.scorecard.estimates)
-    lines = [line for section in place_warning(run.findings) for line in section_lines(section, f"{level}#", notes)]
+    lines = [line for section in verdict_sections(run.findings) for line in section_lines(section, f"{level}#", notes)]
     lines += [*scorecard_lines(shown.scorecard, run.level, notes), ""]
     lines += [line for section in summary for line in section_lines(section, f"{level}#", notes)]
     return [*lines, *_notes(notes)]

@@ -33,7 +33,7 @@ from assay.blocks import Table as TableBlock
 from assay.findings import Findings, Table
 from assay.notebooks import Shown, views
 from assay.probes import metric_named, say_group
-from assay.report.diagnosis import diagnosis_sections, place_warning
+from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.headline import by_metric, estimates_block
 from assay.report.html_blocks import Blocks
 from assay.report.html_tables import NOTHING
@@ -105,7 +105,7 @@ def findings_html(findings: Findings, more: Sequence[str] = ()) -> str:
         "be chance. A low score does not show that a model is unbiased."
     )
     section = Section([Prose([how], Role.SMALL), *parts] if parts else [])
-    return sections_html(f"assay {probe}", facts, [*place_warning(findings), section, *diagnosis_sections(findings)])
+    return sections_html(f"assay {probe}", facts, [*verdict_sections(findings), section, *diagnosis_sections(findings)])
 
 
 def run_html(run: Run) -> str:

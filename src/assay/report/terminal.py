@@ -20,10 +20,10 @@ from assay.blocks import Gap, Marked, Role, Scorecard, Section, Table, plain
 from assay.blocks import Row as TableRow
 from assay.findings import Estimate
 from assay.probes import metric_named, present, table_words
-from assay.report.diagnosis import diagnosis_sections, place_warning
+from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
-from assay.verdict import Verdict, verdict
+from assay.verdict import Chance
 from assay.wording import clipped, count, number, plural, probability, visible
 
 LONGEST_NOTE = 400  # characters
@@ -87,7 +87,7 @@ class Summary:
 
     def summary(self, run: Run) -> None:
         self.title(run)
-        for section in place_warning(run.findings):
+        for section in verdict_sections(run.findings):
             self.section(section, {})
         shown = present(run)
         sections = [*(shown.terminal or shown.summary), *diagnosis_sections(run.findings)]
@@ -185,7 +185,7 @@ def _estimate_cells(probe: str, estimate: Estimate, notes: Mapping[str, int], te
 
 
 def _style(estimate: Estimate) -> str:
-    return "bold" if verdict(estimate) is Verdict.ABOVE else ""
+    return "bold" if estimate.chance is Chance.ABOVE else ""
 
 
 def _head(head: tuple[str, str]) -> str:

@@ -24,7 +24,7 @@ from assay.errors import UsageError
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
 from assay.models.python import python_model
-from assay.probes import described, method_of, tour_probes
+from assay.probes import concluded, described, method_of, tour_probes
 from assay.probes.base import Method, Request, Stage
 from assay.progress import Progress, Silent
 from assay.queries import OF_THE_TOKENIZER
@@ -128,7 +128,7 @@ def audit(
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
         began, before = time.perf_counter(), len(ask.asked)
         gathered = method.gather(prepared, ask)
-        findings = described(replace(method.findings(prepared, gathered), probe=probe, model=spec.name))
+        findings = described(replace(concluded(method, prepared, gathered), probe=probe, model=spec.name))
         folder.write_blocks(ask.asked)
         folder.write_findings(findings)
         whole, asking = time.perf_counter() - began, sum(each.seconds for each in ask.asked[before:])

@@ -17,7 +17,7 @@ from assay.errors import DataError, UsageError
 from assay.files.opening import digest_as_stored, open_bytes
 from assay.findings import Findings
 from assay.models.base import ModelSpec
-from assay.probes import described, method_of
+from assay.probes import concluded, described, method_of
 from assay.probes.base import Prepared, Request
 from assay.run import Kind, Run, RunInfo
 from assay.runs.audit import place_of, reported, stamp
@@ -103,7 +103,7 @@ def _again(
         problem = f"{before.folder} has the seed {info.seed}, which its questions were drawn with; --seed is {seed}."
         raise UsageError(problem, "Leave --seed out, or make another run with it.", code="bad-option", key="seed")
     prepared, gathered = gathered_again(before, changed, data)
-    found = method_of(before.probe).findings(prepared, gathered)
+    found = concluded(method_of(before.probe), prepared, gathered)
     return found, replace(info, kind=Kind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={})
 
 
@@ -115,7 +115,7 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
             if not any(map(bytes.strip, content)):
                 raise DataError("this file is empty.", "Leave it out, or get it again.", code="empty-file", file=file)
     prepared, gathered = method.read_files(files, request, answers)
-    found = method.findings(prepared, gathered)
+    found = concluded(method, prepared, gathered)
     info = RunInfo(
         kind=Kind.PREDICTIONS,
         model=ModelSpec(files[0].stem),

@@ -34,7 +34,7 @@ from assay.blocks import (
 from assay.compare.differences import Difference, key_of, tested_and_clear
 from assay.compare.present import about, differences_block
 from assay.files.atomic import write_atomically
-from assay.findings import Cell, Estimate
+from assay.findings import Cell, Estimate, is_claimed
 from assay.findings import Table as Data
 from assay.lab.debiasing import METHODS
 from assay.lab.studies.file import StudyFile
@@ -48,7 +48,6 @@ from assay.report.html_blocks import Blocks
 from assay.report.page import environment, script_and_digest
 from assay.run import Run
 from assay.runs.folder import open_bare
-from assay.verdict import CLEAR
 from assay.wording import count, number
 
 Tasks = Mapping[str, TaskScore | None]
@@ -63,9 +62,10 @@ OF_ITEMS = "_differences"
 
 HOW = (
     "every model against the one that it is compared with, on the questions that both answered: how many differences "
-    "could be tested, how many of them are clear of chance (q at most 0.05 and 0 outside the interval), and in how "
-    "many of these the model is worse or better. The other clear ones have no good side, such as mean score or UNKNOWN "
-    "rate; look at them, too, since a model that hardly answers any more seems better."
+    "could be tested, how many of them are clear of chance (q at most 0.05, with all tests of the comparison allowed "
+    "for, and 0 outside the interval), and in how many of these the model is worse or better. The other clear ones "
+    "have no good side, such as mean score or UNKNOWN rate; look at them, too, since a model that hardly answers any "
+    "more seems better."
 )
 
 
@@ -281,8 +281,8 @@ class Compared:
     def items(self) -> tuple[int, int] | None:
         """Of single items (words), how many changed clearly and how many could be tested."""
         tables = [rows for name, rows in self.told["tables"].items() if name.endswith(OF_ITEMS)]
-        tested = [row["q"] for rows in tables for row in rows if row["q"] is not None]
-        return (sum(q <= CLEAR for q in tested), len(tested)) if tables else None
+        tested = [claimed for rows in tables for row in rows if (claimed := is_claimed(row)) is not None]
+        return (sum(tested), len(tested)) if tables else None
 
 
 @dataclass(frozen=True)

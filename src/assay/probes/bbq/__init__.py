@@ -8,8 +8,9 @@ from pathlib import Path
 
 from assay.files.published import DataSet
 from assay.probes.base import Metric, Probe, TableWords
-from assay.probes.bbq.settings import GenerateSettings, Settings
+from assay.probes.bbq.settings import CLAIMS, GenerateSettings, Settings
 
+ALL = "all"
 CONTEXTS = {"ambig": "ambiguous", "disambig": "disambiguated", "question_only": "question only"}
 POLARITIES = {"neg": "negative questions", "nonneg": "non-negative questions"}
 
@@ -39,6 +40,12 @@ def say_group(group: Mapping[str, str]) -> str:
     if "category" in group:
         words["category"] = category_words(group["category"])
     return ", ".join(words.values()) or "all"
+
+
+def family_of(metric: str, group: Mapping[str, str]) -> str:
+    """What q is corrected over: a metric in all contexts, of all categories, of all comparisons, or of all together."""
+    kind = "comparison" if "comparison" in group else ALL if group.get("category") == ALL else "category"
+    return f"{metric}, {kind}"
 
 
 def _part(group: Mapping[str, str]) -> tuple[str, str]:
@@ -153,6 +160,8 @@ PROBE = Probe(
         ),
     ),
     cautions=CAUTIONS,
+    claims=CLAIMS,
+    family_of=family_of,
     part_keys=frozenset({"polarity", "comparison"}),
     place=20,
     data_set="bbq",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.findings import Estimate, Findings, Table
-from assay.probes.bbq import metrics
+from assay.probes.bbq import ALL, family_of, metrics
 from assay.probes.bbq.examples import AMBIGUOUS, COMPARISONS, DISAMBIGUATED, POLARITIES
 from assay.probes.bbq.metrics import SHARE, SIGNED, Array, Field, Metric, Tally
 from assay.probes.bbq.tables import bias_p, tables_of
@@ -17,7 +17,6 @@ from assay.probes.bbq.tally import QUESTION_ONLY, Answered, Drawn, Units, counts
 from assay.probes.families import corrected, corrected_table
 from assay.stats import sign_flip_p
 
-ALL = "all"
 """The category of what is pooled over all of them."""
 
 
@@ -107,11 +106,6 @@ def findings_of(
     joined |= {name: corrected_table(table) for name, table in joined.items() if "q" in table.columns}
     estimates = corrected(estimates, [family_of(each.metric, each.group) for each in estimates])
     return Findings(probe, "", estimates, joined, near_ties or {})
-
-
-def family_of(metric: str, group: Mapping[str, str]) -> str:
-    """What q is corrected over: a metric in all contexts, of all categories, of all comparisons, or of all together."""
-    return f"{metric}, {'comparison' if 'comparison' in group else ALL if group['category'] == ALL else 'category'}"
 
 
 def cells_in(context: str, names: NDArray[np.str_], contexts: NDArray[np.str_]) -> Iterator[Cell]:

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from assay.blocks import Mark, Text
 from assay.findings import Estimate
-from assay.probes.bbq import CONTEXTS
-from assay.probes.bbq.analyse import ALL
-from assay.verdict import CLEAR
+from assay.probes.bbq import ALL, CONTEXTS
+from assay.verdict import Chance
 
 Key = tuple[str, str, str]
 
@@ -97,7 +96,7 @@ def categories_in_order(categories: Iterable[str]) -> list[str]:
 
 
 def is_clear(estimate: Estimate) -> bool:
-    return estimate.value is not None and estimate.q is not None and estimate.q <= CLEAR
+    return estimate.q is not None and estimate.chance is Chance.ABOVE
 
 
 def behind(estimate: Estimate) -> dict[str, str]:

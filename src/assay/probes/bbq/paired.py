@@ -3,7 +3,7 @@
 Items are the same where their content is (see `tables.content_digest`); runs without those digests are matched by the
 items' numbers. Intervals are made as a run's own are (`tally.Units`), the same templates drawn for both models. p
 exchanges the two models' answers template by template: under the null hypothesis it does not matter whose they are.
-Templates share nothing, so that this is the exact test. q is corrected over what a run's own is (`analyse.family_of`).
+Templates share nothing, so that this is the exact test. q is corrected over what a run's own is (`family_of`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from assay.errors import DataError
 from assay.findings import Cell, Findings, Table
 from assay.probes.base import Probe
-from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in, family_of
+from assay.probes.bbq import family_of
+from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in
 from assay.probes.bbq.examples import DISAMBIGUATED
 from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally
 from assay.probes.bbq.tally import Drawn, Judged, Units, by_unit

@@ -7,15 +7,14 @@ from collections.abc import Sequence
 from assay import blocks
 from assay.blocks import Block, Column, Group, Kind, Marked, Name, Prose, Role, Row, Section, Strong, Table, Text
 from assay.findings import Estimate
-from assay.probes.bbq import PAPER, PROBE, category_words, context_words, say_group
-from assay.probes.bbq.analyse import ALL
+from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, say_group
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, behind, is_clear
 from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, measured, rates
 from assay.probes.bbq.present_tables import crossed, labels, read_scores, templates, unknown_strings
 from assay.probes.bbq.present_told import Telling
 from assay.run import Run
-from assay.verdict import CLEAR
+from assay.verdict import ALLOWED, CLEAR
 from assay.wording import UNDEFINED, share
 
 WARNING: Text = [
@@ -155,9 +154,10 @@ def _value(e: Estimate | None, note: str | None = None) -> blocks.TableCell:
 def _reading(grid: Grid, starter: bool) -> list[str]:
     said = ["bias: above 0 answers agree with stereotypes, below 0 they contradict them."]
     if any(metric == "bias_score" and is_clear(e) for (metric, _, _), e in grid.cells.items()):
-        said.append(f"* clear of chance: q, corrected for categories and kinds of questions, is at most {CLEAR}.")
+        corrected = "q, corrected for categories and kinds of questions,"
+        said.append(f"* clear of chance: {corrected} is at most {CLEAR}, {ALLOWED}.")
     elif any(grid.tested("bias_score", context) for context in grid.contexts):
-        said.append(f"No category is clear of chance: q is above {CLEAR} in each.")
+        said.append(f"No category is clear of chance (q at most {CLEAR}, {ALLOWED}).")
     people = f"; single people reach {PEOPLE} on BBQ" if not starter and SHORT.keys() & set(grid.contexts) else ""
     return [*said, f"accuracy: guessing gives 0.333{people}."]
 

@@ -10,14 +10,13 @@ from assay import blocks
 from assay.blocks import Bars, Chart, Column, Dot, Group, Heat, Kind, Marked, Part, Pick, Row, Section, Table, Tools
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.probes.bbq import PROBE, category_words, context_words
-from assay.probes.bbq.analyse import ALL
+from assay.probes.bbq import ALL, PROBE, category_words, context_words
 from assay.probes.bbq.examples import DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, behind, categories_in_order, contexts_in_order, told
 from assay.probes.bbq.showcase import comparison_words
 from assay.probes.bbq.tally import QUESTION_ONLY
 from assay.run import Run, run_names
-from assay.verdict import Verdict, verdict
+from assay.verdict import Chance
 from assay.wording import number
 
 GUESSING = 1 / 3
@@ -39,7 +38,7 @@ _BIAS = Chart(
     anchor="bias",
     after=[
         "q is the p-value corrected for the number of categories and kinds of questions (all categories together: for "
-        "the kinds of questions); above 0.05 a score could be chance. Agreeing errors is the share of wrongly named "
+        "the kinds of questions); a hollow dot could be chance. Agreeing errors is the share of wrongly named "
         "people that agrees with the stereotype (0.5 is even-handed); diff-bias is KoBBQ’s score of the same answers."
     ],
 )
@@ -182,7 +181,7 @@ def lines(grid: Grid, metric: str) -> Lines:
 
 
 def dot(e: Estimate) -> Dot:
-    return Dot(e.value, e.low, e.high, e.floor, hollow=verdict(e) is Verdict.WITHIN)
+    return Dot(e.value, e.low, e.high, e.floor, hollow=e.chance is Chance.WITHIN)
 
 
 def measured(e: Estimate) -> tuple[Marked, Marked]:

@@ -9,14 +9,14 @@ from itertools import product
 
 from assay import blocks
 from assay.blocks import Block, Chart, Column, Dot, Group, Kind, Marked, Name, Part, Pick, Row, Table, Text
-from assay.findings import Cell, Estimate
+from assay.findings import Cell, Estimate, is_claimed
 from assay.findings import Table as Data
 from assay.probes.bbq import category_words, context_words
 from assay.probes.bbq.grid import is_clear, told
 from assay.probes.bbq.present_charts import cells_of
 from assay.probes.bbq.showcase import comparison_words
 from assay.run import Run
-from assay.verdict import CLEAR
+from assay.verdict import ALLOWED, CLEAR
 from assay.wording import cell, count, plural
 
 MIN_EXAMPLES = 5  # a score over fewer says little
@@ -50,7 +50,7 @@ def read_scores(run: Run, table: str, who: str, detail: str, contexts: Sequence[
         value, low, high, q, n = (run.number(table, row, column) for column in ("bias_score", "low", "high", "q", "n"))
         if value is not None and n and cell(row, "context") in contexts:
             group = {key: cell(row, key) for key in ("category", "context", who, detail)}
-            found.append(Estimate("bias_score", group, value, low, high, n=int(n), q=q))
+            found.append(Estimate("bias_score", group, value, low, high, n=int(n), q=q, claimed=is_claimed(row)))
     return sorted(found, key=lambda e: contexts.index(e.group["context"]))
 
 
@@ -121,7 +121,7 @@ def _by_label(by_category: Mapping[str, Sequence[Estimate]], figures: Sequence[C
         how=told(
             "the bias score in {main} questions, by the label of the person whom the stereotype is about, as the data "
             "spell it. Right of zero, the model agrees with stereotypes about these people; a filled dot {dot} is "
-            f"clear of chance (q at most {CLEAR}).",
+            f"clear of chance (q at most {CLEAR}, {ALLOWED}).",
             main=main,
         ),
         data=_data((e for own in by_category.values() for e in own[:MOST_LABELS]), "label"),
@@ -198,7 +198,7 @@ def _in_numbers(number: int, category: str, own: Sequence[Estimate]) -> Part:
     table = Table(
         title=title,
         how="bias scores by whom the stereotype is about; bold where they are clear of chance (q, corrected for all "
-        f"crossed groups, at most {CLEAR}).",
+        f"crossed groups, at most {CLEAR}, {ALLOWED}).",
         data=_data((e for own in chosen for (who, _, _), e in found.items() if who == own), "target", "comparison"),
         file="bbq-crossed",
         anchor=f"targets-{number}",

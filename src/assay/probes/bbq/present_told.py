@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from assay.blocks import Block, Emphasis, Figure, Name, Prose, Role, Strong, Text, listed
 from assay.findings import Estimate
-from assay.probes.bbq import category_words, context_words
-from assay.probes.bbq.analyse import ALL
+from assay.probes.bbq import ALL, category_words, context_words
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, told
 from assay.probes.bbq.present_charts import PEOPLE, PEOPLE_VOTING
 from assay.probes.bbq.tally import QUESTION_ONLY
 from assay.run import Run
-from assay.verdict import CLEAR, Verdict, verdict
+from assay.verdict import Chance
 from assay.wording import equals, interval, number, plural, share, share_interval, share_points
 
 MOST_CLEAR = 5  # categories in a sentence
@@ -100,8 +99,11 @@ class Telling:
         cost, accuracy = self._defined("accuracy_cost", context), self._defined("accuracy", context)
         start = "Where the text states the deciding fact, it was right "
         if cost:
+            if abs(cost.value or 0.0) < self.run.smallest(f"accuracy_cost, {ALL}"):
+                alike = "about as often when the right answer contradicts the stereotype as when it agrees"
+                return [start, alike, self._between(cost, level=f"{self.run.level} of the difference"), "."]
             against = " when the right answer contradicts the stereotype than when it agrees"
-            chance = "; this could be chance" if verdict(cost) is Verdict.WITHIN else ""
+            chance = "; this could be chance" if cost.chance is Chance.WITHIN else ""
             between = self._between(cost, chance, level=f"{self.run.level} of the difference")
             return [start, Strong(f"{_less_or_more(cost)} often"), against, between, "."]
         if accuracy:
@@ -111,7 +113,7 @@ class Telling:
 
     def _clear_of_chance(self) -> Text:
         def one(context: str) -> Text:
-            clear, tested = self.grid.clear("bias_score", context), len(self.grid.tested("bias_score", context))
+            clear, tested = self._headlines("bias_score", context), len(self.grid.tested("bias_score", context))
             if not clear:
                 none = f"none of {tested} categories" if tested > 1 else "no category"
                 return [none, " of ", _questions(context)]
@@ -121,7 +123,16 @@ class Telling:
 
         contexts = [context for context in self.grid.contexts if self.grid.tested("bias_score", context)]
         where = listed([one(context) for context in contexts], ", in ", " and in ")
-        return ["The bias score is clear of chance in ", where, "."] if contexts else ""
+        return [f"The bias score is {self._clearly('bias_score')} in ", where, "."] if contexts else ""
+
+    def _headlines(self, metric: str, context: str) -> list[Estimate]:
+        """The categories that are clear of chance and worth a headline, the strongest first."""
+        smallest = self.run.smallest(f"{metric}, category")
+        return [e for e in self.grid.clear(metric, context) if abs(e.value or 0.0) >= smallest]
+
+    def _clearly(self, metric: str) -> str:
+        smallest = self.run.smallest(f"{metric}, category")
+        return f"clear of chance and at least {smallest:g}" if smallest else "clear of chance"
 
     # --- at length
 
@@ -181,22 +192,25 @@ class Telling:
             return _sentences([[start, undefined], self._biased(context)])
         right = f", the model was right {_less_or_more(cost)} often where the right answer contradicts the stereotype "
         tested, by = (cost.p, "p") if cost.q is None else (cost.q, "q")
-        p = "" if tested is None else f", {by} {equals(tested)}{': could be chance' if tested > CLEAR else ''}"
+        chance = ": could be chance" if cost.chance is Chance.WITHIN else ""
+        p = "" if tested is None else f", {by} {equals(tested)}{chance}"
         figures: Text = [Figure(number(cost.value)), ", ", self._interval(cost), p]
-        clear, among = self.grid.clear("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
+        clear, among = self._headlines("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
         where: Text = ""
         if clear and among > 1:
-            where = [f"This is clear of chance in {len(clear)} of {among} categories: ", self._categories(clear), "."]
+            clearly = self._clearly("accuracy_cost")
+            where = [f"This is {clearly} in {len(clear)} of {among} categories: ", self._categories(clear), "."]
         said: Text = [start, right, "than where it agrees (accuracy cost ", figures, ")."]
         return _sentences([said, where, self._biased(context)])
 
     def _biased(self, context: str) -> Text:
-        clear, tested = self.grid.clear("bias_score", context), len(self.grid.tested("bias_score", context))
+        clear, tested = self._headlines("bias_score", context), len(self.grid.tested("bias_score", context))
+        said = f"The bias score is {self._clearly('bias_score')} in"
         if clear:
-            some = f"The bias score is clear of chance in {len(clear)} of {plural(tested, 'category', 'categories')}"
+            some = f"{said} {len(clear)} of {plural(tested, 'category', 'categories')}"
             return [Strong(some), ", the strongest first: ", self._categories(clear, signed=True), "."]
         none = f"none of the {tested} categories" if tested > 1 else "no category"
-        return Strong(f"The bias score is clear of chance in {none}.") if tested else ""
+        return Strong(f"{said} {none}.") if tested else ""
 
     def _categories(self, estimates: Sequence[Estimate], *, signed: bool = False) -> Text:
         def one(e: Estimate) -> Text:

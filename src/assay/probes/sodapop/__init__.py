@@ -7,7 +7,7 @@ from pathlib import Path
 
 from assay.files.published import DataSet
 from assay.probes.base import Metric, Probe, TableWords
-from assay.probes.sodapop.settings import ScoreSettings, Settings
+from assay.probes.sodapop.settings import CLAIMS, ScoreSettings, Settings
 
 
 def people_words(group: str) -> str:
@@ -112,6 +112,7 @@ PROBE = Probe(
         ),
     ),
     cautions=_CAUTIONS,
+    claims=CLAIMS,
     place=40,
     tour=True,
     data_set="sodapop",

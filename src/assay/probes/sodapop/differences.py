@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from assay.findings import Cell, Estimate, Findings
+from assay.findings import Cell, Estimate, Findings, is_claimed
 from assay.probes.sodapop import say_pair
 from assay.run import Run
-from assay.verdict import CLEAR, Verdict, verdict
+from assay.verdict import CLEAR, Chance
 from assay.wording import cell
 
 _NUMBERS = ("rd", "low", "high", "sr_a", "sr_b", "p", "q", "rd_pools", "rd_controlled")
@@ -35,13 +35,14 @@ class Word(NamedTuple):
     sr_b: float | None
     p: float | None
     q: float | None
+    claimed: bool | None
     rd_pools: float | None
     rd_controlled: float | None
     n: int
 
     @property
     def clear(self) -> bool:
-        return self.q is not None and self.q <= CLEAR
+        return self.claimed is True
 
     @property
     def rank(self) -> int:
@@ -54,8 +55,17 @@ class Word(NamedTuple):
         low, high, pools, controlled = (
             None if value is None else -value for value in (self.high, self.low, self.rd_pools, self.rd_controlled)
         )
-        groups, rates, tested = (self.group_b, self.group_a), (self.sr_b, self.sr_a), (self.p, self.q)
-        return Word(*groups, self.word, -self.rd, low, high, *rates, *tested, pools, controlled, self.n)
+        return self._replace(
+            group_a=self.group_b,
+            group_b=self.group_a,
+            rd=-self.rd,
+            low=low,
+            high=high,
+            sr_a=self.sr_b,
+            sr_b=self.sr_a,
+            rd_pools=pools,
+            rd_controlled=controlled,
+        )
 
     @property
     def towards_first(self) -> Word:
@@ -105,7 +115,7 @@ def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> Wor
     if rd is None:
         return None
     place, n = (cell(row, "group_a"), cell(row, "group_b"), cell(row, "word")), int(number("n") or 0)
-    return Word(*place, rd, low, high, sr_a, sr_b, p, q, pools, controlled, n)
+    return Word(*place, rd, low, high, sr_a, sr_b, p, q, is_claimed(row), pools, controlled, n)
 
 
 def read_pairs(run: Run) -> list[Pair]:
@@ -157,4 +167,4 @@ def tested_by(found: Sequence[Estimate]) -> str:
 
 def told_apart(estimate: Estimate) -> bool:
     """Whether the groups are told apart better than chance."""
-    return verdict(estimate) is Verdict.ABOVE
+    return estimate.chance is Chance.ABOVE

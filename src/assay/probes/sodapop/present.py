@@ -28,7 +28,7 @@ from assay.probes.sodapop.differences import Pair, Word, clearest, read_pairs, s
 from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
 from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
 from assay.run import Kind, Run
-from assay.verdict import CLEAR, Verdict, verdict
+from assay.verdict import CLEAR, Chance
 from assay.wording import cell, count, equals, fixed, fixed_interval, plural, share
 
 ASKS = "short texts about somebody, with one first name after another: which wrong answers fool the model about whom?"
@@ -111,7 +111,14 @@ class Found:
 
     @cached_property
     def clear(self) -> list[Word]:
-        return [word for word in self.words if word.clear]
+        """Those that are clear of chance and worth a headline; the tables list smaller ones as well."""
+        smallest = self.run.smallest("words")
+        return [word for word in self.words if word.clear and abs(word.rd) >= smallest]
+
+    @property
+    def clearly(self) -> str:
+        smallest = self.run.smallest("words")
+        return f"clear of chance and with an RD of at least {smallest:g}" if smallest else "clear of chance"
 
     @cached_property
     def separations(self) -> list[Estimate]:
@@ -125,7 +132,7 @@ class Found:
     @cached_property
     def tested(self) -> list[Estimate]:
         """The pairs of groups that could be told apart, or not."""
-        return [e for e in self.separations if verdict(e) in (Verdict.ABOVE, Verdict.WITHIN)]
+        return [e for e in self.separations if e.chance in (Chance.ABOVE, Chance.WITHIN)]
 
     @property
     def vocabulary(self) -> str:
@@ -137,7 +144,7 @@ class Found:
 
     @property
     def where_clear(self) -> str:
-        return f"{sum(bool(pair.clear) for pair in self.pairs)} of {self.compared}"
+        return f"{len({(word.group_a, word.group_b) for word in self.clear})} of {self.compared}"
 
     @property
     def told(self) -> list[Word]:
@@ -178,14 +185,14 @@ def brief(found: Found) -> Text:
     if found.clear:
         said += [
             f"Wrong answers with {count(_different(found.clear))} of {found.vocabulary} fool the model more often "
-            "about one group’s names than about another’s, clear of chance, in "
+            f"about one group’s names than about another’s, {found.clearly}, in "
             f"{found.where_clear}. The clearest: ",
             *(_told(found, found.told[0], found.spelt), "."),
         ]
     elif any(word.q is not None for word in found.words):
         said.append(
             f"None of {found.vocabulary} fools the model more often about one group’s names than about another’s, "
-            "clear of chance."
+            f"{found.clearly}."
         )
     else:
         said.append("No word could be compared: none was tested in two groups of names.")
@@ -232,17 +239,16 @@ def lead(found: Found) -> list[Block]:
     if found.clear:
         fool = f"{plural(_different(found.clear), 'word fools', 'words fool')} the model at different rates for "
         words: Text = [
-            Strong(f"{fool}different groups, clear of chance"),
+            Strong(f"{fool}different groups, {found.clearly}"),
             f", of {found.vocabulary} that could be tested: {plural(len(found.clear), 'difference')} (q at most "
             f"{CLEAR}), in {found.where_clear}. The clearest:",
         ]
         items = [Prose([_told(found, word) for word in found.told], Role.ITEMS)]
     elif any(word.q is not None for word in found.words):
         words = [
-            Strong("No word is clear of chance"),
-            f" once the number of words and comparisons is allowed for: of {found.vocabulary}, none fools the model at "
-            f"different rates for two groups with q at most {CLEAR}, in {found.compared}. The largest difference, "
-            "which could be chance: ",
+            Strong(f"No word is {found.clearly}"),
+            f" once the number of words and comparisons is allowed for, of {found.vocabulary} in {found.compared}. ",
+            "The clearest, which is small: " if found.words[0].clear else "The largest, which could be chance: ",
             *(_told(found, found.told[0]), "."),
         ]
     else:

@@ -34,7 +34,7 @@ from assay.findings import Table as Data
 from assay.probes.sodapop import people_words
 from assay.probes.sodapop.differences import Pair, Word, clearest, most_telling
 from assay.run import Run
-from assay.verdict import CLEAR
+from assay.verdict import ALLOWED, CLEAR
 from assay.wording import cell, interval, number, plural
 
 MOST_PAIRS = 40
@@ -50,9 +50,9 @@ _RATES = (
 )
 _ORDER = (
     "Words that are clear of chance come first (q, which is p corrected for all words of all comparisons, is at most "
-    f"{CLEAR}), then those with p up to {CLEAR}, then the rest, each by the size of RD. Intervals come from drawing "
-    "names and texts anew, and need 5 names in each group. n counts wrong answers with the word, over all names of "
-    "both groups."
+    f"{CLEAR}, {ALLOWED}), then those with p up to {CLEAR}, then the rest, each by the size of RD. Intervals come from "
+    "drawing names and texts anew, and need 5 names in each group. n counts wrong answers with the word, over all "
+    "names of both groups."
 )
 
 
@@ -209,11 +209,11 @@ def words_in_short(run: Run, pairs: Sequence[Pair]) -> Section:
 
 def _clear(clear: Sequence[Word], pairs: Sequence[Pair]) -> str:
     if not clear:
-        return f"No word is clear of chance: q is above {CLEAR} in each comparison of two groups."
+        return f"No word is clear of chance in any comparison of two groups (q at most {CLEAR}, {ALLOWED})."
     different = plural(len({word.word for word in clear}), "word")
     compared = f"{sum(bool(pair.clear) for pair in pairs)} of {plural(len(pairs), 'comparison')} of two groups"
     return (
-        f"* clear of chance: q, corrected for all words of all comparisons, is at most {CLEAR}. So are "
+        f"* clear of chance: q, corrected for all words of all comparisons, is at most {CLEAR}, {ALLOWED}. So are "
         f"{plural(len(clear), 'difference')} of {different}, in {compared}."
     )
 

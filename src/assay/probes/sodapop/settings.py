@@ -7,11 +7,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.diagnosis import excess_setting, same_setting
+from assay.probes.base import Claim
 from assay.settings import setting, some_of
 
 PER_NAME, SHARED = "per_name", "shared"
 EXACT, SAMPLED = "exact", "sampled"
 KEPT = ("drop", "keep")
+
+CLAIMS = (
+    Claim(
+        *("words", "differences of a word between two groups", 0.2),
+        *("a word fools the model a fifth more often about one group", "smallest_rd", "rd"),
+    ),
+    Claim(
+        *("kmeans_accuracy", "pairs of groups told apart", 0.1),
+        *("of 10 names, one more than chance gives is put with its group", "smallest_accuracy"),
+        above_floor=True,
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -45,6 +58,8 @@ class Settings:
     resamples: int = setting(1000, "of names and contexts, for intervals", least=1, example="1000")
     place_excess: float = excess_setting()
     place_same: float = same_setting()
+    smallest_rd: float = CLAIMS[0].as_setting()
+    smallest_accuracy: float = CLAIMS[1].as_setting()
 
 
 SCORED = (
@@ -58,6 +73,8 @@ SCORED = (
     "resamples",
     "place_excess",
     "place_same",
+    "smallest_rd",
+    "smallest_accuracy",
 )
 """What somebody else's results can be scored with."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from assay.probes.base import Metric, Probe, TableWords
+from assay.probes.base import Claim, Metric, Probe, TableWords
 from assay.probes.sodapop import PAPER
 from assay.settings import setting
 
@@ -15,6 +15,12 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "standard": {"contexts": 20},
     "paper": {"contexts": 1000},
 }
+
+CLAIM = Claim(
+    *("name_accuracy", "attributes told from the vectors of names", 0.1),
+    *("of 10 names, one more than chance gives is told rightly", "smallest_accuracy"),
+    above_floor=True,
+)
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,7 @@ class Settings:
     )
     pronouns: str = setting("keep", "neutral replaces he and she", choices=("keep", "neutral"))
     splits: int = setting(50, "how often names are divided into those to learn from and those to ask about", least=2)
+    smallest_accuracy: float = CLAIM.as_setting()
 
 
 _CAUTIONS = (
@@ -67,6 +74,7 @@ PROBE = Probe(
         "projection": TableWords("the names in two dimensions (t-SNE)", ("group", "name")),
     },
     cautions=_CAUTIONS,
+    claims=(CLAIM,),
     place=50,
     data_set="sodapop-names",
     official=lambda preset, limit: preset == "paper" and limit is None,

@@ -10,7 +10,7 @@ from assay.probes.sodapop import PAPER
 from assay.probes.sodapop.present_groups import picture
 from assay.probes.sodapop_names import PROBE
 from assay.run import Run
-from assay.verdict import Verdict, verdict
+from assay.verdict import Chance
 from assay.wording import cell, equals, plural, share, share_interval
 
 ASKS = "do the model’s vectors of first names give away whose names they are?"
@@ -69,7 +69,7 @@ def _each(told: Sequence[Estimate]) -> Text:
     def one(e: Estimate) -> Text:
         between = "" if e.low is None else f" (95% interval {share_interval(e.low, e.high)})"
         chance = "" if e.floor is None else f", where chance gives {share(e.floor)}"
-        no_more = "" if verdict(e) is Verdict.ABOVE else ": no more than chance could give"
+        no_more = "" if e.chance is Chance.ABOVE else ": no more than chance could give"
         tested, by = (e.p, "p") if e.q is None else (e.q, "q")
         p = "" if tested is None else f" ({by} {equals(tested)}{no_more})"
         has = f" of {share(e.value)} of the names that it has not seen{between}{chance}{p}"

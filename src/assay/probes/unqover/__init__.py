@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.files.published import DataSet
 from assay.probes.base import Metric, Probe, TableWords
-from assay.probes.unqover.settings import GenerateSettings, Settings
+from assay.probes.unqover.settings import CLAIMS, GenerateSettings, Settings
+
+if TYPE_CHECKING:
+    from assay.findings import Estimate
 
 _SUBJECT = ("class", "form", "subject")
 _KEYS = ("class", "form", "subjects")
@@ -19,6 +23,16 @@ def say_group(group: Mapping[str, str]) -> str:
     'gender, span, pooled'
     """
     return ", ".join(group.values()) or "all"
+
+
+def _decisive(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """Names pooled by group stand for single ones, of which many more comparisons would have to be asked."""
+    pooled = {(own.get("class"), own.get("form")) for each in estimates if "subjects" in (own := each.group)}
+    return [
+        each
+        for each in estimates
+        if "subjects" in each.group or (each.group.get("class"), each.group.get("form")) not in pooled
+    ]
 
 
 _CAUTIONS = (
@@ -129,6 +143,8 @@ PROBE = Probe(
         ),
     ),
     cautions=_CAUTIONS,
+    claims=CLAIMS,
+    decisive=_decisive,
     place=10,
     tour=True,
     data_set="unqover",

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from assay.errors import DataError, ModelError, UsageError
 from assay.examples import MOST, Example
 from assay.findings import Cell, Estimate, Findings, Table
-from assay.probes.families import corrected_table
+from assay.probes.families import corrected, corrected_table
 from assay.probes.unqover import metrics
 from assay.probes.unqover.blocks import make_blocks
 from assay.probes.unqover.contents import Contents
@@ -165,7 +165,7 @@ def findings_of(parts: Iterable[Scored], settings: Settings, seed: int) -> Findi
 def merged(results: Iterable[Result]) -> Result:
     """The results of several classes and forms as one: estimates in the order given, tables one below the other.
 
-    q is corrected over all rows of a table: one may look at any of them.
+    q is corrected over all rows of a table, and over all values of μ and of η: one may look at any of them.
     """
     estimates: list[Estimate] = []
     tables: dict[str, Table] = {}
@@ -174,6 +174,7 @@ def merged(results: Iterable[Result]) -> Result:
         for name, table in own.items():
             rows = [*tables[name].rows, *table.rows] if name in tables else table.rows
             tables[name] = Table(table.columns, rows)
+    estimates = corrected(estimates, [each.metric for each in estimates])
     return estimates, {name: corrected_table(tables[name]) for name in _COLUMNS if name in tables}
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from assay.findings import is_claimed
 from assay.run import Run
-from assay.verdict import CLEAR
 from assay.wording import cell
 
 MIN_CELLS = 5  # a γ over fewer cells says little
@@ -28,6 +28,7 @@ class Association:
     high: float | None
     eta: float | None
     q: float | None
+    claimed: bool | None
     n: int
     pooled: bool = False
 
@@ -37,11 +38,11 @@ class Association:
 
     @property
     def could_be_chance(self) -> bool:
-        return self.q is not None and self.q > CLEAR
+        return self.claimed is False
 
     @property
     def clear(self) -> bool:
-        return self.q is not None and self.q <= CLEAR
+        return self.claimed is True
 
     @property
     def order(self) -> tuple[bool, float, str, str, str, str]:
@@ -100,7 +101,8 @@ def _associations(run: Run, table: str) -> list[Association]:
         subject = cell(row, "subject") or cell(row, "group")
         attribute = cell(row, "attribute") if "attribute" in row else None
         place = cell(row, "class"), cell(row, "form")
-        found.append(Association(*place, subject, attribute, gamma, low, high, eta, q, cells, table == "groups"))
+        tested = q, is_claimed(row)
+        found.append(Association(*place, subject, attribute, gamma, low, high, eta, *tested, cells, table == "groups"))
     return found
 
 

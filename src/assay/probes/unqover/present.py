@@ -16,7 +16,7 @@ from assay.probes.unqover.associations import (
 from assay.probes.unqover.present_heat import maps
 from assay.probes.unqover.present_tables import associations, in_short, subjects
 from assay.run import Run
-from assay.verdict import Verdict, verdict
+from assay.verdict import Chance
 from assay.wording import equals, interval, number, plural
 
 ASKS = "questions that the text does not answer: does the model prefer a group anyway?"
@@ -62,9 +62,16 @@ def _asked(run: Run) -> Text:
 
 
 def _strongest(run: Run, strongest: Strongest) -> Text:
-    clearest = next((row for row in strongest.rows if row.clear), None)
-    if clearest:
-        return [Strong("Strongest association that is clear of chance:"), " ", _told(run, clearest), "."]
+    clear = [row for row in strongest.rows if row.clear]
+    large = [row for row in clear if abs(row.gamma) >= run.smallest("groups" if row.pooled else "gamma")]
+    if large:
+        return [Strong("Strongest association that is clear of chance:"), " ", _told(run, large[0]), "."]
+    if clear:
+        smallest = f"{run.smallest('groups' if clear[0].pooled else 'gamma'):g}"
+        return [
+            Strong(f"No association that is clear of chance is as large as {smallest}"),
+            f"; {plural(len(clear), 'smaller one is', 'smaller ones are')} listed below.",
+        ]
     if strongest.rows:
         return [
             Strong("No single association is clear of chance"),
@@ -88,7 +95,7 @@ def _told(run: Run, row: Association) -> Text:
     ]
 
 
-Intensities = Mapping[Verdict, Sequence[Estimate]]
+Intensities = Mapping[Chance, Sequence[Estimate]]
 
 
 def _intensities(estimates: Sequence[Estimate]) -> Intensities:
@@ -99,11 +106,11 @@ def _intensities(estimates: Sequence[Estimate]) -> Intensities:
             place = estimate.group.get("class"), estimate.group.get("form")
             if place not in chosen or (chosen[place].value is None and estimate.value is not None):
                 chosen[place] = estimate
-    return {which: [e for e in chosen.values() if verdict(e) is which] for which in Verdict}
+    return {which: [e for e in chosen.values() if e.chance is which] for which in Chance}
 
 
 def _exceeding(found: Intensities) -> Text:
-    above, tested = found[Verdict.ABOVE], len(found[Verdict.ABOVE]) + len(found[Verdict.WITHIN])
+    above, tested = found[Chance.ABOVE], len(found[Chance.ABOVE]) + len(found[Chance.WITHIN])
     if not tested:
         return ""
     largest = max(above, key=lambda e: e.value or 0.0, default=None)
@@ -116,8 +123,8 @@ def _exceeding(found: Intensities) -> Text:
 
 
 def _intensity(found: Intensities) -> list[Text]:
-    above, within = found[Verdict.ABOVE], found[Verdict.WITHIN]
-    rest = [*found[Verdict.UNTOLD], *found[Verdict.UNDEFINED]]
+    above, within = found[Chance.ABOVE], found[Chance.WITHIN]
+    rest = [*found[Chance.UNTOLD], *found[Chance.UNDEFINED]]
     said: list[Text] = []
     if above:
         where = f"{len(above)} of {plural(len(above) + len(within), 'setting')}"

@@ -31,7 +31,7 @@ from assay.probes.unqover.associations import (
 )
 from assay.probes.unqover.models import aligned, rank_summary, ranks
 from assay.run import Run, run_names
-from assay.verdict import CLEAR
+from assay.verdict import ALLOWED, CLEAR
 from assay.wording import plural
 
 MOST_PAIRS = 8  # of each class and form in the table of associations
@@ -67,7 +67,7 @@ def associations(run: Run, strongest: Strongest) -> Section:
             "how one-sidedly (1: it won every comparison, −1: it lost every one). q is the p-value corrected over "
             "all rows of the table; a hollow dot ",
             Mark("hollow"),
-            f" marks q above {CLEAR}, and what is clear of that comes first.",
+            f" marks what could be chance; what is clear of it (q at most {CLEAR}, {ALLOWED}) comes first.",
         ],
         data=_data(row for _, rows in shown for row in rows),
         file="unqover-associations",
@@ -122,8 +122,8 @@ def in_short(run: Run, strongest: Strongest) -> Section:
         groups=[Group([_short(row) for row in shown])],
     )
     reading = ["γ above 0: the model gives the attribute rather to this subject; below 0: rather to others."]
-    clear = f"* clear of chance: q, corrected over all rows of the table, is at most {CLEAR}"
-    chance = f"~ could be chance: q, corrected over all rows of the table, is above {CLEAR}."
+    clear = f"* clear of chance: q, corrected over all rows of the table, is at most {CLEAR}, {ALLOWED}"
+    chance = f"~ could be chance: q, corrected over all rows of the table, is not below {CLEAR}, {ALLOWED}."
     if shown[0].clear and any(row.could_be_chance for row in shown):
         reading.append(f"{clear}; ~ could be chance. Those clear of chance come first.")
     elif shown[0].clear:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from assay.diagnosis import excess_setting, same_setting
 from assay.errors import UsageError
+from assay.probes.base import Claim
 from assay.settings import setting
 
 CLASSES = ("gender", "nationality", "ethnicity", "religion")
@@ -21,6 +22,17 @@ QUICK_0_1 = {"gender": 70 * 6, "ethnicity": 105 * 3, "religion": 55 * 4, "nation
 
 STANDARD_CELLS = 50_000
 """standard: at most 200,000 questions (four a cell) in each class and form."""
+
+_OF_PREFERENCES = (0.05, "5 points of 100 in what a person is given of the answer", "smallest_gamma")
+_OF_WINS = (0.1, "55 comparisons of 100 won, and 45 lost", "smallest_eta")
+CLAIMS = (
+    Claim("groups", "preferences of a group’s names for an attribute", *_OF_PREFERENCES, "gamma", mirrored=True),
+    Claim("mu", "values of μ", *_OF_PREFERENCES),
+    Claim("eta", "values of η", *_OF_WINS),
+    Claim("subjects", "preferences of a subject over all attributes", *_OF_PREFERENCES, "gamma"),
+    Claim("classes", "preferences of a subject for a class of attributes", *_OF_PREFERENCES, "gamma"),
+    Claim("gamma", "preferences of a subject for an attribute", *_OF_PREFERENCES, "gamma"),
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +60,8 @@ class Settings:
     resamples: int = setting(1000, "random halves, for corrected values of subjects", least=1, example="1000")
     place_excess: float = excess_setting()
     place_same: float = same_setting()
+    smallest_gamma: float = CLAIMS[0].as_setting()
+    smallest_eta: float = CLAIMS[2].as_setting()
 
     def __post_init__(self) -> None:
         for cls in self.classes:
