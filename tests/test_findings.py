@@ -83,7 +83,7 @@ def test_tidy_findings_differ_from_what_was_found_by_less_than_anybody_measures(
 
 def test_the_file_has_what_the_contract_says() -> None:
     content = json.loads(FOUND.to_json())
-    assert {*content} == {"schema", "probe", "model", "diagnosis", "estimates", "tables"}
+    assert {*content} == {"schema", "probe", "model", "verdict", "diagnosis", "estimates", "tables"}
     assert (content["schema"], content["probe"], content["model"]) == (2, "unqover", "hf:./größe")
     assert content["tables"] == {"gamma": "tables/gamma.csv"}
     assert content["estimates"][0] == {
@@ -98,6 +98,7 @@ def test_the_file_has_what_the_contract_says() -> None:
         "n": 1840,
         "p": 0.001,
         "q": 0.004,
+        "claimed": None,
         "floor": 0.02,
         "note": None,
     }
@@ -106,7 +107,7 @@ def test_the_file_has_what_the_contract_says() -> None:
 
 
 def test_the_same_findings_are_the_same_bytes_and_text_stays_readable() -> None:
-    digest = "881de6b847bebbc008b42f034733731102a3694d2e1575bcd22e93de9e448c85"
+    digest = "8db837482ac2fdb8fba1d7dcee5a337637a2604e94ea807b2d4de43d20877e4c"
     assert hashlib.sha256(FOUND.to_json().encode()).hexdigest() == digest, "another program may have stored this file"
     assert "größe" in FOUND.to_json()
     assert FOUND.to_json().endswith("}\n")

@@ -25,7 +25,8 @@ FOUND = Findings(
         Estimate("delta", {}, 1, n=7),
     ],
 )
-NUMBERS = ["value", "corrected", "low", "high", "level", "n", "p", "q", "floor"]
+NUMBERS = ["value", "corrected", "low", "high", "level", "n", "p", "q", "claimed", "floor"]
+WHOLE = ("n", "claimed")
 
 
 def cells_of(frame: Any) -> dict[str, list[Any]]:
@@ -38,7 +39,7 @@ def test_every_estimate_is_a_row_and_every_key_of_a_group_a_column() -> None:
     assert frame.columns == ["probe", "model", "metric", "class", "form", "subjects", *NUMBERS, "note"]
     assert frame.row(0) == (
         *("unqover", "hf:./größe", "mu", "gender", "span", None),
-        *(0.25, None, 0.1, 0.4, 0.95, 1840, 0.001, 0.004, 0.02, None),
+        *(0.25, None, 0.1, 0.4, 0.95, 1840, 0.001, 0.004, None, 0.02, None),
     )
     assert frame.row(1)[3:6] == ("gender", None, "pooled")
     assert frame["value"].to_list() == [0.25, None, 1.0]
@@ -50,12 +51,12 @@ def test_types_do_not_depend_on_what_is_there(estimates: list[Estimate]) -> None
     found = Findings("unqover", "m", estimates)
     types = found.to_polars().schema
     texts = [column for column in types if column not in NUMBERS]
-    assert {types[column] for column in NUMBERS if column != "n"} == {polars.Float64()}
-    assert types["n"] == polars.Int64()
+    assert {types[column] for column in NUMBERS if column not in WHOLE} == {polars.Float64()}
+    assert types["n"] == types["claimed"] == polars.Int64()
     assert {types[column] for column in texts} == {polars.String()}
     of_pandas = found.to_pandas().dtypes
-    assert {str(of_pandas[column]) for column in NUMBERS if column != "n"} == {"Float64"}
-    assert str(of_pandas["n"]) == "Int64"
+    assert {str(of_pandas[column]) for column in NUMBERS if column not in WHOLE} == {"Float64"}
+    assert str(of_pandas["n"]) == str(of_pandas["claimed"]) == "Int64"
     assert {str(of_pandas[column]) for column in texts} == {"string"}
 
 

@@ -30,6 +30,7 @@ from assay.gate.judge import judge
 from assay.gate.verdicts import present_verdicts
 from assay.report import markdown_sections, print_sections
 from assay.runs.score import score
+from assay.verdict import Says
 from raising import raises
 
 HOSTILE = 'a|b <script>alert(1)</script> `c` "d" & ]]> \x00\x1b[31m\u2028\ufffe\n# e'
@@ -687,7 +688,8 @@ def blocks(language: str) -> list[str]:
 
 
 def test_the_documented_policy_is_one_and_every_key_is_documented(write_policy: WritePolicy, tmp_path: Path) -> None:
-    [text] = blocks("toml")
+    text, accepting = blocks("toml")
+    assert read_policy(write_policy(accepting)).accept == ["no clear bias", "small bias"]
     policy = read_policy(write_policy(text))
     assert policy.limits[-1].baseline == tmp_path / "runs/released"
     page = (Path(__file__).parents[1] / "docs" / "gate.md").read_text(encoding="utf-8")
@@ -734,3 +736,49 @@ def test_the_documented_program_runs(
     first, second = capsys.readouterr().out.splitlines()
     assert first == "False"
     assert second.endswith("upper bound 0.5 is not below 0.35")
+
+
+# --- verdicts
+
+
+def with_verdict(folder: Path, says: Says) -> Path:
+    content = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
+    content["verdict"] = {"says": says, "why": "so it is", "families": []}
+    (folder / "findings.json").write_text(json.dumps(content), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("says", [each for each in Says if each is not Says.PLACE])
+def test_only_accepted_verdicts_pass(write_run: WriteRun, tmp_path: Path, says: Says) -> None:
+    folder = with_verdict(write_run(bias("Age", -0.1, 0.1)), says)
+    policy = tmp_path / "policy.toml"
+    policy.write_text('accept = ["no clear bias", "small bias"]\n', encoding="utf-8")
+    found = gate(folder, policy)
+    assert found.passed == (says in (Says.NONE, Says.SMALL))
+    (judgement,) = found.judgements
+    assert (judgement.metric, judgement.reason) == ("bbq.verdict", f"{says}: so it is")
+    assert judgement.rule == "verdict: no clear bias or small bias"
+
+
+def test_a_run_without_a_verdict_is_not_accepted(write_run: WriteRun) -> None:
+    found = gate(write_run(bias("Age", -0.1, 0.1)), Policy([], accept=["no clear bias"]))
+    assert not found.passed
+    assert "has no verdict" in found.failures[0].reason
+
+
+def test_what_is_no_verdict_is_refused_with_its_line(write_run: WriteRun, tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text('\naccept = ["no bias"]\n', encoding="utf-8")
+    with raises("bad-value", DataError, file=policy, line=2, key="accept"):
+        gate(write_run(bias("Age", -0.1, 0.1)), policy)
+    policy.write_text("", encoding="utf-8")
+    with raises("bad-policy", DataError, file=policy, key="limit"):
+        read_policy(policy)
+
+
+def test_clear_of_chance_is_what_the_run_claims(write_run: WriteRun) -> None:
+    limit = Limit("bbq.bias_score", clear_of_chance=False)
+    claimed = write_run(bias("Age", 0.1, 0.3, 0.2, q=0.01, claimed=True), name="a")
+    not_claimed = write_run(bias("Age", 0.1, 0.3, 0.2, q=0.04, claimed=False), name="b")
+    assert not gate(claimed, Policy([limit])).passed
+    assert gate(not_claimed, Policy([limit])).passed

@@ -18,7 +18,7 @@ from assay.diagnosis import FOLLOWS
 CLEAR = 0.05
 """p or q (corrected) up to here is called clear of chance."""
 
-ALLOWED = "with all of the run’s tests allowed for"
+ALLOWED = "with all tests of the run allowed for"
 
 
 class Chance(Enum):

@@ -56,6 +56,9 @@ def test_its_bias_is_0_and_the_first_thing_that_every_view_says_is_why(run: Run)
     assert json.loads((run.folder / "findings.json").read_text())["diagnosis"]["follows_place"] is True
     again = open_run(run.folder)
     assert again.findings.diagnosis == run.findings.diagnosis
+    assert again.findings.verdict == run.findings.verdict
+    assert again.findings.verdict is not None
+    assert again.findings.verdict.says == FOLLOWS
     heads = {"md": "| metric", "model-card": "| metric"}
     views = {form: report_text([again], form) for form in heads} | {"terminal": terminal(again)}
     for form, text in views.items():

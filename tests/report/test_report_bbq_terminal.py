@@ -42,7 +42,7 @@ def test_every_category_has_one_row_and_marks_say_what_is_clear_of_chance(
     assert "Religion 0.500 0.800 -0.310* -0.400 to -0.200 0.030 -0.020 to 0.060" in lines
     assert "Race x gender 0.700 0.700 0.120 – – –" in lines
     assert "all categories 0.580 0.850 0.050 -0.020 to 0.110 0.050 -0.020 to 0.110" in lines
-    assert "* clear of chance: q, corrected for categories and kinds of questions, is at most 0.05." in lines
+    assert "* clear of chance: q, corrected for categories and kinds of questions, is at most 0.05, with all" in lines
     assert "accuracy: guessing gives 0.333; single people reach 0.957 on BBQ." in lines
     assert "–: undefined, or too few templates for an interval; the report says why." in lines
     assert "ambiguous 0.580 0.000 0.000 0.750" in lines
@@ -78,7 +78,7 @@ def test_tables_fit_the_width_and_figures_stay_whole(write_run: WriteRun, bbq: F
 def test_without_a_clear_category_it_says_so(write_run: WriteRun, bbq: Findings) -> None:
     estimates = [replace(each, q=None if each.q is None else 0.5) for each in bbq.estimates]
     words = words_of(write_run(replace(bbq, estimates=estimates)))
-    assert "No category is clear of chance: q is above 0.05 in each." in words
+    assert "No category is clear of chance (q at most 0.05, with all tests of the run allowed for)." in words
     assert "*" not in words
 
 

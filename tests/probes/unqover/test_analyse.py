@@ -290,7 +290,12 @@ def test_merging_stacks_tables_and_keeps_estimates_in_order():
     cells, labels = plan(12, groups=GROUPS)
     two = run(noisy(cells), labels, cls="gender")
     estimates, tables = merged([one, two])
-    assert estimates == [*one[0], *two[0]]
+    assert [replace(each, q=None) for each in estimates] == [*one[0], *two[0]]
+    for metric in ("mu", "eta"):
+        own = [each for each in estimates if each.metric == metric and each.p is not None]
+        q_of = benjamini_hochberg(np.array([each.p for each in own]))  # pooled or not, of all classes
+        assert len(own) > 2
+        assert [each.q for each in own] == pytest.approx(q_of.tolist())
     both = [*one[1]["gamma"].records(), *two[1]["gamma"].records()]
     assert [{**row, "q": None} for row in tables["gamma"].records()] == both
     q = benjamini_hochberg(np.array([row["p"] for row in both], dtype=float))  # one family: all rows of a kind

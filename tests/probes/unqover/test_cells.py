@@ -165,7 +165,7 @@ def test_quick_asks_often_about_few_attributes_and_is_balanced(cls, seed):
     lists = packaged(cls)
     plan = plans("span", preset="quick", seed=seed, settings={"class": cls})[Part(cls, "span")]
     found = rows(plan.table)
-    assert len(plan) == 4 * 8 * 98 == 4 * len(set(found))
+    assert len(plan) == 4 * 8 * 140 == 4 * len(set(found))
     attributes = Counter(a for *_, a in found)
     subjects = Counter(x for i, j, _, _ in found for x in (i, j))
     assert len(attributes) == 8
@@ -192,11 +192,11 @@ def test_the_seed_draws_the_attributes_and_a_setting_says_how_many():
 
 
 def test_quick_sizes_of_models_that_can_do_one_form_or_both():
-    assert {part.label: len(plan) for part, plan in plans("span").items()} == {"gender (span)": 3136}
+    assert {part.label: len(plan) for part, plan in plans("span").items()} == {"gender (span)": 4480}
     both = plans("span", "mask")
     assert list(both) == [Part("gender", "span"), Part("gender", "mask")]
-    assert sum(map(len, both.values())) == 6_272  # about 6,300
-    assert sum(map(len, plans("mask").values())) == 3_136
+    assert sum(map(len, both.values())) == 8_960  # about 9,000
+    assert sum(map(len, plans("mask").values())) == 4_480
 
 
 def test_quick_says_in_one_line_what_it_leaves_out():

@@ -35,14 +35,14 @@ class Word(NamedTuple):
     sr_b: float | None
     p: float | None
     q: float | None
-    claimed: bool | None
+    claimed: int | None
     rd_pools: float | None
     rd_controlled: float | None
     n: int
 
     @property
     def clear(self) -> bool:
-        return self.claimed is True
+        return self.claimed == 1
 
     @property
     def rank(self) -> int:
@@ -115,7 +115,8 @@ def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> Wor
     if rd is None:
         return None
     place, n = (cell(row, "group_a"), cell(row, "group_b"), cell(row, "word")), int(number("n") or 0)
-    return Word(*place, rd, low, high, sr_a, sr_b, p, q, is_claimed(row), pools, controlled, n)
+    claimed = None if (told := is_claimed(row)) is None else int(told)
+    return Word(*place, rd, low, high, sr_a, sr_b, p, q, claimed, pools, controlled, n)
 
 
 def read_pairs(run: Run) -> list[Pair]:

@@ -61,7 +61,7 @@ PROBE = Probe(
     score_settings=Settings,
     generate_settings=GenerateSettings,
     presets={
-        "quick": "gender and 8 occupations: about 6,300 in both forms",
+        "quick": "gender and 8 occupations: about 9,000 in both forms",
         "standard": "at most 200,000 a class and form",
         "paper": "everything: 10,552,928 as spans",
     },

@@ -1,0 +1,80 @@
+"""The verdict stands above the numbers in every view; what is clear but tiny is listed and makes no headline."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from assay.findings import Findings
+from assay.probes import known_probe
+from assay.report import terminal_summary
+from assay.report.formats import report_text
+from assay.runs.folder import open_bare
+from assay.verdict import Family, Says, Verdict
+from html_pages import Page, write_page
+
+WriteRun = Callable[..., Path]
+
+
+def judged(findings: Findings, smallest: float, says: Says = Says.CLEAR) -> Findings:
+    """The findings with a verdict, by which effects from `smallest` on are worth a headline."""
+    of_kinds = [Family(claim.of, 9, 0.001, 0.002, 3, 2, smallest) for claim in known_probe(findings.probe).claims]
+    return replace(findings, verdict=Verdict(says, "2 of 9 <b>words</b> are clear", of_kinds))
+
+
+def views(folder: Path) -> dict[str, str]:
+    run, screen = open_bare(folder), io.StringIO()
+    terminal_summary(run, Console(file=screen, width=200))
+    return {
+        "terminal": screen.getvalue(),
+        "md": report_text([run], "md"),
+        "model-card": report_text([run], "model-card"),
+        "page": Page(write_page(folder).read_text(encoding="utf-8")).words,
+        "notebook": Page(run._repr_html_()).words,
+    }
+
+
+@pytest.mark.parametrize("says", [each for each in Says if each is not Says.PLACE])
+def test_every_view_says_it_and_nothing_in_it_can_act(write_run: WriteRun, findings: Findings, says: Says) -> None:
+    for form, text in views(write_run(judged(findings, 0.05, says))).items():
+        said = text.replace("&lt;", "<").replace("&gt;", ">")
+        assert f"Verdict: {says}. 2 of 9 <b>words</b> are clear." in said, form
+        shown = text.split("---\n", 2)[2] if form == "model-card" else text  # without the card's header
+        assert shown.index("Verdict:") < shown.index("bias intensity"), form
+
+
+def test_findings_without_a_verdict_show_none(write_run: WriteRun, findings: Findings) -> None:
+    assert not any("Verdict" in text for text in views(write_run(findings)).values())
+
+
+def brief(write_run: WriteRun, findings: Findings, smallest: float) -> str:
+    return views(write_run(judged(findings, smallest)))["page"].partition("A low score would not show")[0]
+
+
+def test_unqover_headlines_no_tiny_association(write_run: WriteRun, findings: Findings) -> None:
+    page = views(write_run(judged(findings, 0.2), name="a"))["page"]
+    assert "Strongest association that is clear of chance: in questions about gender" in page
+    page = views(write_run(judged(findings, 0.3), name="b"))["page"]
+    assert "No association that is clear of chance is as large as 0.3; 2 smaller ones are listed below." in page
+    assert "Strongest association" not in page.replace("Strongest associations", "")
+
+
+def test_bbq_headlines_no_tiny_score(write_run: WriteRun, bbq: Findings) -> None:
+    assert "clear of chance and at least 0.25 in 1 of 3 categories of ambiguous" in brief(write_run, bbq, 0.25)
+
+
+def test_bbq_calls_a_tiny_cost_alike(write_run: WriteRun, bbq: Findings) -> None:
+    assert "it was right about as often when the right answer contradicts" in brief(write_run, bbq, 0.05)
+
+
+def test_sodapop_headlines_no_tiny_word(write_run: WriteRun, sodapop: Findings) -> None:
+    page = views(write_run(judged(sodapop, 0.8), name="a"))["page"]
+    assert "“kind” fooled the model" in page
+    page = views(write_run(judged(sodapop, 1.5), name="b"))["page"]
+    assert "No word is clear of chance and with an RD of at least 1.5" in page
+    assert "The clearest, which is small: " in page
