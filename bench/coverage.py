@@ -27,13 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from assay.findings import Table
+from assay.findings import Findings, Table
+from assay.probes.claims import with_claims
+from assay.probes.unqover import PROBE
 from assay.probes.unqover.analyse import Result, analyse, merged, only_asked
 from assay.probes.unqover.cells import cell_table
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.settings import CLASSES, QUICK_ATTRIBUTES, QUICK_CELLS, STANDARD_CELLS
-from assay.stats import benjamini_hochberg, holm
 
 SIZES = {"quick": 1000, "standard": 1000, "paper": 200}  # data sets of each
 NAMES, NOISE = 0.045, 0.095
@@ -235,16 +236,10 @@ def _rows(result: Result, own: Design, effects: Effects, effect: Array) -> Numbe
 
 def _claims(result: Result) -> Numbers:
     """Whether anything is claimed: 1 or 0. What a run claims is corrected over its families, too."""
-    tables = merged([result])[1]
+    estimates, tables = merged([result])
+    verdict = with_claims(Findings(PROBE.name, "", estimates, tables), PROBE, {}).verdict
     found = {f"any {name} row": _any_row(table) for name, table in tables.items()}
-    least = [
-        min((float(row["q"]) for row in table.records() if row["q"] is not None), default=np.nan)
-        for table in tables.values()
-    ]
-    for metric in ("mu", "eta"):
-        p = np.array([e.p for e in result[0] if e.metric == metric and e.p is not None])
-        least.append(float(benjamini_hochberg(p).min()) if len(p) else np.nan)
-    found["anything, over all families"] = float(np.nanmin(holm(np.array(least))) <= 0.05)
+    found["anything, over all families"] = float(verdict is not None and any(each.claimed for each in verdict.families))
     for estimate in result[0]:
         if estimate.p is not None:
             name = f"pooled {estimate.metric}" if "subjects" in estimate.group else estimate.metric

@@ -126,18 +126,33 @@ def test_pairs_give_the_dyadic_robust_covariance(seed):
     first, second, values = paired_cells(seed)
     far = values - values.mean(axis=0)
     names = [{one, other} for one, other in zip(first.tolist(), second.tolist(), strict=True)]
-    total, corrected = np.zeros((3, 3)), np.zeros((3, 3))
+    total, by_names, by_pairs = np.zeros((3, 3, 3))
     count, pairs = len(set.union(*names)), len({frozenset(own) for own in names})
     for c, own in enumerate(names):
         for d, its in enumerate(names):
             shared = len(own & its)
             total += (shared > 0) * np.outer(far[c], far[d])
-            weight = shared * count / (count - 1) - (shared == 2) * pairs / (pairs - 1)
-            corrected += weight * np.outer(far[c], far[d])
+            by_names += shared * np.outer(far[c], far[d])
+            by_pairs += (shared == 2) * pairs / (pairs - 1) * np.outer(far[c], far[d])
     np.testing.assert_allclose(of_pairs(first, second, far, factor=False).covariance, total / len(far) ** 2)
     found = of_pairs(first, second, far)
-    np.testing.assert_allclose(found.covariance, corrected / len(far) ** 2)
+    # what names, and what pairs, add to each of the two on average, and to the mean's variance
+    g, c = count, pairs / (pairs - 1)
+    each = [[4 * (g - 2) ** 2 / (g * g * (g - 1)), 4 * (g - 2) * c / (g * g * (g - 1))], [2 - 4 / g, 1]]
+    one, two = np.linalg.solve(each, [4 / g, 1])
+    np.testing.assert_allclose(found.covariance, (one * by_names + two * by_pairs) / len(far) ** 2)
     np.testing.assert_array_equal(found.units, [count] * 3)
+
+
+@pytest.mark.parametrize("names", [5, 6, 11])
+def test_the_variance_of_a_mean_over_all_pairs_is_right_on_average(names):
+    rng = np.random.default_rng(names)
+    first, second = np.triu_indices(names, 1)
+    effects = rng.normal(size=(names, 4000))
+    values = effects[first] + effects[second] + rng.normal(size=(len(first), 4000))  # (pair, data set)
+    variances = of_pairs(first, second, values - values.mean(axis=0)).variance
+    assert variances.mean() == pytest.approx(4 / names + 1 / len(first), rel=0.06)
+    assert values.mean(axis=0).var() == pytest.approx(4 / names + 1 / len(first), rel=0.06)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -168,9 +183,10 @@ def test_the_variance_is_never_below_that_of_the_pairs():
     found = paired_spread([names], pairs)
     assert names.variance[0] == 0
     assert found.variance[0] == pytest.approx(pairs.variance[0])
-    assert found.variance[1] == pytest.approx(names.variance[1] - pairs.variance[1])
-    assert found.variance[1] > pairs.variance[1]
-    assert found.covariance[0, 1] == found.covariance[1, 0] == pytest.approx(-pairs.covariance[0, 1])
+    apart = paired_spread([names, Spread(np.zeros((2, 2)), names.units)], pairs)
+    assert apart.variance[1] == pytest.approx(names.variance[1] - pairs.variance[1])
+    assert apart.variance[1] > pairs.variance[1]
+    assert apart.covariance[0, 1] == apart.covariance[1, 0] == pytest.approx(-pairs.covariance[0, 1])
 
 
 def test_intervals_of_pairs_that_share_names_cover_as_often_as_they_say():

@@ -45,11 +45,29 @@ def paired_spread(names: Sequence[Spread], pairs: Spread) -> Spread:
     """Of observations of pairs, from the spread of all names, or of each side's names where pairs join two groups.
 
     V = Σ V_names − V_pairs, and at least V_pairs: a difference of two estimates may be smaller, or below 0. Its units
-    are those of the side that has fewer.
+    are those of the side that has fewer. Where names are paired with each other, a name is also in the mean that its
+    pairs are compared with, which makes both too small: see `_paired_with_each_other`.
     """
-    covariance = np.sum([own.covariance for own in names], axis=0) - pairs.covariance
+    one, two = (1.0, 1.0) if len(names) > 1 else _paired_with_each_other(names[0].units, pairs.units)
+    covariance = one * np.sum([own.covariance for own in names], axis=0) - two * pairs.covariance
     missing = np.maximum(pairs.variance - np.diag(covariance), 0.0)
     return Spread(covariance + np.diag(missing), np.min([own.units for own in names], axis=0))
+
+
+def _paired_with_each_other(names: NDArray[np.int64], pairs: NDArray[np.int64]) -> tuple[Array, Array]:
+    """By what V_names and V_pairs are multiplied where every name is paired with every other one.
+
+    G names whose effects have the variance s, and P pairs with t of their own, give the mean of all pairs 4s/G + t/P.
+    On average Σd²/n² over names is 4(G − 2)² s / (G²(G − 1)) + 2(1 − 2/G) t/P, and V_pairs is
+    4(G − 2) c s / (G²(G − 1)) + t/P with c = P/(P − 1). So a · Σd²/n² − (2a(G − 2)/G − 1) · V_pairs is right on
+    average, whatever s and t are, for a = (G(G − 1) − c(G − 2)) / ((G − 2)²(1 − 2c/G)); with many names both factors
+    are 1.
+    """
+    g = np.maximum(names, 5).astype(np.float64)  # fewer say too little for an interval
+    c = np.maximum(pairs, 2) / (np.maximum(pairs, 2) - 1.0)
+    times = (g * (g - 1) - c * (g - 2)) / ((g - 2) ** 2 * (1 - 2 * c / g))
+    one, two = times * (g - 1) / g, 2 * times * (g - 2) / g - 1
+    return np.sqrt(np.outer(one, one)), np.sqrt(np.outer(two, two))
 
 
 def combined(parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> tuple[Array, Array]:

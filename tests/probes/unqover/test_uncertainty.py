@@ -106,12 +106,15 @@ def test_means_over_cells_have_errors_of_subjects_and_templates(split, templates
     if split is None:  # Σ over pairs of cells that share a subject, however many they share
         names = sorted(set(first) | set(second))
         sums = [sum(u for u, i, j in zip(far, first, second, strict=True) if x in (i, j)) for x in names]
-        own = len(names) / (len(names) - 1) * sum(s**2 for s in sums) / len(far) ** 2
-        units = len(names)
+        own, units = sum(s**2 for s in sums) / len(far) ** 2, len(names)
+        g, kinds = units, len(set(zip(first, second, strict=True)))
+        c = kinds / (kinds - 1)
+        times = (g * (g - 1) - c * (g - 2)) / ((g - 2) ** 2 * (1 - 2 * c / g))
+        subjects = max(times * own - (2 * times * (g - 2) / g - 1) * pairs, pairs)
     else:
         own = cluster_variance(far, first) + cluster_variance(far, second)
         units = min(len(set(first)), len(set(second)))
-    subjects = max(own - pairs, pairs)
+        subjects = max(own - pairs, pairs)
     texts = cluster_variance(far, cells.template.tolist()) if templates > 1 else 0.0
     alone = (far**2).sum() / len(far) ** 2
     kept = (subjects, max(texts - alone, 0)) if subjects >= texts else (max(subjects - alone, 0), texts)
