@@ -239,7 +239,9 @@ def _claims(result: Result) -> Numbers:
     estimates, tables = merged([result])
     verdict = with_claims(Findings(PROBE.name, "", estimates, tables), PROBE, {}).verdict
     found = {f"any {name} row": _any_row(table) for name, table in tables.items()}
-    found["anything, over all families"] = float(verdict is not None and any(each.claimed for each in verdict.families))
+    claimed = {each.of for each in verdict.families if each.claimed} if verdict else set()
+    found["anything, over all families"] = float(bool(claimed))
+    found["a group's preference, likewise"] = float(bool(claimed & {"groups", "mu", "eta"}))
     for estimate in result[0]:
         if estimate.p is not None:
             name = f"pooled {estimate.metric}" if "subjects" in estimate.group else estimate.metric
