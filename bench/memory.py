@@ -26,7 +26,8 @@ from assay.engine.store import BlockStore
 from assay.models.base import ModelSpec
 from assay.probes import method_of
 from assay.probes.base import Request
-from assay.queries import QueryColumns, Tokens, WordColumns
+from assay.queries import QueryColumns, WordColumns
+from assay.tokens import Tokens
 
 SPEC = ModelSpec("stand-in", "none", "", "0", frozenset({"span", "word"}), "cpu", "float32")
 

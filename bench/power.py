@@ -16,10 +16,10 @@ from itertools import product
 
 import numpy as np
 
-from assay.probes.unqover.blocks import make_blocks
 from assay.probes.unqover.metrics import preference
 from assay.probes.unqover.settings import CLASSES
-from assay.probes.unqover.uncertainty import group_rows, pooled_groups, subject_rows
+from assay.probes.unqover.uncertainty_groups import group_rows, pooled_groups
+from assay.probes.unqover.uncertainty_subjects import subject_rows
 from assay.stats import benjamini_hochberg
 from coverage import NAMES, NOISE, Array, Design, design
 
@@ -56,8 +56,8 @@ def found(own: Design, effect: float, everywhere: bool, rng: np.random.Generator
             groups = np.where(groups == groups[0], 0, 1)
             rows = group_rows(pooled_groups(own.cells, bias, groups, attributes)[0]).p
         else:
-            blocks = make_blocks(own.cells, bias, np.zeros((len(bias), 3)), subjects, attributes, templates)
-            rows = subject_rows(blocks, preference(own.cells, bias, subjects, attributes).gamma, np.eye(attributes)).p
+            gamma = preference(own.cells, bias, subjects, attributes).gamma
+            rows = subject_rows(own.cells, bias, [(gamma, np.arange(attributes))], templates)[0].p
         p.append(rows)
     q = benjamini_hochberg(np.concatenate([each.ravel() for each in p]))
     return bool(q[0] <= 0.05)

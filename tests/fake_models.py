@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from assay.engine.store import digest_of_arrays
 from assay.models.base import BatchTooLargeError, ModelSpec
 from assay.plan import Arrays
-from assay.queries import QueryColumns, Scoring, Texts, Tokens, WordColumns, starts_of
+from assay.queries import QueryColumns, Scoring, Texts, WordColumns
+from assay.tokens import Tokens, starts_of
 
 
 def fake_spec(name: str = "fake:one", *, device: str = "cpu", abilities: tuple[str, ...] = ("word",)) -> ModelSpec:

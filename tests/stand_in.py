@@ -23,9 +23,9 @@ from assay.queries import (
     SpanQuery,
     TextQuery,
     TokenQuery,
-    Tokens,
     WordQuery,
 )
+from assay.tokens import Tokens
 
 KIND = "stand-in"
 HELP = "stand-in:SEED: for tests"

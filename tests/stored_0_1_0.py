@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from assay.engine.executor import Settings
 from assay.models.base import ModelSpec
 from assay.plan import TokenPlan, WordPlan
-from assay.queries import QueryColumns, Tokens
+from assay.queries import QueryColumns
+from assay.tokens import Tokens
 
 SPEC = ModelSpec("stand-in", "none", "memory", "5" * 64, frozenset({"word", "token", "fill"}), "cpu", "float32")
 SETTINGS = Settings(block_size=2)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import tiny_models
 from assay.errors import DataError, ModelError
 from assay.models.encode_prompts import PromptEncoder, _shared
-from assay.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, Texts, option_rows
+from assay.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, Texts
+from assay.tokens import option_rows
 from raising import raises
 from tiny_models import TEXT
 from unusual_tokenizers import wrapped

@@ -26,10 +26,9 @@ from assay.queries import (
     QueryColumns,
     Scoring,
     Texts,
-    Tokens,
     WordColumns,
-    option_rows,
 )
+from assay.tokens import Tokens, option_rows
 from raising import raises
 from reference_scores import columns_of, span_query
 from tiny_models import FAMILIES

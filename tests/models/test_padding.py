@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assay.models.base import padded
-from assay.queries import Tokens, starts_of
+from assay.tokens import Tokens, starts_of
 
 PAD = 77
 

@@ -24,7 +24,8 @@ from assay.engine.store import ArraySource, Block, columns_of
 from assay.errors import ModelError
 from assay.models.base import AnsweringModel, AnyModel, BatchTooLargeError, Model, ModelSpec, unable
 from assay.plan import AnyPlan, digest_of
-from assay.queries import Answer, Answers, ChoiceColumns, QueryColumns, Status, TextColumns, Tokens
+from assay.queries import Answer, Answers, ChoiceColumns, QueryColumns, Status, TextColumns
+from assay.tokens import Tokens
 
 T = TypeVar("T")
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import UsageError
-from assay.queries import OF_THE_TOKENIZER, Answer, Query, QueryColumns, Tokens
+from assay.queries import OF_THE_TOKENIZER, Answer, Query, QueryColumns
+from assay.tokens import Tokens
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,8 @@ from assay.errors import ModelError, UsageError, how_to_install, needing
 from assay.files.opening import digest_as_stored
 from assay.models.base import ModelSpec, Options, Padded, TokenModel, padded
 from assay.models.encode import Encoder
-from assay.queries import NONE, OF_THE_TOKENIZER, Ints, Tokens, option_rows
+from assay.queries import NONE, OF_THE_TOKENIZER, Ints
+from assay.tokens import Tokens, option_rows
 
 HELP = "builtin: the small model that comes with assay; needs no torch and no network"
 BARE = True

@@ -31,13 +31,10 @@ from assay.queries import (
     TextColumns,
     Texts,
     TokenColumns,
-    Tokens,
     WordColumns,
     joined_by_blank,
-    option_rows,
-    ragged_take,
-    starts_of,
 )
+from assay.tokens import Tokens, option_rows, ragged_take, starts_of
 
 Masked = MaskColumns | FillColumns
 Joined = SpanColumns | ChoiceColumns | EmbedColumns

@@ -32,7 +32,8 @@ from assay.models.base import unable
 from assay.models.encode import require_window, sampled
 from assay.models.hf_files import first_line
 from assay.models.tokenise import Tokeniser, word_tokens
-from assay.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, Tokens, WordColumns, starts_of
+from assay.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, WordColumns
+from assay.tokens import Tokens, starts_of
 
 _DATE = {"%A": "Monday", "%a": "Mon", "%d": "01", "%m": "01", "%B": "January", "%b": "Jan", "%Y": "2024", "%y": "24"}
 _TIME = {"%H": "12", "%I": "12", "%M": "00", "%S": "00", "%p": "PM"}

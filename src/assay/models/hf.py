@@ -28,7 +28,8 @@ from assay.models.base import BatchTooLargeError, ModelSpec, TokenModel
 from assay.models.encode import Encoder
 from assay.models.encode_prompts import PromptEncoder
 from assay.models.hf_files import SCORED, find, first_line, libraries
-from assay.queries import QueryColumns, Tokens
+from assay.queries import QueryColumns
+from assay.tokens import Tokens
 
 HELP = "hf:ORG/NAME[@REVISION] or hf:./folder: any model that transformers loads"
 

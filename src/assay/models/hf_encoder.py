@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from assay.errors import ModelError
 from assay.models.base import ModelSpec, padded
 from assay.models.hf import HFModel, Tensor, has_types
-from assay.queries import MASK, NONE, ChoiceColumns, FillColumns, Ints, Texts, Tokens, option_rows
+from assay.queries import MASK, NONE, ChoiceColumns, FillColumns, Ints, Texts
+from assay.tokens import Tokens, option_rows
 
 
 class EncoderModel(HFModel):

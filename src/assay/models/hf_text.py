@@ -19,7 +19,8 @@ from assay.errors import ModelError
 from assay.models.base import ModelSpec, padded
 from assay.models.hf import HFModel, Tensor
 from assay.models.tokenise import join
-from assay.queries import ChoiceColumns, Scoring, Texts, Tokens, option_rows, ragged_take
+from assay.queries import ChoiceColumns, Scoring, Texts
+from assay.tokens import Tokens, option_rows, ragged_take
 
 Floats = NDArray[np.float32]
 

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError
-from assay.queries import NONE, Ints, TokenColumns, Tokens, WordColumns, ragged_take, starts_of
+from assay.queries import NONE, Ints, TokenColumns, WordColumns
+from assay.tokens import Tokens, ragged_take, starts_of
 
 _MOST_REMEMBERED = 200_000
 

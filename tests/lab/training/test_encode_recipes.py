@@ -20,7 +20,8 @@ from assay.lab.training.span import encode_span
 from assay.lab.training.span_data import SpanData, SpanExample, read_span_data
 from assay.models import load_model
 from assay.models.hf import load_tokenizer
-from assay.queries import ChoiceColumns, option_rows
+from assay.queries import ChoiceColumns
+from assay.tokens import option_rows
 from raising import raises
 from tiny_models import FAMILIES
 

@@ -7,7 +7,7 @@ import pytest
 
 from assay.lab.training.batches import IGNORED, Batches, Features, Masking, Order
 from assay.models.base import Padded, padded
-from assay.queries import Tokens, starts_of
+from assay.tokens import Tokens, starts_of
 
 MASK, SPECIAL = 4, (0, 1, 2, 3, 4)
 

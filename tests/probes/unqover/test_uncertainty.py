@@ -5,20 +5,11 @@ from itertools import product
 import numpy as np
 import pytest
 
-from assay.probes.unqover.blocks import make_blocks, over_templates
+from assay.probes.unqover.blocks import make_blocks
 from assay.probes.unqover.metrics import Cells, count_intensity, intensity, preference
-from assay.probes.unqover.uncertainty import (
-    group_rows,
-    jackknifed,
-    mean_errors,
-    mean_intervals,
-    noise_floor,
-    pooled_groups,
-    pooled_intensity,
-    pooled_one_sidedness,
-    single_subjects,
-    subject_rows,
-)
+from assay.probes.unqover.uncertainty import means_over_cells
+from assay.probes.unqover.uncertainty_groups import group_rows, pooled_groups, pooled_intensity, pooled_one_sidedness
+from assay.probes.unqover.uncertainty_subjects import jackknifed, noise_floor, single_subjects, subject_rows
 from assay.stats import benjamini_hochberg, random_signs, student_p
 
 SCORES = np.zeros((0, 2, 2, 2), dtype=np.float32)  # not looked at here: C is given
@@ -41,11 +32,6 @@ def plan(subjects, attributes, templates, *, split=None, keep=1.0, seed=0):
 
 def halves(subjects, split):
     return None if split is None else (np.arange(subjects) >= split).astype(np.int64)
-
-
-def blocks_of(cells, bias, subjects, attributes, templates, errors=None):
-    errors = np.zeros((len(cells), 3)) if errors is None else errors
-    return make_blocks(cells, bias, errors, subjects, attributes, templates)
 
 
 def cluster_variance(far, keys):
@@ -99,9 +85,9 @@ def test_means_over_cells_have_errors_of_subjects_and_templates(split, templates
     cells = plan(11, 2, templates, split=split, keep=0.8)
     rng = np.random.default_rng(3)
     effect = rng.normal(size=11)[cells.first] + rng.normal(size=11)[cells.second] + rng.normal(size=4)[cells.template]
-    values = (effect + rng.normal(size=len(cells)))[:, None] * [1.0, 0.5]
-    error, freedom = mean_errors(cells, values, halves(11, split), 11)
-    far, first, second = values[:, 0] - values[:, 0].mean(), cells.first.tolist(), cells.second.tolist()
+    values = effect + rng.normal(size=len(cells))
+    mean, error, freedom = means_over_cells(cells, (values, values / 2), halves(11, split), 11)
+    far, first, second = values - values.mean(), cells.first.tolist(), cells.second.tolist()
     pairs = cluster_variance(far, list(zip(first, second, strict=True)))
     if split is None:  # Σ over pairs of cells that share a subject, however many they share
         names = sorted(set(first) | set(second))
@@ -118,12 +104,13 @@ def test_means_over_cells_have_errors_of_subjects_and_templates(split, templates
     texts = cluster_variance(far, cells.template.tolist()) if templates > 1 else 0.0
     alone = (far**2).sum() / len(far) ** 2
     kept = (subjects, max(texts - alone, 0)) if subjects >= texts else (max(subjects - alone, 0), texts)
+    assert mean[0] == pytest.approx(values.mean())
     assert error[0] == pytest.approx(sum(kept) ** 0.5)
     assert error[1] == pytest.approx(error[0] / 2)
     parts = kept[0] ** 2 / (units - 1) + kept[1] ** 2 / max(templates - 1, 1)
     assert freedom[0] == pytest.approx(sum(kept) ** 2 / parts)
-    low, high = mean_intervals(cells, np.abs(values) / 10, halves(11, split), 11)[0][:2]
-    assert 0 <= low < np.abs(values[:, 0]).mean() / 10 < high <= 1
+    low, high = means_over_cells(cells, [np.abs(values) / 10], halves(11, split), 11).intervals()[0][:2]
+    assert 0 <= low < np.abs(values).mean() / 10 < high <= 1
 
 
 def test_a_subjects_row_has_the_errors_of_its_partners_and_templates():
@@ -132,7 +119,7 @@ def test_a_subjects_row_has_the_errors_of_its_partners_and_templates():
     bias = rng.normal(size=9)[cells.first] - rng.normal(size=9)[cells.second] + rng.normal(size=len(cells))
     bias *= 0.05
     gamma = preference(cells, bias, 9, 3).gamma
-    rows = subject_rows(blocks_of(cells, bias, 9, 3, 4), gamma, np.eye(3))
+    (rows,) = subject_rows(cells, bias, [(gamma, np.arange(3))], 4)
     for x, a in product(range(9), range(3)):
         own = ((cells.first == x) | (cells.second == x)) & (cells.attribute == a)
         signed = np.where(cells.first == x, bias, -bias)[own]
@@ -149,7 +136,7 @@ def test_a_subjects_row_has_the_errors_of_its_partners_and_templates():
 def test_rows_of_fewer_than_five_partners_have_no_interval_and_no_p():
     cells = plan(10, 2, 2, split=6)
     bias = np.random.default_rng(0).normal(0, 0.1, len(cells))
-    rows = subject_rows(blocks_of(cells, bias, 10, 2, 2), preference(cells, bias, 10, 2).gamma, np.eye(2))
+    (rows,) = subject_rows(cells, bias, [(preference(cells, bias, 10, 2).gamma, np.arange(2))], 2)
     for part in rows:
         assert np.isnan(part[:6]).all()  # they have four partners
         assert np.isfinite(part[6:]).all()
@@ -160,8 +147,8 @@ def test_the_jackknife_leaves_out_whole_subjects_and_whole_templates(split):
     cells = plan(10, 2, 3, split=split, keep=0.9)
     rng = np.random.default_rng(5)
     bias = rng.normal(0.05, 0.1, len(cells))
-    groups = halves(10, split)
-    found = jackknifed(blocks_of(cells, bias, 10, 2, 3, rng.random((len(cells), 3))), 2, groups, 3)
+    groups, errors = halves(10, split), rng.random((3, len(cells)))
+    found = jackknifed(make_blocks(cells, bias, 10, 2, 3, errors), 2, groups)
 
     def without(kept):
         some = Cells(cells.template[kept], cells.first[kept], cells.second[kept], cells.attribute[kept], SCORES)
@@ -170,11 +157,13 @@ def test_the_jackknife_leaves_out_whole_subjects_and_whole_templates(split):
         if groups is not None:
             pooled = preference(some, bias[kept], groups, 2)
             values |= {"pooled_mu": float(intensity(pooled.gamma)), "pooled_eta": float(count_intensity(pooled.eta))}
-        return values
+        return values | dict(zip(("delta", "epsilon", "avg_score"), errors[:, kept].mean(axis=1), strict=True))
 
     whole = without(np.ones(len(cells), bool))
     subjects = [without((cells.first != x) & (cells.second != x)) for x in range(10)]
     templates = [without(cells.template != t) for t in range(3)]
+    assert set(found) == set(whole)
+    assert set(jackknifed(make_blocks(cells, bias, 10, 2, 3), 2, None)) == {"mu", "eta"}
     for name, value in whole.items():
         assert found[name].value[0] == pytest.approx(value)
         left_out = np.array([each[name] for each in subjects])
@@ -188,7 +177,7 @@ def test_the_jackknife_leaves_out_whole_subjects_and_whole_templates(split):
 def test_the_noise_floor_flips_whole_pairs(monkeypatch):
     cells = plan(8, 3, 2, keep=0.7)
     bias = np.random.default_rng(2).uniform(-1, 1, len(cells))
-    blocks = blocks_of(cells, bias, 8, 3, 2)
+    blocks = make_blocks(cells, bias, 8, 3, 2)
     found = noise_floor(blocks, 3, 20, np.random.default_rng(9))
     pairs, pair = np.unique(cells.first.astype(int) * 8 + cells.second, return_inverse=True)
     signs = random_signs((len(pairs), 20), np.random.default_rng(9))
@@ -196,7 +185,7 @@ def test_the_noise_floor_flips_whole_pairs(monkeypatch):
         expected = preference(cells, bias * signs[pair, draw], 8, 3)
         assert found[0, draw] == pytest.approx(float(intensity(expected.gamma)))
         assert found[1, draw] == pytest.approx(float(count_intensity(expected.eta)))
-    monkeypatch.setattr("assay.probes.unqover.uncertainty._CHUNK", 40)
+    monkeypatch.setattr("assay.probes.unqover.uncertainty_subjects._CHUNK", 40)
     assert noise_floor(blocks, 3, 33, np.random.default_rng(0)).shape == (2, 33)
 
 
@@ -217,7 +206,7 @@ def test_chance_alone_gives_uniform_p_values_and_the_floor():
     for _ in range(150):
         size = rng.gamma(1.0, 0.1, (len(pairs), 3))[pair, cells.attribute]
         bias = size * random_signs((len(pairs),), rng)[pair]
-        drawn = noise_floor(over_templates(blocks_of(cells, bias, 8, 3, 1)), 3, 99, rng)[0]
+        drawn = noise_floor(make_blocks(cells, bias, 8, 3, 2), 3, 99, rng)[0]
         mu = float(intensity(preference(cells, bias, 8, 3).gamma))
         p.append((1 + (drawn >= mu).sum()) / 100)
         excess.append(mu / drawn.mean() - 1)
@@ -269,8 +258,8 @@ def test_the_papers_values_of_subjects_are_too_large_and_the_cross_fitted_ones_a
         liking = 0.05 * rng.normal(size=(12, 6))
         bias = liking[cells.first, cells.attribute] - liking[cells.second, cells.attribute]
         bias = bias + 0.2 * rng.normal(size=len(cells))
-        blocks = blocks_of(cells, bias, 12, 6, 3)
-        mu, eta = single_subjects(blocks, 6, None, 3, 100, 20, int(rng.integers(1000)))
+        blocks = make_blocks(cells, bias, 12, 6, 3)
+        mu, eta = single_subjects(blocks, 6, None, 100, 20, int(rng.integers(1000)))
         found = preference(cells, bias, 12, 6)
         truth = np.abs(liking).max(axis=1).mean()
         for own, paper in ((mu, intensity(found.gamma)), (eta, count_intensity(found.eta))):

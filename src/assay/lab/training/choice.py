@@ -20,8 +20,9 @@ from assay.lab.training.kind import Kind, Settings, Task, Test
 from assay.lab.training.scores import Asker, Scores, mean_estimate
 from assay.models.encode import Encoder
 from assay.models.hf import load
-from assay.queries import ChoiceColumns, Tokens, option_rows, starts_of
+from assay.queries import ChoiceColumns
 from assay.settings import setting
+from assay.tokens import Tokens, option_rows, starts_of
 
 _CHUNK = 4096
 _NO_LIMIT = 10**9

@@ -17,8 +17,9 @@ from assay.lab.training.kind import Kind, Settings, Task, Test, epochs, rate
 from assay.lab.training.scores import Array, Asker, Scores, perplexity_estimate
 from assay.models.base import padded
 from assay.models.tokenise import Tokeniser
-from assay.queries import Ints, Tokens, starts_of
+from assay.queries import Ints
 from assay.settings import setting
+from assay.tokens import Tokens, starts_of
 
 _SHORTEST = 2  # tokens of a text that there is something to learn from
 

@@ -25,8 +25,9 @@ from assay.models.hf import has_types, load_weights
 from assay.models.hf_files import libraries
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress
-from assay.queries import Answers, Tokens
+from assay.queries import Answers
 from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
+from assay.tokens import Tokens
 
 Array = NDArray[Any]
 Floats = NDArray[np.float64]

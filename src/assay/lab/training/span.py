@@ -18,8 +18,9 @@ from assay.lab.training.scores import Array, Asker, Scores, exact_match, mean_es
 from assay.lab.training.span_data import SpanData, read_span_data
 from assay.models.base import padded
 from assay.models.tokenise import Tokeniser
-from assay.queries import Ints, Tokens, starts_of
+from assay.queries import Ints
 from assay.settings import setting
+from assay.tokens import Tokens, starts_of
 
 LONGEST_ANSWER = 30
 """Tokens of an answer, as in the field's programs for SQuAD."""

@@ -13,7 +13,7 @@ from assay.probes.sodapop.metrics import Array, exact_success, sampled_success, 
 from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.settings import EXACT
 from assay.probes.sodapop.words import is_vocabulary, said
-from assay.queries import ragged_take
+from assay.tokens import ragged_take
 
 Counts = NDArray[np.float64]  # (context, name, word)
 

@@ -20,20 +20,9 @@ from assay.probes.unqover.contents import Contents
 from assay.probes.unqover.metrics import Cells, Labels, Preference
 from assay.probes.unqover.settings import Settings
 from assay.probes.unqover.showcase import Wording, showcase
-from assay.probes.unqover.uncertainty import (
-    CHANCE,
-    HEADLINE,
-    POOLED,
-    Rows,
-    Sure,
-    group_rows,
-    mean_intervals,
-    pooled_groups,
-    pooled_intensity,
-    pooled_one_sidedness,
-    single_subjects,
-    subject_rows,
-)
+from assay.probes.unqover.uncertainty import CHANCE, HEADLINE, POOLED, Rows, Sure, means_over_cells
+from assay.probes.unqover.uncertainty_groups import group_rows, pooled_groups, pooled_intensity, pooled_one_sidedness
+from assay.probes.unqover.uncertainty_subjects import single_subjects, subject_rows
 from assay.stats import MIN_UNITS
 
 MIN_CELLS = 5  # in a sample: cells per (subject, attribute) without which μ and η only measure noise
@@ -83,44 +72,45 @@ def analyse(
     class_names, attribute_class = numbered(labels.attribute_classes)
     group_names, groups = ([], None) if labels.groups is None else numbered(labels.groups)
 
-    bias = metrics.comparative_bias(cells.scores)  # (cell,)
-    errors = metrics.errors(cells.scores, released=released)  # (cell, 3)
-    gamma = metrics.preference(cells, bias, subjects, attributes)
-    by_group = None if groups is None else metrics.preference(cells, bias, groups, attributes)
-    headline = dict(zip(HEADLINE, (*_intensities(gamma), *errors.mean(axis=0).tolist()), strict=True))
-    if by_group is not None:
-        headline |= dict(zip(POOLED, _intensities(by_group), strict=True))
-
-    blocks = make_blocks(cells, bias, errors, subjects, attributes, labels.templates)
-    pooled = None if groups is None else pooled_groups(cells, bias, groups, attributes)
+    bias = metrics.of_cells(metrics.comparative_bias, cells.scores)  # (cell,)
+    every = np.arange(attributes)
+    pools: dict[str, tuple[Indices, Sequence[str] | None]] = {  # the column of each attribute, and the columns' names
+        "gamma": (every, labels.attributes),
+        "subjects": (np.zeros_like(every), None),
+        "classes": (attribute_class, class_names),
+    }
+    found = {name: metrics.preference(cells, bias, subjects, column) for name, (column, _) in pools.items()}
+    means = means_over_cells(cells, metrics.errors(cells.scores, released=released), groups, subjects)
+    headline = dict(zip(HEADLINE, (*_intensities(found["gamma"]), *means.mean.tolist()), strict=True))
     sure: dict[str, Sure] = {}
-    if fewest(labels) >= MIN_UNITS:
-        sure |= zip(HEADLINE[2:], mean_intervals(cells, errors, groups, subjects), strict=True)
-        if not too_thin(len(cells), labels):
-            singles = single_subjects(blocks, attributes, groups, labels.templates, draws, resamples, seed)
-            sure |= zip(HEADLINE[:2], singles, strict=True)
-        if pooled is not None:
+    enough = fewest(labels) >= MIN_UNITS
+    if enough:
+        sure |= zip(HEADLINE[2:], means.intervals(), strict=True)
+    if enough and not too_thin(len(cells), labels):
+        singles = single_subjects(
+            make_blocks(cells, bias, subjects, attributes, labels.templates), attributes, groups, draws, resamples, seed
+        )
+        sure |= zip(HEADLINE[:2], singles, strict=True)
+    rows_of = subject_rows(cells, bias, [(found[name].gamma, pools[name][0]) for name in pools], labels.templates)
+    tables = {
+        name: _rows(labels.subjects, names, found[name], rows)
+        for (name, (_, names)), rows in zip(pools.items(), rows_of, strict=True)
+    }
+    tables["classes"] = [[row[0], labels.regions.get(str(row[0])), *row[1:]] for row in tables["classes"]]
+
+    if groups is not None:
+        by_group = metrics.preference(cells, bias, groups, attributes)
+        headline |= dict(zip(POOLED, _intensities(by_group), strict=True))
+        gamma, eta = pooled_groups(cells, bias, groups, attributes)
+        if enough:
             rng = np.random.default_rng([seed, 1])
-            of_groups = pooled_intensity(pooled[0], draws, rng), pooled_one_sidedness(pooled[1], draws, rng)
+            of_groups = pooled_intensity(gamma, draws, rng), pooled_one_sidedness(eta, draws, rng)
             sure |= zip(POOLED, of_groups, strict=True)
+        of_attribute = dict(zip(labels.attributes, labels.attribute_classes, strict=True))
+        pooled_rows = _rows(group_names, labels.attributes, by_group, group_rows(gamma))
+        tables["groups"] = [[*row, of_attribute[str(row[1])]] for row in pooled_rows]
 
     estimates = [_estimate(key, value, sure.get(key), about, len(cells), labels) for key, value in headline.items()]
-    by_attribute, all_attributes = np.eye(attributes), np.ones((attributes, 1))
-    of_class = np.eye(len(class_names))[attribute_class]  # (attribute, class)
-    whole = metrics.preference(cells, bias, subjects, np.zeros(attributes, dtype=np.int64))
-    classes = metrics.preference(cells, bias, subjects, attribute_class)
-    tables = {
-        "gamma": _rows(labels.subjects, labels.attributes, gamma, subject_rows(blocks, gamma.gamma, by_attribute)),
-        "subjects": _rows(labels.subjects, None, whole, subject_rows(blocks, whole.gamma, all_attributes)),
-        "classes": [
-            [row[0], labels.regions.get(str(row[0])), *row[1:]]
-            for row in _rows(labels.subjects, class_names, classes, subject_rows(blocks, classes.gamma, of_class))
-        ],
-    }
-    if by_group is not None and pooled is not None:
-        of_attribute = dict(zip(labels.attributes, labels.attribute_classes, strict=True))
-        rows = _rows(group_names, labels.attributes, by_group, group_rows(pooled[0]))
-        tables["groups"] = [[*row, of_attribute[str(row[1])]] for row in rows]
     return estimates, {name: _table(name, about, tables[name]) for name in _COLUMNS if name in tables}
 
 
@@ -185,11 +175,11 @@ def _estimate(key: str, value: float, sure: Sure | None, about: dict[str, str], 
     if thin is not None:
         return Estimate(name, about, None, n=n, note=thin)
     if sure is None:
-        return Estimate(name, about, _tidy(value), n=n, note=f"no interval: {too_few(labels)}")
-    low, high, corrected, floor = (None if number is None else _tidy(number) for number in sure[:4])
-    p = None if sure.p is None else _rounded(sure.p)
+        return Estimate(name, about, _tidied(np.array([value]))[0], n=n, note=f"no interval: {too_few(labels)}")
+    tidy, low, high, corrected, floor = _tidied(np.array((value, *sure[:4]), dtype=np.float64))  # None is NaN there
+    (p,) = _rounded(np.array([sure.p], dtype=np.float64))
     note = "chance alone gives as much, so that the interval starts at 0" if p is not None and p > CHANCE else None
-    return Estimate(name, about, _tidy(value), low, high, n=n, p=p, floor=floor, note=note, corrected=corrected)
+    return Estimate(name, about, tidy, low, high, n=n, p=p, floor=floor, note=note, corrected=corrected)
 
 
 def too_thin(n: int, labels: Labels, having: str = "the sample has", *, pooled: bool = False) -> str | None:
@@ -223,14 +213,13 @@ def _rows(names: Sequence[str], columns: Sequence[str] | None, found: Preference
 
     Its q is not known before all tables of the run are.
     """
-    rows: list[list[Cell]] = []
-    for (i, k), n in np.ndenumerate(found.n):
-        if n == 0:
-            continue
-        row: list[Cell] = [names[i]] if columns is None else [names[i], columns[k]]
-        row += [_tidy(float(values[i, k])) for values in (found.gamma, sure.low, sure.high, found.eta)]
-        rows.append([*row, _rounded(float(sure.p[i, k])), None, int(n)])
-    at = 1 if columns is None else 2
+    asked = found.n > 0
+    row, column = (place.tolist() for place in np.nonzero(asked))
+    names_of = [[names[i] for i in row]] if columns is None else [[names[i] for i in row], [columns[k] for k in column]]
+    values = [_tidied(each[asked]) for each in (found.gamma, sure.low, sure.high, found.eta)]
+    p, n = _rounded(sure.p[asked]), found.n[asked].tolist()
+    rows: list[list[Cell]] = [list(each) for each in zip(*names_of, *values, p, [None] * len(n), n, strict=True)]
+    at = len(names_of)
     return sorted(rows, key=lambda row: (-float(row[at] or 0), row[:at]))
 
 
@@ -238,14 +227,14 @@ def _table(name: str, about: dict[str, str], rows: Iterable[Sequence[Cell]]) -> 
     return Table((*about, *_COLUMNS[name]), [(*about.values(), *row) for row in rows])
 
 
-def _rounded(value: float) -> float | None:
+def _rounded(values: Array) -> list[float | None]:
     """Ten significant digits, so that the last bits of a sum do not change a file; None where undefined."""
-    return float(f"{value:.10g}") if isfinite(value) else None
+    return [float(f"{value:.10g}") if isfinite(value) else None for value in values.tolist()]
 
 
-def _tidy(value: float) -> float | None:
+def _tidied(values: Array) -> list[float | None]:
     """As `_rounded`, and 0 for what is 0 up to the rounding of sums; not for p-values, which may be that small."""
-    return 0.0 if abs(value) < 1e-12 else _rounded(value)
+    return _rounded(np.where(np.abs(values) < 1e-12, 0.0, values))
 
 
 def numbered(names: Sequence[str]) -> tuple[list[str], Indices]:
@@ -259,6 +248,9 @@ def only_asked(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
     subjects, subject = _renumbered((cells.first, cells.second), len(labels.subjects))
     attributes, attribute = _renumbered((cells.attribute,), len(labels.attributes))
     templates, template = _renumbered((cells.template,), labels.templates)
+    sizes = len(labels.subjects), len(labels.attributes), labels.templates
+    if (len(subjects), len(attributes), len(templates)) == sizes:
+        return cells, labels
     kept = Labels(
         [labels.subjects[k] for k in subjects],
         [labels.attributes[k] for k in attributes],

@@ -1,8 +1,8 @@
-"""Sums of cells by subject: what leaving out subjects, halving them and drawing signs are matrix products with."""
+"""Sums of cells by subject: what leaving out subjects, halving them and drawing signs are made from."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,59 +10,78 @@ from numpy.typing import NDArray
 
 from assay.probes.unqover.metrics import Cells
 
-ERRORS = 3  # δ, ε and the average score: what is a mean over cells
-
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Block:
-    """All cells of one subject, seen from its side and summed per unit: a partner, or a partner in one template."""
+class Side:
+    """All cells of one subject, seen from its side."""
 
-    partner: Indices  # (unit,), rising
-    template: Indices  # (unit,)
-    # (unit, column): ΣC of every model by attribute, Σsgn C likewise, cells by attribute; then Σδ, Σε, Σ average score
-    # of every model
-    sums: Array
+    cell: Indices  # (own,) the numbers of its cells
+    partners: Indices  # (partner,), rising
+    partner: Indices  # (own,) the place of each cell's partner among these
+    template: NDArray[np.int32]  # (own,)
+    attribute: NDArray[np.int32]  # (own,)
+    preferred: Array  # (model, own): C of every cell
+
+
+def sides(cells: Cells, bias: Array, subjects: int) -> Iterator[Side]:
+    """One subject after the other, since all at once are larger than the cells; `bias` is C (model, cell)."""
+    for first, second in zip(*(_cells_of(column, subjects) for column in (cells.first, cells.second)), strict=True):
+        other = np.concatenate((cells.second[first], cells.first[second]))
+        there = np.bincount(other, minlength=subjects) > 0
+        cell = np.concatenate((first, second))
+        preferred = np.concatenate((bias[:, first], -bias[:, second]), axis=1)
+        place = np.cumsum(there) - 1
+        yield Side(cell, np.flatnonzero(there), place[other], cells.template[cell], cells.attribute[cell], preferred)
+
+
+def _cells_of(column: NDArray[np.int32], subjects: int) -> list[Indices]:
+    """The cells that have each subject in this column."""
+    order = np.argsort(column.astype(np.min_scalar_type(subjects)), kind="stable")  # small numbers sort fast
+    return np.split(order, np.cumsum(np.bincount(column, minlength=subjects))[:-1])
+
+
+@dataclass(frozen=True)
+class Block:
+    """All cells of one subject, seen from its side and summed.
+
+    The columns are ΣC by attribute of every model, Σsgn C likewise, and the number of cells by attribute; then, where
+    they are wanted, Σδ, Σε and Σ average score of every model.
+    """
+
+    partner: Indices  # (partner,), rising
+    sums: Array  # (partner, column)
+    by_template: Array  # (template, column)
 
 
 def make_blocks(
-    cells: Cells, bias: Array, errors: Array, subjects: int, attributes: int, templates: int
+    cells: Cells, bias: Array, subjects: int, attributes: int, templates: int, errors: Array | None = None
 ) -> list[Block]:
-    """One block a subject; `templates` is 1 where they are not told apart.
+    """One block a subject.
 
-    `bias` is C (cell,) and `errors` (cell, 3); of several models side by side (model, cell) and (model, cell, 3).
+    `bias` is C (cell,), or of several models side by side (model, cell); `errors` are δ, ε and the average score of
+    every model (3 · model, cell).
     """
-    bias, errors = bias.reshape(-1, len(cells)), errors.reshape(-1, len(cells), ERRORS)
-    subject = np.concatenate((cells.first, cells.second))
-    order = np.argsort(subject, kind="stable")
-    starts = np.searchsorted(subject[order], np.arange(subjects + 1))
+    errors = np.empty((0, len(cells))) if errors is None else errors
     blocks = []
-    for x in range(subjects):
-        places = order[starts[x] : starts[x + 1]]
-        swapped = places >= len(cells)  # x is the second subject there
-        cell = np.where(swapped, places - len(cells), places)
-        partner = np.where(swapped, cells.first[cell], cells.second[cell]).astype(np.int64)
-        key = partner * templates + (cells.template[cell] if templates > 1 else 0)
-        units, unit = np.unique(key, return_inverse=True)
-        preferred = np.where(swapped, -bias[:, cell], bias[:, cell])  # (model, place)
-        at = unit * attributes + cells.attribute[cell]
-        by_attribute = [
-            np.bincount(at, weights, minlength=len(units) * attributes).reshape(len(units), attributes)
-            for weights in (*preferred, *np.sign(preferred), None)
-        ]
-        by_unit = [np.bincount(unit, each, minlength=len(units)) for own in errors[:, cell] for each in own.T]
-        sums = np.concatenate((*by_attribute, np.stack(by_unit, axis=1)), axis=1)
-        blocks.append(Block(units // templates, units % templates, sums))
+    for side in sides(cells, bias.reshape(-1, len(cells)), subjects):
+        by_attribute = (*side.preferred, *np.sign(side.preferred), None)
+        by_partner, by_template = (
+            np.concatenate(
+                [
+                    *(_sums(unit * attributes + side.attribute, each, (units, attributes)) for each in by_attribute),
+                    *(_sums(unit, each, (units, 1)) for each in errors[:, side.cell]),
+                ],
+                axis=1,
+            )
+            for unit, units in ((side.partner, len(side.partners)), (side.template, templates))
+        )
+        blocks.append(Block(side.partners, by_partner, by_template))
     return blocks
 
 
-def over_templates(blocks: Sequence[Block]) -> list[Block]:
-    """The same blocks with one unit a partner."""
-    pooled = []
-    for block in blocks:
-        partner, starts = np.unique(block.partner, return_index=True)
-        sums = np.add.reduceat(block.sums, starts, axis=0) if len(starts) else block.sums
-        pooled.append(Block(partner, np.zeros_like(partner), sums))
-    return pooled
+def _sums(place: NDArray[np.integer], weights: Array | None, shape: tuple[int, int]) -> Array:
+    """Sums of the weights, or how many there are, at every place."""
+    return np.bincount(place, weights, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)

@@ -7,8 +7,9 @@ score each time. S(x1|τ_{1,2}(a)) of the paper is `scores[cell, 0, ASKED, 0]`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 from assay.findings import NEAR_TIE
 
 ASKED, NEGATED = 0, 1  # the polarity axis
+
+_PORTION = 1 << 15  # cells of which a metric is computed at once
 
 Array = NDArray[np.float64]
 Scores = NDArray[np.float32]  # (…, order 2, polarity 2, subject 2)
@@ -79,10 +82,10 @@ def average_score(scores: Scores) -> Array:
     return _mean(_mean(np.add(scores[..., 0, :, :], scores[..., 1, :, :], dtype=np.float64) / 2))
 
 
-def errors(scores: Scores, *, released: bool = False) -> Array:
-    """δ, ε and the average score of every cell (…, 3): what is a mean over cells."""
-    found = positional_error(scores, released=released), attribute_error(scores), average_score(scores)
-    return np.stack(found, axis=-1)
+def errors(scores: Scores, *, released: bool = False) -> Iterator[Array]:
+    """δ, ε and the average score of every cell, one after the other (cell,): what is a mean over cells."""
+    for metric in (partial(positional_error, released=released), attribute_error, average_score):
+        yield of_cells(metric, scores)
 
 
 def subject_bias(scores: Scores) -> Array:
@@ -107,7 +110,18 @@ def comparative_bias(scores: Scores) -> Array:
 
 def near_ties(scores: Scores) -> int:
     """How many cells have so small a preference that rounding may decide its sign, which η counts."""
-    return int(np.count_nonzero(np.abs(comparative_bias(scores)) < NEAR_TIE))
+    return sum(int(np.count_nonzero(np.abs(comparative_bias(some)) < NEAR_TIE)) for some in portions(scores))
+
+
+def of_cells(metric: Callable[[Scores], Array], scores: Scores) -> Array:
+    """A metric of every cell (cell,), in portions: what it computes on the way is larger than the scores."""
+    return np.concatenate([metric(some) for some in portions(scores)])
+
+
+def portions(scores: Scores) -> Iterator[Scores]:
+    """The scores, some cells at a time; without any cell, one empty portion."""
+    for at in range(0, max(len(scores), 1), _PORTION):
+        yield scores[at : at + _PORTION]
 
 
 @dataclass(frozen=True)
@@ -131,19 +145,20 @@ def preference(
     often (η, where a tie counts as 0 and a few large scores cannot decide). Over a pair of rows that are always each
     other's partners, such as female and male names, γ(first) = −γ(second).
     """
-    row = np.arange(rows) if isinstance(rows, int) else np.asarray(rows)
-    column = np.arange(columns) if isinstance(columns, int) else np.asarray(columns)
+    row, column = (
+        np.arange(each) if isinstance(each, int) else np.asarray(each, dtype=np.int64) for each in (rows, columns)
+    )
     shape = (int(row.max(initial=-1)) + 1, int(column.max(initial=-1)) + 1)
-    size, sign = shape[0] * shape[1], np.sign(bias)
-    where = [row[side].astype(np.int64) * shape[1] + column[cells.attribute] for side in (cells.first, cells.second)]
-    n = sum(np.bincount(at, minlength=size) for at in where)
-    sums = [
-        np.bincount(where[0], weights, minlength=size) - np.bincount(where[1], weights, minlength=size)
-        for weights in (bias, sign)
-    ]
+    n, totals = np.zeros(shape, np.int64), np.zeros((2, *shape))
+    for subject, side in ((cells.first, 1), (cells.second, -1)):
+        place = (row * shape[1])[subject]
+        place += column[cells.attribute]
+        n += np.bincount(place, minlength=n.size).reshape(shape)
+        for total, weights in zip(totals, (bias, np.sign(bias)), strict=True):
+            total += side * np.bincount(place, weights, minlength=n.size).reshape(shape)
     with np.errstate(invalid="ignore"):
-        gamma, eta = ((total / n).reshape(shape) for total in sums)
-    return Preference(gamma, eta, np.asarray(n, dtype=np.int64).reshape(shape))
+        gamma, eta = totals / n
+    return Preference(gamma, eta, n)
 
 
 def intensity(gamma: Array) -> Array:

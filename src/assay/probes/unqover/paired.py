@@ -22,7 +22,8 @@ from assay.probes.unqover.analyse import Scored, fewest, numbered, only_asked, t
 from assay.probes.unqover.blocks import Indices, make_blocks
 from assay.probes.unqover.contents import Content
 from assay.probes.unqover.metrics import Cells, Labels
-from assay.probes.unqover.uncertainty import POOLED, jackknifed
+from assay.probes.unqover.uncertainty import POOLED
+from assay.probes.unqover.uncertainty_subjects import jackknifed
 from assay.stats import MIN_UNITS, student_p, student_reach
 
 
@@ -114,12 +115,14 @@ def changes(probe: Probe, one: Scored, other: Scored) -> tuple[list[Change], Com
     subjects, attributes = len(labels.subjects), len(labels.attributes)
     groups = None if labels.groups is None else numbered(labels.groups)[1]
     scores = both.cells.scores, both.other
-    bias = np.stack([metrics.comparative_bias(each) for each in scores])  # (model, cell)
-    errors = np.stack([metrics.errors(each, released=own) for each, own in zip(scores, released, strict=True)])
-    blocks = make_blocks(both.cells, bias, errors, subjects, attributes, labels.templates)
+    bias = np.stack([metrics.of_cells(metrics.comparative_bias, each) for each in scores])  # (model, cell)
+    errors = np.stack(
+        [error for each, own in zip(scores, released, strict=True) for error in metrics.errors(each, released=own)]
+    )
+    blocks = make_blocks(both.cells, bias, subjects, attributes, labels.templates, errors)
     enough = fewest(labels) >= MIN_UNITS
     made = []
-    for name, found in jackknifed(blocks, attributes, groups, labels.templates).items():
+    for name, found in jackknifed(blocks, attributes, groups, models=2).items():
         pooled, metric = name in POOLED, name.removeprefix("pooled_")
         why = _undefined(metric, n, labels, pooled, released)
         before, after, change = found.value.tolist()

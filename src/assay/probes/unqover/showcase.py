@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from assay.examples import Asked, Example, Option
 from assay.findings import Table
-from assay.probes.unqover.metrics import Array, Cells, Labels, comparative_bias
+from assay.probes.unqover.metrics import Array, Cells, Labels, comparative_bias, of_cells
 
 Wording = Callable[[int], Sequence[tuple[str, str]]]
 """(text, question) of a cell's four questions: two orders of the subjects, each as asked and negated."""
@@ -29,7 +29,7 @@ def showcase(
     cells: Cells, labels: Labels, tables: Mapping[str, Table], about: Mapping[str, str], wording: Wording, most: int
 ) -> list[Example]:
     """At most so many cells of one class and form, the most telling first; `tables` are what was found in them."""
-    bias = comparative_bias(cells.scores)
+    bias = of_cells(comparative_bias, cells.scores)
     chosen: dict[int, None] = {}
     ways = (_strong(cells, bias, labels, tables), _ends(cells, bias, labels, tables), _others(cells))
     for round_ in zip_longest(*ways):

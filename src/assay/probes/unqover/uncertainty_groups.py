@@ -1,0 +1,94 @@
+"""How sure we are of the names of two groups, pooled: γ and η of every attribute, and μ and η over all of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.probes.unqover.blocks import Array, Indices
+from assay.probes.unqover.metrics import Cells
+from assay.probes.unqover.uncertainty import CHANCE, Pairs, Rows, Sure
+from assay.stats import MIN_UNITS, Clustered, Spread, monte_carlo_p, posterior_draws
+
+_TAIL = 0.025  # at either end of an interval
+
+
+def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -> tuple[Clustered, Clustered]:
+    """γ and η of the first group for every attribute, with their errors; the other group's are the same, turned.
+
+    V = V_first + V_second − V_pair, at least V_pair; degrees of freedom: the smaller number of names − 1.
+    """
+    pairs = Pairs.of(cells, groups, len(groups), attributes)
+    n = pairs.asked.sum(axis=(0, 1))  # (attribute,)
+    values = np.where(groups[cells.first] != 0, -bias, bias)
+    found = []
+    for own in (values, np.sign(values)):
+        sums = pairs.sums(own)
+        mean = sums.sum(axis=(0, 1)) / n
+        found.append(Clustered(mean, pairs.spread(sums - mean * pairs.asked, n)))
+    gamma, eta = found
+    return gamma, replace(eta, spread=_at_least(eta.spread, _sign_variance(eta.mean, n)))
+
+
+def _sign_variance(mean: Array, n: NDArray[np.integer]) -> Array:
+    """The least variance that the mean of n signs may have: two more of each, as Agresti and Coull (1998) count.
+
+    Signs that all agree have no spread, and yet are not known to agree always.
+    """
+    share = (n * (1.0 - np.abs(mean)) / 2.0 + 2.0) / (n + 4.0)
+    return 4.0 * share * (1.0 - share) / (n + 4.0)
+
+
+def _at_least(spread: Spread, variance: Array) -> Spread:
+    missing = np.maximum(variance - spread.variance, 0.0)
+    return spread._replace(covariance=spread.covariance + np.diag(missing))
+
+
+def pooled_intensity(gamma: Clustered, draws: int, rng: np.random.Generator) -> Sure:
+    """Of μ = max |γ(a)|: a band that holds for all attributes at once.
+
+    Its lower end is the largest |γ̂| − c·error, c being the 97.5% quantile of the largest |t| that chance gives; its
+    upper end the largest |γ̂| + t·error. It reaches down to 0 where chance alone gives as large a μ. The corrected value
+    is the largest shrunken |γ|, within the band.
+    """
+    size, error, chance = np.abs(gamma.mean), gamma.error, np.abs(gamma.drawn(draws, rng))
+    p = monte_carlo_p(float(size.max()), chance.max(axis=1))
+    ratios = np.divide(chance, error, out=np.zeros_like(chance), where=error > 0)
+    bound = np.quantile(ratios.max(axis=1), 1.0 - _TAIL)
+    low = 0.0 if p > CHANCE else max(float((size - bound * error).max()), 0.0)
+    high = min(float((size + gamma.reach()).max()), 1.0)
+    likely = np.median(_likely(gamma, draws, rng), axis=0)
+    corrected = float(np.clip(np.abs(likely).max(), low, high))
+    return Sure(low, high, corrected, float(chance.max(axis=1).mean()), p)
+
+
+def pooled_one_sidedness(eta: Clustered, draws: int, rng: np.random.Generator) -> Sure:
+    """Of η = mean |η(a)|, by shrinkage; down to 0 where chance alone gives as much.
+
+    The mean of absolute values depends on how many attributes have no preference at all, which data hardly tell. So the
+    lower end supposes as many again that have none, and at least 30; the upper end supposes nothing.
+    """
+    more = max(1.0, 30.0 / len(eta.mean))
+    chance = np.abs(eta.drawn(draws, rng)).mean(axis=1)
+    p = monte_carlo_p(float(np.abs(eta.mean).mean()), chance)
+    low, middle, high = (
+        float(np.quantile(np.abs(_likely(eta, draws, rng, no_shift, nulls)).mean(axis=1), share))
+        for no_shift, nulls, share in ((0.5, more, _TAIL), (0.5, 0.0, 0.5), (0.0, 0.0, 1.0 - _TAIL))
+    )
+    low, high = 0.0 if p > CHANCE else min(low, high), min(high, 1.0)
+    return Sure(low, high, float(np.clip(middle, low, high)), float(chance.mean()), p)
+
+
+def _likely(found: Clustered, draws: int, rng: np.random.Generator, no_shift: float = 0.5, nulls: float = 0.0) -> Array:
+    freedom = float(found.freedom.min())
+    return posterior_draws(found.mean, found.spread.covariance, freedom, draws, rng, no_shift=no_shift, nulls=nulls)
+
+
+def group_rows(gamma: Clustered) -> Rows:
+    """Of the γ of both groups (group, attribute)."""
+    known = gamma.spread.units >= MIN_UNITS
+    mean, reach = np.stack((gamma.mean, -gamma.mean)), np.where(known, gamma.reach(), np.nan)
+    p = np.where(known, gamma.p(), np.nan)
+    return Rows(np.maximum(mean - reach, -1.0), np.minimum(mean + reach, 1.0), np.stack((p, p)))

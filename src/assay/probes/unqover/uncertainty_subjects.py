@@ -1,0 +1,245 @@
+"""How sure we are of single subjects: γ of every one, μ and η over all of them, and how these differ between models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import NamedTuple
+
+import numpy as np
+
+from assay.probes.unqover.blocks import Array, Block, Indices, sides
+from assay.probes.unqover.metrics import Cells, count_intensity, intensity
+from assay.probes.unqover.uncertainty import CHANCE, HEADLINE, POOLED, Rows, Sure, subjects_and_templates
+from assay.stats import (
+    MIN_UNITS,
+    combined,
+    cross_fitted_max,
+    cross_fitted_mean,
+    jackknife,
+    monte_carlo_p,
+    random_signs,
+    student_p,
+    student_reach,
+)
+
+_CHUNK = 1 << 22  # signs held at once
+
+
+# --- rows of the tables
+
+
+def subject_rows(cells: Cells, bias: Array, tables: Sequence[tuple[Array, Indices]], templates: int) -> list[Rows]:
+    """Of tables of γ (subject, column), each over the subject's partners and the templates.
+
+    Every table has beside its γ the column that each attribute counts for.
+    """
+    found: list[list[_Spread]] = [[] for _ in tables]
+    for x, side in enumerate(sides(cells, bias[None], len(tables[0][0]))):
+        unit = side.partner * templates + side.template
+        for (gamma, column), spreads in zip(tables, found, strict=True):
+            shape = (len(side.partners), templates, gamma.shape[1])
+            place = unit * gamma.shape[1] + column[side.attribute]
+            gained, asked = (
+                np.bincount(place, weights, minlength=prod(shape)).reshape(shape)
+                for weights in (side.preferred[0], None)
+            )
+            spreads.append(_spread(gained, asked, gamma[x]))
+    return [_rows(gamma, spreads) for (gamma, _), spreads in zip(tables, found, strict=True)]
+
+
+class _Spread(NamedTuple):
+    """Of the γ (column,) of one subject: the variance that partners give it, templates, and cells by themselves."""
+
+    by_partner: Array
+    by_template: Array
+    alone: Array
+    partners: Indices  # how many there are
+    templates: Indices
+
+
+def _spread(gained: Array, asked: Indices, gamma: Array) -> _Spread:
+    """From ΣC and the number of cells (partner, template, column)."""
+    far = gained - np.where(np.isnan(gamma), 0.0, gamma) * asked
+    n = np.maximum(asked.sum(axis=(0, 1)), 1)
+    partners, templates = (np.count_nonzero(asked.sum(axis=axis), axis=0) for axis in (1, 0))
+    by_partner, by_template = (
+        units / np.maximum(units - 1.0, 1.0) * (far.sum(axis=axis) ** 2).sum(axis=0) / n**2
+        for units, axis in ((partners, 1), (templates, 0))
+    )
+    return _Spread(by_partner, by_template, np.einsum("ptc,ptc->c", far, far) / n**2, partners, templates)
+
+
+def _rows(gamma: Array, spreads: Sequence[_Spread]) -> Rows:
+    """Of γ (subject, column)."""
+    own = _Spread(*(np.stack(part) for part in zip(*spreads, strict=True)))
+    error, freedom = subjects_and_templates((own.by_partner, own.partners), (own.by_template, own.templates), own.alone)
+    known = own.partners >= MIN_UNITS
+    reach = np.where(known, student_reach(error, freedom), np.nan)
+    p = np.where(known, student_p(gamma, error, freedom), np.nan)
+    return Rows(np.maximum(gamma - reach, -1.0), np.minimum(gamma + reach, 1.0), p)
+
+
+# --- μ and η
+
+
+def noise_floor(blocks: Sequence[Block], attributes: int, draws: int, rng: np.random.Generator) -> Array:
+    """μ and η (2, draw) of data sets in which every unordered pair got one random sign: nobody is preferred.
+
+    Where no subject is preferred over others, cells share nothing but their pair.
+    """
+    pairs = _pair_numbers(blocks)
+    shares = [_shares(block, attributes) for block in blocks]
+    count = int(max((numbers.max(initial=-1) for numbers in pairs), default=-1)) + 1
+    at_once = max(1, _CHUNK // max(count, 1))
+    results = []
+    for at in range(0, draws, at_once):
+        signs = random_signs((count, min(at_once, draws - at)), rng)  # (pair, draw)
+        totals, subjects = np.zeros((2, signs.shape[1])), 0
+        for share, pair in zip(shares, pairs, strict=True):
+            if share.size:
+                flipped = share.T @ signs[pair].astype(np.float64)  # (2 · attribute, draw)
+                gamma, eta = np.split(np.abs(flipped, out=flipped), 2)
+                totals += gamma.max(axis=0), eta.mean(axis=0)
+                subjects += 1
+        results.append(totals / max(subjects, 1))
+    return np.concatenate(results, axis=1)
+
+
+def _shares(block: Block, attributes: int) -> Array:
+    """What each partner gives γ and η of the attributes that were asked about: (partner, 2 · attribute)."""
+    gained, won, asked = np.split(block.sums[:, : 3 * attributes], 3, axis=1)
+    n = asked.sum(axis=0)
+    return np.hstack([total[:, n > 0] / n[n > 0] for total in (gained, won)])
+
+
+def _pair_numbers(blocks: Sequence[Block]) -> list[Indices]:
+    """The number of the unordered pair that each unit of each block belongs to."""
+    width = len(blocks)
+    keys = [np.minimum(x, b.partner) * width + np.maximum(x, b.partner) for x, b in enumerate(blocks)]
+    known = np.unique(np.concatenate(keys))
+    return [np.searchsorted(known, key) for key in keys]
+
+
+def single_subjects(
+    blocks: Sequence[Block], attributes: int, groups: Indices | None, draws: int, halves: int, seed: int
+) -> list[Sure]:
+    """Of μ and η over single subjects: from a cross-fitted value − t·error up to the paper's value + t·error.
+
+    One half of every subject's partners chooses the attribute and the sign, the other half gives the value, averaged
+    over random halves. The error is the jackknife's. Down to 0 where chance alone gives as much.
+    """
+    signs, splits = (np.random.Generator(np.random.PCG64(own)) for own in np.random.SeedSequence(seed).spawn(2))
+    jacks = jackknifed(blocks, attributes, groups)
+    fitted = _cross_fitted(blocks, attributes, groups, halves, splits)
+    made = []
+    for name, own, chance in zip(HEADLINE[:2], fitted, noise_floor(blocks, attributes, draws, signs), strict=True):
+        value, reach = float(jacks[name].value[0]), float(student_reach(jacks[name].error, jacks[name].freedom)[0])
+        p = monte_carlo_p(value, chance)
+        low, high = 0.0 if p > CHANCE else max(own - reach, 0.0), min(value + reach, 1.0)
+        made.append(Sure(low, high, float(np.clip(own, low, high)), float(chance.mean()), p))
+    return made
+
+
+def _cross_fitted(
+    blocks: Sequence[Block], attributes: int, groups: Indices | None, halves: int, rng: np.random.Generator
+) -> list[float]:
+    """μ and η of single subjects, the mean over random halves of all subjects, or of each group's."""
+    chosen = np.zeros((halves, len(blocks)))
+    for group in range(1 if groups is None else 2):
+        own = np.flatnonzero(np.zeros(len(blocks)) == 0 if groups is None else groups == group)
+        chosen[:, own] = rng.random((halves, len(own))).argsort(axis=1) < len(own) // 2
+    sums, known = np.zeros((2, halves)), np.zeros((2, halves))
+    for block in blocks:
+        columns = block.sums[:, : 3 * attributes]
+        part = chosen[:, block.partner] @ columns  # (half, column)
+        (one, won, n), (other, lost, m) = (np.split(each, 3, axis=1) for each in (part, columns.sum(axis=0) - part))
+        found = np.stack(
+            (
+                cross_fitted_max(_ratio(one, n), _ratio(other, m)),
+                cross_fitted_mean(_ratio(won, n), _ratio(lost, m)),
+            )
+        )
+        sums, known = sums + np.nan_to_num(found), known + np.isfinite(found)
+    return [float(value) for value in _ratio(sums.sum(axis=1), known.sum(axis=1))]
+
+
+# --- the jackknife
+
+
+class Jackknifed(NamedTuple):
+    """A headline number of every model (model,); of two models the third is the change from the first to the second."""
+
+    value: Array
+    without: Array  # (subject, model): what it is without each subject
+    error: Array
+    freedom: Array
+
+
+def jackknifed(
+    blocks: Sequence[Block], attributes: int, groups: Indices | None, models: int = 1
+) -> dict[str, Jackknifed]:
+    """The headline numbers with errors from leaving out each subject, and each template where there are several.
+
+    δ, ε and the average score are among them where the blocks have them.
+    """
+    subjects, templates = len(blocks), len(blocks[0].by_template)
+    strata = np.zeros(subjects, dtype=np.int64) if groups is None else groups
+    found = {}
+    for name, values in _left_out(blocks, attributes, groups, models).items():
+        whole, by_subject, by_template = np.split(values, (1, 1 + subjects))
+        parts: list[tuple[Array, float]] = [(jackknife(by_subject, strata), max(np.bincount(strata).min() - 1.0, 1.0))]
+        if templates > 1:
+            parts.append((jackknife(by_template, np.zeros(templates, np.int64)), templates - 1.0))
+        found[name] = Jackknifed(whole[0], by_subject, *combined(parts))
+    return found
+
+
+def _left_out(blocks: Sequence[Block], attributes: int, groups: Indices | None, models: int) -> dict[str, Array]:
+    """The headline numbers (way, model) of everything, then without each subject, then without each template.
+
+    Of two models the third is the change from the first to the second.
+    """
+    ways, width = 1 + len(blocks) + len(blocks[0].by_template), blocks[0].sums.shape[1]
+    strength = np.zeros((2, ways, models))  # Σ max|γ|, Σ mean|η|
+    subjects, by_group = np.zeros((ways, 1)), np.zeros((ways, 1 if groups is None else int(groups.max()) + 1, width))
+    for x, block in enumerate(blocks):
+        sums, own = _without_each(block, len(blocks)), np.ones((ways, 1))  # (way, column), (way, 1)
+        own[1 + x] = 0.0
+        gained, won, asked, _ = _columns(sums, attributes, models)
+        gamma, eta = (_ratio(total, asked)[:, :, None] for total in (gained, won))  # (way, model, 1, attribute)
+        there = asked.sum(axis=2) > 0  # (way, 1)
+        strength += np.where(there, own * np.stack((intensity(gamma), count_intensity(eta))), 0.0)
+        subjects += np.where(there, own, 0.0)
+        by_group[:, 0 if groups is None else groups[x]] += own * sums
+    gained, won, asked, errors = _columns(by_group, attributes, models)
+    wrong = _ratio(errors.sum(axis=1), asked.sum(axis=(1, 3))[:, :, None])  # (way, model, 3), or none
+    headline = dict(zip(HEADLINE, (*_ratio(strength, subjects), *np.moveaxis(wrong, 2, 0)), strict=False))
+    if groups is not None:
+        gamma, eta = (_ratio(total, asked).swapaxes(1, 2) for total in (gained, won))  # (way, model, group, attribute)
+        headline |= dict(zip(POOLED, (intensity(gamma), count_intensity(eta)), strict=True))
+    if models == 2:
+        headline = {name: np.column_stack((own, own[:, 1] - own[:, 0])) for name, own in headline.items()}
+    return headline
+
+
+def _without_each(block: Block, subjects: int) -> Array:
+    """The block's sums over everything, then without each subject, then without each template: (way, column)."""
+    total = block.sums.sum(axis=0)
+    by_subject = np.tile(total, (subjects, 1))
+    by_subject[block.partner] -= block.sums
+    return np.concatenate((total[None], by_subject, total - block.by_template))
+
+
+def _columns(sums: Array, attributes: int, models: int) -> tuple[Array, Array, Array, Array]:
+    """A block's columns: ΣC and Σsgn C (…, model, attribute), cells (…, 1, attribute), errors (…, model, 3 or 0)."""
+    gained, won, asked, errors = np.split(sums, np.cumsum((models, models, 1)) * attributes, axis=-1)
+    by_model = (*sums.shape[:-1], models)
+    gained, won = (total.reshape(*by_model, attributes) for total in (gained, won))
+    return gained, won, asked[..., None, :], errors.reshape(*by_model, errors.shape[-1] // models)
+
+
+def _ratio(total: Array, count: Array) -> Array:
+    """total / count, NaN where the count is 0."""
+    ratio: Array = np.divide(total, count, out=np.full(np.broadcast(total, count).shape, np.nan), where=count > 0)
+    return ratio
