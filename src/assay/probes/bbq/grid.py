@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from assay.blocks import Mark, Text
 from assay.findings import Estimate
 from assay.probes.bbq import CONTEXTS
 from assay.probes.bbq.analyse import ALL
+from assay.text import Mark, Text
 from assay.verdict import CLEAR
 
 Key = tuple[str, str, str]
