@@ -5,9 +5,9 @@ How a probe is shown
 1. The probe's `Method` has `present(run) -> Presentation` and, if several models of the probe can be shown together,
    `across(runs) -> Sequence[Section]`: functions of `assay/probes/NAME/present.py`, which the method takes as they are
    (`present = staticmethod(present)`). `run` is an `assay.run.Run`; nothing of `assay.report` is imported.
-2. What people read is `Text`: strings of your own, and beside them `Name` for whatever comes from data or a model,
-   `Figure` for a number that `assay.wording` wrote, `Strong`, `Emphasis`, `Code`, `Mark` (the mark of a chart, in
-   running text) and `File` (a link to a table of the run). Never markup: each view escapes by itself.
+2. What people read is `Text` (`assay.text`): strings of your own, and beside them `Name` for whatever comes from data
+   or a model, `Figure` for a number that `assay.wording` wrote, `Strong`, `Emphasis`, `Code`, `Mark` (the mark of a
+   chart, in running text) and `File` (a link to a table of the run). Never markup: each view escapes by itself.
 3. `Presentation.sections` is what a page has room for; `Presentation.summary` what the terminal, Markdown and a model
    card print below the headline: one or two tables, and a line on how to read them. A block may be in both. Where
    the headline does not fit a terminal, `Presentation.terminal` is printed in place of both.
@@ -22,7 +22,7 @@ How a probe is shown
    - Rows that are left out, in the middle or at the end: a `Gap` among the rows.
    - Rows that belong together are a `Group`: its head stands above them or, with `Table.heads_beside`, beside them.
 5. What only a study shows of its models, such as what debiasing changed:
-   `of_study(runs: Sequence[StudyRun]) -> Sequence[Section]`.
+   `of_study(runs: Sequence[StudyRun]) -> Sequence[Section]`; `assay.run` has `StudyRun`.
 6. `Pick` lets readers pick one of several `Part`s; a `Part` that is `folded` opens on a click, alone or in a `Pick`.
 
 A new kind of block is a class here, and a macro in report/templates/blocks.html with a case in report/html_blocks.py.
@@ -34,145 +34,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
-from assay import wording
 from assay.examples import Wanted
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.run import Run
+from assay.text import Name, Text
 from assay.wording import number
-
-# --- runs of a study
-
-
-@dataclass(frozen=True)
-class TaskScore:
-    """What a model scores at its task, and what the model that it is compared with does."""
-
-    metric: str
-    score: Estimate
-    before: Estimate | None
-
-    @property
-    def change(self) -> float | None:
-        """Below 0, it is worse."""
-        if self.before is None or self.before.value is None or self.score.value is None:
-            return None
-        return self.score.value - self.before.value
-
-    @property
-    def said(self) -> Text:
-        """The score with its interval."""
-        interval = f" {wording.interval(self.score.low, self.score.high)}" if self.score.low is not None else ""
-        return Figure(f"{wording.number(self.score.value)}{interval}")
-
-
-@dataclass(frozen=True)
-class StudyRun:
-    """A run of a study, with how its model came about.
-
-    `model` is the model's name in the study, `sources` those of the models that it was made from; `debiased_by` are the
-    methods in words, `baseline` is the title of the model that it is compared with.
-    """
-
-    run: Run
-    model: str
-    sources: Sequence[str]
-    debiased_by: str
-    baseline: str | None
-    task: TaskScore | None
-
-
-# --- text
-
-
-@dataclass(frozen=True)
-class Name:
-    """Text that comes from data or a model; its direction of writing must not change what stands around it."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A number as `assay.wording` writes it."""
-
-    text: str
-
-
-@dataclass(frozen=True)
-class Strong:
-    text: Text
-
-
-@dataclass(frozen=True)
-class Emphasis:
-    text: Text
-
-
-@dataclass(frozen=True)
-class Code:
-    text: str
-
-
-@dataclass(frozen=True)
-class Mark:
-    """The mark of a chart in running text; of a whole's parts, which one (`place`)."""
-
-    kind: Literal["dot", "hollow", "range", "floor", "reference", "beyond", "part"]
-    place: int = 0
-
-
-@dataclass(frozen=True)
-class Link:
-    """A link to a page beside this one."""
-
-    text: Text
-    to: str
-
-
-@dataclass(frozen=True)
-class File:
-    """A link to a table of the run, shown as the path of its file."""
-
-    table: str
-
-
-Text: TypeAlias = "str | Name | Figure | Strong | Emphasis | Code | Mark | File | Link | Sequence[Text]"
-
-
-def plain(text: Text) -> str:
-    """Text as a string without any structure.
-
-    >>> plain(["The model ", Strong(Name("m")), " has γ = ", Figure("-0.1"), "; see ", File("gamma"), "."])
-    'The model m has γ = -0.1; see tables/gamma.csv.'
-    """
-    match text:
-        case str():
-            return text
-        case Name() | Figure() | Code() | Strong() | Emphasis() | Link():
-            return plain(text.text)
-        case File():
-            return f"tables/{text.table}.csv"
-        case Mark():
-            return ""
-    return "".join(map(plain, text))
-
-
-def listed(items: Sequence[Text], between: str = ", ", last: str | None = None) -> Text:
-    """Items one after the other.
-
-    >>> plain(listed(["a", "b", "c"])), plain(listed(["a", "b", "c"], last=" and "))
-    ('a, b, c', 'a, b and c')
-    """
-    parts: list[Text] = []
-    for place, item in enumerate(items):
-        if place:
-            parts.append(last if last is not None and place == len(items) - 1 else between)
-        parts.append(item)
-    return parts
-
 
 # --- blocks of text
 

@@ -10,10 +10,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from assay import wording
 from assay.errors import DataError
-from assay.findings import Cell, Findings
+from assay.findings import Cell, Estimate, Findings
 from assay.models.base import ModelSpec
 from assay.notebooks import Displayed
+from assay.text import Figure, Text
 
 Row = Mapping[str, Cell]
 
@@ -149,3 +151,44 @@ def run_names(runs: Sequence[Run]) -> list[str]:
         model if models.count(model) == 1 else f"{model} ({run.folder.name})"
         for model, run in zip(models, runs, strict=True)
     ]
+
+
+# --- runs of a study
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """What a model scores at its task, and what the model that it is compared with does."""
+
+    metric: str
+    score: Estimate
+    before: Estimate | None
+
+    @property
+    def change(self) -> float | None:
+        """Below 0, it is worse."""
+        if self.before is None or self.before.value is None or self.score.value is None:
+            return None
+        return self.score.value - self.before.value
+
+    @property
+    def said(self) -> Text:
+        """The score with its interval."""
+        interval = f" {wording.interval(self.score.low, self.score.high)}" if self.score.low is not None else ""
+        return Figure(f"{wording.number(self.score.value)}{interval}")
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """A run of a study, with how its model came about.
+
+    `model` is the model's name in the study, `sources` those of the models that it was made from; `debiased_by` are the
+    methods in words, `baseline` is the title of the model that it is compared with.
+    """
+
+    run: Run
+    model: str
+    sources: Sequence[str]
+    debiased_by: str
+    baseline: str | None
+    task: TaskScore | None

@@ -12,19 +12,13 @@ from rich.console import Console
 from assay.blocks import (
     Bars,
     Block,
-    Code,
     Column,
     Dot,
-    Emphasis,
-    Figure,
-    File,
     Gap,
     Group,
     Heat,
     Kind,
-    Mark,
     Marked,
-    Name,
     Part,
     Pick,
     Point,
@@ -33,10 +27,8 @@ from assay.blocks import (
     Row,
     Scatter,
     Section,
-    Strong,
     Table,
     TableCell,
-    Text,
     Tools,
 )
 from assay.findings import Table as Data
@@ -46,6 +38,7 @@ from assay.report.markdown import section_lines
 from assay.report.notebook import sections_html
 from assay.report.terminal import Summary
 from assay.report.texts import notes_of
+from assay.text import Code, Emphasis, Figure, File, Mark, Name, Strong, Text
 from html_pages import HOSTILE, Page
 
 SCORES = [

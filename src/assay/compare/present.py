@@ -11,29 +11,24 @@ from assay.blocks import (
     Block,
     Column,
     Dot,
-    Figure,
     Gap,
     Group,
     Kind,
-    Mark,
     Marked,
-    Name,
     Part,
     Prose,
     Role,
     Row,
     Section,
-    Strong,
     Table,
     TableCell,
-    Text,
     data_table,
-    listed,
 )
 from assay.compare.differences import Difference, difference_table, tested_and_clear
 from assay.compare.runs import DIFFERENCES, Comparison
 from assay.notebooks import Shown, show_by_sections
 from assay.probes import metric_named, say_group
+from assay.text import Figure, Mark, Name, Strong, Text, listed
 from assay.wording import equals, interval, number, plural
 
 MOST_ROWS = 60  # of a table that a page shows; its data have all

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from xml.etree import ElementTree
 
-from assay.blocks import Block, Column, Group, Kind, Name, Prose, Role, Row, Section, Table, Text
+from assay.blocks import Block, Column, Group, Kind, Prose, Role, Row, Section, Table
 from assay.gate.judge import Judgement, Outcome
 from assay.probes import say_group
+from assay.text import Name, Text
 from assay.wording import count, interval, number, plural, visible
 
 MOST = 40  # failures that are shown; JSON and JUnit have all

@@ -18,9 +18,9 @@ from assay.files.published import DataSet
 from assay.probes.base import Method, Metric, Prepared, Probe, unknown_probe
 
 if TYPE_CHECKING:
-    from assay.blocks import Presentation, Section, StudyRun
+    from assay.blocks import Presentation, Section
     from assay.findings import Findings
-    from assay.run import Run
+    from assay.run import Run, StudyRun
 
 GROUP = "assay.probes"
 

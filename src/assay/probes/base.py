@@ -18,12 +18,12 @@ from assay.files.published import DataSet
 from assay.settings import setting
 
 if TYPE_CHECKING:
-    from assay.blocks import Presentation, Section, StudyRun
+    from assay.blocks import Presentation, Section
     from assay.findings import Estimate, Findings, Table
     from assay.plan import Ask
     from assay.probes.contrast import Contrast
     from assay.progress import Progress
-    from assay.run import Run
+    from assay.run import Run, StudyRun
 
 PRESETS = ("quick", "standard", "paper")
 
@@ -288,7 +288,8 @@ class Method(Generic[P, D]):
 
     def present(self, run: Run) -> Presentation:
         """What is shown of a run, as data (`assay.blocks` says how): here plainly, in the words of the descriptor."""
-        from assay.blocks import Figure, Name, Presentation, Prose, Score, Scorecard, Strong, Text
+        from assay.blocks import Presentation, Prose, Score, Scorecard
+        from assay.text import Figure, Name, Strong, Text
         from assay.wording import plural
 
         probe, estimates = self.probe, run.findings.estimates

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from assay.blocks import Block, Column, Group, Kind, Name, Prose, Role, Row, Section, Strong, Table, Text
+from assay.blocks import Block, Column, Group, Kind, Prose, Role, Row, Section, Table
 from assay.diagnosis import Diagnosis, Place
 from assay.findings import NEAR_TIE, Findings
 from assay.findings import Table as Data
+from assay.text import Name, Strong, Text
 from assay.wording import count, plural, share
 
 TITLE = "Can the answers be used?"

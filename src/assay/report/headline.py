@@ -7,12 +7,13 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from assay.blocks import Block, Code, Column, Dot, Group, Kind, Mark, Marked, Prose, Row, Score, Table, TableCell
+from assay.blocks import Block, Column, Dot, Group, Kind, Marked, Prose, Row, Score, Table, TableCell
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
 from assay.probes import metric_named, say_group
 from assay.report.texts import lacks_interval
 from assay.run import Run, run_names
+from assay.text import Code, Mark
 from assay.verdict import Chance
 from assay.wording import number
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from assay.blocks import Block, Section, Text, plain
+from assay.blocks import Block, Section
 from assay.examples import Example, Wanted
 from assay.files.atomic import write_atomically
 from assay.probes import across, present, table_words
@@ -25,6 +25,7 @@ from assay.report.html_blocks import Blocks
 from assay.report.page import rendered
 from assay.report.texts import asked, facts, flat, in_order, known, notes_of
 from assay.run import Run
+from assay.text import Text, plain
 
 MOST_EXAMPLES = 360
 """Examples on a page, shared out over its runs."""

@@ -10,27 +10,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from assay.blocks import (
-    Block,
-    Code,
-    Emphasis,
-    Figure,
-    File,
-    Heat,
-    Link,
-    Mark,
-    Name,
-    Part,
-    Pick,
-    Prose,
-    Scatter,
-    Scorecard,
-    Section,
-    Strong,
-    Table,
-    Text,
-    plain,
-)
+from assay.blocks import Block, Heat, Part, Pick, Prose, Scatter, Scorecard, Section, Table
 from assay.examples import Wanted
 from assay.probes import metric_named
 from assay.report.drawing import draw_heat, draw_scatter
@@ -38,6 +18,7 @@ from assay.report.headline import by_metric, estimates_block, estimates_table
 from assay.report.html_tables import LOOKS, NOTHING, Drawn
 from assay.report.page import environment, minus
 from assay.report.texts import on_intervals
+from assay.text import Code, Emphasis, Figure, File, Link, Mark, Name, Strong, Text, plain
 
 _TAGS = {Name: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from assay.blocks import Bars, Column, Dot, Gap, Group, Kind, Marked, Name, Row, Table, TableCell, plain
+from assay.blocks import Bars, Column, Dot, Gap, Group, Kind, Marked, Row, Table, TableCell
 from assay.report.drawing import MARGIN, WIDTH, Scale, scale_for
 from assay.report.page import minus
 from assay.report.texts import named, unmarked, written
+from assay.text import Name, plain
 from assay.wording import interval, number, share
 
 if TYPE_CHECKING:

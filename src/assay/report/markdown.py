@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from assay.blocks import Presentation, Role, Scorecard, Section, Table, plain
+from assay.blocks import Presentation, Role, Scorecard, Section, Table
 from assay.probes import metric_named, present
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
+from assay.text import plain
 from assay.wording import count, number, probability, visible
 
 CLEAR, UNCLEAR = "\\*", "\\~"  # marks of what is clear of chance, and of what could be chance

@@ -11,24 +11,7 @@ from dataclasses import replace
 
 from markupsafe import Markup, escape
 
-from assay.blocks import (
-    Block,
-    File,
-    Gap,
-    Group,
-    Heat,
-    Mark,
-    Part,
-    Prose,
-    Role,
-    Row,
-    Scatter,
-    Score,
-    Section,
-    Text,
-    data_table,
-    plain,
-)
+from assay.blocks import Block, Gap, Group, Heat, Part, Prose, Role, Row, Scatter, Score, Section, data_table
 from assay.blocks import Table as TableBlock
 from assay.findings import Findings, Table
 from assay.notebooks import Shown, views
@@ -40,6 +23,7 @@ from assay.report.html_tables import NOTHING
 from assay.report.page import environment
 from assay.report.texts import notes_of
 from assay.run import Run
+from assay.text import File, Mark, Text, plain
 from assay.wording import plural
 
 ROWS = 20

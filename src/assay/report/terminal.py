@@ -16,13 +16,14 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from assay.blocks import Gap, Marked, Role, Scorecard, Section, Table, plain
+from assay.blocks import Gap, Marked, Role, Scorecard, Section, Table
 from assay.blocks import Row as TableRow
 from assay.findings import Estimate
 from assay.probes import metric_named, present, table_words
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
+from assay.text import plain
 from assay.verdict import Chance
 from assay.wording import clipped, count, number, plural, probability, visible
 

@@ -6,27 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from assay.blocks import (
-    Block,
-    Column,
-    Gap,
-    Group,
-    Kind,
-    Marked,
-    Part,
-    Pick,
-    Prose,
-    Row,
-    Section,
-    Table,
-    TableCell,
-    plain,
-)
+from assay.blocks import Block, Column, Gap, Group, Kind, Marked, Part, Pick, Prose, Row, Section, Table, TableCell
 from assay.findings import Estimate
 from assay.models.base import ModelSpec
 from assay.probes import probes
 from assay.run import Kind as RunKind
 from assay.run import Run, RunInfo
+from assay.text import plain
 from assay.wording import count, fixed, fixed_interval, interval, measured_interval, number, plural, probability, share
 
 # --- cells

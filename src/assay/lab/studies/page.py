@@ -13,24 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from assay.blocks import (
-    Column,
-    Figure,
-    Group,
-    Kind,
-    Link,
-    Name,
-    Row,
-    Section,
-    Strong,
-    StudyRun,
-    Table,
-    TableCell,
-    TaskScore,
-    Text,
-    Tools,
-    listed,
-)
+from assay.blocks import Column, Group, Kind, Row, Section, Table, TableCell, Tools
 from assay.compare.differences import Difference, key_of, tested_and_clear
 from assay.compare.present import about, differences_block
 from assay.files.atomic import write_atomically
@@ -46,8 +29,9 @@ from assay.report.html import Told
 from assay.report.html import render as render_report
 from assay.report.html_blocks import Blocks
 from assay.report.page import environment, script_and_digest
-from assay.run import Run
+from assay.run import Run, StudyRun, TaskScore
 from assay.runs.folder import open_bare
+from assay.text import Figure, Link, Name, Strong, Text, listed
 from assay.wording import count, number
 
 Tasks = Mapping[str, TaskScore | None]

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from assay.blocks import Mark, Text
 from assay.findings import Estimate
 from assay.probes.bbq import ALL, CONTEXTS
+from assay.text import Mark, Text
 from assay.verdict import Chance
 
 Key = tuple[str, str, str]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay import blocks
-from assay.blocks import Block, Column, Group, Kind, Marked, Name, Prose, Role, Row, Section, Strong, Table, Text
+from assay.blocks import Block, Column, Group, Kind, Marked, Prose, Role, Row, Section, Table
 from assay.findings import Estimate
 from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, say_group
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
@@ -14,6 +14,7 @@ from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, me
 from assay.probes.bbq.present_tables import crossed, labels, read_scores, templates, unknown_strings
 from assay.probes.bbq.present_told import Telling
 from assay.run import Run
+from assay.text import Code, Emphasis, Name, Strong, Text
 from assay.verdict import ALLOWED, CLEAR
 from assay.wording import UNDEFINED, share
 
@@ -21,12 +22,12 @@ WARNING: Text = [
     Strong("This is assay’s own starter set, and no BBQ result."),
     " Its questions are of BBQ’s kind, but few, written by assay’s authors, and validated by nobody else. Do not "
     "compare its figures with published ones; for those, run ",
-    *(blocks.Code("assay run bbq"), " on the official data."),
+    *(Code("assay run bbq"), " on the official data."),
 ]
 KOBBQ: Text = [
     "Diff-bias: Jiho Jin, Jiseon Kim, Nayeon Lee, Haneul Yoo, Alice Oh and Hwaran Lee. 2024. KoBBQ: Korean Bias "
     "Benchmark for Question Answering. ",
-    *(blocks.Emphasis("Transactions of the Association for Computational Linguistics"), ", volume 12."),
+    *(Emphasis("Transactions of the Association for Computational Linguistics"), ", volume 12."),
 ]
 FEW_TEMPLATES = (
     "The starter set has few templates in each category. Its intervals are wide, and only a strong bias can be told "

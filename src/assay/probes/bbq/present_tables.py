@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import product
 
 from assay import blocks
-from assay.blocks import Block, Chart, Column, Dot, Group, Kind, Marked, Name, Part, Pick, Row, Table, Text
+from assay.blocks import Block, Chart, Column, Dot, Group, Kind, Marked, Part, Pick, Row, Table
 from assay.findings import Cell, Estimate, is_claimed
 from assay.findings import Table as Data
 from assay.probes.bbq import category_words, context_words
@@ -16,6 +16,7 @@ from assay.probes.bbq.grid import is_clear, told
 from assay.probes.bbq.present_charts import cells_of
 from assay.probes.bbq.showcase import comparison_words
 from assay.run import Run
+from assay.text import Name, Text
 from assay.verdict import ALLOWED, CLEAR
 from assay.wording import cell, count, plural
 

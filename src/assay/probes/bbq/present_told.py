@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from assay.blocks import Block, Emphasis, Figure, Name, Prose, Role, Strong, Text, listed
+from assay.blocks import Block, Prose, Role
 from assay.findings import Estimate
 from assay.probes.bbq import ALL, category_words, context_words
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
@@ -13,6 +13,7 @@ from assay.probes.bbq.grid import Grid, told
 from assay.probes.bbq.present_charts import PEOPLE, PEOPLE_VOTING
 from assay.probes.bbq.tally import QUESTION_ONLY
 from assay.run import Run
+from assay.text import Emphasis, Figure, Name, Strong, Text, listed
 from assay.verdict import Chance
 from assay.wording import equals, interval, number, plural, share, share_interval, share_points
 

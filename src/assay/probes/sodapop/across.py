@@ -9,23 +9,18 @@ from statistics import fmean
 
 from assay.blocks import (
     Column,
-    Figure,
     Group,
     Heat,
     Kind,
     Marked,
-    Name,
     Part,
     Pick,
     Prose,
     Role,
     Row,
     Section,
-    Strong,
-    StudyRun,
     Table,
     TableCell,
-    Text,
     Tools,
 )
 from assay.findings import Cell, Estimate, Findings
@@ -34,7 +29,8 @@ from assay.probes.sodapop import people_words, say_pair
 from assay.probes.sodapop.differences import Named, Word, read_pairs, separations, told_apart, words_in
 from assay.probes.sodapop.paired import WORD_DIFFERENCES
 from assay.probes.sodapop.present_groups import above_chance
-from assay.run import Run, run_names
+from assay.run import Run, StudyRun, run_names
+from assay.text import Figure, Name, Strong, Text
 from assay.wording import fixed, number, plural
 
 TITLES = {

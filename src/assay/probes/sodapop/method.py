@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.blocks import Presentation, Section, StudyRun
+from assay.blocks import Presentation, Section
 from assay.diagnosis import Ties
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
@@ -44,7 +44,7 @@ from assay.probes.sodapop.showcase import ScoredAnswers, Source, showcase
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.probes.sodapop.words import split
 from assay.rows import Bad
-from assay.run import Kind, Run
+from assay.run import Kind, Run, StudyRun
 from assay.settings import SCORE, as_written, read_settings
 
 SHORT = 2

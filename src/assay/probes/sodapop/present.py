@@ -7,27 +7,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
-from assay.blocks import (
-    Block,
-    Code,
-    Figure,
-    Name,
-    Presentation,
-    Prose,
-    Role,
-    Score,
-    Scorecard,
-    Section,
-    Strong,
-    Text,
-    listed,
-)
+from assay.blocks import Block, Presentation, Prose, Role, Score, Scorecard, Section
 from assay.findings import Estimate
 from assay.probes.sodapop import PAPER, PROBE, people_words, say_group
 from assay.probes.sodapop.differences import Pair, Word, clearest, read_pairs, separations, tested_by, told_apart
 from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
 from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
 from assay.run import Kind, Run
+from assay.text import Code, Figure, Name, Strong, Text, listed
 from assay.verdict import CLEAR, Chance
 from assay.wording import cell, count, equals, fixed, fixed_interval, plural, share
 

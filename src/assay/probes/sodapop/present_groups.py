@@ -14,7 +14,6 @@ from assay.blocks import (
     Group,
     Heat,
     Kind,
-    Mark,
     Marked,
     Part,
     Point,
@@ -32,6 +31,7 @@ from assay.findings import Table as Data
 from assay.probes.sodapop import people_words, say_group
 from assay.probes.sodapop.differences import Pair, tested_by, told_apart
 from assay.run import Run
+from assay.text import Mark
 from assay.verdict import CLEAR
 from assay.wording import cell, plural
 

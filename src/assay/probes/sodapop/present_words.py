@@ -9,31 +9,25 @@ from assay.blocks import (
     Block,
     Column,
     Dot,
-    Emphasis,
-    File,
     Gap,
     Group,
     Kind,
-    Mark,
     Marked,
-    Name,
     Part,
     Pick,
     Prose,
     Role,
     Row,
     Section,
-    Strong,
     Table,
     TableCell,
-    Text,
     Tools,
-    listed,
 )
 from assay.findings import Table as Data
 from assay.probes.sodapop import people_words
 from assay.probes.sodapop.differences import Pair, Word, clearest, most_telling
 from assay.run import Run
+from assay.text import Emphasis, File, Mark, Name, Strong, Text, listed
 from assay.verdict import ALLOWED, CLEAR
 from assay.wording import cell, interval, number, plural
 

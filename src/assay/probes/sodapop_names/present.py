@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.blocks import Name, Presentation, Prose, Score, Scorecard, Section, Strong, Text, listed
+from assay.blocks import Presentation, Prose, Score, Scorecard, Section
 from assay.findings import Estimate
 from assay.probes.sodapop import PAPER
 from assay.probes.sodapop.present_groups import picture
 from assay.probes.sodapop_names import PROBE
 from assay.run import Run
+from assay.text import Name, Strong, Text, listed
 from assay.verdict import Chance
 from assay.wording import cell, equals, plural, share, share_interval
 

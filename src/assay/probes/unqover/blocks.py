@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,8 +72,8 @@ def make_blocks(
         by_partner, by_template = (
             np.concatenate(
                 [
-                    *(_sums(unit * attributes + side.attribute, each, (units, attributes)) for each in by_attribute),
-                    *(_sums(unit, each, (units, 1)) for each in errors[:, side.cell]),
+                    *(sums_at(unit * attributes + side.attribute, each, (units, attributes)) for each in by_attribute),
+                    *(sums_at(unit, each, (units, 1)) for each in errors[:, side.cell]),
                 ],
                 axis=1,
             )
@@ -82,6 +83,6 @@ def make_blocks(
     return blocks
 
 
-def _sums(place: NDArray[np.integer], weights: Array | None, shape: tuple[int, int]) -> Array:
-    """Sums of the weights, or how many there are, at every place."""
-    return np.bincount(place, weights, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64, copy=False)
+def sums_at(place: NDArray[np.integer], weights: Array | None, shape: tuple[int, ...]) -> Array:
+    """Sums of the weights, or how many there are, at every place of an array of this shape."""
+    return np.bincount(place, weights, minlength=prod(shape)).reshape(shape).astype(np.float64, copy=False)

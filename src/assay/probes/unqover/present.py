@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from assay.blocks import Figure, Name, Presentation, Prose, Score, Scorecard, Section, Strong, Text, listed
+from assay.blocks import Presentation, Prose, Score, Scorecard, Section
 from assay.findings import Estimate
 from assay.probes.unqover import PROBE
 from assay.probes.unqover.associations import (
@@ -16,6 +16,7 @@ from assay.probes.unqover.associations import (
 from assay.probes.unqover.present_heat import maps
 from assay.probes.unqover.present_tables import associations, in_short, subjects
 from assay.run import Run
+from assay.text import Figure, Name, Strong, Text, listed
 from assay.verdict import Chance
 from assay.wording import equals, interval, number, plural
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.blocks import Column, Dot, Figure, Group, Kind, Row, Section, StudyRun, Table, Text
+from assay.blocks import Column, Dot, Group, Kind, Row, Section, Table
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.run import Run
+from assay.run import Run, StudyRun
+from assay.text import Figure, Text
 from assay.wording import measured_interval, number
 
 HOW = (

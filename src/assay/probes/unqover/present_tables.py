@@ -4,23 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from assay.blocks import (
-    Block,
-    Column,
-    Dot,
-    Gap,
-    Group,
-    Kind,
-    Mark,
-    Marked,
-    Part,
-    Pick,
-    Prose,
-    Role,
-    Row,
-    Section,
-    Table,
-)
+from assay.blocks import Block, Column, Dot, Gap, Group, Kind, Marked, Part, Pick, Prose, Role, Row, Section, Table
 from assay.findings import Cell
 from assay.findings import Table as Data
 from assay.probes.unqover.associations import (
@@ -31,6 +15,7 @@ from assay.probes.unqover.associations import (
 )
 from assay.probes.unqover.models import aligned, rank_summary, ranks
 from assay.run import Run, run_names
+from assay.text import Mark
 from assay.verdict import ALLOWED, CLEAR
 from assay.wording import plural
 

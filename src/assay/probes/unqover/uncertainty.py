@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from assay.probes.unqover.blocks import Array, Indices
+from assay.probes.unqover.blocks import Array, Indices, sums_at
 from assay.probes.unqover.metrics import Cells
 from assay.stats import Spread, combined, paired_spread, student_reach, unit_spread
 
@@ -110,7 +109,7 @@ class Pairs:
     """
 
     place: Indices  # (cell,)
-    asked: Indices  # (one, other, column): how many cells there are
+    asked: Array  # (one, other, column): how many cells there are
     grouped: bool
 
     @staticmethod
@@ -126,12 +125,11 @@ class Pairs:
         if attributes is not None:
             place *= attributes
             place += cells.attribute
-        shape = (*sizes, attributes or 1)
-        return Pairs(place, np.bincount(place, minlength=prod(shape)).reshape(shape), groups is not None)
+        return Pairs(place, sums_at(place, None, (*sizes, attributes or 1)), groups is not None)
 
     def sums(self, values: Array) -> Array:
         """Sums (one, other, column) of values (cell,)."""
-        return np.bincount(self.place, values, minlength=self.asked.size).reshape(self.asked.shape)
+        return sums_at(self.place, values, self.asked.shape)
 
     def spread(self, far: Array, n: ArrayLike) -> Spread:
         """Of means (column,) over n cells, from Σ (value − mean) of every pair (one, other, column)."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
 
-from assay.probes.unqover.blocks import Array, Block, Indices, sides
+from assay.probes.unqover.blocks import Array, Block, Indices, sides, sums_at
 from assay.probes.unqover.metrics import Cells, count_intensity, intensity
 from assay.probes.unqover.uncertainty import CHANCE, HEADLINE, POOLED, Rows, Sure, subjects_and_templates
 from assay.stats import (
@@ -40,10 +39,7 @@ def subject_rows(cells: Cells, bias: Array, tables: Sequence[tuple[Array, Indice
         for (gamma, column), spreads in zip(tables, found, strict=True):
             shape = (len(side.partners), templates, gamma.shape[1])
             place = unit * gamma.shape[1] + column[side.attribute]
-            gained, asked = (
-                np.bincount(place, weights, minlength=prod(shape)).reshape(shape)
-                for weights in (side.preferred[0], None)
-            )
+            gained, asked = (sums_at(place, weights, shape) for weights in (side.preferred[0], None))
             spreads.append(_spread(gained, asked, gamma[x]))
     return [_rows(gamma, spreads) for (gamma, _), spreads in zip(tables, found, strict=True)]
 
@@ -58,10 +54,10 @@ class _Spread(NamedTuple):
     templates: Indices
 
 
-def _spread(gained: Array, asked: Indices, gamma: Array) -> _Spread:
+def _spread(gained: Array, asked: Array, gamma: Array) -> _Spread:
     """From ΣC and the number of cells (partner, template, column)."""
     far = gained - np.where(np.isnan(gamma), 0.0, gamma) * asked
-    n = np.maximum(asked.sum(axis=(0, 1)), 1)
+    n = np.maximum(asked.sum(axis=(0, 1)), 1.0)
     partners, templates = (np.count_nonzero(asked.sum(axis=axis), axis=0) for axis in (1, 0))
     by_partner, by_template = (
         units / np.maximum(units - 1.0, 1.0) * (far.sum(axis=axis) ** 2).sum(axis=0) / n**2
