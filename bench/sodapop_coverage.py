@@ -13,7 +13,7 @@ name's its own. Scenarios say how much names, and groups of names, differ in tru
 A run claims what Holm's correction over its two kinds of claims (words, pairs of groups told apart) leaves. For
 comparison: q over all words of all contrasts, as assay has it, and within each contrast, as assay 0.1 did. KMeans'
 accuracy has no interval. To save time p is that of Student's t for the correlation of labels and rates, which is that
-of the permutation test but for a few percent of it; where no group differs, words that might be claimed get the test
+of the permutation test but for some percent, a fifth where it is below 0.001; where no group differs, words that might be claimed get the test
 itself. Intervals are those of a few words: all are drawn alike.
 
 Names: the vectors of names are noise around a direction for each gender and race. The truth is what the mean over
@@ -109,31 +109,33 @@ def groups_of(size: str) -> Groups:
 def group_rates(groups: Groups, words: int, scenario: Scenario) -> Array:
     """The success rates of every name's group (name, word): gender and race each add to a word's own rate."""
     rng = np.random.default_rng(words)
-    rates = np.repeat(rng.uniform(0.1, 0.6, (1, words)), len(groups.all_names()), axis=0)
+    rates = np.repeat(rng.uniform(0.1, 0.5, (1, words)), len(groups.all_names()), axis=0)
     some = np.arange(words) < max(round(scenario.share * words), 1)
     for values in attributes_of(groups).values():
         _, place = np.unique(values, return_inverse=True)
         effects = rng.normal(size=(place.max() + 1, words)) * some
         rates += scenario.groups / np.sqrt(2) * effects[place]
-    return np.clip(rates, 0.02, 0.7)
+    return np.clip(rates, 0.02, 0.6)
 
 
 def draw_rates(true: Array, names: Sequence[str], size: Size, spread: float, rng: np.random.Generator) -> Rates:
     """A data set, from the true rates of the names' groups (name, word)."""
-    own = true
-    if spread:
-        wide = np.minimum(spread, 0.5 * np.sqrt(true * (1.0 - true)))
-        weight = true * (1.0 - true) / wide**2 - 1.0
-        own = rng.beta(true * weight, (1.0 - true) * weight)
+    own = around(true, spread, rng) if spread else true
     asked = np.full((size.contexts, *true.shape), float(size.distractors))
     if size.contexts == 1:  # every name has its own pool
         won = rng.binomial(size.distractors, own, asked.shape).astype(np.float64)
     else:
         fooling = rng.uniform(0.6, 1.4, (size.contexts, 1, true.shape[1]))
-        noise = NOISE / np.sqrt(size.distractors) * rng.normal(size=asked.shape)
-        won = asked * np.clip(own * fooling + noise, 0.0, 1.0)
+        won = asked * around(np.minimum(own * fooling, 0.99), NOISE / np.sqrt(size.distractors), rng)
     words = tuple(f"w{number}" for number in range(true.shape[1]))
     return Rates(tuple(names), words, won, asked, np.zeros(won.shape))
+
+
+def around(mean: Array, spread: float, rng: np.random.Generator) -> Array:
+    """Rates drawn from beta distributions with these means and this standard deviation, or less near 0 and 1."""
+    mean = np.maximum(mean, 1e-6)
+    weight = mean * (1.0 - mean) / np.minimum(spread, 0.5 * np.sqrt(mean * (1.0 - mean))) ** 2 - 1.0
+    return rng.beta(mean * weight, (1.0 - mean) * weight)
 
 
 def quick_p(sr: Array, contrast: GroupPair) -> Array:

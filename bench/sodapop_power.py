@@ -31,7 +31,7 @@ def found(size: str, rd: float, pooled: bool, rng: np.random.Generator) -> bool:
     contrasts = contrasts_of(groups)
     number = next(place for place, each in enumerate(contrasts) if each.pair != pooled)
     contrast = contrasts[number]
-    true = np.repeat(np.random.default_rng(1).uniform(0.1, 0.6, (1, own.words)), len(groups.all_names()), axis=0)
+    true = np.repeat(np.random.default_rng(1).uniform(0.1, 0.5, (1, own.words)), len(groups.all_names()), axis=0)
     true[:, 0] = RATE
     true[contrast.a, 0] *= 1.0 + rd / 2.0
     true[contrast.b, 0] *= 1.0 - rd / 2.0
