@@ -13,8 +13,8 @@ name's its own. Scenarios say how much names, and groups of names, differ in tru
 A run claims what Holm's correction over its two kinds of claims (words, pairs of groups told apart) leaves. For
 comparison: q over all words of all contrasts, as assay has it, and within each contrast, as assay 0.1 did. KMeans'
 accuracy has no interval. To save time p is that of Student's t for the correlation of labels and rates, which is that
-of the permutation test but for some percent, a fifth where it is below 0.001; where no group differs, words that might be claimed get the test
-itself. Intervals are those of a few words: all are drawn alike.
+of the permutation test but for some percent, or a fifth where it is below 0.001; where no group differs, words that
+might be claimed get the test itself. Intervals are those of a few words: all are drawn alike.
 
 Names: the vectors of names are noise around a direction for each gender and race. The truth is what the mean over
 splits is on average over data sets, which learn from as many names. Some names may belong to another group than they
@@ -235,7 +235,7 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
 
 # --- names
 
-WIDTH, SPLITS = 128, 20
+WIDTH, SPLITS = 128, 10
 VECTORS = {"null": (0.0, 0.0), "mild": (0.8, 0.0), "real-like": (1.5, 0.05), "strong": (3.0, 0.0), "mixed": (2.0, 0.1)}
 """How far groups are apart, where noise has a standard deviation of about 1; the share of names that mislead."""
 
