@@ -135,7 +135,7 @@ def around(mean: Array, spread: float, rng: np.random.Generator) -> Array:
     """Rates drawn from beta distributions with these means and this standard deviation, or less near 0 and 1."""
     mean = np.maximum(mean, 1e-6)
     weight = mean * (1.0 - mean) / np.minimum(spread, 0.5 * np.sqrt(mean * (1.0 - mean))) ** 2 - 1.0
-    return rng.beta(mean * weight, (1.0 - mean) * weight)
+    return np.asarray(rng.beta(mean * weight, (1.0 - mean) * weight))
 
 
 def quick_p(sr: Array, contrast: GroupPair) -> Array:
@@ -179,7 +179,7 @@ def quick_clusters(vectors: Array, seed: int) -> NDArray[np.bool_]:
             means[:, side] = own @ vectors / np.maximum(own.sum(axis=1), 1)[:, None]
     sizes = np.stack([(~one).sum(axis=1), one.sum(axis=1)], axis=1)
     within = square.sum() - (sizes * (means**2).sum(axis=2)).sum(axis=1)
-    return one[int(within.argmin())]
+    return np.asarray(one[int(within.argmin())])
 
 
 def claims(words: Array, pairs: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
