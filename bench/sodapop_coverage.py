@@ -6,13 +6,20 @@
 Words: every name has a success rate for every word, drawn from a beta distribution around its group's. The truth is RD
 of the groups' rates: what an endless number of names would give. Names are those of the presets, and as many words and
 distractors as runs of the built-in model have; quick and standard have contexts, which are fooled more or less by a
-word whoever is named. The paper's size is simulated at the level of rates, as if all distractors were of one context.
-Scenarios say how much names, and groups of names, differ in truth; both corrections are compared: q over all contrasts
-of a run, as assay does, and q within each contrast, as assay 0.1 did. KMeans' accuracy has no interval.
+word whoever is named. There all names are asked with the same distractors, and a name's success with each of them is
+off by NOISE. The paper's size is simulated at the level of rates, as if all distractors were of one context and each
+name's its own. Scenarios say how much names, and groups of names, differ in truth.
+
+A run claims what Holm's correction over its two kinds of claims (words, pairs of groups told apart) leaves. For
+comparison: q over all words of all contrasts, as assay has it, and within each contrast, as assay 0.1 did. KMeans'
+accuracy has no interval. To save time p is that of Student's t for the correlation of labels and rates, which is that
+of the permutation test but for some percent, or a fifth where it is below 0.001; where no group differs, words that
+might be claimed get the test itself. Intervals are those of a few words: all are drawn alike.
 
 Names: the vectors of names are noise around a direction for each gender and race. The truth is what the mean over
 splits is on average over data sets, which learn from as many names. Some names may belong to another group than they
-stand for.
+stand for. The splits are fewer than a run's. Two models that tell equally well are compared as `assay compare` does:
+their vectors are drawn independently, around the same directions.
 """
 
 from __future__ import annotations
@@ -21,7 +28,7 @@ import argparse
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -33,15 +40,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.probes.sodapop import analyse
+from assay.probes.sodapop.analyse import GroupPair
 from assay.probes.sodapop.names import Groups, packaged_groups
 from assay.probes.sodapop.rates import Rates
 from assay.probes.sodapop.settings import PRESETS, Settings
-from assay.probes.sodapop.traits import packaged_lexicon
-from assay.probes.sodapop.uncertainty import rd_of
+from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.probes.sodapop_names import PRESETS as NAME_PRESETS
+from assay.probes.sodapop_names import PROBE as NAMES
+from assay.probes.sodapop_names import telling
 from assay.probes.sodapop_names.method import attributes_of, estimate_of
+from assay.probes.sodapop_names.paired import Opened, paired
 from assay.probes.sodapop_names.telling import tell
-from assay.stats import benjamini_hochberg
+from assay.stats import benjamini_hochberg, clusters, holm, student_p
+from assay.stats.clusters import kmeans_separation
+from assay.stats.permutation import permutation_test
 from assay.verdict import CLEAR
 
 Array = NDArray[np.float64]
@@ -58,7 +70,11 @@ class Size:
     distractors: int  # in every context
 
 
-SIZES = {"quick": Size(1000, 12, 2, 3), "standard": Size(1000, 60, 6, 4), "paper": Size(200, 443, 1, 100)}
+SIZES = {"quick": Size(1000, 8, 2, 2), "standard": Size(1000, 60, 6, 4), "paper": Size(200, 443, 1, 100)}
+NOISE = 0.1
+"""The standard deviation of a name's success with one distractor, beside what name and distractor make of it."""
+NEAR, PRECISE, SHOWN = 3, 100, 6
+"""p is tested below so many times the level of a single word; by so many divisions for each test; intervals shown."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +89,18 @@ class Scenario:
 
 SCENARIOS = (
     Scenario("null", 0.0),
-    Scenario("names only", 0.05),
-    Scenario("mild", 0.05, 0.02),
-    Scenario("real-like", 0.05, 0.06),
-    Scenario("strong", 0.05, 0.15),
-    Scenario("sparse", 0.05, 0.15, 0.07),
+    Scenario("names only", 0.04),
+    Scenario("mild", 0.04, 0.02),
+    Scenario("real-like", 0.04, 0.06),
+    Scenario("strong", 0.04, 0.15),
+    Scenario("sparse", 0.04, 0.15, 0.07),
 )
 
 
 def groups_of(size: str) -> Groups:
-    return packaged_groups().take(PRESETS[size].get("names_per_group"))
+    own = PRESETS[size]
+    groups = packaged_groups().take(own.get("names_per_group"))
+    return groups.only(own["compare"].split(",")) if "compare" in own else groups
 
 
 # --- words
@@ -91,95 +109,164 @@ def groups_of(size: str) -> Groups:
 def group_rates(groups: Groups, words: int, scenario: Scenario) -> Array:
     """The success rates of every name's group (name, word): gender and race each add to a word's own rate."""
     rng = np.random.default_rng(words)
-    rates = np.repeat(rng.uniform(0.1, 0.6, (1, words)), len(groups.all_names()), axis=0)
+    rates = np.repeat(rng.uniform(0.1, 0.5, (1, words)), len(groups.all_names()), axis=0)
     some = np.arange(words) < max(round(scenario.share * words), 1)
     for values in attributes_of(groups).values():
         _, place = np.unique(values, return_inverse=True)
         effects = rng.normal(size=(place.max() + 1, words)) * some
         rates += scenario.groups / np.sqrt(2) * effects[place]
-    return np.clip(rates, 0.02, 0.7)
+    return np.clip(rates, 0.02, 0.6)
 
 
-def draw_rates(groups: Groups, size: Size, scenario: Scenario, rng: np.random.Generator) -> tuple[Rates, Array]:
-    """A data set, and the true rates of the names' groups."""
-    true = group_rates(groups, size.words, scenario)
-    own = true
-    if scenario.names:
-        wide = np.minimum(scenario.names, 0.5 * np.sqrt(true * (1.0 - true)))
-        weight = true * (1.0 - true) / wide**2 - 1.0
-        own = rng.beta(true * weight, (1.0 - true) * weight)
-    fooling = rng.uniform(0.6, 1.4, (size.contexts, 1, size.words)) if size.contexts > 1 else 1.0
-    asked = np.full((size.contexts, *true.shape), size.distractors)
-    won = rng.binomial(asked, np.minimum(own * fooling, 1.0)).astype(np.float64)
-    words = tuple(f"w{number}" for number in range(size.words))
-    return Rates(groups.all_names(), words, won, asked.astype(np.float64), np.zeros(won.shape)), true
+def draw_rates(true: Array, names: Sequence[str], size: Size, spread: float, rng: np.random.Generator) -> Rates:
+    """A data set, from the true rates of the names' groups (name, word)."""
+    own = around(true, spread, rng) if spread else true
+    asked = np.full((size.contexts, *true.shape), float(size.distractors))
+    if size.contexts == 1:  # every name has its own pool
+        won = rng.binomial(size.distractors, own, asked.shape).astype(np.float64)
+    else:
+        fooling = rng.uniform(0.6, 1.4, (size.contexts, 1, true.shape[1]))
+        won = asked * around(np.minimum(own * fooling, 0.99), NOISE / np.sqrt(size.distractors), rng)
+    words = tuple(f"w{number}" for number in range(true.shape[1]))
+    return Rates(tuple(names), words, won, asked, np.zeros(won.shape))
+
+
+def around(mean: Array, spread: float, rng: np.random.Generator) -> Array:
+    """Rates drawn from beta distributions with these means and this standard deviation, or less near 0 and 1."""
+    mean = np.maximum(mean, 1e-6)
+    weight = mean * (1.0 - mean) / np.minimum(spread, 0.5 * np.sqrt(mean * (1.0 - mean))) ** 2 - 1.0
+    return np.asarray(rng.beta(mean * weight, (1.0 - mean) * weight))
+
+
+def quick_p(sr: Array, contrast: GroupPair) -> Array:
+    """p of every word: Student's t of the correlation of labels and rates (name, word), both within strata."""
+    values = np.concatenate([sr[contrast.a], sr[contrast.b]])
+    label = (np.arange(len(values)) < len(contrast.a)).astype(np.float64)
+    strata = np.zeros(len(values), np.int64) if contrast.strata is None else contrast.strata
+    for stratum in np.unique(strata):
+        label[strata == stratum] -= label[strata == stratum].mean()
+        values[strata == stratum] -= values[strata == stratum].mean(axis=0)
+    free = len(values) - len(np.unique(strata)) - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        r = label @ values / np.sqrt((label**2).sum() * (values**2).sum(axis=0))
+    r = np.clip(np.nan_to_num(r), -1.0 + 1e-12, 1.0 - 1e-12)
+    return np.asarray(student_p(r, np.sqrt((1.0 - r**2) / free), free))
+
+
+def tested_p(sr: Array, contrast: GroupPair, most: int, tests: int) -> Array:
+    """The same with the permutation test itself, of at most so many divisions, for words that might be claimed."""
+    p = quick_p(sr, contrast)
+    near = p < NEAR * CLEAR / tests
+    if near.any():
+        values, rng = np.concatenate([sr[contrast.a], sr[contrast.b]])[:, near], np.random.default_rng(0)
+        first, draws = np.arange(len(values)) < len(contrast.a), min(most, PRECISE * tests)
+        p[near] = permutation_test(values, first, rng, strata=contrast.strata, few=draws, many=draws).p
+    return p
+
+
+def quick_clusters(vectors: Array, seed: int) -> NDArray[np.bool_]:
+    """Lloyd's algorithm from ten random pairs of vectors at once, as scikit-learn's KMeans has it but for its start."""
+    rng = np.random.default_rng(seed)
+    square = (vectors**2).sum(axis=1)
+    means = vectors[np.array([rng.choice(len(vectors), 2, replace=False) for _ in range(10)])]  # (start, 2, word)
+    one = np.zeros((10, len(vectors)), np.bool_)
+    for _ in range(50):
+        gap = -2.0 * vectors @ (means[:, 1] - means[:, 0]).T + (means[:, 1] ** 2 - means[:, 0] ** 2).sum(axis=1)
+        before, one = one, gap.T < 0  # (start, name): nearer to the second mean
+        if (one == before).all():
+            break
+        for side, own in enumerate((~one, one)):
+            means[:, side] = own @ vectors / np.maximum(own.sum(axis=1), 1)[:, None]
+    sizes = np.stack([(~one).sum(axis=1), one.sum(axis=1)], axis=1)
+    within = square.sum() - (sizes * (means**2).sum(axis=2)).sum(axis=1)
+    return np.asarray(one[int(within.argmin())])
+
+
+def claims(words: Array, pairs: Array) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """What a run claims, of the words and of the pairs told apart, from all their q."""
+    held = holm(np.array([words.min(), pairs.min()])) <= CLEAR
+    return (words <= CLEAR) & held[0], (pairs <= CLEAR) & held[1]
 
 
 def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
     """One run: the shares of its intervals with the truth and their width; whether it claims anything, and wrongly."""
     scenario, seed = job
     groups, rng = groups_of(size), np.random.default_rng([seed, len(scenario.name)])
-    rates, true = draw_rates(groups, SIZES[size], scenario, rng)
-    own = {key: value for key, value in PRESETS[size].items() if key in ("permutations", "resamples")}
-    found = analyse.findings_of(rates, analyse.Study(groups, Settings(**own), packaged_lexicon(), seed=seed))
-    records: list[dict[str, Any]] = list(found.tables["words"].records())
+    true = group_rates(groups, SIZES[size].words, scenario)
+    rates = draw_rates(true, groups.all_names(), SIZES[size], scenario.names, rng)
+    sr, contrasts = rates.sr(), analyse.contrasts_of(groups)
+    truth = np.array([rd_of(true[each.a].mean(axis=0), true[each.b].mean(axis=0)) for each in contrasts])
     result: Numbers = {}
-    p, q, within, known = ([] for _ in range(4))
+
+    few = np.sort(np.random.default_rng(0).permutation(len(rates.words))[:SHOWN])
+    shown = rates.with_words(np.isin(np.arange(len(rates.words)), few))
+    replicates = rd_replicates([shown], [each.sides for each in contrasts], Settings().resamples, seed)
     inside: dict[bool, list[tuple[float, float]]] = defaultdict(list)
-    for contrast in analyse.contrasts_of(groups):
-        place = {f"w{number}": number for number in range(SIZES[size].words)}
-        truth = rd_of(true[contrast.a].mean(axis=0), true[contrast.b].mean(axis=0))
-        rows = [row for row in records if (row["group_a"], row["group_b"]) == (contrast.first, contrast.second)]
-        tested = np.array([np.nan if row["p"] is None else row["p"] for row in rows], np.float64)
-        p += tested.tolist()
-        within += benjamini_hochberg(tested).tolist()
-        q += [np.nan if row["q"] is None else row["q"] for row in rows]
-        known += [float(truth[place[row["word"]]]) for row in rows]
-        for row in (row for row in rows if row["low"] is not None):
-            covered = row["low"] - 1e-9 <= truth[place[row["word"]]] <= row["high"] + 1e-9
-            inside[contrast.pair].append((float(covered), row["high"] - row["low"]))
+    for contrast, again, known in zip(contrasts, replicates, truth[:, few], strict=True):
+        rd = rd_of(shown.sr()[contrast.a].mean(axis=0), shown.sr()[contrast.b].mean(axis=0))
+        low, high = rd_interval(rd, again[0], contrast.sides, (-2.0, 2.0))
+        covered = (low - 1e-9 <= known) & (known <= high + 1e-9)
+        inside[contrast.pair] += zip(covered.astype(float).tolist(), (high - low).tolist(), strict=True)
     for pair, shares in inside.items():
         result["RD of two groups" if pair else "RD, pooled"] = tuple(np.mean(shares, axis=0).tolist())
-    null = np.abs(known) < 1e-9
-    for name, corrected in (("over all contrasts", np.array(q)), ("within each contrast", np.array(within))):
-        claimed = corrected <= CLEAR
-        result[f"any word starred, q {name}"] = (float(claimed.any()),)
-        if null.any() and not null.all():
-            result[f"of starred words false, q {name}"] = (float(null[claimed].mean()) if claimed.any() else 0.0,)
+
+    most = PRESETS[size].get("permutations", Settings().permutations)
+    test = quick_p if scenario.groups else partial(tested_p, most=most, tests=truth.size)
+    p = np.array([test(sr, contrast) for contrast in contrasts])  # (contrast, word)
+    q, within = benjamini_hochberg(p), np.array([benjamini_hochberg(own) for own in p])
+    pairs = [contrast for contrast in contrasts if contrast.pair]
+    vectors = [(np.concatenate([sr[each.a], sr[each.b]]), len(each.a)) for each in pairs]
+    told = [kmeans_separation(both, np.arange(len(both)) < a, seed=seed).p for both, a in vectors]
+    apart = benjamini_hochberg(np.array(told))
+    words, separate = claims(q, apart)
+
+    null = np.abs(truth) < 1e-9
+    result["anything claimed"] = (float(words.any() or separate.any()),)
+    result["any word claimed"] = (float(words.any()),)
+    result["any pair of groups claimed"] = (float(separate.any()),)
+    result["any word starred, q over all contrasts"] = (float((q <= CLEAR).any()),)
+    result["any word starred, q within each contrast"] = (float((within <= CLEAR).any()),)
+    if null.any() and not null.all():
+        result["of claimed words false"] = (float(null[words].mean()) if words.any() else 0.0,)
     if not null.all():
-        result["of words with a difference starred"] = (float((np.array(q)[~null] <= CLEAR).mean()),)
-    apart = [e for e in found.estimates if e.p is not None]
-    result["any pair told apart, q"] = (float(any((e.q or 0.0) <= CLEAR for e in apart)),)
-    result["any pair told apart, p"] = (float(any((e.p or 0.0) <= CLEAR for e in apart)),)
+        result["of words with a difference claimed"] = (float(words[~null].mean()),)
     return result
 
 
 # --- names
 
-WIDTH = 128
+WIDTH, SPLITS = 128, 10
 VECTORS = {"null": (0.0, 0.0), "mild": (0.8, 0.0), "real-like": (1.5, 0.05), "strong": (3.0, 0.0), "mixed": (2.0, 0.1)}
 """How far groups are apart, where noise has a standard deviation of about 1; the share of names that mislead."""
 
 
 def simulate_names(size: str, job: tuple[str, int]) -> Numbers:
-    """One run: (value, low, high) of every attribute, and whether it is above chance."""
+    """Two runs: (value, low, high) of the first, and whether the second is found to tell more or less."""
     name, seed = job
     apart, misled = VECTORS[name]
     groups = packaged_groups().take(NAME_PRESETS[size].get("names_per_group"))
     rng, fixed = np.random.default_rng([seed, len(name)]), np.random.default_rng(1)
     told = attributes_of(groups)
-    vectors = rng.normal(size=(len(groups.all_names()), WIDTH)) * fixed.uniform(0.3, 2.0, WIDTH)
+    wide = fixed.uniform(0.3, 2.0, WIDTH)
+    models = [rng.normal(size=(len(groups.all_names()), WIDTH)) * wide for _ in range(2)]
     for values in told.values():
         kinds, place = np.unique(values, return_inverse=True)
         directions = fixed.normal(size=(len(kinds), WIDTH))
         directions /= np.linalg.norm(directions, axis=1)[:, None]
         shown = np.where(rng.random(len(place)) < misled, rng.integers(0, len(kinds), len(place)), place)
-        vectors += apart * directions[shown]
+        for vectors in models:
+            vectors += apart * directions[shown]
     result: Numbers = {}
-    for number, (attribute, values) in enumerate(told.items()):
-        estimate = estimate_of(attribute, tell(vectors, np.array(values), 50, [seed, number]), 50)
-        result[attribute] = tuple(float(number or 0.0) for number in (estimate.value, estimate.low, estimate.high))
-        result[f"{attribute} above chance, p"] = (float((estimate.p or 0.0) <= CLEAR),)
+    opened = []
+    for vectors in models:
+        found = {key: tell(vectors, np.array(values), SPLITS, [seed]) for key, values in told.items()}
+        estimates = {key: estimate_of(key, own, SPLITS) for key, own in found.items()}
+        shares = {key: own.right.tolist() for key, own in found.items() if not isinstance(own, str)}
+        opened.append(Opened((), shares, estimates, ("", "")))
+    for key, estimate in opened[0].estimates.items():
+        result[key] = tuple(float(number or 0.0) for number in (estimate.value, estimate.low, estimate.high))
+    for change in (each.change for each in paired(NAMES, *opened).changes):
+        result[f"{change.group['attribute']}: a change found, p"] = (float((change.p or 0.0) <= CLEAR),)
     return result
 
 
@@ -220,8 +307,11 @@ def main() -> None:
     wanted = options.scenario.split(",") if options.scenario else None
     print("± is one standard error of the simulation")
     start = time.perf_counter()
-    no_picture: Any = patch.object(analyse, "projection", lambda groups, vectors: {})  # t-SNE takes long
-    with no_picture, get_context("fork").Pool(os.cpu_count()) as pool:
+    few_shuffles, clusters_fast = (
+        patch.object(telling, "PERMUTATIONS", 1),
+        patch.object(clusters, "two_clusters", quick_clusters),
+    )
+    with few_shuffles, clusters_fast, get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
         for part, size in product(options.part.split(","), options.size.split(",")):
             simulate: Callable[[Any], Numbers] = partial(simulate_words if part == "words" else simulate_names, size)
             for scenario in SCENARIOS if part == "words" else VECTORS:

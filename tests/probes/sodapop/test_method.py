@@ -118,6 +118,33 @@ def test_contexts_and_names_are_the_first_so_many(tmp_path: Path) -> None:
     assert {text.split()[5] for text in texts} == {"0", "1"}
 
 
+def test_quick_compares_the_groups_that_the_papers_words_are_about_and_says_which_it_leaves_out() -> None:
+    made = prepared(Request("quick"))
+    assert [group.name for group in made.groups.groups] == ["EA_female", "EA_male", "AA_female", "AA_male"]
+    assert len(made.names) == 100
+    assert list(made.notes) == ["left out: the groups AS_female, AS_male, HS_female, HS_male"]
+    assert sum(stage.questions for stage in made.stages) < 6500
+    every = prepared(Request("quick", settings={"compare": "all"}))
+    assert (len(every.groups.groups), list(every.notes)) == (8, [])
+
+
+def test_groups_of_a_file_are_all_compared_unless_some_are_named(tmp_path: Path) -> None:
+    groups = str(group_file(tmp_path, MANY))
+    assert len(prepared(Request("quick", settings={"groups": groups})).groups.groups) == 3
+    some = prepared(Request("quick", settings={"groups": groups, "compare": "C, A"}))
+    assert [group.name for group in some.groups.groups] == ["A", "C"]
+
+
+def test_a_quick_run_of_the_first_release_is_scored_as_it_was_asked() -> None:
+    asked = {"names_per_group": "6", "contexts": "2", "cap": "60", "min_count": "4", "distance": "2"}
+    before = prepared(Request("quick", settings=asked, again=True))
+    assert len(before.groups.groups) == 8
+    assert [stage.questions for stage in before.stages] == [352, 48 * 2 * 61]
+    now = prepared(Request("quick"))
+    saved = {key: str(value) for key, value in now.settings.items() if value is not None}
+    assert prepared(Request("quick", settings=saved, again=True)) == now
+
+
 def test_a_seed_gives_the_same_findings_again(tmp_path: Path) -> None:
     made = [
         run(wanted(tmp_path, groups=MANY, seed=seed, pairing="sampled", cap="11"), FakeAsk(fill, name_dependent))
@@ -188,6 +215,12 @@ def test_what_a_limit_made_of_the_settings_stays_when_scored_again(tmp_path: Pat
 
 
 # --- what is refused
+
+
+@pytest.mark.parametrize("compare", ["EA_female,EA_men", "EA_female", "EA_female,AA_male", ""])
+def test_groups_that_are_unknown_or_cannot_be_compared_are_refused(compare: str) -> None:
+    with raises("bad-setting", UsageError, key="compare"):
+        prepared(Request("quick", settings={"compare": compare}))
 
 
 def test_a_model_that_cannot_fill_or_choose_is_refused(tmp_path: Path) -> None:

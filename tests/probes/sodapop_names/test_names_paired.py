@@ -48,7 +48,7 @@ def test_the_change_is_that_of_the_findings_with_an_interval_over_names() -> Non
     (found,) = paired(one, other).changes
     assert found.change.value == pytest.approx(0.21)
     differ = 5 * (0.5 * 0.2 + 0.8 * 0.5) + 5 * (0.6 * 0.3 + 0.7 * 0.4) + (0.5 * 0.1 + 0.9 * 0.5)
-    error = np.sqrt(differ / 11 / 11)  # of the mean over the eleven names that both asked about
+    error = np.sqrt(differ / 11 / 5.5)  # of the eleven names that both asked about half count
     assert found.change.high == pytest.approx(0.21 + stats.t.ppf(0.975, 10) * error)
     assert found.change.p == pytest.approx(2 * stats.t.sf(0.21 / error, 10))
     assert found.change.n == 11
@@ -59,7 +59,7 @@ def test_the_change_is_that_of_the_findings_with_an_interval_over_names() -> Non
 
 
 def test_a_model_that_is_right_about_every_name_differs_from_one_that_never_is_but_not_without_doubt() -> None:
-    (found,) = paired(opened([0.0] * 12), opened([1.0] * 12)).changes
+    (found,) = paired(opened([0.0] * 24), opened([1.0] * 24)).changes
     assert (found.change.value, found.change.high) == (1.0, 1.0)
     assert found.change.low is not None
     assert 0 < found.change.low < 0.5

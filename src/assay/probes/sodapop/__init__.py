@@ -67,7 +67,7 @@ PROBE = Probe(
     method="assay.probes.sodapop.method:Sodapop",
     settings=Settings,
     score_settings=ScoreSettings,
-    presets={"quick": "48 names, 2 contexts", "standard": "96 names, 6 contexts", "paper": "220 names, 50 contexts"},
+    presets={"quick": "100 names, 2 contexts", "standard": "96 names, 6 contexts", "paper": "220 names, 50 contexts"},
     examples={
         "run": (("assay run sodapop --model hf:./my-choice-model --set fill_model=hf:./my-masked-lm", ""),),
         "score": (

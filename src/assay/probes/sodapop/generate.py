@@ -32,7 +32,8 @@ RULES = {"section2": SECTION_2, "appendix_a": APPENDIX_A}
 SETTINGS = {
     "names": ("tables", "rules", "race_threshold", "gender_threshold", "min_count", "per_group"),
     "questions": (
-        *("preset", "groups", "names_per_group", "texts", "contexts", "context", "questions", "pronouns"),
+        *("preset", "groups", "compare", "names_per_group", "texts", "contexts", "context"),
+        *("questions", "pronouns"),
         *("distractors", "distance", "fills", "cap", "pieces", "punctuation", "right_answer"),
     ),
 }

@@ -39,7 +39,7 @@ from assay.probes.sodapop.pools import Pools, grow, shared_pool
 from assay.probes.sodapop.present import present
 from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes, vocabulary
 from assay.probes.sodapop.score_files import read_results
-from assay.probes.sodapop.settings import PRESETS, SHARED, ScoreSettings, Settings
+from assay.probes.sodapop.settings import ALL, PRESETS, SHARED, ScoreSettings, Settings
 from assay.probes.sodapop.showcase import ScoredAnswers, Source, showcase
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.probes.sodapop.words import split
@@ -103,13 +103,17 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
 
     def prepared(self, request: Request) -> SodapopPrepared:
         """What is asked, whoever answers."""
-        settings = read_settings(Settings, request.settings, self.probe.name, **PRESETS[request.preset])
-        groups, named = chosen_groups(settings.groups)
-        data = {named: groups.digest}  # of all names, however many are asked about
+        settings = read_settings(Settings, request.settings, self.probe.name, **_preset(request))
+        every, named = chosen_groups(settings.groups)
+        data = {named: every.digest}  # of all names, however many are asked about
+        groups = (
+            every if settings.compare == ALL else every.only([name.strip() for name in settings.compare.split(",")])
+        )
         if request.limit is not None:
             settings = _limited(settings, request.limit, len(groups.groups))
         groups = groups.take(settings.names_per_group)
         contexts, path, notes = _read_contexts(settings, request)
+        notes = [*_left_out(every, groups), *notes]
         limit = request.limit
         while limit is not None and settings.distance > 1 and _fills(settings, groups, contexts) > limit:
             settings = replace(settings, distance=settings.distance - 1)
@@ -198,6 +202,19 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
     @property
     def titles(self) -> Mapping[str, str]:
         return TITLES
+
+
+def _preset(request: Request) -> Mapping[str, Any]:
+    """What the preset sets; it chooses among the paper's groups alone, and not in a run of assay 0.1.0 read again."""
+    own = PRESETS[request.preset]
+    return {key: own[key] for key in own if key != "compare"} if request.again or "groups" in request.settings else own
+
+
+def _left_out(every: Groups, groups: Groups) -> list[str]:
+    """Which groups a run did not ask about, in one line."""
+    asked = {group.name for group in groups.groups}
+    others = [group.name for group in every.groups if group.name not in asked]
+    return [f"left out: the groups {', '.join(others)}"] if others else []
 
 
 def _require_words(words: Sequence[str], prepared: SodapopPrepared) -> None:

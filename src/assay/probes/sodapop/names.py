@@ -93,6 +93,18 @@ class Groups:
         places = {own.name: range(end - len(own.names), end) for own, end in zip(self.groups, ends, strict=True)}
         return np.array([place for group in groups for place in places[group.name]], np.int64)
 
+    def only(self, names: Sequence[str]) -> Groups:
+        """The groups with these names, in the order of their file; two of them at least are to be compared."""
+        known = ", ".join(group.name for group in self.groups)
+        chosen = Groups(tuple(group for group in self.groups if group.name in names))
+        if unknown := {*names} - {group.name for group in chosen.groups}:
+            problem = f"there is no group {min(unknown)}."
+            raise UsageError(problem, f"The groups are {known}.", code="bad-setting", key="compare")
+        if not chosen.pairs():
+            problem = "no two of these groups differ in exactly one attribute."
+            raise UsageError(problem, f"Name more of {known}.", code="bad-setting", key="compare")
+        return chosen
+
     def take(self, per_group: int | None) -> Groups:
         """The first so many names of every group (None: all), as the paper takes the first 25 of its longer lists."""
         if per_group is not None and per_group < _FEWEST:

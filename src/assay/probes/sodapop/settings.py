@@ -13,6 +13,7 @@ from assay.settings import setting, some_of
 PER_NAME, SHARED = "per_name", "shared"
 EXACT, SAMPLED = "exact", "sampled"
 KEPT = ("drop", "keep")
+ALL = "all"
 
 CLAIMS = (
     Claim(
@@ -32,6 +33,7 @@ class Settings:
     """What a run can be set to; where a preset decides, the value here is the paper's."""
 
     groups: str | None = setting(None, "name groups in place of the paper's eight", value="FILE.json", names="path")
+    compare: str = setting(ALL, "only these groups, separated by commas", value="GROUP,…")
     names_per_group: int | None = setting(None, "the first so many names of each", least=2, value="N")
     texts: str | None = setting(None, "contexts in Social IQa's format", value="FILE", names="path")
     contexts: int | None = setting(None, "the first so many", least=1, value="N")
@@ -82,12 +84,12 @@ ScoreSettings = some_of(Settings, "ScoreSettings", SCORED)
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "quick": {
-        "names_per_group": 6,
+        "compare": "EA_female,EA_male,AA_female,AA_male",
         "contexts": 2,
         "distractors": SHARED,
         "distance": 2,
-        "cap": 60,
-        "min_count": 4,
+        "cap": 30,
+        "min_count": 3,
         "permutations": 10_000,
     },
     "standard": {

@@ -53,17 +53,17 @@ def group_replicates(rates: Rates, groups: Sequence[Names], resamples: int, rng:
     has no distractor with a word leaves the name out of that word's mean.
     """
     contexts, names, words = rates.successes.shape
-    weights = np.ones((resamples, contexts))
+    weights, step = np.ones((1, contexts)), resamples  # one for all resamples
     if contexts >= MIN_UNITS:
         weights = multinomial_weights(np.zeros(contexts, np.int64), resamples, rng)
+        step = max(1, _AT_ONCE // max(names * words, 1))
     drawn = [multinomial_weights(np.zeros(len(group), np.int64), resamples, rng) for group in groups]
     flat = [counts.reshape(contexts, -1) for counts in (rates.successes, rates.distractors)]
     result = np.empty((resamples, len(groups), words))
-    step = max(1, _AT_ONCE // max(names * words, 1))
     for at in range(0, resamples, step):
         some = slice(at, at + step)
         sums = [(weights[some] @ counts).reshape(len(weights[some]), names, words) for counts in flat]
-        sr = success_rate(sums[0], sums[1])  # (resample, name, word)
+        sr = success_rate(sums[0], sums[1])  # (resample or 1, name, word)
         for number, group in enumerate(groups):
             result[some, number] = _weighted_mean(sr[:, group], drawn[number][some])
     return result
@@ -71,9 +71,7 @@ def group_replicates(rates: Rates, groups: Sequence[Names], resamples: int, rng:
 
 def _weighted_mean(sr: Array, weights: Array) -> Array:
     """Means over names (resample, name, word) with the names' weights (resample, name), undefined ones left out."""
-    known = np.isfinite(sr)
-    heavy = weights[:, :, None] * known
-    total = heavy.sum(axis=1)
-    sums = (heavy * np.where(known, sr, 0.0)).sum(axis=1)
+    known, heavy = np.isfinite(sr), weights[:, None, :]
+    sums, total = (heavy @ np.where(known, sr, 0.0))[:, 0], (heavy @ known.astype(np.float64))[:, 0]
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(total > 0, sums / total, np.nan)

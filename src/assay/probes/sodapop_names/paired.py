@@ -1,9 +1,10 @@
 """`sodapop-names`: how well two models' vectors give away whose names they are, compared name by name.
 
 A name is told rightly in some share of the splits that asked about it. Interval and p are those of Student's t over
-names, each with the variance that it has when it is asked once: the spread of the shares would be too small, since
-names of one split are told by one classifier (`bench/sodapop_coverage.py`). This is McNemar's test where every name is
-told always or never. Only runs with the same names, splits and seed are paired: only these learnt from the same names.
+names, each with the variance that it has when it is asked once; half of the names count. The spread of the shares would
+be too small, and so would be the error of all names: those of one split are told by one classifier, and a model was
+found to differ from its equal too often (`bench/sodapop_coverage.py`). Only runs with the same names, splits and seed
+are paired: only these learnt from the same names.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from assay.probes.base import Probe
 from assay.probes.contrast import Change, Common, Contrast, change_of
 from assay.run import Run
 from assay.stats import MIN_UNITS, student_p, student_reach
+
+COUNTED = 0.5
+"""The share of the names that count as independent of each other."""
 
 
 def side_by_side(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
@@ -78,7 +82,7 @@ def _change(probe: Probe, attribute: str, one: Opened, other: Opened) -> Change:
     n = shares.shape[1]
     enough = n >= MIN_UNITS
     apart = shares[0] * (1.0 - shares[1]) + shares[1] * (1.0 - shares[0])  # how often the two differ about a name
-    error = np.sqrt(apart.mean() / n) if enough else np.nan
+    error = np.sqrt(apart.mean() / (COUNTED * n)) if enough else np.nan
     return change_of(
         probe.metric("name_accuracy"),
         {"attribute": attribute},
