@@ -58,7 +58,7 @@ def words(one: Gathered, other: Gathered) -> dict[str, dict[str, float]]:
 
 
 def separation(one: Gathered, other: Gathered) -> Difference:
-    (found,) = differences_of("sodapop", "one", {"other": paired(one, other, common=False).changes})
+    (found,), _ = differences_of("sodapop", "one", {"other": paired(one, other, common=False).changes}, {})
     return found
 
 

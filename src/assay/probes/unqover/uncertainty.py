@@ -89,7 +89,7 @@ def subjects_and_templates(
     What cells have `alone` is in both; the smaller of the two gives it up, and stays at least 0.
     """
     (one, names), (two, texts) = subjects, templates
-    less = one < two
+    less = one < two * (1 - 1e-9)  # equal but for rounding: the subjects keep it
     return combined(
         [
             (np.where(less, one - alone, one), np.maximum(np.asarray(names) - 1, 1)),
