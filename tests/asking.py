@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.findings import Findings
-from assay.probes import method_of
+from assay.probes import concluded, method_of
 from assay.probes.base import Request
 
 
@@ -16,7 +16,7 @@ def findings(probe: str, request: Request, ask: Any, model: str = "fake") -> Fin
     """What a probe finds in the answers of `ask`."""
     method = method_of(probe)
     prepared = method.prepare(request, ask)
-    return replace(method.findings(prepared, method.gather(prepared, ask)), model=model)
+    return replace(concluded(method, prepared, method.gather(prepared, ask)), model=model)
 
 
 def scored(
@@ -25,4 +25,4 @@ def scored(
     """What a probe finds in files of answers, and what a reader must know about them."""
     method = method_of(probe)
     prepared, gathered = method.read_files(files, request, answers)
-    return replace(method.findings(prepared, gathered), model=files[0].stem), list(prepared.notes)
+    return replace(concluded(method, prepared, gathered), model=files[0].stem), list(prepared.notes)

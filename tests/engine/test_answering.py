@@ -22,7 +22,7 @@ from assay.errors import ModelError, UsageError
 from assay.models import kinds
 from assay.models.base import AnsweringModel, ModelSpec, Options
 from assay.plan import WordPlan, digest_of
-from assay.probes import method_of
+from assay.probes import concluded, method_of
 from assay.queries import Answer, ChoiceColumns, ChoiceQuery, Query, QueryColumns, Status, TextColumns, Texts
 from assay.runs.audit import audit
 from assay.runs.score import gathered_again
@@ -212,5 +212,5 @@ def test_an_audit_counts_refused_and_failed_answers(
     notes = {each["note"] for each in shown if each["about"]["answer"] == "unparsed"}
     failed = "There is no answer: asking failed, or the answer ended too early."
     assert notes == {failed if ability == "choice" else "The answer names no option."}
-    again = method_of("bbq-starter").findings(*gathered_again(runs[1]))
+    again = concluded(method_of("bbq-starter"), *gathered_again(runs[1]))
     assert again.estimates == runs[1].findings.estimates

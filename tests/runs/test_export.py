@@ -18,7 +18,7 @@ from assay.compare import compare
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
 from assay.models.base import Options
-from assay.probes import method_of
+from assay.probes import concluded, method_of
 from assay.runs.audit import audit
 from assay.runs.export import export
 from assay.runs.folder import open_run
@@ -77,7 +77,7 @@ def findings(folder: Path) -> str:
 def scored_again(folder: Path) -> str:
     """findings.json as a run's stored answers give it, without the model."""
     run = open_run(folder)
-    found = method_of(run.probe).findings(*gathered_again(run))
+    found = concluded(method_of(run.probe), *gathered_again(run))
     return replace(found, probe=run.probe, model=run.model).to_json()
 
 
