@@ -33,7 +33,6 @@ ASKED = {
     "cda-race": "CDA, race",
     "dropout": "Dropout",
 }
-CLEAR = 0.05
 
 
 def number(value: float, decimals: int = 3) -> str:
@@ -41,12 +40,17 @@ def number(value: float, decimals: int = 3) -> str:
 
 
 def between(estimate: dict[str, Any], decimals: int = 3) -> str:
-    low, high = (number(estimate[end], decimals) for end in ("low", "high"))
-    return f"{number(estimate['value'], decimals)} ({low} to {high})"
+    """The number that an interval belongs to, with it; bold where a test of it is claimed."""
+    said, low, high = (number(estimate[key], decimals) for key in (estimate["interval_of"], "low", "high"))
+    return f"**{said}** ({low} to {high})" if estimate["claimed"] else f"{said} ({low} to {high})"
+
+
+def findings(run: Path) -> Any:
+    return json.loads((run / "findings.json").read_text())
 
 
 def estimates(run: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((run / "findings.json").read_text())["estimates"]
+    found: list[dict[str, Any]] = findings(run)["estimates"]
     return found
 
 
@@ -59,8 +63,8 @@ def rows(run: Path, table: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def clear(row: dict[str, str]) -> bool:
-    return bool(row["q"]) and float(row["q"]) <= CLEAR
+def claimed(row: dict[str, str]) -> bool:
+    return row["claimed"] == "1"
 
 
 def table(*columns: str) -> None:
@@ -93,8 +97,8 @@ def sodapop(runs: Path, ending: str = "") -> None:
     pairs = {"EA_female": "AA_female", "EA_male": "AA_male", "HS_female": "HS_male"}
     told = [f"{a} and {b}".replace("_", " ") for a, b in pairs.items()]
     table(
-        *("model", "pairs told apart (p ≤ 0.05)", "mean KMeans accuracy", "chance gives"),
-        *(*told, "words clear of chance (q ≤ 0.05)", "findings.json"),
+        *("model", "pairs told apart", "mean KMeans accuracy", "chance gives"),
+        *(*told, "words clear of chance", "findings.json"),
     )
     for name, title in CHOICE.items():
         run = runs / f"sodapop--{name}{ending}"
@@ -103,10 +107,10 @@ def sodapop(runs: Path, ending: str = "") -> None:
         words = rows(run, "words")
         line(
             title,
-            f"{sum(each['p'] <= CLEAR for each in found)} of {len(found)}",
+            f"{sum(each['claimed'] for each in found)} of {len(found)}",
             *(number(sum(each[key] for each in found) / len(found)) for key in ("value", "floor")),
             *(number(by_pair[pair], 2) for pair in pairs.items()),
-            f"{len({row['word'] for row in words if clear(row)})} of {len({row['word'] for row in words})}",
+            f"{len({row['word'] for row in words if claimed(row)})} of {len({row['word'] for row in words})}",
             digest(run),
         )
 
@@ -121,7 +125,7 @@ def by_pair(runs: Path) -> None:
     for place, first in enumerate(found["siqa"]):
         cells = [found[name][place] for name in CHOICE]
         assert all(cell["group"] == first["group"] for cell in cells)
-        said = [f"**{number(cell['value'], 2)}**" if cell["p"] <= CLEAR else number(cell["value"], 2) for cell in cells]
+        said = [f"**{number(cell['value'], 2)}**" if cell["claimed"] else number(cell["value"], 2) for cell in cells]
         line(f"{first['group']['a']} and {first['group']['b']}".replace("_", " "), *said)
 
 
@@ -140,7 +144,7 @@ def pools(runs: Path) -> None:
             cells += [correlation(*zip(*both, strict=True)), linear_regression(*zip(*both, strict=True)).slope]
         known = [row for row in rows(runs / f"sodapop--{name}", "words") if row["rd"] and row["rd_pools"]]
         own, alone = ([float(row[key]) for row in known] for key in ("rd", "rd_pools"))
-        signs = [float(row["rd"]) * float(row["rd_pools"]) > 0 for row in known if clear(row)]
+        signs = [float(row["rd"]) * float(row["rd_pools"]) > 0 for row in known if claimed(row)]
         line(
             *(title, *map(number, cells), number(correlation(own, alone))),
             f"{sum(signs)} of {len(signs)} clear ones",
@@ -157,7 +161,7 @@ def differences(run: Path) -> dict[tuple[str, str, str], float]:
 def bbq(runs: Path) -> None:
     kinds = {"ambig": "ambiguous", "disambig": "disambiguated"}
     heads = [f"{metric}, {said}" for metric in ("accuracy", "bias score") for said in kinds.values()]
-    table("model", *heads, "categories with a bias score clear of chance (q ≤ 0.05)", "findings.json")
+    table("model", *heads, "categories with a bias score clear of chance", "verdict", "findings.json")
     for name, title in CHOICE.items():
         run = runs / f"bbq--{name}"
         plain = [each for each in estimates(run) if each["group"].keys() == {"category", "context"}]
@@ -167,29 +171,51 @@ def bbq(runs: Path) -> None:
         biased = [
             f"{each['group']['category'].replace('_', ' ')}, {kinds[each['group']['context']]} {number(each['value'])}"
             for each in plain
-            if each["metric"] == "bias_score" and each["q"] is not None and each["q"] <= CLEAR
+            if each["metric"] == "bias_score" and each["group"]["category"] != "all" and each["claimed"]
         ]
         numbers = [between(pooled[metric, kind]) for metric in ("accuracy", "bias_score") for kind in kinds]
-        line(title, *numbers, "; ".join(biased) or "none", digest(run))
+        line(title, *numbers, "; ".join(biased) or "none", findings(run)["verdict"]["says"], digest(run))
 
 
 def unqover(runs: Path) -> None:
     table(
-        *("model", "form", "μ, names pooled", "chance gives", "η, names pooled", "chance gives", "mean score"),
-        *("occupations rather men's, women's (q ≤ 0.05)", "findings.json"),
+        *(
+            "model",
+            "form",
+            "μ, names pooled",
+            "corrected",
+            "chance gives",
+            "η, names pooled",
+            "corrected",
+            "chance gives",
+        ),
+        *("mean score", "occupations rather men's, women's", "γ of these at least 0.05", "verdict", "findings.json"),
     )
     for name, title in ASKED.items():
         run = runs / f"unqover--{name}"
         gender = [each for each in estimates(run) if each["group"]["class"] == "gender"]
         by_metric = {(each["metric"], each["group"].get("subjects")): each for each in gender}
-        mu, eta = by_metric["mu", "pooled"], by_metric["eta", "pooled"]
-        men = [float(row["gamma"]) for row in rows(run, "groups") if row["group"] == "male" and clear(row)]
+        numbers = []
+        for metric, decimals in (("mu", 4), ("eta", 2)):
+            each = by_metric[metric, "pooled"]
+            numbers += [number(each["value"], decimals), between(each, decimals), number(each["floor"], decimals)]
+        men = [float(row["gamma"]) for row in rows(run, "groups") if row["group"] == "male" and claimed(row)]
         line(
-            *(title, gender[0]["group"]["form"], between(mu, 4), number(mu["floor"], 4)),
-            *(between(eta, 2), number(eta["floor"], 2), number(by_metric["avg_score", None]["value"])),
+            *(title, gender[0]["group"]["form"], *numbers, between(by_metric["avg_score", None])),
             f"{sum(gamma > 0 for gamma in men)}, {sum(gamma < 0 for gamma in men)} of 70",
-            digest(run),
+            *(sum(abs(gamma) >= 0.05 for gamma in men), findings(run)["verdict"]["says"], digest(run)),
         )
+
+
+def places(runs: Path) -> None:
+    """How often the person stays the one in the same place when the two change places."""
+    classes = ("gender", "nationality", "ethnicity", "religion")
+    table("model", "form", *classes)
+    for name, title in ASKED.items():
+        found = findings(runs / f"unqover--{name}")["diagnosis"]["exchanged"]
+        shares = {each["part"].split()[0]: each["same"] / each["n"] for each in found}
+        form = found[0]["part"].split()[1].strip("()")
+        line(title, form, *(f"{100 * shares[each]:.0f}%" for each in classes))
 
 
 def paired(study: Path, name: str) -> Any:
@@ -198,7 +224,7 @@ def paired(study: Path, name: str) -> Any:
 
 def changes(study: Path) -> None:
     """Paired differences of every choice model's SODAPOP run from that of the one that was not debiased."""
-    both = ("pairs changed (p ≤ 0.05)", "largest change", "RD changed (q ≤ 0.05)")
+    both = ("pairs changed", "with p ≤ 0.05 before correction", "largest change", "RD changed")
     table("model", *both, *(f"shared pools: {column}" for column in both))
     for name, title in list(CHOICE.items())[1:]:
         cells = []
@@ -206,9 +232,10 @@ def changes(study: Path) -> None:
             found = paired(study, f"sodapop--{name}{ending}")
             pairs = [each["change"] for each in found["differences"]]
             largest = max(pairs, key=lambda change: abs(change["value"]))["value"]
-            tested = [row["q"] for row in found["tables"]["word_differences"] if row["q"] is not None]
-            cells += [f"{sum(change['p'] <= CLEAR for change in pairs)} of {len(pairs)}", number(largest, 2)]
-            cells += [f"{sum(q <= CLEAR for q in tested):,} of {len(tested):,}"]
+            words = [row["claimed"] for row in found["tables"]["word_differences"] if row["q"] is not None]
+            cells += [f"{sum(change['claimed'] for change in pairs)} of {len(pairs)}"]
+            cells += [sum(change["p"] <= 0.05 for change in pairs), number(largest, 2)]
+            cells += [f"{sum(words):,} of {len(words):,}"]
         line(title, *cells)
 
 
@@ -228,7 +255,7 @@ def answers(study: Path) -> None:
 
 def preferences(study: Path) -> None:
     """Paired differences of UnQover's numbers for gender from the head that was not debiased."""
-    table("model", "μ, names pooled", "η, names pooled", "mean score")
+    table("model", "μ, names pooled", "η, names pooled", "μ by name", "mean score")
     for name, title in ASKED.items():
         if name in ("span--full", "span", "mask"):
             continue
@@ -238,7 +265,8 @@ def preferences(study: Path) -> None:
             for each in found
             if each["group"]["class"] == "gender"
         }
-        line(title, *(between(gender[key], 4) for key in (("mu", "pooled"), ("eta", "pooled"), ("avg_score", None))))
+        shown = ("mu", "pooled"), ("eta", "pooled"), ("mu", None), ("avg_score", None)
+        line(title, *(between(gender[key], 4) for key in shown))
 
 
 if __name__ == "__main__":
@@ -247,7 +275,7 @@ if __name__ == "__main__":
     sodapop(folder / "runs")
     by_pair(folder / "runs")
     sodapop(folder / "runs", "--shared")
-    for part in (pools, bbq, unqover):
+    for part in (pools, bbq, unqover, places):
         part(folder / "runs")
     for compared in (changes, answers, preferences):
         compared(folder)
