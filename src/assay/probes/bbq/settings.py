@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from assay.diagnosis import excess_setting, same_setting
+from assay.prompts import WAYS
 from assay.settings import setting
 
 QUICK, STANDARD = 2, 10
@@ -22,7 +23,7 @@ class Settings:
     form: str = setting(
         "auto",
         "options (each scored by itself), letters (listed; A, B and C are scored), race or arc (the paper's inputs for "
-        "text-to-text models); auto: options, or race for a model that only writes",
+        "text-to-text models); auto: options, race for a model that only writes, letters for an endpoint",
         choices=("auto", *CHOICE_FORMS, *TEXT_FORMS),
     )
     context: str = setting("given", "none: the question-only baseline", choices=("given", "none", "both"))
@@ -32,6 +33,16 @@ class Settings:
     likelihood: str = setting(
         "sum", "of causal models' options: the sum over tokens, or the mean", choices=("sum", "token", "byte")
     )
+    answer: str = setting(
+        "auto",
+        "of endpoints: where an option's probability comes from; auto: the first of these that the endpoint can do",
+        choices=("auto", *WAYS),
+    )
+    samples: int = setting(10, "answers to each question, where answer=samples", least=1, example="10")
+    tokens: int | None = setting(
+        None, "the most tokens of a written answer, reasoning included (32; of endpoints 512)", least=1, example="512"
+    )
+    system: str = setting("", "the system prompt, of endpoints", value="TEXT")
     chat: str = setting("auto", "off ignores a tokenizer's chat template", choices=("auto", "off"))
     parsing: str = setting(
         "assay", "released matches written answers as the authors' program does", choices=("assay", "released")
