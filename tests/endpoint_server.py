@@ -20,7 +20,7 @@ from typing import Any
 
 ALL = frozenset({"logprobs", "structured", "echo", "decisions", "systemone", "text"})
 MODEL = "tiny-llm"
-_OF_FINDING = ("boat", "hello to everybody", "random number")
+_OF_FINDING = ("A spoon, a boat", "dark in the room", "hello to everybody", "random number between")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Server:
     @property
     def questions(self) -> list[Asked]:
         """What was asked after the abilities were found."""
-        return [each for each in self.asked if not any(word in str(each.body) for word in _OF_FINDING)]
+        return [each for each in self.asked if not any(words in str(each.body) for words in _OF_FINDING)]
 
     def reply(self, asked: Asked) -> Sent:
         special = self.behave(asked)
@@ -143,7 +143,7 @@ class Server:
     def _shares(self, asked: Asked, options: int) -> list[float]:
         if self.chooses is not None and options == 3:
             return self.chooses(asked)
-        drawn = [0.1 + _drawn(json.dumps(asked.body, sort_keys=True), place) for place in range(options)]
+        drawn = [0.1 + _drawn(json.dumps(asked.body), place) for place in range(options)]
         return [each / sum(drawn) for each in drawn]
 
     # --- over the wire
@@ -164,7 +164,7 @@ class Server:
         raw = await reader.readexactly(int(headers.get("content-length", 0)))
         path = first.split()[1]
         body = json.loads(raw) if raw else {}
-        same = json.dumps([path, body], sort_keys=True)
+        same = json.dumps([path, body])
         asked = Asked(path, headers, body, len(self.asked), len(self.came[same]))
         self.asked.append(asked)
         self.came[same].append(time.monotonic())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -128,8 +129,11 @@ class Call:
     sample: int = 0
 
     def digest(self, place: str) -> str:
-        """By which the journal knows it; `place` is the endpoint's address."""
-        return digest_of({"endpoint": place, "path": self.path, "body": self.body, "sample": self.sample})
+        """By which the journal knows it; `place` is the endpoint's address. The order of a body's keys counts: in some
+        dialects the options are keys.
+        """
+        body = json.dumps(self.body, ensure_ascii=False)
+        return digest_of({"endpoint": place, "path": self.path, "body": body, "sample": self.sample})
 
     @property
     def input_tokens(self) -> int:

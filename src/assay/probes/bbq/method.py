@@ -172,7 +172,8 @@ def _form(settings: Settings, ask: Ask) -> str:
     needed, others = ("choice", TEXT_FORMS) if form in CHOICE_FORMS else ("text", CHOICE_FORMS)
     if needed not in able:
         problem = f"this model has not the ability {needed!r} that form={form} needs."
-        raise UsageError(problem, f"--set form={'|'.join(others)}", code="missing-ability", key="form")
+        other = forms.LETTERS if ask.ways else "|".join(others)
+        raise UsageError(problem, f"--set form={other}", code="missing-ability", key="form")
     if form == forms.LETTERS and "text" not in able:
         problem = f"form={form} is for language models: this model was trained to compare the options themselves."
         raise UsageError(problem, "--set form=options", code="unsupported", key="form")
