@@ -144,6 +144,7 @@ class Scoring:
     chat: a model that writes is asked through its tokenizer's chat template, where there is one.
     answer: in which of its ways (`Ask.ways`) an endpoint is asked for the probabilities of listed options.
     system: the system prompt of an endpoint.
+    shots: examples that an endpoint is shown first: what the user says, and what the assistant answers.
     """
 
     top: int | None = None
@@ -154,6 +155,7 @@ class Scoring:
     chat: bool = True
     answer: str = ""
     system: str = ""
+    shots: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,12 @@ class Columns:
     def digest(self) -> str:
         shared = " ".join(str(each) for each in self._values() if isinstance(each, int | Scoring))
         named = f"{self.ability} {shared}"
-        for default in (", chat=True", ", answer=''", ", system=''"):  # stored answers are older than these
+        for default in (
+            ", chat=True",
+            ", answer=''",
+            ", system=''",
+            ", shots=()",
+        ):  # stored answers are older than these
             named = named.replace(default, "")
         hasher = hashlib.sha256(named.encode())
         for column in self._columns():

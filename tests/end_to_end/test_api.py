@@ -102,6 +102,32 @@ def test_a_system_prompt_is_sent_and_belongs_to_the_run(assay: Command, tmp_path
         assert "--set answer=letters" in done.message
 
 
+def test_examples_are_shown_first_and_belong_to_the_run(assay: Command, tmp_path: Path) -> None:
+    shots = tmp_path / "shots.jsonl"
+    shown = {"context": "Ann met Bo.", "question": "Who slept?", "options": ["Ann", "Bo", "Not known"], "answer": 2}
+    shots.write_text(json.dumps(shown) + "\n", encoding="utf-8")
+    with serving(frozenset({"text", "logprobs"})) as server:
+        common = ("run", "bbq-starter", "--model", server.model, "--limit", 8, *FEW)
+        assert assay(*common, "--set", f"shots={shots}", "--out", tmp_path / "one").code == 0
+        for asked in server.questions:
+            user, assistant, question = asked.body["messages"]
+            assert user["content"].startswith("Ann met Bo.\nWho slept?\nA. Ann")
+            assert assistant == {"role": "assistant", "content": "C"}
+            assert question["role"] == "user"
+        assert assay("score", "bbq-starter", tmp_path / "one", "--out", tmp_path / "again").code == 0
+        shots.write_text(json.dumps(shown | {"answer": 3}) + "\n", encoding="utf-8")
+        done = assay(*common, "--set", f"shots={shots}", "--out", tmp_path / "two")
+        assert done.code == 3
+        assert "shots.jsonl, line 1" in done.message
+
+
+def test_an_endpoint_for_decisions_alone_is_audited(assay: Command, tmp_path: Path) -> None:
+    with serving(frozenset({"decisions"})) as server:
+        out = tmp_path / "run"
+        assert assay("run", "bbq-starter", "--model", server.model, "--limit", 8, *FEW, "--out", out).code == 0
+    assert run_json(out)["settings"]["answer"] == "decisions"
+
+
 def test_the_same_command_finds_the_same_and_sends_nothing(assay: Command, tmp_path: Path) -> None:
     with serving() as server:
         common = ("run", "bbq-starter", "--model", server.model, *FEW)

@@ -281,6 +281,15 @@ def test_the_server_may_say_how_long_to_wait(made: Made) -> None:
     assert all(wait[0] >= 1.0 and 0.2 <= wait[1] < 1.0 for wait in waits)
 
 
+def test_a_wait_that_is_too_long_ends_the_run(made: Made) -> None:
+    with serving() as server:
+        asking = made(server)
+        server.behave = lambda asked: Sent(429, {"error": "tomorrow"}, {"Retry-After": "86400"})
+        with raises("no-answer", ModelError) as error:
+            asking(Listed(100))
+    assert "86,400 seconds" in str(error.value)
+
+
 def test_being_told_to_wait_is_no_failure(made: Made) -> None:
     with serving() as server:
         asking = made(server)

@@ -91,6 +91,31 @@ def test_probabilities_are_checked(given: object, words: str) -> None:
         assert words in found(server)["decisions"]
 
 
+def test_a_model_that_does_not_begin_with_a_letter_is_not_asked_for_letters() -> None:
+    """As one that reasons first: every row would be unclear."""
+
+    def thinks(asked: Asked) -> Sent | None:
+        top = [{"token": "<think>", "logprob": -0.01}, {"token": "A", "logprob": -6.0 - len(asked.prompt) / 100}]
+        choice = {
+            "message": {"content": None},
+            "finish_reason": "length",
+            "logprobs": {"content": [{"top_logprobs": top}]},
+        }
+        return Sent(content={"choices": [choice]}) if "A. the" in asked.prompt else None
+
+    with serving(ALL - {"decisions", "systemone"}, behave=thinks) as server:
+        words = found(server)
+        assert "does not answer with a letter" in words["letters"]
+        assert words["structured"] == "works"
+
+
+def test_an_endpoint_for_decisions_alone_can_be_asked() -> None:
+    with serving(frozenset({"decisions"})) as server:
+        spec = find_model(server.model)
+    assert spec.endpoint is not None
+    assert (spec.endpoint.ways, spec.abilities) == (("decisions",), {"listed"})
+
+
 def test_texts_that_are_the_same_at_any_temperature_are_no_samples() -> None:
     def stubborn(asked: Asked) -> Sent | None:
         choice = {"message": {"content": "42"}, "finish_reason": "stop"}

@@ -258,6 +258,8 @@ class _Asking:
                 if self.in_a_row >= IN_A_ROW:
                     raise self._gave_up(f"{IN_A_ROW} requests in a row came to nothing")
                 return None
+            if after is not None and after > PATIENCE:
+                raise self._gave_up(f"it wants us to wait for {after:,.0f} seconds")
             if waits and asyncio.get_running_loop().time() - self.heard_at > PATIENCE:
                 raise self._gave_up(f"it has told us to wait for {PATIENCE / 60:.0f} minutes")
             await asyncio.sleep(delay(failures + waits, after))

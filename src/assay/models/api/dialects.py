@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from assay.models.base import Endpoint
 from assay.prompts import lettered, letters_for, lines, message
-from assay.queries import Answer, ChoiceQuery, Status, TextQuery
+from assay.queries import Answer, ChoiceQuery, Scoring, Status, TextQuery
 
 LEAST_MASS = 0.5
 """Where the listed letters have less probability than this together, the model did not really choose among them."""
@@ -21,9 +21,11 @@ LEAST_MASS = 0.5
 Body = dict[str, Any]
 
 
-def chat_body(endpoint: Endpoint, text: str, system: str, tokens: int, **more: Any) -> Body:
-    """A chat request; fields that this endpoint refuses are left out."""
-    messages = [{"role": "system", "content": system}] if system else []
+def chat_body(endpoint: Endpoint, text: str, scoring: Scoring, tokens: int, **more: Any) -> Body:
+    """A chat request, with a system prompt and examples before it; fields that this endpoint refuses are left out."""
+    messages = [{"role": "system", "content": scoring.system}] if scoring.system else []
+    for asked, answered in scoring.shots:
+        messages += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
     messages.append({"role": "user", "content": text})
     body = {"model": endpoint.model, "messages": messages, endpoint.limit_key: tokens, "temperature": 0, **more}
     return {key: value for key, value in body.items() if key not in endpoint.without}
@@ -34,9 +36,9 @@ class Letters:
 
     path: ClassVar[str] = "/chat/completions"
 
-    def body(self, endpoint: Endpoint, query: ChoiceQuery, system: str) -> Body:
+    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
         text = message(query.context, lettered(query.question, query.options))
-        return chat_body(endpoint, text, system, 1, logprobs=True, top_logprobs=endpoint.top)
+        return chat_body(endpoint, text, scoring, 1, logprobs=True, top_logprobs=endpoint.top)
 
     def read(self, query: ChoiceQuery, content: Mapping[str, Any]) -> Answer:
         choice = first_choice(content)
@@ -72,9 +74,9 @@ class Letters:
 class Structured(Letters):
     """The same, where the server lets the model write nothing but one of the letters (vLLM's structured outputs)."""
 
-    def body(self, endpoint: Endpoint, query: ChoiceQuery, system: str) -> Body:
+    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
         allowed = {"structured_outputs": {"choice": list(letters_for(query.options))}}
-        return super().body(endpoint, query, system) | allowed
+        return super().body(endpoint, query, scoring) | allowed
 
 
 class Decisions:
@@ -82,7 +84,7 @@ class Decisions:
 
     path: ClassVar[str] = "/decisions"
 
-    def body(self, endpoint: Endpoint, query: ChoiceQuery, system: str) -> Body:
+    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
         choices = [{"value": option} for option in query.options]
         asked = {"type": "choice", "name": "answer", "instructions": query.question, "choices": choices}
         return {"model": endpoint.model, "input": query.context or query.question, "questions": [asked]}
@@ -103,7 +105,7 @@ class SystemOne:
 
     path: ClassVar[str] = "/systemone"
 
-    def body(self, endpoint: Endpoint, query: ChoiceQuery, system: str) -> Body:
+    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
         asked = {"type": "choice", "instructions": query.question, "criteria": dict.fromkeys(query.options)}
         return {"model": endpoint.model, "state": query.context or query.question, "questions": {"answer": asked}}
 
@@ -125,8 +127,8 @@ LISTED: Mapping[str, Letters | Decisions | SystemOne] = {
     "letters": Letters(),
 }
 """The ways that give a probability for every listed option, the best first."""
-WITH_SYSTEM = frozenset({"structured", "letters", "samples", "text"})
-"""The ways that know a system prompt."""
+CHATS = frozenset({"structured", "letters"})
+"""Those of them that know a system prompt and examples."""
 
 
 class Echo:
@@ -168,9 +170,9 @@ class Text:
 
     path: ClassVar[str] = "/chat/completions"
 
-    def body(self, endpoint: Endpoint, query: TextQuery, system: str, sample: int | None = None) -> Body:
+    def body(self, endpoint: Endpoint, query: TextQuery, scoring: Scoring, sample: int | None = None) -> Body:
         drawn = {} if sample is None else {"temperature": 1, "seed": sample}
-        return chat_body(endpoint, query.prompt, system, query.tokens, **drawn)
+        return chat_body(endpoint, query.prompt, scoring, query.tokens, **drawn)
 
     def read(self, content: Mapping[str, Any]) -> Answer:
         choice = first_choice(content)

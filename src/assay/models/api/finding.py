@@ -21,10 +21,10 @@ from assay.files.atomic import write_atomically
 from assay.files.cache import cache_folder
 from assay.models.api.address import Address
 from assay.models.api.client import Client
-from assay.models.api.dialects import LISTED, Echo, Letters, Text
+from assay.models.api.dialects import LEAST_MASS, LISTED, Echo, Letters, Text
 from assay.models.base import Endpoint, TryAgainError
 from assay.plan import digest_of
-from assay.queries import Answer, ListedQuery, Status, TextQuery
+from assay.queries import Answer, ListedQuery, Scoring, Status, TextQuery
 
 MOST_REQUESTS = 12
 VERSION = 1
@@ -38,6 +38,7 @@ _QUESTIONS = (
     ListedQuery("A spoon, a boat and a candle lie there.", "Which floats?", ("the spoon", "the boat", "the candle")),
     ListedQuery("It is dark in the room.", "Which of them gives light?", ("the candle", "the spoon", "the boat")),
 )
+_NO_LETTER = "does not answer with a letter"
 _HELLO = ListedQuery("", "Please say hello to everybody.", ("green", "blue"))
 _NUMBER = TextQuery("Write one random number between 1 and 1000000, and nothing else.", 12)
 
@@ -181,7 +182,7 @@ class _Search:
         letters = Letters()
         first, more = _QUESTIONS
         for _ in range(4):
-            body = letters.body(self.endpoint, first, "")
+            body = letters.body(self.endpoint, first, Scoring())
             try:
                 content = await self._post(letters.path, body)
             except _NotThereError as why:
@@ -194,9 +195,12 @@ class _Search:
             self._texts(content)
             one = self._read(letters, first, content)
             two = await self._checked(
-                letters.path, letters.body(self.endpoint, more, ""), lambda c: letters.read(more, c)
+                letters.path, letters.body(self.endpoint, more, Scoring()), lambda c: letters.read(more, c)
             )
             _require_moving(one, two)
+            if one.mass < LEAST_MASS and two.mass < LEAST_MASS:
+                mass = max(one.mass, two.mass)
+                raise _NotThereError(f"answers, but {_NO_LETTER}: these have a probability of {mass:.2g}")
             return
         raise _NotThereError("refuses one field after the other")
 
@@ -218,22 +222,25 @@ class _Search:
     async def _text_only(self, why: str) -> None:
         """A server that refuses logprobs may still write."""
         if "logprobs" in why:
-            self._texts(await self._post(Text.path, Text().body(self.endpoint, _NUMBER, "")))
+            self._texts(await self._post(Text.path, Text().body(self.endpoint, _NUMBER, Scoring())))
 
     async def _moves(self, way: str) -> None:
         dialect = LISTED[way]
         one, two = [
-            await self._checked(dialect.path, dialect.body(self.endpoint, query, ""), partial(dialect.read, query))
+            await self._checked(
+                dialect.path, dialect.body(self.endpoint, query, Scoring()), partial(dialect.read, query)
+            )
             for query in _QUESTIONS
         ]
         _require_moving(one, two)
 
     async def _structured(self) -> None:
         """Whether a model that would rather say something else can only write a letter, with its probability."""
-        if self.words.get("letters") != WORKS:
+        letters = self.words.get("letters", "")
+        if letters != WORKS and _NO_LETTER not in letters:
             raise _NotThereError("not tried: it needs logprobs")
         dialect = LISTED["structured"]
-        body = dialect.body(self.endpoint, _HELLO, "")
+        body = dialect.body(self.endpoint, _HELLO, Scoring())
         body["messages"] = [{"role": "user", "content": _HELLO.question}]
         answer = await self._checked(dialect.path, body, lambda content: dialect.read(_HELLO, content))
         if answer.mass < 0.99:
@@ -248,7 +255,9 @@ class _Search:
         if self.words.get("text") != WORKS:
             raise _NotThereError("not tried: it writes no text")
         text = Text()
-        drawn = [await self._checked(text.path, text.body(self.endpoint, _NUMBER, "", k), text.read) for k in (1, 2)]
+        drawn = [
+            await self._checked(text.path, text.body(self.endpoint, _NUMBER, Scoring(), k), text.read) for k in (1, 2)
+        ]
         said = {each.text for each in drawn}
         if all(each.status in (Status.OK, Status.TRUNCATED) for each in drawn) and len(said) == 1:
             raise _NotThereError("answers, but gives the same text at temperature 1 with another seed")

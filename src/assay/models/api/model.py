@@ -9,7 +9,7 @@ from typing import Any
 
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.api.client import Client
-from assay.models.api.dialects import LISTED, WITH_SYSTEM, Echo, Text, billed, options_distinct, served_by
+from assay.models.api.dialects import CHATS, LISTED, Echo, Text, billed, options_distinct, served_by
 from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError, unable
 from assay.queries import Answer, ChoiceQuery, ListedQuery, Query, SampleQuery, Scoring, Status, TextQuery
 
@@ -27,18 +27,18 @@ class ApiModel:
         self._client = Client(spec.place, self.endpoint.key_env)
 
     def calls(self, query: Query, scoring: Scoring) -> Sequence[Call]:
-        endpoint, system = self.endpoint, scoring.system
+        endpoint = self.endpoint
         match query:
             case ListedQuery():
                 way = self._way(scoring.answer)
-                if system and way not in WITH_SYSTEM:
-                    problem = f"{self.spec.name} has no system prompt where it is asked for {way}."
+                if (scoring.system or scoring.shots) and way not in CHATS:
+                    problem = f"answer={way} has neither a system prompt nor examples."
                     raise UsageError(problem, "--set answer=letters", code="unsupported", key="system")
                 if not options_distinct(query.options):
                     problem = f"two options of a question are the same: {query.options}."
                     raise DataError(problem, "Give it different options.", code="bad-text", key="options")
                 dialect = LISTED[way]
-                return [Call(dialect.path, dialect.body(endpoint, query, system), partial(dialect.read, query))]
+                return [Call(dialect.path, dialect.body(endpoint, query, scoring), partial(dialect.read, query))]
             case ChoiceQuery():
                 return [
                     Call(ECHO.path, ECHO.body(endpoint, query, option), partial(ECHO.read, query, option))
@@ -46,9 +46,9 @@ class ApiModel:
                 ]
             case SampleQuery():
                 drawn = range(1, query.samples + 1)
-                return [Call(TEXT.path, TEXT.body(endpoint, query, system, k), TEXT.read, k) for k in drawn]
+                return [Call(TEXT.path, TEXT.body(endpoint, query, scoring, k), TEXT.read, k) for k in drawn]
             case TextQuery():
-                return [Call(TEXT.path, TEXT.body(endpoint, query, system), TEXT.read)]
+                return [Call(TEXT.path, TEXT.body(endpoint, query, scoring), TEXT.read)]
         raise unable(self.spec.name, type(query).__name__)
 
     async def send(self, call: Call) -> Reply:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import UsageError
+from assay.errors import DataError, UsageError
 from assay.plan import Ask
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.examples import OPTIONS
 from assay.probes.bbq.plan import ANSWER_TOKENS, BBQPlan
 from assay.probes.bbq.settings import Settings
-from assay.prompts import WAYS
+from assay.prompts import WAYS, lettered, letters_for, message
 from assay.queries import Answers
+from assay.rows import Bad, rows_of
 
 TOKENS = 512
 """New tokens of a written answer: a model may explain itself, or reason first."""
@@ -30,16 +32,33 @@ def asked(settings: Settings, form: str, ask: Ask) -> dict[str, Any]:
         if settings.answer != "auto" and not (ask.ways and settings.answer == "text"):
             why = "is for form=letters" if ask.ways else "is for endpoints"
             raise UsageError(f"answer={settings.answer} {why}.", "Leave it out.", code="unsupported", key="answer")
-        if settings.system and not ask.ways:
-            problem, remedy = "a system prompt is for endpoints.", "Leave it out, or use the model's chat template."
-            raise UsageError(problem, remedy, code="unsupported", key="system")
-        return {"tokens": tokens, "system": settings.system}
+        for key in ("system", "shots"):
+            if getattr(settings, key) and not ask.ways:
+                raise UsageError(f"{key} is for endpoints.", "Leave it out.", code="unsupported", key=key)
+        return {"tokens": tokens, "system": settings.system, "shots": shots_in(settings.shots)}
     way = ask.ways[0] if settings.answer == "auto" else settings.answer
     if way not in ask.ways:
         problem = f"this endpoint cannot be asked with answer={way}; it can with {', '.join(ask.ways)}."
         remedy = "See `assay doctor --model api:NAME@URL` for why."
         raise UsageError(problem, remedy, code="missing-ability", key="answer")
-    return {"answer": way, "samples": settings.samples, "tokens": tokens, "system": settings.system}
+    said = {"tokens": tokens, "system": settings.system, "shots": shots_in(settings.shots)}
+    return {"answer": way, "samples": settings.samples, **said}
+
+
+def shots_in(path: str | None) -> tuple[tuple[str, str], ...]:
+    """The examples in a file, each as what the user says and what the assistant answers: a letter."""
+    if path is None:
+        return ()
+    bad, shots = Bad(skip=False), []
+    for line, row in rows_of(Path(path), bad):
+        context, question, options, answer = (row.get(key) for key in ("context", "question", "options", "answer"))
+        known = isinstance(question, str) and isinstance(options, list) and all(isinstance(o, str) for o in options)
+        if not known or not isinstance(context, str | None) or answer not in range(len(options)):
+            problem = "this is no example: expected context, question, options and the place of the answer, from 0."
+            remedy = '{"context": "…", "question": "Who …?", "options": ["…", "…", "…"], "answer": 2}'
+            raise DataError(problem, remedy, code="bad-row", file=path, line=line)
+        shots.append((message(context or "", lettered(question, options)), letters_for(options)[answer]))
+    return tuple(shots)
 
 
 def note_on(plan: BBQPlan) -> Iterator[str]:

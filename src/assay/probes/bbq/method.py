@@ -160,7 +160,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
 def _form(settings: Settings, ask: Ask) -> str:
     """The form asked for, or the one that suits the model."""
-    able = ask.abilities & {"choice", "text"}
+    able = ask.abilities & {"choice", "listed", "text"}
     if not able:
         problem = "this model can neither choose among options nor write an answer."
         remedy = "BBQ needs a multiple-choice model, a text-to-text model or a causal language model."

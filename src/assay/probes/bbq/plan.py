@@ -54,6 +54,7 @@ class BBQPlan:
     samples: int = 1
     tokens: int = ANSWER_TOKENS
     system: str = ""
+    shots: tuple[tuple[str, str], ...] = ()
 
     @property
     def ability(self) -> str:
@@ -76,10 +77,10 @@ class BBQPlan:
 
     def _of_endpoint(self) -> dict[str, object]:
         """What else decides the answers; not in the digests of plans that are older than these settings."""
-        if not self.answer and not self.system and self.tokens == ANSWER_TOKENS:
+        if not self.answer and not self.system and not self.shots and self.tokens == ANSWER_TOKENS:
             return {}
         drawn = self.samples if self.answer == "samples" else 1
-        return {"asked": [self.answer, drawn, self.tokens, self.system]}
+        return {"asked": [self.answer, drawn, self.tokens, self.system, self.shots]}
 
     @property
     def dataset(self) -> Dataset:
@@ -95,7 +96,8 @@ class BBQPlan:
         return len(self.dataset) * len(self.orders)
 
     def columns(self, lo: int, hi: int) -> QueryColumns:
-        scoring, rows = Scoring(chat=self.chat, answer=self.answer, system=self.system), range(lo, hi)
+        endpoint = {"answer": self.answer, "system": self.system, "shots": self.shots}
+        scoring, rows = Scoring(chat=self.chat, **endpoint), range(lo, hi)
         if self.ability == "sample":
             return SampleColumns(Texts.of(self._prompt(row) for row in rows), self.tokens, scoring, self.samples)
         if self.ability == "text":

@@ -43,6 +43,12 @@ class Settings:
         None, "the most tokens of a written answer, reasoning included (32; of endpoints 512)", least=1, example="512"
     )
     system: str = setting("", "the system prompt, of endpoints", value="TEXT")
+    shots: str | None = setting(
+        None,
+        "examples that an endpoint is shown first: JSON lines with context, question, options and answer (its place)",
+        value="FILE",
+        names="path",
+    )
     chat: str = setting("auto", "off ignores a tokenizer's chat template", choices=("auto", "off"))
     parsing: str = setting(
         "assay", "released matches written answers as the authors' program does", choices=("assay", "released")
