@@ -331,6 +331,13 @@ def test_a_status_is_final_and_stored(content: dict[str, Any], http: int, status
         assert asking.desk.spending.sent == 1
 
 
+def test_an_answer_without_a_token_is_empty(made: Made) -> None:
+    with serving() as server:
+        asking = made(server)
+        server.behave = lambda asked: Sent(content={"choices": [CHOICE | {"message": {}, "logprobs": {"content": []}}]})
+        assert asking(Listed(3)).status.tolist() == [Status.EMPTY] * 3
+
+
 def test_letters_with_little_probability_are_unclear(made: Made) -> None:
     top = [{"token": "Well", "logprob": -0.1}, {"token": " A", "logprob": -3.0}, {"token": "A", "logprob": -3.5}]
     entry = {"logprobs": {"content": [{"token": "Well", "top_logprobs": top}]}, "message": {"content": "Well"}}

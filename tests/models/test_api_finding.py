@@ -109,6 +109,31 @@ def test_a_model_that_does_not_begin_with_a_letter_is_not_asked_for_letters() ->
         assert words["structured"] == "works"
 
 
+def test_a_model_that_answers_nothing_is_not_asked_for_letters() -> None:
+    def silent(asked: Asked) -> Sent | None:
+        choice = {"message": {"content": ""}, "finish_reason": "stop", "logprobs": {"content": []}}
+        return Sent(content={"choices": [choice]}) if "A. the" in asked.prompt else None
+
+    with serving(ALL - {"decisions", "systemone"}, behave=silent) as server:
+        assert found(server)["letters"] == "does not answer a plain question (empty)"
+
+
+def test_one_entry_in_the_form_of_chats_is_no_echo() -> None:
+    """As llama.cpp's server answers completions."""
+
+    def only_one(asked: Asked) -> Sent | None:
+        entry = {"token": " x", "logprob": -1.0, "top_logprobs": []}
+        choice = {"text": " x", "logprobs": {"content": [entry]}}
+        return (
+            Sent(content={"choices": [choice]})
+            if asked.path.endswith("/completions") and "prompt" in asked.body
+            else None
+        )
+
+    with serving(behave=only_one) as server:
+        assert found(server)["echo"] == "answers, but ignores echo"
+
+
 def test_an_endpoint_for_decisions_alone_can_be_asked() -> None:
     with serving(frozenset({"decisions"})) as server:
         spec = find_model(server.model)

@@ -47,6 +47,8 @@ class Letters:
             return declined
         logprobs = choice.get("logprobs")
         entries = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+        if entries == [] and not _content(choice.get("message") or {}).strip():
+            return Answer(Status.EMPTY)  # the model ended its answer at once
         if not isinstance(entries, list) or not entries:
             raise ValueError("ignores logprobs")
         listed = entries[0].get("top_logprobs") if isinstance(entries[0], Mapping) else None
@@ -146,7 +148,7 @@ class Echo:
         before = lines(query.context, query.question)
         whole = f"{before} {option}"
         logprobs = first_choice(content).get("logprobs")
-        tokens, values = (logprobs.get(key) if isinstance(logprobs, Mapping) else None for key in _ECHOED)
+        tokens, values = _echoed(logprobs if isinstance(logprobs, Mapping) else {})
         if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values):
             raise ValueError("ignores logprobs")
         spelled = "".join(map(str, tokens))
@@ -162,7 +164,12 @@ class Echo:
         return total
 
 
-_ECHOED = ("tokens", "token_logprobs")
+def _echoed(logprobs: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Tokens and their log probabilities, as completions have them, or as chats do."""
+    entries = logprobs.get("content")
+    if isinstance(entries, list) and all(isinstance(each, Mapping) for each in entries):
+        return [each.get("token") for each in entries], [each.get("logprob") for each in entries]
+    return logprobs.get("tokens"), logprobs.get("token_logprobs")
 
 
 class Text:

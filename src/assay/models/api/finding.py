@@ -197,10 +197,10 @@ class _Search:
             two = await self._checked(
                 letters.path, letters.body(self.endpoint, more, Scoring()), lambda c: letters.read(more, c)
             )
-            _require_moving(one, two)
             if one.mass < LEAST_MASS and two.mass < LEAST_MASS:
                 mass = max(one.mass, two.mass)
                 raise _NotThereError(f"answers, but {_NO_LETTER}: these have a probability of {mass:.2g}")
+            _require_moving(one, two)
             return
         raise _NotThereError("refuses one field after the other")
 
@@ -265,7 +265,10 @@ class _Search:
 
 def _require_moving(one: Answer, two: Answer) -> None:
     """Two questions with different right answers, in different places, must not get the same probabilities."""
-    if one.scores is not None and one.scores == two.scores:
+    for answer in (one, two):
+        if answer.scores is None:
+            raise _NotThereError(f"does not answer a plain question ({answer.status.name.lower()})")
+    if one.scores == two.scores:
         raise _NotThereError("answers, but its probabilities do not move with the question")
 
 
