@@ -67,6 +67,22 @@ def test_objections_to_what_was_sent_together_count_once() -> None:
     assert asyncio.run(objected()) == 16
 
 
+def test_who_gives_up_waiting_takes_no_slot() -> None:
+    async def given_up() -> tuple[int, bool]:
+        pace = Pace(start=1)
+        await pace.enter()
+        waiting = [asyncio.create_task(pace.enter()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()  # before a slot is free
+        pace.leave()
+        waiting[1].cancel()  # when it has the slot, and does not know it yet
+        await asyncio.gather(*waiting[:2], return_exceptions=True)
+        await asyncio.sleep(0)
+        return pace.under_way, waiting[2].done()
+
+    assert asyncio.run(given_up()) == (1, True)
+
+
 def test_it_never_stops_altogether() -> None:
     async def objected() -> float:
         pace = Pace(start=2)

@@ -1,8 +1,8 @@
 """How many requests are under way at once: few at first, more while all goes well, fewer when a server is pressed.
 
-As TCP does it: doubled in every round trip until the server first says that it is too much, which halves it; from then
-on one more in every round trip, and a tenth less when the server objects or fails. Objections to what was sent before
-the last one count as one with it.
+As TCP does it: doubled in every round trip until the server first says that it is too much, which halves it. From then
+on it comes back to where it was too much in some round trips, and grows slowly beyond that; whenever the server objects
+or fails it is a tenth less, at least one. Objections to what was sent before the last one count as one with it.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ class Pace:
         self.limit, self.most = float(start), most
         self.under_way = 0
         self._doubling = True
-        self._lowered_at = self._paused_until = 0.0
+        self._lowered_at = self._paused_until = self._too_many = 0.0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> float:
         """Wait for a slot; returns when it was had."""
         loop = asyncio.get_running_loop()
-        while self.under_way >= int(self.limit) or loop.time() < self._paused_until:
-            place = loop.create_future()
-            self._waiting.append(place)
-            try:
-                await place
-            finally:
-                if place in self._waiting:
-                    self._waiting.remove(place)
-        self.under_way += 1
+        place = loop.create_future()
+        self._waiting.append(place)
+        self._wake()
+        try:
+            await place
+        except asyncio.CancelledError:
+            if not place.cancelled():  # the slot was had already
+                self.leave()
+            raise
         return loop.time()
 
     def leave(self) -> None:
@@ -45,26 +45,32 @@ class Pace:
         self._wake()
 
     def succeeded(self) -> None:
-        if self.under_way >= int(self.limit):  # else nobody knows whether more would do
-            self.limit = min(self.most, self.limit + (1.0 if self._doubling else 1.0 / self.limit))
+        if self._waiting or self.under_way >= int(self.limit):  # else nobody knows whether more would do
+            back = max(0.0, self._too_many - self.limit) / 4  # quickly to where it was too much, slowly beyond that
+            more = 1.0 if self._doubling else (back + 0.5) / self.limit
+            self.limit = min(self.most, self.limit + more)
+            self._wake()
 
     def objected(self, began: float, *, after: float | None = None, failed: bool = False) -> None:
         """A request that was sent at `began` was turned down, or failed."""
         loop = asyncio.get_running_loop()
         if began >= self._lowered_at:
-            self.limit = max(1.0, self.limit * (0.5 if self._doubling and not failed else 0.9))
+            lower = 0.5 * self.limit if self._doubling and not failed else min(0.9 * self.limit, self.limit - 1.0)
+            self._too_many, self.limit = self.limit, max(1.0, lower)
             self._lowered_at, self._doubling = loop.time(), self._doubling and failed
         if after is not None and after >= PAUSE:
             self._paused_until = max(self._paused_until, loop.time() + after)
             loop.call_at(self._paused_until, self._wake)
 
     def _wake(self) -> None:
-        room = int(self.limit) - self.under_way
-        while room > 0 and self._waiting:
+        """Give slots that are free to who waited longest."""
+        if asyncio.get_running_loop().time() < self._paused_until:
+            return
+        while self._waiting and self.under_way < int(self.limit):
             place = self._waiting.popleft()
-            if not place.done():
+            if not place.cancelled():
+                self.under_way += 1
                 place.set_result(None)
-                room -= 1
 
 
 def delay(attempt: int, after: float | None) -> float:
