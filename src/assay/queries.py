@@ -422,7 +422,7 @@ class Answers:
     text: `text` bytes (row,), UTF-8 without special tokens and surrounding blanks; as wide as the longest needs it.
     sample: `text` bytes (row, sample), likewise.
     Of endpoints all of these have `served` bytes (row,): the model and its version, as the server names them; and
-    `billed` int32 (row, 3): requests, tokens read and tokens written.
+    `billed` int64 (row, 3): requests, tokens read and tokens written.
     embed: `vector` float32 (row, width), the mean of the last layer's hidden states over the word's tokens.
     word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.
     token: `text` bytes (row,), UTF-8, empty for special tokens; `whole` uint8 (row,): 1 where the text, as a word in a

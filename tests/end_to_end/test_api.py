@@ -154,7 +154,8 @@ def test_the_key_is_nowhere_but_in_the_header(assay: Command, tmp_path: Path, mo
 
     def repeating(asked: Asked) -> Sent | None:
         content = server.usual(asked) | {"system_fingerprint": f"fp {KEY}", "seen": asked.headers["authorization"]}
-        return Sent(content=content)
+        escaped = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
+        return Sent(content=json.dumps(content | {"escaped": "HERE"}).replace("HERE", escaped).encode())
 
     with serving() as server:
         server.behave = repeating

@@ -331,6 +331,50 @@ def test_a_status_is_final_and_stored(content: dict[str, Any], http: int, status
         assert asking.desk.spending.sent == 1
 
 
+@pytest.mark.parametrize("way", ["decisions", "systemone"])
+def test_decisions_may_be_refused_or_filtered(way: str, made: Made) -> None:
+    refusal = {"type": "refusal"}
+    with serving() as server:
+        asking = made(server)
+        server.behave = lambda asked: Sent(
+            content={"answers": [refusal] if way == "decisions" else {"answer": refusal}}
+        )
+        assert asking(Listed(3, way)).status.tolist() == [Status.REFUSED] * 3
+        server.behave = lambda asked: Sent(400, {"error": {"code": "content_filter"}})
+        assert asking(Listed(3, way, first=3)).status.tolist() == [Status.FILTERED] * 3
+
+
+def test_what_a_server_exaggerates_is_not_believed(made: Made) -> None:
+    def boastful(asked: Asked) -> Sent:
+        choice = {"message": {"content": "x" * 1_000_000 + " B"}, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 10**30, "completion_tokens": -5}
+        return Sent(
+            content={"choices": [choice], "usage": usage, "model": "m" * 100_000, "system_fingerprint": ["x"] * 9}
+        )
+
+    with serving() as server:
+        asking = made(server)
+        server.behave = boastful
+        answers = asking(Listed(3, ability="text"))
+    assert answers["text"].dtype.itemsize < 20_000
+    assert all(text.endswith(b" B") for text in answers["text"].tolist())
+    assert answers["served"].dtype.itemsize < 1000
+    assert answers["billed"].tolist() == [[1, 10**9, 0]] * 3
+
+
+def test_a_second_answer_to_one_question_is_not_taken(made: Made) -> None:
+    with serving() as server:
+        asking = made(server)
+
+        def doubled(asked: Asked) -> Sent | None:
+            content = server.usual(asked)
+            return Sent(content=content | {"answers": content["answers"] * 2}) if asked.before == 0 else None
+
+        server.behave = doubled
+        assert asking(Listed(3, "decisions")).status.tolist() == [Status.OK] * 3
+        assert times(server) == {2: 3}
+
+
 def test_an_answer_without_a_token_is_empty(made: Made) -> None:
     with serving() as server:
         asking = made(server)

@@ -248,6 +248,15 @@ def test_a_named_key_has_to_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
         find_model("api:llm@https://host/v1", Options(key_env="MY_KEY", send=False))
 
 
+def test_a_key_that_cannot_be_one_is_not_sent_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-one\nsk-two")
+    with serving() as server:
+        with raises("missing-key-env", UsageError, key="key-env") as error:
+            find_model(server.model, Options(key_env="MY_KEY"))
+        assert server.asked == []
+    assert "sk-" not in str(error.value)
+
+
 def test_the_usual_key_never_travels_unencrypted_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
 

@@ -137,7 +137,8 @@ class _Asking:
                 loop.call_soon_threadsafe(self._stop)
                 with suppress(TimeoutError, Exception):
                     work.result(GRACE + 1.0)
-            asyncio.run_coroutine_threadsafe(self.model.close(), loop).result(5.0)
+            with suppress(TimeoutError):
+                asyncio.run_coroutine_threadsafe(self.model.close(), loop).result(5.0)
             loop.call_soon_threadsafe(loop.stop)
             thread.join()
             loop.close()
@@ -161,12 +162,9 @@ class _Asking:
         finally:
             syncing.cancel()
             self.journal.sync()
-        for task in self.workers:
-            if (
-                not task.cancelled()
-                and (error := task.exception()) is not None
-                and not isinstance(error, _StoppedError)
-            ):
+        errors = [task.exception() for task in self.workers if not task.cancelled()]
+        for error in errors:
+            if error is not None and not isinstance(error, _StoppedError):
                 raise error
 
     def _stop(self) -> None:
@@ -238,7 +236,7 @@ class _Asking:
 
     async def _sent(self, call: Call, digest: str) -> Reply | None:
         failures = waits = 0
-        while True:
+        while not self.stopping:
             began = await self.pace.enter()
             try:
                 reply = await self._once(call, digest)
@@ -262,7 +260,9 @@ class _Asking:
                 raise self._gave_up(f"it wants us to wait for {after:,.0f} seconds")
             if waits and asyncio.get_running_loop().time() - self.heard_at > PATIENCE:
                 raise self._gave_up(f"it has told us to wait for {PATIENCE / 60:.0f} minutes")
-            await asyncio.sleep(delay(failures + waits, after))
+            if not self.stopping:
+                await asyncio.sleep(delay(failures + waits, after))
+        raise _StoppedError
 
     async def _once(self, call: Call, digest: str) -> Reply:
         """One attempt; while it lasts this task is left alone."""

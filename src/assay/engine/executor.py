@@ -275,7 +275,7 @@ def arrays_of(
             arrays["mass"] = np.array([each.mass if each.status in known else math.nan for each in given], np.float32)
     if of_endpoint:
         arrays["served"] = np.array([each.served.encode() for each in given], np.bytes_)
-        arrays["billed"] = np.array([each.billed for each in given], np.int32)
+        arrays["billed"] = np.array([each.billed for each in given], np.int64)
     return arrays
 
 

@@ -49,7 +49,11 @@ class Address:
 
 def key_of(key_env: str) -> str:
     """The key itself; empty where none is wanted."""
-    return os.environ.get(key_env, "").strip() if key_env else ""
+    key = os.environ.get(key_env, "").strip() if key_env else ""
+    if key and not re.fullmatch(r"[!-~]+", key):
+        problem = f"what {key_env} holds is no key: it has blanks, line breaks or letters that no key has."
+        raise UsageError(problem, "Set it again.", code="missing-key-env", key="key-env")
+    return key
 
 
 def is_local(url: str) -> bool:

@@ -105,11 +105,11 @@ class Client:
                 self._idle.append(http)
             else:
                 await http.aclose()
-        said = self._clean(bytes(content).decode(errors="replace"))
-        return self._judged(response.status_code, response.headers, said)
+        return self._judged(response.status_code, response.headers, bytes(content).decode(errors="replace"))
 
     def _judged(self, status: int, headers: Mapping[str, str], said: str) -> dict[str, Any]:
-        found = _object(said)
+        parsed, said = _object(said), self._clean(said)
+        found: dict[str, Any] | None = None if parsed is None else self._cleaned(parsed)
         words = words_of(found, said)
         if status == 200:
             if found is None:
@@ -132,6 +132,14 @@ class Client:
     def _clean(self, text: str) -> str:
         """A text without the key."""
         return text.replace(self._key, "[key]") if self._key else text
+
+    def _cleaned(self, value: Any) -> Any:
+        """JSON without the key, which a server may have written with escapes."""
+        if isinstance(value, str):
+            return self._clean(value)
+        if isinstance(value, dict):
+            return {self._clean(key): self._cleaned(inner) for key, inner in value.items()}
+        return [self._cleaned(inner) for inner in value] if isinstance(value, list) else value
 
 
 def words_of(found: Mapping[str, Any] | None, said: str) -> str:

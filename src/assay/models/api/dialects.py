@@ -18,6 +18,11 @@ from assay.queries import Answer, ChoiceQuery, Scoring, Status, TextQuery
 LEAST_MASS = 0.5
 """Where the listed letters have less probability than this together, the model did not really choose among them."""
 
+LONGEST_TEXT = 8_000
+"""Characters of a written answer that are kept, half of them from its end; a server may ignore the limit of tokens."""
+LONGEST_NAME, MOST_TOKENS = 200, 10**9
+"""What a server says of itself and its bill is believed up to these."""
+
 Body = dict[str, Any]
 
 
@@ -93,9 +98,10 @@ class Decisions:
 
     def read(self, query: ChoiceQuery, content: Mapping[str, Any]) -> Answer:
         answers = content.get("answers")
-        answer = answers[0] if isinstance(answers, list) and answers else None
-        if isinstance(answer, Mapping) and answer.get("type") == "refusal":
-            return Answer(Status.REFUSED)
+        answer = answers[0] if isinstance(answers, list) and len(answers) == 1 else None
+        declined = _undecided(content, answer)
+        if declined is not None:
+            return declined
         given = answer.get("probabilities") if isinstance(answer, Mapping) else None
         if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
             raise ValueError("gives no probabilities")
@@ -114,8 +120,9 @@ class SystemOne:
     def read(self, query: ChoiceQuery, content: Mapping[str, Any]) -> Answer:
         answers = content.get("answers")
         answer = answers.get("answer") if isinstance(answers, Mapping) else None
-        if isinstance(answer, Mapping) and answer.get("type") == "refusal":
-            return Answer(Status.REFUSED)
+        declined = _undecided(content, answer)
+        if declined is not None:
+            return declined
         given = answer.get("probabilities") if isinstance(answer, Mapping) else None
         if not isinstance(given, Mapping):
             raise ValueError("gives no probabilities")
@@ -190,6 +197,8 @@ class Text:
         said = _without_reasoning(_content(choice["message"]), cut)
         if not said.strip():
             return Answer(Status.EMPTY)
+        if len(said) > LONGEST_TEXT:
+            said = f"{said[: LONGEST_TEXT // 2]}…{said[-LONGEST_TEXT // 2 :]}"
         return Answer(Status.TRUNCATED if cut else Status.OK, text=said)
 
 
@@ -211,7 +220,7 @@ def first_choice(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def served_by(content: Mapping[str, Any]) -> str:
     """The model that answered, and its version, as the server names them."""
-    return " ".join(str(content[key]) for key in ("model", "system_fingerprint") if content.get(key))
+    return " ".join(str(content[key])[:LONGEST_NAME] for key in ("model", "system_fingerprint") if content.get(key))
 
 
 def billed(content: Mapping[str, Any]) -> tuple[int, int]:
@@ -222,7 +231,14 @@ def billed(content: Mapping[str, Any]) -> tuple[int, int]:
         next((usage[key] for key in keys if isinstance(usage.get(key), int)), 0)
         for keys in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
     )
-    return max(0, read), max(0, written)
+    return min(max(0, read), MOST_TOKENS), min(max(0, written), MOST_TOKENS)
+
+
+def _undecided(content: Mapping[str, Any], answer: Any) -> Answer | None:
+    if isinstance(content.get("error"), Mapping):  # of a content filter: other errors do not come so far
+        return Answer(Status.FILTERED)
+    refused = isinstance(answer, Mapping) and answer.get("type") == "refusal"
+    return Answer(Status.REFUSED) if refused else None
 
 
 def _declined(choice: Mapping[str, Any]) -> Answer | None:

@@ -24,6 +24,7 @@ from assay.models.api.client import Client
 from assay.models.api.dialects import LEAST_MASS, LISTED, Echo, Letters, Text
 from assay.models.base import Endpoint, TryAgainError
 from assay.plan import digest_of
+from assay.prompts import WAYS
 from assay.queries import Answer, ListedQuery, Scoring, Status, TextQuery
 
 MOST_REQUESTS = 12
@@ -57,7 +58,8 @@ def found(address: Address, *, send: bool = True, again: bool = False) -> Endpoi
     if known is not None:
         return replace(known, key_env=address.key_env)
     if not send:
-        return Endpoint(address.model, address.key_env, ("letters", "samples", "text"), assumed=True)
+        usual = ("letters", *(way for way in WAYS if way != "letters"))
+        return Endpoint(address.model, address.key_env, usual, assumed=True)
     endpoint = _apart(_found(address))
     content = {**asdict(endpoint), "url": address.url}
     write_atomically(place, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())

@@ -49,15 +49,18 @@ def shots_in(path: str | None) -> tuple[tuple[str, str], ...]:
     """The examples in a file, each as what the user says and what the assistant answers: a letter."""
     if path is None:
         return ()
-    bad, shots = Bad(skip=False), []
-    for line, row in rows_of(Path(path), bad):
-        context, question, options, answer = (row.get(key) for key in ("context", "question", "options", "answer"))
-        known = isinstance(question, str) and isinstance(options, list) and all(isinstance(o, str) for o in options)
-        if not known or not isinstance(context, str | None) or answer not in range(len(options)):
-            problem = "this is no example: expected context, question, options and the place of the answer, from 0."
-            remedy = '{"context": "…", "question": "Who …?", "options": ["…", "…", "…"], "answer": 2}'
-            raise DataError(problem, remedy, code="bad-row", file=path, line=line)
-        shots.append((message(context or "", lettered(question, options)), letters_for(options)[answer]))
+    shots = []
+    for line, row in rows_of(Path(path), Bad(skip=False)):
+        match row:
+            case {"question": str(question), "options": list(options), "answer": int(answer)} if all(
+                isinstance(option, str) for option in options
+            ) and 0 <= answer < len(options):
+                asked = message(str(row.get("context") or ""), lettered(question, options))
+                shots.append((asked, letters_for(options)[answer]))
+            case _:
+                problem = "this is no example: expected context, question, options and the place of the answer, from 0."
+                remedy = '{"context": "…", "question": "Who …?", "options": ["…", "…", "…"], "answer": 2}'
+                raise DataError(problem, remedy, code="bad-row", file=path, line=line)
     return tuple(shots)
 
 

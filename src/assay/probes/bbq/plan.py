@@ -96,8 +96,8 @@ class BBQPlan:
         return len(self.dataset) * len(self.orders)
 
     def columns(self, lo: int, hi: int) -> QueryColumns:
-        endpoint = {"answer": self.answer, "system": self.system, "shots": self.shots}
-        scoring, rows = Scoring(chat=self.chat, **endpoint), range(lo, hi)
+        scoring = Scoring(chat=self.chat, answer=self.answer, system=self.system, shots=self.shots)
+        rows = range(lo, hi)
         if self.ability == "sample":
             return SampleColumns(Texts.of(self._prompt(row) for row in rows), self.tokens, scoring, self.samples)
         if self.ability == "text":
