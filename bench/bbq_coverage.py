@@ -1,152 +1,149 @@
-"""How often the 95% intervals of BBQ's scores contain the truth, in data whose truth is known.
+"""How often the 95% intervals of BBQ's scores contain the truth, and how often a run without bias claims some.
 
-    python bench/bbq_coverage.py            1,000 data sets of each scenario (two minutes)
-    python bench/bbq_coverage.py --sets 100
+    python bench/bbq_coverage.py                         1,000 data sets of quick and standard, 200 of paper
+    python bench/bbq_coverage.py --sets 100 --probe bbq-starter --size quick
 
-Every template has its own tendency to name a person, to agree with the stereotype when it does, and to be right when
-the fact is told: each drawn from a beta distribution. The truth is what an endless number of templates would give.
-Three ways are compared: templates resampled, as assay does (the expanded percentile interval); templates resampled with
-the basic interval; and rows resampled as if they were independent, as other tools do.
+Every data set has the questions that a preset asks (bench/bbq_simulated.py), and answers drawn at random: every
+template has its own tendency to name a person, to agree with the stereotype when it does, and to be right when the fact
+is told. The truth is what an endless number of templates would give. Of single categories the mean over all of them is
+shown, and the one that is covered least. Not shown are diff-bias, which is the bias score or minus the accuracy cost
+where every answer is understood, the UNKNOWN rate of ambiguous contexts, which is the accuracy there, and rates of
+refusals, ties and answers not understood, which are 0 here. "rows" is the bias score's interval as it would be if
+questions, not templates, were independent.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections import defaultdict
-from dataclasses import dataclass
+import time
+from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assay.probes.bbq.metrics import FIELDS, Field, accuracy, accuracy_cost, bias_ambiguous, bias_disambiguated
-from assay.stats import basic_interval, multinomial_weights, percentile_interval
+from assay.probes.bbq import metrics
+from assay.probes.bbq.analyse import ALL, ORDER_SENSITIVITY
+from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
+from assay.probes.bbq.metrics import Field, Tally
+from bbq_simulated import SIZES, Array, Questions, Scenario, claims, intervals, questions
 
-RESAMPLES = 500
-METRICS = {
-    "ambiguous accuracy": (accuracy, (0.0, 1.0)),
-    "s_AMB": (bias_ambiguous, (-1.0, 1.0)),
-    "s_DIS": (bias_disambiguated, (-1.0, 1.0)),
-    "accuracy cost": (accuracy_cost, (-1.0, 1.0)),
-}
-WAYS = ("assay", "basic", "rows")
-
-Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """So many templates with so many ambiguous (and as many disambiguated) examples; means of the tendencies."""
-
-    name: str
-    templates: int
-    examples: int
-    person: float  # names somebody where the text does not tell
-    agrees: float  # of those who are named
-    right: float  # when the fact is told
-    spread: float = 6.0  # a + b of the beta distributions: small means that templates differ much
-
-
+SETS = {"quick": 1000, "standard": 1000, "paper": 200}
+BATCH = 100
 SCENARIOS = (
-    Scenario("BBQ's size, biased", 25, 60, 0.5, 0.65, 0.9),
-    Scenario("BBQ's size, a good model", 25, 60, 0.05, 0.5, 0.97),
-    Scenario("the starter set's quick size", 8, 6, 0.5, 0.65, 0.7),
+    Scenario("null", differ=False),
+    Scenario("templates only"),
+    Scenario("mild", agrees=0.55, gap=0.02),
+    Scenario("real-like", person=0.6, agrees=0.65, right=0.85, gap=0.05),
+    Scenario("strong", person=0.8, agrees=0.85, right=0.8, gap=0.15),
+    Scenario("sparse", person=0.8, agrees=0.85, right=0.8, gap=0.15, biased=0.15),
+    Scenario("a good model", person=0.05, agrees=0.6, right=0.97),
 )
+METRICS = {
+    AMBIGUOUS: ("accuracy", "bias_score", "error_alignment", "order_sensitivity"),
+    DISAMBIGUATED: ("accuracy", "bias_score", "accuracy_cost", "unknown_rate"),
+}
+
+Key = tuple[str, str, str]  # metric, context, category
 
 
-def drawn(scenario: Scenario, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Tallies of every template (template, Field) in ambiguous and in disambiguated contexts."""
-
-    def tendency(mean: float) -> Array:
-        return rng.beta(mean * scenario.spread, (1 - mean) * scenario.spread, scenario.templates)
-
-    n = scenario.examples
-    named = rng.binomial(n, tendency(scenario.person))
-    biased = rng.binomial(named, tendency(scenario.agrees))
-    ambiguous = np.zeros((scenario.templates, FIELDS))
-    ambiguous[:, [Field.COUNTED, Field.TARGETED]] = n
-    ambiguous[:, [Field.CORRECT, Field.TARGETED_CORRECT]] = (n - named)[:, None]
-    ambiguous[:, Field.BIASED], ambiguous[:, Field.COUNTER] = biased, named - biased
-    told = np.zeros((scenario.templates, FIELDS))
-    right = tendency(scenario.right)
-    for side, correct, agreeing, contrary in (
-        (Field.ALIGNED, Field.ALIGNED_CORRECT, Field.BIASED, Field.COUNTER),
-        (Field.NONALIGNED, Field.NONALIGNED_CORRECT, Field.COUNTER, Field.BIASED),
-    ):
-        good = rng.binomial(n // 2, right)
-        told[:, side], told[:, correct] = n // 2, good
-        told[:, agreeing] += good
-        told[:, contrary] += n // 2 - good  # a wrong answer names the other person
-    return ambiguous, told
-
-
-def truths(scenario: Scenario) -> dict[str, float]:
-    """What an endless number of templates would give."""
-    return {
-        "ambiguous accuracy": 1 - scenario.person,
-        "s_AMB": scenario.person * (2 * scenario.agrees - 1),
-        "s_DIS": 0.0,
-        "accuracy cost": 0.0,
-    }
+def simulate(
+    asked: Questions, scenario: Scenario, sets: int, rng: np.random.Generator
+) -> tuple[dict[Key, Array], dict[str, Array]]:
+    """For every number (set, 4): value, low, high, truth; for every claim whether it is made (set,)."""
+    expected = asked.expected(scenario)
+    numbers: dict[Key, list[Array]] = {}
+    claimed: dict[str, list[Array]] = {}
+    for _ in range(0, sets, BATCH):
+        tally = asked.answers(scenario, BATCH, rng)
+        for cell, atoms in asked.cells:
+            if "comparison" in cell.group:
+                continue
+            drawn, whole = asked.drawn(tally, atoms), expected[atoms].sum(axis=0)
+            context, category = cell.group["context"], cell.group["category"]
+            for metric in (*cell.metrics, ORDER_SENSITIVITY):
+                if metric.name in METRICS[context]:
+                    truth = np.full(BATCH, metric.of(whole))
+                    found = np.stack([*intervals(metric, drawn), truth], axis=1)
+                    numbers.setdefault((metric.name, context, category), []).append(found)
+                if metric.name == "bias_score" and context == AMBIGUOUS:
+                    found = np.stack([*as_rows(drawn.total), truth], axis=1)
+                    numbers.setdefault(("rows: bias_score", context, category), []).append(found)
+        made = claims(asked, tally)
+        claimed.setdefault("anything, over all families", []).append(made.anything)
+        for family, q in made.q.items():
+            claimed.setdefault(f"any of {family} by itself", []).append((q <= 0.05).any(axis=1))
+    whole_of = {key: np.concatenate(own) for key, own in numbers.items()}
+    return whole_of, {name: np.concatenate(own) for name, own in claimed.items()}
 
 
-def intervals(way: str, tally: Array, metric: str, rng: np.random.Generator) -> tuple[float, float]:
-    of, bounds = METRICS[metric]
-    value = of(tally.sum(axis=0))
-    if way == "rows":
-        replicates = of(_rows_again(tally, rng))
-        low, high = np.nanquantile(replicates, [0.025, 0.975])
-        return float(low), float(high)
-    replicates = of(multinomial_weights(np.zeros(len(tally), np.int64), RESAMPLES, rng) @ tally)
-    if way == "basic":
-        low, high = basic_interval(value, replicates, bounds=bounds)
-    else:
-        low, high = percentile_interval(value, replicates, len(tally), bounds=bounds)
-    return float(low), float(high)
+def as_rows(total: Tally) -> tuple[Array, Array, Array]:
+    """s_AMB and its interval, if every question were independent of all others (set,)."""
+    n, named = total[:, Field.TARGETED], metrics.named(total)
+    value = metrics.bias_ambiguous(total)
+    reach = 1.96 * np.sqrt((named / n - value**2) / n)
+    return value, value - reach, value + reach
 
 
-def _rows_again(tally: Array, rng: np.random.Generator) -> Array:
-    """Tallies of resampled rows (resample, Field): each kind of row is drawn as often as chance has it."""
-    total = tally.sum(axis=0)
-    result = np.zeros((RESAMPLES, FIELDS))
-    if total[Field.ALIGNED]:
-        for side, correct in (
-            (Field.ALIGNED, Field.ALIGNED_CORRECT),
-            (Field.NONALIGNED, Field.NONALIGNED_CORRECT),
-        ):
-            n = int(total[side])
-            result[:, side], result[:, correct] = n, rng.binomial(n, total[correct] / n, RESAMPLES)
-        wrong = result[:, Field.NONALIGNED] - result[:, Field.NONALIGNED_CORRECT]
-        result[:, Field.BIASED] = result[:, Field.ALIGNED_CORRECT] + wrong
-        result[:, Field.COUNTER] = result[:, Field.ALIGNED] + result[:, Field.NONALIGNED] - result[:, Field.BIASED]
-        return result
-    n = int(total[Field.COUNTED])
-    kinds = np.array([total[Field.CORRECT], total[Field.BIASED], total[Field.COUNTER]]) / n
-    counts = rng.multinomial(n, kinds, RESAMPLES)
-    result[:, [Field.COUNTED, Field.TARGETED]] = n
-    result[:, [Field.CORRECT, Field.TARGETED_CORRECT]] = counts[:, :1]
-    result[:, Field.BIASED], result[:, Field.COUNTER] = counts[:, 1], counts[:, 2]
-    return result
+def covered(found: Array) -> Array:
+    """Whether the truth is in the interval (set,); NaN where there is none."""
+    _, low, high, truth = found.T
+    inside = (low <= truth + 1e-9) & (truth <= high + 1e-9)
+    return np.where(np.isfinite(low), inside, np.nan)
+
+
+def error(share: float, sets: int) -> float:
+    """One standard error of the simulation; with 0 or all of them, what one more would change."""
+    return float(max(np.sqrt(share * (1 - share) / sets), 1.0 / sets))
+
+
+def report(numbers: dict[Key, Array], claimed: dict[str, Array]) -> None:
+    print(f"  {'':36s} {'truth':>8s} {'found':>8s} {'width':>7s} {'coverage':>15s}   least covered of them")
+    for metric, context in dict.fromkeys(key[:2] for key in numbers):
+        for pooled in (False, True):
+            own = {key: each for key, each in numbers.items() if key[:2] == (metric, context)}
+            own = {key: each for key, each in own.items() if (key[2] == ALL) == pooled}
+            inside = {key[2]: covered(each) for key, each in own.items()}
+            values = np.concatenate(list(own.values()))
+            by_set = np.nanmean(np.stack(list(inside.values())), axis=0)
+            share, spread = np.nanmean(by_set), np.nanstd(by_set) / np.sqrt(np.isfinite(by_set).sum())
+            sets = len(by_set)
+            if pooled or share in (0.0, 1.0):
+                spread = error(float(share), sets)
+            mean = np.nanmean(values, axis=0)
+            shown = f"{mean[3]:8.4f} {mean[0]:8.4f} {mean[2] - mean[1]:7.4f} {share:9.1%} ± {spread:.1%}"
+            if not pooled:
+                name, least = min(
+                    ((name, float(np.nanmean(each))) for name, each in inside.items()), key=lambda each: each[1]
+                )
+                shown += f"   {least:6.1%} ± {error(least, sets):.1%} {name}"
+            if (missing := float(np.isnan(values[:, 1]).mean())) > 0:
+                shown += f"   no interval: {missing:.1%}"
+            label = f"{metric}, {context}, {ALL if pooled else 'each'}"
+            print(f"  {label:36s} {shown}")
+    for name, own in claimed.items():
+        share = float(own.mean())
+        print(f"  {name:38s} in {share:6.1%} ± {error(share, len(own)):.1%} of runs")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", type=int, default=1000, help="data sets of each scenario")
-    sets: int = parser.parse_args().sets
-    print(f"{'share of intervals with the truth':40}{''.join(f'{way:>9}' for way in WAYS)}")
-    for number, scenario in enumerate(SCENARIOS):
-        rng = np.random.default_rng(number)
-        covered: dict[tuple[str, str], int] = defaultdict(int)
-        truth = truths(scenario)
-        for _ in range(sets):
-            ambiguous, told = drawn(scenario, rng)
-            for metric in METRICS:
-                tally = ambiguous if metric in ("ambiguous accuracy", "s_AMB") else told
-                for way in WAYS:
-                    low, high = intervals(way, tally, metric, rng)
-                    covered[metric, way] += low <= truth[metric] <= high
-        print(f"\n{scenario.name} ({scenario.templates} templates)")
-        for metric in METRICS:
-            print(f"  {metric:38}" + "".join(f"{covered[metric, way] / sets:>9.1%}" for way in WAYS))
+    parser.add_argument("--sets", type=int, help="data sets of each scenario and size")
+    parser.add_argument("--probe", default=",".join(SIZES))
+    parser.add_argument("--size", default=",".join(SETS))
+    parser.add_argument("--scenario", default="")
+    options = parser.parse_args()
+    start = time.perf_counter()
+    print("± is one standard error of the simulation")
+    for probe, size in product(options.probe.split(","), options.size.split(",")):
+        asked = questions(probe, size)
+        for number, scenario in enumerate(SCENARIOS):
+            if options.scenario and scenario.name not in options.scenario.split(","):
+                continue
+            sets = options.sets or SETS[size]
+            found = simulate(asked, scenario, sets, np.random.default_rng(number))
+            about = f"{len(asked.dataset):,} questions, {len(asked.categories)} templates"
+            print(f"\n{probe}, {size} ({about}), {scenario.name}: {sets:,} data sets", flush=True)
+            report(*found)
+    print(f"\n{time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":

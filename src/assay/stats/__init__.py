@@ -14,7 +14,7 @@ from assay.stats.clusters import Separation, kmeans_separation, tsne_projection
 from assay.stats.contributions import contribution_p
 from assay.stats.corrections import benjamini_hochberg, holm
 from assay.stats.crossfit import cross_fitted_max, cross_fitted_mean
-from assay.stats.intervals import MIN_UNITS, basic_interval, percentile_interval, wilson_interval
+from assay.stats.intervals import MIN_UNITS, logit_interval, percentile_interval, wilson_interval
 from assay.stats.permutation import Permuted, permutation_test
 from assay.stats.resampling import monte_carlo_p, multinomial_weights, random_signs
 from assay.stats.shrinkage import posterior_draws
@@ -26,7 +26,6 @@ __all__ = [
     "Permuted",
     "Separation",
     "Spread",
-    "basic_interval",
     "benjamini_hochberg",
     "combined",
     "contribution_p",
@@ -35,6 +34,7 @@ __all__ = [
     "holm",
     "jackknife",
     "kmeans_separation",
+    "logit_interval",
     "monte_carlo_p",
     "multinomial_weights",
     "paired_spread",

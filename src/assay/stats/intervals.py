@@ -8,37 +8,9 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from assay.stats.clustered import student_reach
+
 MIN_UNITS = 5  # with fewer units than this there is nothing to resample: no interval is given
-
-
-def basic_interval(
-    estimate: ArrayLike,
-    replicates: NDArray[np.float64],
-    *,
-    level: float = 0.95,
-    bounds: tuple[float, float] = (-np.inf, np.inf),
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The basic bootstrap interval 2·estimate − quantiles of the replicates, clipped to `bounds`.
-
-    `replicates` is (replicate, …), `estimate` has the remaining shape. Reflecting the quantiles moves the interval
-    against the bias that resampling shows: for an estimate that is biased upward (a maximum, an absolute value) the
-    interval reaches further down than up, and may even lie below the estimate.
-
-    A replicate that is NaN (its denominator was 0) is left out of that quantity alone. Both ends are NaN where the
-    estimate is, or where fewer than half of the replicates are defined.
-
-    >>> low, high = basic_interval(2.0, np.linspace(1.0, 3.5, 101))
-    >>> round(float(low), 4), round(float(high), 4)
-    (0.5625, 2.9375)
-    """
-    value = np.asarray(estimate, dtype=np.float64)
-    ordered = np.sort(replicates.reshape(len(replicates), -1).T, axis=1)  # (quantity, replicate), NaN last
-    defined = np.isfinite(ordered).sum(axis=1)
-    tail = (1.0 - level) / 2.0
-    lower, upper = (_quantile(ordered, defined, share).reshape(value.shape) for share in (tail, 1.0 - tail))
-    low, high = (np.clip(2.0 * value - end, *bounds) for end in (upper, lower))
-    known = (2 * defined >= max(len(replicates), 1)).reshape(value.shape) & np.isfinite(value)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
 def _quantile(ordered: NDArray[np.float64], defined: NDArray[np.int64], share: float) -> NDArray[np.float64]:
@@ -64,12 +36,13 @@ def percentile_interval(
     """The expanded percentile interval of a ratio of sums over `units` resampled units.
 
     A plain percentile interval of n units is too narrow by √((n − 1)/n) and by taking the normal's quantile for
-    Student's t; its tail here is Φ(−√(n/(n − 1)) · t) (Hesterberg 2015). It respects the metric's range, which the
-    basic interval leaves near an end. Where all replicates agree with the estimate, resampling says nothing: the
-    interval is then what n units that agree allow, the others having at most the share 1 − (tail)^(1/n) and the
-    farthest value in `bounds`. The estimate is always in it.
+    Student's t; its tail here is Φ(−√(n/(n − 1)) · t) (Hesterberg 2015). It respects the metric's range. Where all
+    replicates agree with the estimate, resampling says nothing: the interval is then what n units that agree allow, the
+    others having at most the share 1 − (tail)^(1/n) and the farthest value in `bounds`. The estimate is always in it.
 
-    `replicates` is (replicate, …), `estimate` has the remaining shape. NaN as in `basic_interval`.
+    `replicates` is (replicate, …), `estimate` has the remaining shape. A replicate that is NaN (its denominator was 0)
+    is left out of that quantity alone. Both ends are NaN where the estimate is, or where fewer than half of the
+    replicates are defined.
 
     >>> low, high = percentile_interval(1.0, np.ones(100), 8, bounds=(0.0, 1.0))
     >>> round(float(low), 2), float(high)
@@ -82,15 +55,62 @@ def percentile_interval(
     wider = NormalDist().cdf(-math.sqrt(units / (units - 1)) * student_quantile(1.0 - tail, units - 1))
     low, high = (_quantile(ordered, defined, share).reshape(value.shape) for share in (wider, 1.0 - wider))
     agree = (np.abs(low - value) < _SAME) & (np.abs(high - value) < _SAME)
-    rest = 1.0 - tail ** (1.0 / units)
-    low = np.where(agree, value - rest * (value - bounds[0]), low)
-    high = np.where(agree, value + rest * (bounds[1] - value), high)
+    few = _agreeing(value, units, tail, bounds)
+    low, high = np.where(agree, few[0], low), np.where(agree, few[1], high)
     known = (2 * defined >= max(len(replicates), 1)).reshape(value.shape) & np.isfinite(value)
     low, high = np.minimum(np.clip(low, *bounds), value), np.maximum(np.clip(high, *bounds), value)
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
+def logit_interval(
+    estimate: ArrayLike,
+    replicates: NDArray[np.float64],
+    units: ArrayLike,
+    *,
+    strata: ArrayLike = 1,
+    level: float = 0.95,
+    bounds: tuple[float, float],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Student's t interval on the logit scale, of a ratio of sums over `units` units resampled within `strata` strata.
+
+    With x the estimate's place in its bounds, from 0 to 1, the ends are those of logit x ± t · error / (x(1 − x)), as
+    survey statistics has it for shares of clustered samples. The error is the replicates' standard deviation times
+    √(n/(n − strata)), since resampling n units within strata is too narrow by that; t has n − strata degrees of
+    freedom, at least 1. Where units differ in size, n is their effective number. Near an end of the range, where
+    estimates are skewed, it covers what a percentile interval misses (bench/bbq_coverage.py). Where all replicates
+    agree, and NaN: as in `percentile_interval`. `units` and `strata` may differ by quantity.
+
+    >>> low, high = logit_interval(0.9, np.linspace(0.8, 1.0, 101), 20, bounds=(0.0, 1.0))
+    >>> round(float(low), 3), round(float(high), 3)
+    (0.69, 0.973)
+    """
+    value, n = np.asarray(estimate, dtype=np.float64), np.asarray(units, dtype=np.float64)
+    defined = np.isfinite(replicates).sum(axis=0)
+    known = (2 * defined >= max(len(replicates), 1)) & (defined > 1) & np.isfinite(value)
+    span, freedom = bounds[1] - bounds[0], np.maximum(n - np.asarray(strata), 1.0)
+    error = np.full(value.shape, np.nan)
+    error[known] = np.nanstd(replicates[..., known], axis=0, ddof=1)
+    error *= np.sqrt(n / freedom) / span
+    place = np.clip((value - bounds[0]) / span, _SAME, 1.0 - _SAME)
+    middle = np.log(place / (1.0 - place))
+    reach = student_reach(error, freedom, level) / (place * (1.0 - place))
+    with np.errstate(over="ignore"):
+        low, high = (bounds[0] + span / (1.0 + np.exp(-end)) for end in (middle - reach, middle + reach))
+    agree = error < _SAME
+    few = _agreeing(value, n, (1.0 - level) / 2.0, bounds)
+    low, high = np.where(agree, few[0], np.minimum(low, value)), np.where(agree, few[1], np.maximum(high, value))
+    return np.where(known, low, np.nan), np.where(known, high, np.nan)
+
+
 _SAME = 1e-12
+
+
+def _agreeing(
+    value: NDArray[np.float64], units: ArrayLike, tail: float, bounds: tuple[float, float]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What units that agree allow: the others have at most the share 1 − tail^(1/units), and the farthest value."""
+    rest = 1.0 - tail ** (1.0 / np.maximum(units, _SAME))
+    return value - rest * (value - bounds[0]), value + rest * (bounds[1] - value)
 
 
 def wilson_interval(share: float, units: int, *, level: float = 0.95) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import small_bbq
 from assay.compare.differences import Difference, differences_of
-from assay.findings import Findings, Table
+from assay.findings import Estimate, Findings, Table
 from assay.probes import method_of
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, findings_of
@@ -60,7 +60,7 @@ def test_a_model_does_not_differ_from_itself() -> None:
 
 @settings(max_examples=4, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([1, 3]))
-def test_beside_a_model_that_never_errs_an_interval_is_the_runs_own(seed: int, orders: int) -> None:
+def test_beside_a_model_that_never_errs_a_difference_is_as_sure_as_the_runs_own_number(seed: int, orders: int) -> None:
     """Its accuracy is 1 in every resample, and its rates are 0: one path makes intervals of runs and of differences."""
     gold = np.array([[example.label] * orders for example in TWO.examples])
     chosen = np.random.default_rng(seed).choice([0, 1, 2, REFUSED, UNPARSED, TIED], size=gold.shape)
@@ -73,10 +73,17 @@ def test_beside_a_model_that_never_errs_an_interval_is_the_runs_own(seed: int, o
         estimate = estimates[change.change.metric, *change.change.group.values()]
         if change.change.metric in constant and estimate.value != 0:
             seen.add(change.change.metric)
-            bounds = PROBE.metric(estimate.metric).bounds
-            ends = [np.clip(change.before + end, *bounds) for end in (change.change.low, change.change.high)]  # type: ignore[operator]
-            assert [estimate.low, estimate.high] == pytest.approx(ends, abs=1e-9)
+            low, high = PROBE.metric(estimate.metric).bounds
+            assert reach_of(estimate, low, high) == pytest.approx(reach_of(change.change, low - high, high - low))
     assert seen >= {"accuracy", "unparsed_rate", "tied_rate", "accuracy_cost"}
+
+
+def reach_of(estimate: Estimate, low: float, high: float) -> float:
+    """t · error of an interval on the logit scale, from `low` to `high`."""
+    ends = (np.array([estimate.value, estimate.low, estimate.high], float) - low) / (high - low)
+    middle, first, last = np.log(ends / (1 - ends))
+    assert middle - first == pytest.approx(last - middle, abs=1e-6)
+    return float(last - first) / 2 * ends[0] * (1 - ends[0]) * (high - low)
 
 
 def test_exchanging_baseline_and_model_turns_the_sign() -> None:

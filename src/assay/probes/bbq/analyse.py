@@ -12,7 +12,7 @@ from assay.findings import Estimate, Findings, Table
 from assay.probes.bbq import ALL, family_of, metrics
 from assay.probes.bbq.examples import AMBIGUOUS, COMPARISONS, DISAMBIGUATED, POLARITIES
 from assay.probes.bbq.metrics import SHARE, SIGNED, Array, Field, Metric, Tally
-from assay.probes.bbq.tables import bias_p, tables_of
+from assay.probes.bbq.tables import leaning, tables_of
 from assay.probes.bbq.tally import QUESTION_ONLY, Answered, Drawn, Units, counts
 from assay.probes.families import corrected, corrected_table
 from assay.stats import sign_flip_p
@@ -168,13 +168,18 @@ def _estimate(metric: Metric, group: Mapping[str, str], drawn: Drawn) -> Estimat
 
 
 def _p(name: str, tally: Tally) -> float | None:
-    """Whether a bias differs from 0: the sign-flip test over templates (unit, Field) of what each adds to it."""
+    """Whether a bias differs from 0: the sign-flip test over templates (unit, Field)."""
+    added = contributions(name, tally)
+    return None if added is None else float(sign_flip_p(added[None, :])[0])
+
+
+def contributions(name: str, tally: Tally) -> Array | None:
+    """What each template adds to a bias (…, unit), from tallies (…, unit, Field); None for other metrics."""
     match name:
         case "bias_score":
-            return bias_p(tally)
+            return leaning(tally)
         case "accuracy_cost":
-            total = tally.sum(axis=0)
-            added = tally[:, Field.NONALIGNED_CORRECT] / total[Field.NONALIGNED]
-            added = added - tally[:, Field.ALIGNED_CORRECT] / total[Field.ALIGNED]
-            return float(sign_flip_p(added[None, :])[0])
+            total = tally.sum(axis=-2, keepdims=True)
+            added = tally[..., Field.NONALIGNED_CORRECT] / total[..., Field.NONALIGNED]
+            return np.asarray(added - tally[..., Field.ALIGNED_CORRECT] / total[..., Field.ALIGNED])
     return None

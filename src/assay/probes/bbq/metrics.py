@@ -60,10 +60,10 @@ class Metric:
     undefined: str
 
 
-def ratio(above: Array, below: Array) -> Array:
-    """above / below; NaN where below is 0."""
+def ratio(above: Array, below: Array, otherwise: float = np.nan) -> Array:
+    """above / below; NaN, or what is said, where below is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(below > 0, above / below, np.nan)
+        return np.where(below > 0, above / below, otherwise)
 
 
 def accuracy(tally: Tally) -> Array:

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.examples import DISAMBIGUATED, NEGATIVE, AnswerKind, Dataset, Example
-from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally
+from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally, ratio
 from assay.queries import NONE
-from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
+from assay.stats import MIN_UNITS, logit_interval, multinomial_weights
 
 QUESTION_ONLY = "question_only"
 
@@ -125,6 +125,7 @@ class Units:
 
     of: NDArray[np.int64]  # (example,)
     weights: NDArray[np.float64]  # (resample, unit)
+    strata: NDArray[np.int64]  # (unit,)
 
     @staticmethod
     def make(templates: Sequence[Template], resamples: int, seed: int) -> Units:
@@ -133,13 +134,13 @@ class Units:
         of = [numbers.setdefault(template, len(numbers)) for template in templates]
         _, strata = np.unique([category for category, _ in numbers], return_inverse=True)
         weights = multinomial_weights(strata, resamples, np.random.default_rng(seed))
-        return Units(np.array(of, np.int64), weights)
+        return Units(np.array(of, np.int64), weights, strata)
 
     def drawn(self, values: NDArray[np.float64], rows: NDArray[np.int64]) -> Drawn:
         """What some examples add (model, example, Field), by template and in every resample."""
         units, place = np.unique(self.of[rows], return_inverse=True)
         tally = np.stack([by_unit(own[rows], place, len(units)) for own in values])
-        return Drawn(tally, tally.sum(axis=1), self.weights[:, units] @ tally)
+        return Drawn(tally, tally.sum(axis=1), self.weights[:, units] @ tally, self.strata[units])
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,15 @@ class Drawn:
     tally: Tally  # (model, unit, Field)
     total: Tally  # (model, Field)
     again: Tally  # (model, resample, Field)
+    strata: NDArray[np.int64]  # (unit,)
 
     def of(self, metric: Metric) -> Spread:
-        units = int((metric.n(self.tally) > 0).sum(axis=1).min())
-        return Spread(metric.of(self.total), metric.of(self.again), units)
+        n = metric.n(self.tally)  # (model, unit)
+        by_stratum = [n[:, self.strata == stratum] for stratum in np.unique(self.strata)]
+        effective = sum(ratio(own.sum(axis=1) ** 2, (own**2).sum(axis=1), 0.0) for own in by_stratum)
+        strata = sum((own > 0).any(axis=1).astype(np.int64) for own in by_stratum)
+        units = (n > 0).sum(axis=1)
+        return Spread(metric.of(self.total), metric.of(self.again), units, np.asarray(strata), np.asarray(effective))
 
 
 @dataclass(frozen=True)
@@ -161,20 +167,25 @@ class Spread:
 
     values: Array  # (model,)
     again: Array  # (model, resample)
-    units: int  # the templates that contribute to it, in the model that has the fewest
+    units: NDArray[np.int64]  # (model,) the templates that contribute to it
+    strata: NDArray[np.int64]  # (model,) and their categories
+    effective: Array  # (model,) so many templates of one size would tell as much (Kish 1965), summed over categories
 
     @property
     def few(self) -> str | None:
         """Why there is no interval, if so."""
-        if self.units >= MIN_UNITS:
+        needed = MIN_UNITS - 1 + np.maximum(self.strata, 1)  # one of every category is not free to vary
+        if (self.units >= needed).all():
             return None
-        return f"no interval: too few templates to resample ({self.units}; it takes {MIN_UNITS})"
+        least = (self.units - needed).argmin()
+        return f"no interval: too few templates to resample ({self.units[least]}; it takes {needed[least]})"
 
     def interval(self, value: float, replicates: Array, bounds: tuple[float, float]) -> tuple[Any, Any]:
         """The ends for a value, or for a difference of two, from what it is in the resamples; NaN where undefined."""
         if self.few:
             return np.nan, np.nan
-        return percentile_interval(value, replicates, self.units, bounds=bounds)
+        least = (self.effective - self.strata).argmin()  # of the model that tells less
+        return logit_interval(value, replicates, self.effective[least], strata=self.strata[least], bounds=bounds)
 
 
 def by_unit(values: NDArray[np.float64], unit: NDArray[np.int64], units: int) -> NDArray[np.float64]:
