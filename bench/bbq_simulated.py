@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 
 from assay.probes.bbq.analyse import Cell, cells_of, contributions, family_of
@@ -298,13 +298,14 @@ def _tally(
     size: Indices,
     told: NDArray[np.bool_],
     agrees: NDArray[np.bool_],
-    named: Array | Indices,
-    biased: Array | Indices,
-    right: Array | Indices,
-    other: Array | Indices,
+    named: ArrayLike,
+    biased: ArrayLike,
+    right: ArrayLike,
+    other: ArrayLike,
 ) -> Tally:
     """From numbers of answers (…, atom): in ambiguous contexts persons named, in others right and wrong ones."""
-    result = np.zeros((*np.shape(named), FIELDS))
+    named, biased, right, other = (np.asarray(own, np.float64) for own in (named, biased, right, other))
+    result = np.zeros((*named.shape, FIELDS))
     correct = np.where(told, right, size - named)
     result[..., [Field.ASKED, Field.COUNTED, Field.TARGETED, Field.ORDERED]] = size[:, None]
     result[..., [Field.CORRECT, Field.TARGETED_CORRECT]] = correct[..., None]
