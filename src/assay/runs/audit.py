@@ -41,11 +41,15 @@ LOCAL = "local"
 
 @dataclass(frozen=True)
 class Size:
-    """What a run would take: its parts, expected seconds, and expected memory in bytes without the model."""
+    """What a run would take: its parts, expected seconds, and expected memory in bytes without the model.
+
+    `sees` says what bias a run of this size finds; empty where that was not measured.
+    """
 
     stages: tuple[Stage, ...]
     seconds: float
     memory: int
+    sees: str = ""
 
 
 class Listener:
@@ -199,7 +203,9 @@ def expect(
         put = [each for each in ask.asked if each.ability not in OF_THE_TOKENIZER]
         asking, questions = sum(each.seconds for each in put), sum(each.questions for each in put)
         analysis = time.perf_counter() - began - asking
-    return Size(stages, total * asking / questions + analysis, 200_000_000 + 60 * total)
+    as_measured = limit is None and not settings  # any setting may change the size: then nothing is said
+    sees = method.probe.sees.get(preset, "") if as_measured else ""
+    return Size(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, sees)
 
 
 _TRIAL = 256
