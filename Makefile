@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constr
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv test lint docs format demo bench clean
+.PHONY: help venv test lint docs format soak demo bench clean
 
 help: ## show this list
 	@echo "assay: measures social bias in question-answering models. Targets:"
@@ -55,11 +55,14 @@ format: $(READY) ## put the code into shape
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+soak: $(READY) ## kill runs on an endpoint 200 times, at random moments (about ten minutes)
+	ASSAY_SOAK_KILLS=200 $(BIN)/python -m pytest tests/end_to_end/test_api_kill.py
+
 demo: $(CORE) ## the tour: audit the built-in model and say where the report is (about two minutes)
 	$(BIN)/assay run --resume never --out runs/demo
 
 bench: $(READY) ## measure the claims of docs/measurements.md that need no GPU (half an hour)
-	@for name in speed builtin analysis memory coverage choice causal bbq_scoring bbq_coverage permutation sodapop; do echo "== bench/$$name.py"; $(BIN)/python bench/$$name.py || exit 1; done
+	@for name in speed builtin api analysis memory coverage choice causal bbq_scoring bbq_coverage permutation sodapop; do echo "== bench/$$name.py"; $(BIN)/python bench/$$name.py || exit 1; done
 
 clean: ## remove what the targets made: the environment, build products and caches (runs/ stays)
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

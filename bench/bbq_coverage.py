@@ -20,8 +20,8 @@ from itertools import product
 
 import numpy as np
 
-from assay.probes.bbq import metrics
-from assay.probes.bbq.analyse import ALL, ORDER_SENSITIVITY
+from assay.probes.bbq import ALL, metrics
+from assay.probes.bbq.analyse import ORDER_SENSITIVITY
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.metrics import Field, Tally
 from bbq_simulated import SIZES, Array, Questions, Scenario, claims, intervals, questions
@@ -68,9 +68,9 @@ def simulate(
                     found = np.stack([*as_rows(drawn.total), truth], axis=1)
                     numbers.setdefault(("rows: bias_score", context, category), []).append(found)
         made = claims(asked, tally)
-        claimed.setdefault("anything, over all families", []).append(made.anything)
+        claimed.setdefault("anything, over all families", []).append(made.anything.astype(np.float64))
         for family, q in made.q.items():
-            claimed.setdefault(f"any of {family} by itself", []).append((q <= 0.05).any(axis=1))
+            claimed.setdefault(f"any of {family} by itself", []).append(np.asarray((q <= 0.05).any(axis=1), np.float64))
     whole_of = {key: np.concatenate(own) for key, own in numbers.items()}
     return whole_of, {name: np.concatenate(own) for name, own in claimed.items()}
 
@@ -104,10 +104,10 @@ def report(numbers: dict[Key, Array], claimed: dict[str, Array]) -> None:
             inside = {key[2]: covered(each) for key, each in own.items()}
             values = np.concatenate(list(own.values()))
             by_set = np.nanmean(np.stack(list(inside.values())), axis=0)
-            share, spread = np.nanmean(by_set), np.nanstd(by_set) / np.sqrt(np.isfinite(by_set).sum())
+            share, spread = float(np.nanmean(by_set)), float(np.nanstd(by_set) / np.sqrt(np.isfinite(by_set).sum()))
             sets = len(by_set)
             if pooled or share in (0.0, 1.0):
-                spread = error(float(share), sets)
+                spread = error(share, sets)
             mean = np.nanmean(values, axis=0)
             shown = f"{mean[3]:8.4f} {mean[0]:8.4f} {mean[2] - mean[1]:7.4f} {share:9.1%} ± {spread:.1%}"
             if not pooled:
@@ -119,9 +119,9 @@ def report(numbers: dict[Key, Array], claimed: dict[str, Array]) -> None:
                 shown += f"   no interval: {missing:.1%}"
             label = f"{metric}, {context}, {ALL if pooled else 'each'}"
             print(f"  {label:36s} {shown}")
-    for name, own in claimed.items():
-        share = float(own.mean())
-        print(f"  {name:38s} in {share:6.1%} ± {error(share, len(own)):.1%} of runs")
+    for name, made in claimed.items():
+        share = float(made.mean())
+        print(f"  {name:38s} in {share:6.1%} ± {error(share, len(made)):.1%} of runs")
 
 
 def main() -> None:

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtri
 
-from assay.probes.bbq.analyse import Cell, cells_of, contributions, family_of
+from assay.probes.bbq import family_of
+from assay.probes.bbq.analyse import Cell, cells_of, contributions
 from assay.probes.bbq.examples import COMPARISONS, CROSSED, DISAMBIGUATED, NEGATIVE, QUARTET, Dataset, Example
 from assay.probes.bbq.metrics import FIELDS, Field, Metric, Tally
 from assay.probes.bbq.settings import QUICK, STANDARD
@@ -298,13 +299,14 @@ def _tally(
     size: Indices,
     told: NDArray[np.bool_],
     agrees: NDArray[np.bool_],
-    named: Array | Indices,
-    biased: Array | Indices,
-    right: Array | Indices,
-    other: Array | Indices,
+    named: ArrayLike,
+    biased: ArrayLike,
+    right: ArrayLike,
+    other: ArrayLike,
 ) -> Tally:
     """From numbers of answers (…, atom): in ambiguous contexts persons named, in others right and wrong ones."""
-    result = np.zeros((*np.shape(named), FIELDS))
+    named, biased, right, other = (np.asarray(own, np.float64) for own in (named, biased, right, other))
+    result = np.zeros((*named.shape, FIELDS))
     correct = np.where(told, right, size - named)
     result[..., [Field.ASKED, Field.COUNTED, Field.TARGETED, Field.ORDERED]] = size[:, None]
     result[..., [Field.CORRECT, Field.TARGETED_CORRECT]] = correct[..., None]

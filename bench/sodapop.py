@@ -85,6 +85,10 @@ class Recorded:
     def abilities(self) -> frozenset[str]:
         return self.ask.abilities
 
+    @property
+    def ways(self) -> tuple[str, ...]:
+        return self.ask.ways
+
     def of(self, model: str) -> Ask:
         return self.ask.of(model)
 

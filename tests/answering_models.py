@@ -57,8 +57,9 @@ def answer_to(query: Query) -> Answer:
 
 
 def status_of(query: Query) -> Status:
-    """One in two is answered."""
-    return [*[Status.OK] * 4, *Status][_drawn("status", query) % 9]
+    """Five in eleven are answered."""
+    every = [*[Status.OK] * 4, *Status]
+    return every[_drawn("status", query) % len(every)]
 
 
 def _drawn(*what: object) -> int:

@@ -69,6 +69,12 @@ CODES: Mapping[str, str] = {
     "bad-scores": "a model gave scores that are no numbers, or not what was asked for",
     "out-of-memory": "a device's memory is too small",
     "bad-model": "a model that does not do what its kind has to",
+    # endpoints
+    "bad-address": "an endpoint's address or name is not built as it has to be",
+    "missing-key-env": "the environment variable that is to hold an endpoint's key is not set",
+    "refused-request": "an endpoint refuses the key, the model's name or the request",
+    "no-answer": "an endpoint gives no usable answer",
+    "over-budget": "going on would cost more than was allowed",
     # networks, training, processes
     "download-failed": "a file could not be fetched",
     "wrong-download": "what was fetched is not what was pinned",

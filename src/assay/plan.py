@@ -59,6 +59,10 @@ class Ask(Protocol):
     def abilities(self) -> frozenset[str]:
         """What the model can do."""
 
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """How an endpoint can be asked for the probabilities of listed options, the best first; none of others."""
+
     def __call__(self, plan: AnyPlan, label: str) -> Answers: ...
 
     def keep(self, arrays: Arrays) -> str:

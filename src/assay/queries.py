@@ -9,7 +9,9 @@ queries, the engine asks them, a model answers.
 | `mask`   | text with one masked word, subjects that may fill it | probability of every subject at the mask         |
 | `fill`   | text with one masked word                            | the likeliest tokens and their probabilities     |
 | `choice` | context, question, options                           | the logit or log probability of every option     |
+| `listed` | the same, with all options shown in this order       | the log probability that each of them is chosen  |
 | `text`   | a prompt                                             | what the model writes behind it                  |
+| `sample` | a prompt, and how often it is asked                  | what the model writes each time, drawn at random |
 | `embed`  | text, where a word stands in it                      | the word's vector in this text                   |
 | `word`   | a word                                               | how many tokens it is in this model, and which   |
 | `token`  | a token                                              | its text, and whether it is a word of its own    |
@@ -45,6 +47,8 @@ class Status(IntEnum):
     FAILED = 2  # there is no answer: an error, or time ran out
     FILTERED = 3  # what the model answered, or was asked, was withheld by whoever runs it
     TRUNCATED = 4  # the answer ended too early; the row has what there is of it
+    EMPTY = 5  # nothing was answered: as when reasoning used up all tokens that were allowed
+    UNCLEAR = 6  # the model gave little probability to any of the options; the row has what there is of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +85,23 @@ class ChoiceQuery:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedQuery(ChoiceQuery):
+    """Which of the options does a model choose that is shown all of them, in this order?"""
+
+
+@dataclass(frozen=True, slots=True)
 class TextQuery:
     """What does the model write behind the prompt, in at most so many tokens?"""
 
     prompt: str
     tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class SampleQuery(TextQuery):
+    """What does the model write if it is asked so many times, each answer drawn at temperature 1?"""
+
+    samples: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +142,9 @@ class Scoring:
     separators: at most so many separators between two texts (None: as the tokenizer has it).
     batch: batches of so many rows in the plan's order (None: the engine's length-sorted ones).
     chat: a model that writes is asked through its tokenizer's chat template, where there is one.
+    answer: in which of its ways (`Ask.ways`) an endpoint is asked for the probabilities of listed options.
+    system: the system prompt of an endpoint.
+    shots: examples that an endpoint is shown first: what the user says, and what the assistant answers.
     """
 
     top: int | None = None
@@ -134,6 +153,9 @@ class Scoring:
     separators: int | None = None
     batch: int | None = None
     chat: bool = True
+    answer: str = ""
+    system: str = ""
+    shots: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -179,7 +201,14 @@ class Columns:
 
     def digest(self) -> str:
         shared = " ".join(str(each) for each in self._values() if isinstance(each, int | Scoring))
-        named = f"{self.ability} {shared}".replace(", chat=True", "")  # stored answers are older than the choice
+        named = f"{self.ability} {shared}"
+        for default in (
+            ", chat=True",
+            ", answer=''",
+            ", system=''",
+            ", shots=()",
+        ):  # stored answers are older than these
+            named = named.replace(default, "")
         hasher = hashlib.sha256(named.encode())
         for column in self._columns():
             if isinstance(column, Texts):
@@ -280,6 +309,22 @@ class ChoiceColumns(Columns):
 
 
 @dataclass(frozen=True)
+class ListedColumns(ChoiceColumns):
+    """Rows of ListedQuery."""
+
+    ability: ClassVar[str] = "listed"
+
+    @staticmethod
+    def of(queries: Sequence[ChoiceQuery], scoring: Scoring | None = None) -> ListedColumns:
+        columns = ChoiceColumns.of(queries, scoring)
+        return ListedColumns(columns.context, columns.question, columns.choices, columns.options, columns.scoring)
+
+    def row(self, row: int) -> ListedQuery:
+        query = ChoiceColumns.row(self, row)
+        return ListedQuery(query.context, query.question, query.options)
+
+
+@dataclass(frozen=True)
 class TextColumns(Columns):
     """Rows of TextQuery; at most `tokens` new tokens are wanted, each the likeliest one."""
 
@@ -290,6 +335,17 @@ class TextColumns(Columns):
 
     def row(self, row: int) -> TextQuery:
         return TextQuery(self.prompt[row], self.tokens)
+
+
+@dataclass(frozen=True)
+class SampleColumns(TextColumns):
+    """Rows of SampleQuery; each is asked `samples` times."""
+
+    ability: ClassVar[str] = "sample"
+    samples: int = 10
+
+    def row(self, row: int) -> SampleQuery:
+        return SampleQuery(self.prompt[row], self.tokens, self.samples)
 
 
 @dataclass(frozen=True)
@@ -339,12 +395,18 @@ QueryColumns = (
 class Answer:
     """What became of one query, and what it was answered: the options' scores (choice), or a text (text).
 
-    Only an answer that is OK must have them: an answer is never a guess.
+    Only an answer that is OK must have them: an answer is never a guess. `texts` are those of a query that was asked
+    several times; `mass` is the probability of all options together, `served` who answered, as the server says, and
+    `billed` how many requests it took, with how many tokens read and written.
     """
 
     status: Status
     scores: tuple[float, ...] | None = None
     text: str | None = None
+    texts: tuple[str, ...] = ()
+    mass: float = 1.0
+    served: str = ""
+    billed: tuple[int, int, int] = (0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -355,7 +417,12 @@ class Answers:
     choice: `score` float32 (row, option), the model's logits: softmax over a row gives the options' probabilities. A
     causal model's score is the natural logarithm of the option's probability behind the prompt, a sum over its tokens,
     and `tokens` int32 (row, option) says how many these are.
+    listed: `score` float32 (row, option), the natural logarithm of the option's probability, -inf where it is too small
+    to be told; `mass` float32 (row,), the probability of all options together.
     text: `text` bytes (row,), UTF-8 without special tokens and surrounding blanks; as wide as the longest needs it.
+    sample: `text` bytes (row, sample), likewise.
+    Of endpoints all of these have `served` bytes (row,): the model and its version, as the server names them; and
+    `billed` int64 (row, 3): requests, tokens read and tokens written.
     embed: `vector` float32 (row, width), the mean of the last layer's hidden states over the word's tokens.
     word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.
     token: `text` bytes (row,), UTF-8, empty for special tokens; `whole` uint8 (row,): 1 where the text, as a word in a

@@ -34,7 +34,8 @@ class RunInfo:
 
     `identity` is what makes it this run: a folder with another one holds another run. `others` are further models that
     were asked; `stages` how many questions each part has; `data` digests of what the questions were made from, and
-    `data_folder` where that lay. `backed_off` has, by plan, the token budget after memory ran out.
+    `data_folder` where that lay. `backed_off` has, by plan, the token budget after memory ran out; `spent` is what
+    asking an endpoint cost.
     """
 
     probe: str = ""
@@ -62,6 +63,7 @@ class RunInfo:
     timings: Mapping[str, float] = field(default_factory=dict)
     near_ties: Mapping[str, Any] = field(default_factory=dict)
     backed_off: Mapping[str, int] = field(default_factory=dict)
+    spent: Mapping[str, float | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

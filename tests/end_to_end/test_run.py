@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import small_lists
+from assay.probes.unqover import PROBE as UNQOVER
 
 FEW = ("--set", "draws=50", "--set", "resamples=50")
 METRICS = {"mu", "eta", "delta", "epsilon", "avg_score"}
@@ -246,6 +247,19 @@ def test_a_dry_run_says_how_much_and_leaves_nothing(run: Any, snapshot: Any) -> 
     assert re.search(r"expected: \d+ s, \d+ MB of memory", done.out)
     assert snapshot() == before
     assert not [path for path in Path(os.environ["ASSAY_CACHE"]).rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"), [((), True), (("--limit", 500), False), (("--set", "class=religion"), False)]
+)
+def test_a_dry_run_says_what_a_run_of_a_measured_size_can_see(
+    assay: Any, span_model_folder: Path, changed: tuple[Any, ...], said: bool
+) -> None:
+    """With a limit or a setting the size is another one, of which nothing is known."""
+    done = assay("run", "unqover", "--model", f"hf:{span_model_folder}", "--dry-run", *changed)
+    assert done.code == 0, done.err
+    assert (f"can see, in four runs of five: {UNQOVER.sees['quick']}" in done.out) is said
+    assert ("can see" in done.out) is said
 
 
 def test_the_time_that_a_dry_run_expects_is_about_right(lists: Path, span_model_folder: Path) -> None:

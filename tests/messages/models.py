@@ -20,7 +20,9 @@ import numpy as np
 import tiny_models
 from assay.engine.ask import Asker, StoredAsk
 from assay.engine.executor import LocalExecutor, forward_all
+from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
+from assay.errors import ModelError
 from assay.files.atomic import folder_beside, write_atomically
 from assay.files.fetch import PartFile, fetch
 from assay.files.lock import held
@@ -29,7 +31,7 @@ from assay.files.published import DataSet
 from assay.files.toml import TomlFile
 from assay.findings import Table, read_table
 from assay.models import find_model, load_model
-from assay.models.base import ModelSpec, Options
+from assay.models.base import Call, ModelSpec, Options
 from assay.models.builtin import find_in
 from assay.models.encode_prompts import PromptEncoder
 from assay.models.hf import load_tokenizer, load_weights
@@ -37,6 +39,7 @@ from assay.models.python import python_model
 from assay.queries import ChoiceQuery, FillColumns, TextColumns, Texts
 from assay.rows import Bad, rows_of
 from assay.settings import read_settings, setting
+from endpoint_server import Sent, serving
 from fake_models import FakeModel, FakePlan, fake_spec
 from unusual_tokenizers import wrapped
 
@@ -73,6 +76,16 @@ def prompted(prompt: str, *, window: int = 128, template: str | None = None) -> 
     tokenizer = wrapped(tiny_models._metaspace(("<unk>", "<s>", "</s>"), tiny_models.TEXT, unknown=0, letters="\n"))
     tokenizer.chat_template = template
     PromptEncoder(tokenizer, window, "hf:org/tiny", causal=True).encode(TextColumns(Texts.of([prompt])))
+
+
+def endpoint(sent: Sent) -> None:
+    """Looks for a model at an endpoint that only answers this."""
+    with serving(behave=lambda asked: sent) as server:
+        try:
+            find_model(server.model)
+        except ModelError as error:
+            problem = error.problem.replace(server.url, "http://HOST/v1")
+            raise ModelError(problem, error.remedy, code=error.code) from None
 
 
 def always_late(query: ChoiceQuery) -> str:
@@ -182,6 +195,33 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: asker(folder, abilities=("span", "word"))(FakePlan(3, ability="fill"), "names (mask)"),
         "fake:one has not the ability 'fill' that names (mask) needs; it has: span.\n"
         "Choose a model for that task, or other questions with --set form=….",
+    ),
+    "bad-address": (
+        lambda folder: find_model("api:llm"),
+        "api:llm names no endpoint; expected api:NAME@URL.\n"
+        "For example --model api:MODEL@https://api.example.com/v1, or api:MODEL@http://localhost:8000/v1.",
+    ),
+    "missing-key-env": (
+        lambda folder: find_model("api:llm@https://host/v1", Options(key_env="NO_SUCH_KEY", send=False)),
+        "--key-env is NO_SUCH_KEY, and there is no such environment variable.\n"
+        "export NO_SUCH_KEY=…, or --key-env '' for an endpoint without a key.",
+    ),
+    "refused-request": (
+        lambda folder: endpoint(Sent(401, {"error": {"message": "Incorrect API key provided."}})),
+        "http://HOST/v1 answers 401: Incorrect API key provided.\n"
+        "Set the right key in the environment variable that --key-env names (OPENAI_API_KEY where it names none).",
+    ),
+    "no-answer": (
+        lambda folder: endpoint(Sent(404, {"error": {"message": "no such path"}})),
+        "http://HOST/v1 answers in no dialect that assay knows (letters: not there (404); decisions: not there (404); "
+        "systemone: not there (404); structured: not tried: it needs logprobs; echo: not there (404); samples: not "
+        "tried: it writes no text).\n"
+        "Is the server running? Check the model's name and the address, which usually ends in /v1.",
+    ),
+    "over-budget": (
+        lambda folder: Spending(Price(1.0, 1.0), 1e-9).reserve(Call("/decisions", {}, lambda content: None)),
+        "the budget of $1e-09 would be passed: $0.0000 were spent.\n"
+        "All answers are stored. Raise --budget-usd and repeat the command to go on from here.",
     ),
     "no-device": (
         lambda folder: find_model("builtin", Options(device="cuda")),

@@ -97,7 +97,7 @@ def test_a_broken_package_stops_no_other_kind(tmp_path: Path, monkeypatch: pytes
     assert find_model("builtin").kind == "builtin"
     with raises("unknown-model", UsageError) as unknown:
         find_model("buitlin")
-    assert "expected builtin, hf:…." in problem_of(unknown)
+    assert "expected builtin, hf:…, api:…." in problem_of(unknown)
     with raises("cannot-load", UsageError, key="broken") as wrong:
         find_model("broken:x")
     assert "half installed" in problem_of(wrong)

@@ -10,13 +10,41 @@ HELP = "what this machine has: libraries, devices, folders"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """There are none."""
+    parser.add_argument("--model", metavar="api:NAME@URL", help="ask an endpoint what it can do: at most 12 requests")
+    parser.add_argument("--key-env", metavar="NAME", help="the environment variable with its key (OPENAI_API_KEY)")
 
 
 def call(options: argparse.Namespace) -> int:
-    for name, answer in checks():
+    for name, answer in checks() if options.model is None else endpoint_checks(options.model, options.key_env):
         print(f"{name:14} {answer}")
     return 0
+
+
+def endpoint_checks(model: str, key_env: str | None) -> Iterator[tuple[str, str]]:
+    """What an endpoint can do, asked now and remembered for the runs to come."""
+    from assay.errors import UsageError
+    from assay.models import find_model
+    from assay.models.base import Options
+    from assay.prompts import WAYS
+
+    spec = find_model(model, Options(key_env=key_env, again=True))
+    if spec.endpoint is None:
+        problem, remedy = (
+            f"{model} is not behind an endpoint.",
+            "For example --model api:NAME@http://localhost:8000/v1.",
+        )
+        raise UsageError(problem, remedy, code="bad-option", key="model")
+    endpoint = spec.endpoint
+    yield "endpoint", spec.place
+    yield "model", endpoint.model
+    yield "key", f"in {endpoint.key_env}" if endpoint.key_env else "none is sent"
+    for each in endpoint.found:
+        name, _, words = each.partition(": ")
+        yield name, words
+    yield "abilities", ", ".join(sorted(spec.abilities)) or "none"
+    if endpoint.ways:
+        best = endpoint.ways[0]
+        yield "asked by", f"{best}: {WAYS[best]} (--set answer={'|'.join(endpoint.ways)})"
 
 
 _CORE = ("numpy", "rich", "jinja2", "onnxruntime", "tokenizers")

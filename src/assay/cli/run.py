@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.tools import add_shared, duration, examples_of, settings_of, show, shown_progress
+from assay.cli.endpoint import dry_run, say_spent, spending_of
+from assay.cli.tools import add_shared, duration, examples_of, print_stages, settings_of, show, shown_progress
 from assay.errors import UsageError
 
 if TYPE_CHECKING:
+    from assay.engine.spending import Spending
     from assay.run import Run
 
 NAME = "run"
@@ -33,7 +35,9 @@ def examples() -> str:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    model = "builtin (the default: a small model that comes with assay), hf:./folder or hf:ORG/NAME@REVISION"
+    model = (
+        "builtin (the default: a small model that comes with assay), hf:./folder, hf:ORG/NAME@REVISION or api:NAME@URL"
+    )
     stored = (
         "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
     )
@@ -43,7 +47,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--model", metavar="SPEC", default="builtin", help=model)
     add("--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)")
     add("--limit", type=int, metavar="N", help="sample about N questions, balanced across groups")
-    add("--dry-run", action="store_true", help="print size, time and memory expected; ask only a few trial questions")
+    trial = "print size, time and memory expected; ask only a few trial questions, and an endpoint none"
+    add("--dry-run", action="store_true", help=trial)
     add("--resume", choices=("always", "never", "only-missing"), default="always", help=stored)
     add("--executor", metavar="NAME", default="local", help="where to compute: local (this machine)")
     add_shared(parser, "--device")
@@ -54,6 +59,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
     add("--block-size", type=int, default=4096, metavar="N", help=blocks)
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json")
+    group = parser.add_argument_group("endpoints (--model api:NAME@URL)")
+    group.add_argument(
+        "--key-env", metavar="NAME", help="the environment variable with the key (OPENAI_API_KEY); '' sends none"
+    )
+    group.add_argument("--price", metavar="IN,OUT", help="dollars for a million tokens read and a million written")
+    group.add_argument(
+        "--budget-usd", type=float, metavar="X", help="stop before more than this is spent; needs --price"
+    )
+    group.add_argument("--try", type=int, metavar="N", dest="trial", help="with --dry-run: ask about N questions")
 
 
 def call(options: argparse.Namespace) -> int:
@@ -69,11 +83,12 @@ def call(options: argparse.Namespace) -> int:
         **{name: getattr(options, name) for name in ("preset", "limit", "data", "skip_bad")},
         "seed": options.seed or 0,
         "settings": settings,
-        "options": Options(device, dtype, trusted, pickled, options.threads),
+        "options": Options(device, dtype, trusted, pickled, options.threads, options.key_env),
         "executor": new_executor(options.executor),
     }
+    spending = spending_of(options)
     if options.dry_run:
-        return _dry_run(options, common)
+        return _dry_run(options, common, spending)
     began = time.perf_counter()
     with shown_progress() as progress:
         common |= {
@@ -82,11 +97,15 @@ def call(options: argparse.Namespace) -> int:
             "resume": Resume(options.resume),
             "progress": progress,
             "listener": _announcing(options.model),
+            "spending": spending,
         }
-        if options.probe is not None:
-            run = audit(options.model, options.probe, **common)
-        else:
-            folder, runs = tour(options.model, **common)
+        try:
+            if options.probe is not None:
+                run = audit(options.model, options.probe, **common)
+            else:
+                folder, runs = tour(options.model, **common)
+        finally:
+            say_spent(spending)
     if options.probe is not None:
         show(run, as_json=options.json)
     else:
@@ -101,18 +120,25 @@ def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> 
     if options.probe is None and options.data:
         remedy = "Name a probe: assay run bbq --data DIR"
         raise UsageError("the tour reads no official data.", remedy, code="bad-option", key="data")
+    if options.trial is not None and (options.trial < 1 or not options.dry_run):
+        problem = f"--try is {options.trial}, expected at least 1 question, and --dry-run."
+        raise UsageError(problem, "--dry-run --try 20", code="bad-option", key="try")
     if options.block_size < 1:
         problem = f"--block-size is {options.block_size}, expected at least 1 question."
         raise UsageError(problem, "--block-size 4096", code="bad-option", key="block-size")
 
 
-def _dry_run(options: argparse.Namespace, common: dict[str, Any]) -> int:
+def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spending) -> int:
     from assay.runs.audit import answerable, expect
 
+    if options.model.startswith("api:"):
+        return dry_run(options, common, spending)
     for probe in answerable(options.model, common["options"]) if options.probe is None else [options.probe]:
         size = expect(options.model, probe, **common)
-        _print_stages(size.stages)
+        print_stages(size.stages)
         print(f"expected: {duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
+        if size.sees:
+            print(f"can see, in four runs of five: {size.sees} (docs/measurements.md)")
     return 0
 
 
@@ -122,7 +148,7 @@ def _announcing(model: str) -> Any:
     class Announce(Listener):
         def begins(self, probe: str, stages: tuple[Any, ...], notes: tuple[str, ...], folder: Path) -> None:
             print(f"{probe} on {model}, {folder}", file=sys.stderr)
-            _print_stages(stages, file=sys.stderr)
+            print_stages(stages, file=sys.stderr)
             for note in notes:
                 print(f"note: {note}", file=sys.stderr)
 
@@ -146,9 +172,3 @@ def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, *, as_json: bo
     rest = seconds - sum(run.info.timings["run"] for run in runs)
     print(f"  {'pages, loading':14} {max(0, rest):5.0f} s", file=sys.stderr)
     print(f"\nThe tour's report, for a browser: {folder / 'report.html'}")
-
-
-def _print_stages(stages: Sequence[Any], file: Any = None) -> None:
-    for stage in stages:
-        print(f"  {stage.label:22} {stage.questions:>11,} questions", file=file)
-    print(f"  {'in all':22} {sum(stage.questions for stage in stages):>11,} questions", file=file)

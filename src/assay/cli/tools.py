@@ -118,6 +118,13 @@ def write(text: str, out: str | None) -> None:
         sys.stdout.write(content.decode())
 
 
+def print_stages(stages: Sequence[Any], file: Any = None) -> None:
+    """The parts of a run, and how many questions each has."""
+    for stage in stages:
+        print(f"  {stage.label:22} {stage.questions:>11,} questions", file=file)
+    print(f"  {'in all':22} {sum(stage.questions for stage in stages):>11,} questions", file=file)
+
+
 def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 
+import numpy as np
+
+from assay.engine.endpoints import Desk
 from assay.engine.executor import ComputedBlock, Executor, Settings, block_key
 from assay.engine.store import BadBlockError, BlockStore, columns_of, digest_of_arrays
-from assay.errors import UsageError
+from assay.errors import ModelError, UsageError
 from assay.models.base import ModelSpec
 from assay.plan import AnyPlan, Arrays
 from assay.progress import Progress, Silent
-from assay.queries import OF_THE_TOKENIZER, Answers
+from assay.queries import OF_THE_TOKENIZER, Answers, Status
+from assay.wording import plural
 
 
 class Resume(Enum):
@@ -51,7 +56,9 @@ class Asker:
     """Asks a model, through an executor and a store of blocks.
 
     `backed_off` holds, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
-    `find` finds other models by name, for probes that ask two; `others` are those that were asked.
+    `find` finds other models by name, for probes that ask two; `others` are those that were asked. Endpoints are asked
+    from the `desk`, whatever the executor; `notes` are what their answers show about the run, and `billed` what these
+    cost, whenever that was: requests, tokens read and written.
     """
 
     model: ModelSpec
@@ -65,10 +72,17 @@ class Asker:
     asked: list[Asked] = field(default_factory=list)
     find: Callable[[str], ModelSpec] | None = None
     others: dict[str, ModelSpec] = field(default_factory=dict)
+    desk: Desk | None = None
+    notes: list[str] = field(default_factory=list)
+    billed: Counter[str] = field(default_factory=Counter)
 
     @property
     def abilities(self) -> frozenset[str]:
         return self.model.abilities
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        return self.model.endpoint.ways if self.model.endpoint else ()
 
     def of(self, model: str) -> Asker:
         if self.find is None:
@@ -97,20 +111,43 @@ class Asker:
         missing = []
         for block in _blocks(len(plan), self.settings.block_size):
             stored = None if self.resume is Resume.NEVER else self._stored(key, plan, block)
-            if stored is None:
+            if stored is None or (self.model.endpoint and _failed(stored[0])):
                 missing.append(block)
             else:
                 found[block.start] = stored
                 self.progress.advance(len(block), stored=True)
         if missing:
             self.store.clean(key)
-            for computed in self._compute(plan, missing):
+            for computed in self._of_endpoint(plan, missing) if self.model.endpoint else self._compute(plan, missing):
                 found[computed.lo] = computed.answers, self.store.write(key, computed)
-                self.progress.advance(computed.hi - computed.lo)
+                if not self.model.endpoint:
+                    self.progress.advance(computed.hi - computed.lo)
         order = sorted(found)
         blocks = tuple((lo, lo + len(found[lo][0]), found[lo][1]) for lo in order)
         self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, time.perf_counter() - began))
-        return Answers.joined([found[lo][0] for lo in order])
+        answers = Answers.joined([found[lo][0] for lo in order])
+        if self.model.endpoint:
+            self.notes.extend(_told(label, answers))
+            costs = answers["billed"].sum(axis=0).tolist()
+            self.billed.update(dict(zip(("requests", "input_tokens", "output_tokens"), costs, strict=True)))
+            _require_few_failed(self.model, answers)
+        return answers
+
+    def _of_endpoint(self, plan: AnyPlan, missing: list[range]) -> Iterator[ComputedBlock]:
+        """Blocks of a model behind an endpoint: from the journal, and from the endpoint what is not in it."""
+        if self.desk is None:
+            remedy = "Ask through assay.audit or `assay run`."
+            raise UsageError("an endpoint cannot be asked here.", remedy, code="unsupported")
+        budget = self.settings.budget_for(self.model)
+        asked = self.desk.ask(
+            self.model,
+            lambda rows: columns_of(plan, self.store.arrays, rows.start, rows.stop),
+            missing,
+            again=self.resume is Resume.NEVER,
+            advance=self.progress.advance,
+        )
+        for rows, queries, answers in asked:
+            yield ComputedBlock(rows.start, rows.stop, queries, answers, budget)
 
     def _compute(self, plan: AnyPlan, missing: list[range]) -> Iterator[ComputedBlock]:
         budget = self.backed_off.get(plan.digest, 0)
@@ -138,6 +175,49 @@ class Asker:
         return entry.answers, checksum
 
 
+MOST_FAILED = 0.01
+"""Share of questions without an answer up to which findings are made from the others."""
+
+
+def _failed(answers: Answers) -> int:
+    return int((answers.status == Status.FAILED).sum())
+
+
+def _require_few_failed(model: ModelSpec, answers: Answers) -> None:
+    failed = _failed(answers)
+    if failed > MOST_FAILED * len(answers):
+        problem = f"{model.name} gave no answer to {failed:,} of {plural(len(answers), 'question')}."
+        remedy = "All others are stored: repeat the command, and only these are asked again."
+        raise ModelError(problem, remedy, code="no-answer")
+
+
+def _told(label: str, answers: Answers) -> Iterator[str]:
+    """What the answers of an endpoint show about the asking itself; the same for stored ones."""
+    counts = {status: int((answers.status == status).sum()) for status in Status if status is not Status.OK}
+    if any(counts.values()):
+        said = "; ".join(f"{count:,} {_WORDS[status]}" for status, count in counts.items() if count)
+        yield f"{label}: of {plural(len(answers), 'answer')}, {said}"
+    if "mass" in answers.arrays and len(mass := answers["mass"][answers["mass"] == answers["mass"]]):
+        low, middle = float(mass.min()), float(np.median(mass))
+        if low < 0.9:
+            together = f"a probability of {middle:.3f} (median; the least is {low:.3f})"
+            yield f"{label}: the listed options together have {together}"
+    served = Counter(name.decode(errors="replace") for name in answers["served"].tolist() if name)
+    if len(served) > 1:
+        said = ", ".join(f"{name} ({count:,})" for name, count in served.most_common())
+        yield f"{label}: the server changed while it was asked; it named itself {said}"
+
+
+_WORDS = {
+    Status.REFUSED: "refused",
+    Status.FAILED: "failed, and are asked again when the command is repeated",
+    Status.FILTERED: "withheld by a filter",
+    Status.TRUNCATED: "cut off at the limit of tokens",
+    Status.EMPTY: "empty",
+    Status.UNCLEAR: "unclear, since the listed options have little probability",
+}
+
+
 @dataclass
 class StoredAsk:
     """Answers from stored blocks alone: scoring again without the model."""
@@ -150,6 +230,10 @@ class StoredAsk:
     @property
     def abilities(self) -> frozenset[str]:
         return self.model.abilities
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        return self.model.endpoint.ways if self.model.endpoint else ()
 
     def of(self, model: str) -> StoredAsk:
         if model not in self.others:

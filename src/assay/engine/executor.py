@@ -22,9 +22,18 @@ from numpy.typing import NDArray
 
 from assay.engine.store import ArraySource, Block, columns_of
 from assay.errors import ModelError
-from assay.models.base import AnsweringModel, AnyModel, BatchTooLargeError, Model, ModelSpec, unable
+from assay.models.base import AnsweringModel, AnyModel, BatchTooLargeError, EndpointModel, Model, ModelSpec, unable
 from assay.plan import AnyPlan, digest_of
-from assay.queries import Answer, Answers, ChoiceColumns, QueryColumns, Status, TextColumns
+from assay.queries import (
+    Answer,
+    Answers,
+    ChoiceColumns,
+    ListedColumns,
+    QueryColumns,
+    SampleColumns,
+    Status,
+    TextColumns,
+)
 from assay.tokens import Tokens
 
 T = TypeVar("T")
@@ -100,6 +109,8 @@ class LocalExecutor:
         def columns(block: range) -> QueryColumns:
             return columns_of(plan, arrays, block.start, block.stop)
 
+        if isinstance(answerer, EndpointModel):
+            raise unable(model.name, "local")  # it is asked from a desk, which keeps what was paid for
         if not isinstance(answerer, AnsweringModel):
             yield from _forwarded(answerer, columns, iter(blocks), budget)
             return
@@ -215,7 +226,7 @@ def answering(model: AnsweringModel, at_once: int) -> Iterator[Callable[[QueryCo
         if not isinstance(columns, ChoiceColumns | TextColumns):
             raise unable(model.spec.name, columns.ability)
         given = wait(_ask_all(model, columns, at_once))
-        return Answers(np.array([each.status for each in given], np.uint8), _arrays(given, columns, model.spec.name))
+        return Answers(np.array([each.status for each in given], np.uint8), arrays_of(given, columns, model.spec.name))
 
     try:
         yield answer
@@ -227,7 +238,7 @@ def answering(model: AnsweringModel, at_once: int) -> Iterator[Callable[[QueryCo
 
 
 async def _ask_all(model: AnsweringModel, columns: QueryColumns, at_once: int) -> list[Answer]:
-    """Every row's answer, in the rows' order. A journal of requests would go around the one call of `answer`."""
+    """Every row's answer, in the rows' order."""
     answers: dict[int, Answer] = {}
     rows = iter(range(len(columns)))
 
@@ -246,11 +257,26 @@ async def _cancel_all() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def _arrays(given: Sequence[Answer], columns: ChoiceColumns | TextColumns, name: str) -> dict[str, NDArray[Any]]:
-    if isinstance(columns, TextColumns):
-        return {"text": np.array([_text(each, name) for each in given], np.bytes_)}
-    options = columns.options.shape[1]
-    return {"score": np.array([_scores(each, options, name) for each in given], np.float32)}
+def arrays_of(
+    given: Sequence[Answer], columns: ChoiceColumns | TextColumns, name: str, *, of_endpoint: bool = False
+) -> dict[str, NDArray[Any]]:
+    """Answers as arrays; of endpoints with who gave them, and what they gave to all options together."""
+    arrays: dict[str, NDArray[Any]] = {}
+    if isinstance(columns, SampleColumns):
+        texts = [_bytes(text) for each in given for text in (each.texts or [""] * columns.samples)]
+        arrays["text"] = np.array(texts, np.bytes_).reshape(len(given), columns.samples)
+    elif isinstance(columns, TextColumns):
+        arrays["text"] = np.array([_text(each, name) for each in given], np.bytes_)
+    else:
+        options = columns.options.shape[1]
+        arrays["score"] = np.array([_scores(each, options, name) for each in given], np.float32)
+        if isinstance(columns, ListedColumns):
+            known = (Status.OK, Status.UNCLEAR)
+            arrays["mass"] = np.array([each.mass if each.status in known else math.nan for each in given], np.float32)
+    if of_endpoint:
+        arrays["served"] = np.array([each.served.encode() for each in given], np.bytes_)
+        arrays["billed"] = np.array([each.billed for each in given], np.int64)
+    return arrays
 
 
 def _scores(answer: Answer, options: int, name: str) -> Sequence[float]:
@@ -265,4 +291,8 @@ def _scores(answer: Answer, options: int, name: str) -> Sequence[float]:
 def _text(answer: Answer, name: str) -> bytes:
     if answer.text is None and answer.status is Status.OK:
         raise ModelError(f"{name} gave no text to a question that it answered.", _FAULT, code="bad-scores", key="text")
-    return (answer.text or "").strip().encode(errors="replace")
+    return _bytes(answer.text or "")
+
+
+def _bytes(text: str) -> bytes:
+    return text.strip().encode(errors="replace")

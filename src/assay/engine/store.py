@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import os
 import zipfile
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +17,7 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.files.atomic import remove_leftovers, write_atomically
+from assay.files.cache import cache_folder
 from assay.plan import AnyPlan, ArrayPlan, Arrays
 from assay.queries import Answers, QueryColumns
 
@@ -60,9 +60,7 @@ class BlockStore:
     @staticmethod
     def default() -> BlockStore:
         """`ASSAY_CACHE`, or the user's cache folder."""
-        chosen = os.environ.get("ASSAY_CACHE")
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        return BlockStore((Path(chosen) if chosen else base / "assay") / "blocks")
+        return BlockStore(cache_folder() / "blocks")
 
     @staticmethod
     def of_run(folder: Path) -> BlockStore:

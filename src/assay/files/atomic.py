@@ -36,7 +36,7 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
     """A file to write beside `path`; when the block ends it is synced and renamed, when it fails it is removed."""
     part = beside(path, "tmp")
     try:
-        with _explained(path, "file"):
+        with explained(path, "file"):
             path.parent.mkdir(parents=True, exist_ok=True)
             with part.open("wb") as file:
                 yield file
@@ -54,7 +54,7 @@ def folder_beside(path: Path) -> Iterator[Path]:
     """A new folder to work in beside `path`, removed at the end unless `rename_folder` made it `path` itself."""
     part = beside(path, "dir")
     try:
-        with _explained(path, "folder"):
+        with explained(path, "folder"):
             remove_leftovers(path.parent, path.name)
             shutil.rmtree(part, ignore_errors=True)  # of a killed program whose number this one has got
             part.mkdir(parents=True)
@@ -65,7 +65,7 @@ def folder_beside(path: Path) -> Iterator[Path]:
 
 def rename_folder(folder: Path, path: Path) -> None:
     """Give a folder that is whole its name. An empty folder of that name makes way; anything else there is an error."""
-    with _explained(path, "folder"):
+    with explained(path, "folder"):
         if path.is_dir():
             path.rmdir()
         folder.rename(path)
@@ -153,7 +153,7 @@ def is_full_disk(error: BaseException) -> bool:
 
 
 @contextmanager
-def _explained(path: Path, what: str) -> Iterator[None]:
+def explained(path: Path, what: str) -> Iterator[None]:
     """What keeps a file or folder from being written is something to cure, whichever library finds it so."""
     try:
         yield

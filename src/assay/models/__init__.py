@@ -1,9 +1,9 @@
 """Who answers: one file for each kind of model. No probe is named here.
 
 A kind of model is a module with HELP, `find(name, rest, options) -> ModelSpec` and `load(spec)`, which gives a
-`Model` or an `AnsweringModel`. Those that come with assay are named in OWN; other packages register theirs as entry
-points of the group `assay.models`: the name of the kind, and the module. A model's name is KIND:REST, or KIND alone
-where the module has BARE = True.
+`Model`, an `AnsweringModel` or an `EndpointModel`. Those that come with assay are named in OWN; other packages register
+theirs as entry points of the group `assay.models`: the name of the kind, and the module. A model's name is KIND:REST,
+or KIND alone where the module has BARE = True.
 """
 
 from __future__ import annotations
@@ -17,10 +17,13 @@ from typing import Any
 from assay.errors import UsageError
 from assay.models.base import AnyModel, ModelSpec, Options
 
-OWN = {"builtin": "assay.models.builtin", "hf": "assay.models.hf"}
+OWN = {"builtin": "assay.models.builtin", "hf": "assay.models.hf", "api": "assay.models.api"}
 GROUP = "assay.models"
 
-_EXAMPLE = "For example --model builtin, hf:./folder for a local folder, or hf:ORG/NAME@REVISION for one of the hub."
+_EXAMPLE = (
+    "For example --model builtin, hf:./folder for a local folder, hf:ORG/NAME@REVISION for one of the hub, or "
+    "api:NAME@https://HOST/v1 for an endpoint."
+)
 
 
 @cache

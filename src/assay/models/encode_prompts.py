@@ -32,6 +32,7 @@ from assay.models.base import unable
 from assay.models.encode import require_window, sampled
 from assay.models.hf_files import first_line
 from assay.models.tokenise import Tokeniser, word_tokens
+from assay.prompts import lines, message
 from assay.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, WordColumns
 from assay.tokens import Tokens, starts_of
 
@@ -85,7 +86,7 @@ class PromptEncoder:
 
     def _choices(self, columns: ChoiceColumns) -> Tokens:
         chat, (rows, options) = self._has_chat(columns.scoring), columns.options.shape
-        prompts = Texts.of((_message if chat else _lines)(columns.context[r], columns.question[r]) for r in range(rows))
+        prompts = Texts.of((message if chat else lines)(columns.context[r], columns.question[r]) for r in range(rows))
         values, choices = prompts.values, columns.choices
         if chat:
             values = self._rendered(values)
@@ -163,23 +164,6 @@ class PromptEncoder:
                 raise ModelError(problem, remedy, code="bad-tokenizer", key="tokenizer.json")
         behind = 0 if chat or not self._causal else len(self.tokeniser.single.after)
         return [ids[: len(ids) - behind] for ids in rows] if behind else rows
-
-
-def _lines(context: str, question: str) -> str:
-    """
-    >>> _lines("Ann met Bo.", "Who slept?")
-    'Ann met Bo.\\nQuestion: Who slept?\\nAnswer:'
-    """
-    lines = (context, f"Question: {question}" if question else "", "Answer:")
-    return "\n".join(line for line in lines if line)
-
-
-def _message(context: str, question: str) -> str:
-    """
-    >>> _message("Ann met Bo.", "Who slept?")
-    'Ann met Bo.\\nWho slept?'
-    """
-    return "\n".join(text for text in (context, question) if text)
 
 
 def _parts(message: str) -> list[dict[str, str]]:

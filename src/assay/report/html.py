@@ -42,6 +42,7 @@ _RECORDED = {
     "machine": "Machine",
     "near_ties": "Near ties (another machine may decide them differently)",
     "timings": "Time, in seconds",
+    "spent": "What asking the endpoint took",
 }
 
 

@@ -18,9 +18,12 @@ from typing import Any
 
 from assay import __version__
 from assay.engine.ask import Asker, Resume
+from assay.engine.endpoints import Desk
 from assay.engine.executor import Executor, LocalExecutor, Settings
+from assay.engine.spending import Spending
 from assay.engine.store import BlockStore
 from assay.errors import UsageError
+from assay.files.cache import cache_folder
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
 from assay.models.python import python_model
@@ -38,11 +41,15 @@ LOCAL = "local"
 
 @dataclass(frozen=True)
 class Size:
-    """What a run would take: its parts, expected seconds, and expected memory in bytes without the model."""
+    """What a run would take: its parts, expected seconds, and expected memory in bytes without the model.
+
+    `sees` says what bias a run of this size finds; empty where that was not measured.
+    """
 
     stages: tuple[Stage, ...]
     seconds: float
     memory: int
+    sees: str = ""
 
 
 class Listener:
@@ -72,12 +79,13 @@ def audit(
     progress: Progress | None = None,
     listener: Listener | None = None,
     executor: Executor | None = None,
+    spending: Spending | None = None,
 ) -> Run:
     """Run a probe on a model and write a run folder; resumes where an earlier attempt at the same run ended.
 
     `model` is a model's name, or a function that answers queries (see assay.models.python); `probe` the first of the
     tour where none is named. `data` is a folder or file of official data, `skip_bad` leaves out rows of it that cannot
-    be used.
+    be used. `spending` has what asking an endpoint may cost, and at the end what it did.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     method = _method(probe, request)
@@ -89,7 +97,8 @@ def audit(
     folder_path = Path(out) if out is not None else Path("runs") / default_name(probe, spec.name, preset, limit)
     engine = engine or Settings()
     find = partial(find_model, options=options)
-    ask = Asker(spec, BlockStore.default(), executor, engine, resume=resume, find=find)
+    desk = new_desk(spending)
+    ask = Asker(spec, BlockStore.default(), executor, engine, resume=resume, find=find, desk=desk)
     prepared = method.prepare(request, ask)
     sizes = {"block_size": engine.block_size, "token_budget": engine.budget_for(spec)}
     info = RunInfo(
@@ -133,7 +142,9 @@ def audit(
         folder.write_findings(findings)
         whole, asking = time.perf_counter() - began, sum(each.seconds for each in ask.asked[before:])
         timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
-        folder.note(notes=[*prepared.notes, *findings.notes], finished=now(), timings=timings)
+        notes = [*prepared.notes, *ask.notes, *findings.notes]
+        spent = desk.spending.as_json(ask.billed) if spec.endpoint else {}
+        folder.note(notes=notes, finished=now(), timings=timings, spent=spent)
     return reported(Run(folder_path, folder.info, findings))
 
 
@@ -192,7 +203,9 @@ def expect(
         put = [each for each in ask.asked if each.ability not in OF_THE_TOKENIZER]
         asking, questions = sum(each.seconds for each in put), sum(each.questions for each in put)
         analysis = time.perf_counter() - began - asking
-    return Size(stages, total * asking / questions + analysis, 200_000_000 + 60 * total)
+    as_measured = limit is None and not settings  # any setting may change the size: then nothing is said
+    sees = method.probe.sees.get(preset, "") if as_measured else ""
+    return Size(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, sees)
 
 
 _TRIAL = 256
@@ -255,6 +268,11 @@ def new_executor(name: str = LOCAL) -> Executor:
         problem = f"unknown executor {name!r}; expected {LOCAL}."
         raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
     return LocalExecutor(load)
+
+
+def new_desk(spending: Spending | None = None) -> Desk:
+    """Where endpoints are asked from: their journals lie beside the blocks."""
+    return Desk(load, cache_folder() / "journal", spending or Spending())
 
 
 def place_of(data: str | Path | None) -> Path | None:

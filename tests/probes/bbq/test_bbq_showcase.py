@@ -29,6 +29,7 @@ class Fake:
     """A model with random scores, `tokens` beside them where it is causal; or one that writes."""
 
     abilities: frozenset[str] = frozenset({"choice"})
+    ways: tuple[str, ...] = ()
     causal: bool = False
     says: tuple[str, ...] = ()
     seed: int = 0

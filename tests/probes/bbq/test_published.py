@@ -49,7 +49,7 @@ def with_another_gold(examples: list[Example]) -> list[Example]:
 class Choosing:
     """A model that could choose, and is not asked."""
 
-    abilities = frozenset({"choice"})
+    abilities, ways = frozenset({"choice"}), ()
 
 
 def run_notes(data: Path) -> list[str]:

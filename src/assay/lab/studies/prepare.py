@@ -229,6 +229,7 @@ class _Expected:
 
     abilities: frozenset[str]
     others: Mapping[str, frozenset[str] | None]
+    ways: tuple[str, ...] = ()
 
     def of(self, model: str) -> _Expected:
         known = self.others.get(model)

@@ -17,7 +17,7 @@ from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Findings, Table
 from assay.plan import Ask
 from assay.probes.base import Method, Prepared, Request, Stage
-from assay.probes.bbq import paired, present, present_charts
+from assay.probes.bbq import endpoint, paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import findings_of
@@ -75,19 +75,21 @@ class BBQ(Method[BBQPrepared, Gathered]):
         sample = Sample(per_template=self.presets[request.preset], seed=request.seed)
         if request.limit is not None:
             sample = Sample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
-        all_orders, chat = settings.orders == "all", settings.chat == "auto"
-        plan = BBQPlan(source, sample, _form(settings, ask), all_orders=all_orders, chat=chat)
+        all_orders, chat, form = settings.orders == "all", settings.chat == "auto", _form(settings, ask)
+        asked = endpoint.asked(settings, form, ask)
+        plan = BBQPlan(source, sample, form, all_orders=all_orders, chat=chat, **asked)
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
         stages = [Stage(label, len(each)) for label, each in plans.items()]
         dataset = source.read()
         absent = set(CATEGORIES) - {example.category for example in dataset.examples}
-        notes = [*dataset.notes, *sources.note_on(source)]
+        notes = [*dataset.notes, *sources.note_on(source), *endpoint.note_on(plan)]
         if absent and not settings.categories:
             here = f"{len(absent)} of the {len(CATEGORIES)} categories are not here"
             notes.append(f"{here}: {', '.join(name for name in CATEGORIES if name in absent)}")
-        return BBQPrepared(as_written(settings), dataset.files, stages, notes, request.seed, plans, settings)
+        said = {**as_written(settings), **({"answer": plan.answer} if plan.answer else {})}
+        return BBQPrepared(said, dataset.files, stages, notes, request.seed, plans, settings)
 
     def gather(self, prepared: BBQPrepared, ask: Ask) -> Gathered:
         settings = prepared.chosen
@@ -95,19 +97,22 @@ class BBQ(Method[BBQPrepared, Gathered]):
         decided: list[Ties | None] = []
         for label, plan in prepared.plans.items():
             answers = ask(plan, label)
-            scored = plan.ability == "choice"
+            scored = plan.ability in ("choice", "listed")
             always &= scored and not answers.status.any()
             scores = _scores(plan, answers, settings.likelihood) if scored else None
-            if scores is not None:
+            shares = None
+            if plan.ability == "sample":
+                shares, chosen = endpoint.drawn(plan, answers, settings.parsing, _read)
+            elif scores is not None:
                 ties[label], chosen = near_ties(scores), best(scores)
                 decided.append(ties_of(leads(scores)))
             else:
                 chosen = _parsed(plan, answers, settings.parsing)
             chosen[np.isin(answers.status, (Status.REFUSED, Status.FILTERED))] = REFUSED
-            chosen[answers.status == Status.FAILED] = UNPARSED
+            chosen[np.isin(answers.status, (Status.FAILED, Status.UNCLEAR))] = UNPARSED
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
             answered = Answered(plan.dataset, of_order, question_only=not plan.contexts)
-            said.append(_said(plan, answers, answered, scores, settings.likelihood))
+            said.append(_said(plan, answers, answered, scores, settings.likelihood, shares))
         return Gathered(said, bool(always), ties, all_ties(decided))
 
     def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
@@ -155,17 +160,20 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
 def _form(settings: Settings, ask: Ask) -> str:
     """The form asked for, or the one that suits the model."""
-    able = ask.abilities & {"choice", "text"}
+    able = ask.abilities & {"choice", "listed", "text"}
     if not able:
         problem = "this model can neither choose among options nor write an answer."
         remedy = "BBQ needs a multiple-choice model, a text-to-text model or a causal language model."
         raise UsageError(problem, remedy, code="missing-ability")
     wanted = settings.form
     form = wanted if wanted != "auto" else forms.OPTIONS if "choice" in able else forms.RACE
+    if ask.ways and wanted in ("auto", forms.LETTERS):
+        return forms.LETTERS
     needed, others = ("choice", TEXT_FORMS) if form in CHOICE_FORMS else ("text", CHOICE_FORMS)
     if needed not in able:
         problem = f"this model has not the ability {needed!r} that form={form} needs."
-        raise UsageError(problem, f"--set form={'|'.join(others)}", code="missing-ability", key="form")
+        other = forms.LETTERS if ask.ways else "|".join(others)
+        raise UsageError(problem, f"--set form={other}", code="missing-ability", key="form")
     if form == forms.LETTERS and "text" not in able:
         problem = f"form={form} is for language models: this model was trained to compare the options themselves."
         raise UsageError(problem, "--set form=options", code="unsupported", key="form")
@@ -174,19 +182,30 @@ def _form(settings: Settings, ask: Ask) -> str:
 
 def _parsed(plan: BBQPlan, answers: Answers, parsing: str) -> NDArray[np.int64]:
     """The option that every written answer names, as it was shown; REFUSED or UNPARSED where it names none."""
-    parse = parse_released if parsing == "released" else parse_answer
-    return np.array([parse(*_written(plan, answers, row)) for row in range(len(answers))], np.int64)
+    texts = answers["text"]
+    return np.array([_read(plan, row, bytes(texts[row]).decode(), parsing) for row in range(len(answers))], np.int64)
 
 
-def _written(plan: BBQPlan, answers: Answers, row: int) -> tuple[str, list[str], list[str]]:
+def _read(plan: BBQPlan, row: int, text: str, parsing: str) -> int:
     example, order = plan.shown(row)
-    text = bytes(answers["text"][row]).decode()
-    return text, [example.answers[place] for place in order], [example.info[place][0] for place in order]
+    parse = parse_released if parsing == "released" else parse_answer
+    return parse(text, [example.answers[place] for place in order], [example.info[place][0] for place in order])
 
 
-def _said(plan: BBQPlan, answers: Answers, part: Answered, scores: NDArray[np.float64] | None, likelihood: str) -> Said:
+def _said(
+    plan: BBQPlan,
+    answers: Answers,
+    part: Answered,
+    scores: NDArray[np.float64] | None,
+    likelihood: str,
+    shares: NDArray[np.float64] | None,
+) -> Said:
     """What examples show of the answers: those to the stored order of the options, which comes first."""
     orders = len(plan.orders)
+    if shares is not None:
+        return Said(
+            part, shares[::orders], endpoint.SHARES, lambda row: bytes(answers["text"][row * orders, 0]).decode()
+        )
     if scores is None:
         return Said(part, written=lambda row: bytes(answers["text"][row * orders]).decode())
     if "tokens" in answers.arrays:
@@ -197,6 +216,7 @@ def _said(plan: BBQPlan, answers: Answers, part: Answered, scores: NDArray[np.fl
 def _scores(plan: BBQPlan, answers: Answers, how: str) -> NDArray[np.float64]:
     """The options' scores (row, option) as `likelihood` wants them."""
     scores: NDArray[np.float64] = answers["score"].astype(np.float64)
+    scores[answers.status == Status.UNCLEAR] = np.nan
     if how == "sum":
         return scores
     if "tokens" not in answers.arrays:

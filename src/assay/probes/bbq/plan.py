@@ -11,17 +11,28 @@ from numpy.typing import NDArray
 
 from assay.plan import digest_of
 from assay.probes.bbq.examples import AMBIGUOUS, OPTIONS, Dataset, Example
-from assay.probes.bbq.settings import CHOICE_FORMS, RACE
+from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, RACE
 from assay.probes.bbq.settings import OPTIONS as BY_OPTION
 from assay.probes.bbq.source import Sample, Source, selected
-from assay.queries import ChoiceColumns, ChoiceQuery, QueryColumns, Scoring, TextColumns, Texts, joined_by_blank
+from assay.prompts import lettered, message
+from assay.queries import (
+    ChoiceColumns,
+    ChoiceQuery,
+    ListedColumns,
+    QueryColumns,
+    SampleColumns,
+    Scoring,
+    TextColumns,
+    Texts,
+    joined_by_blank,
+)
 
 VERSION = 1
 """Part of the digest: raise it when the same examples are asked in other words."""
 
 ORDERS = tuple(permutations(range(OPTIONS)))  # the stored order first
 PLACES = ("A", "B", "C")
-_ANSWER_TOKENS = 32
+ANSWER_TOKENS = 32
 _BREAK = " \\n "
 """How UnifiedQA's inputs separate their parts: a backslash and an n, as its authors document."""
 
@@ -39,10 +50,17 @@ class BBQPlan:
     contexts: bool = True
     all_orders: bool = False
     chat: bool = True
+    answer: str = ""
+    samples: int = 1
+    tokens: int = ANSWER_TOKENS
+    system: str = ""
+    shots: tuple[tuple[str, str], ...] = ()
 
     @property
     def ability(self) -> str:
-        return "choice" if self.form in CHOICE_FORMS else "text"
+        if self.form not in CHOICE_FORMS:
+            return "text"
+        return {"": "choice", "samples": "sample", "text": "text"}.get(self.answer, "listed")
 
     @property
     def digest(self) -> str:
@@ -53,8 +71,16 @@ class BBQPlan:
                 "source": [self.source.meaning, self.source.defects, self.source.skip_bad, self.source.categories],
                 "sample": [self.sample.in_all, self.sample.per_template, self.sample.seed],
                 "form": [self.form, self.contexts, self.orders, self.chat],
+                **self._of_endpoint(),
             }
         )
+
+    def _of_endpoint(self) -> dict[str, object]:
+        """What else decides the answers; not in the digests of plans that are older than these settings."""
+        if not self.answer and not self.system and not self.shots and self.tokens == ANSWER_TOKENS:
+            return {}
+        drawn = self.samples if self.answer == "samples" else 1
+        return {"asked": [self.answer, drawn, self.tokens, self.system, self.shots]}
 
     @property
     def dataset(self) -> Dataset:
@@ -70,10 +96,14 @@ class BBQPlan:
         return len(self.dataset) * len(self.orders)
 
     def columns(self, lo: int, hi: int) -> QueryColumns:
-        scoring, rows = Scoring(chat=self.chat), range(lo, hi)
+        scoring = Scoring(chat=self.chat, answer=self.answer, system=self.system, shots=self.shots)
+        rows = range(lo, hi)
+        if self.ability == "sample":
+            return SampleColumns(Texts.of(self._prompt(row) for row in rows), self.tokens, scoring, self.samples)
         if self.ability == "text":
-            return TextColumns(Texts.of(self._prompt(row) for row in rows), _ANSWER_TOKENS, scoring)
-        return ChoiceColumns.of([self.query(row) for row in rows], scoring)
+            return TextColumns(Texts.of(self._prompt(row) for row in rows), self.tokens, scoring)
+        columns = ListedColumns if self.ability == "listed" else ChoiceColumns
+        return columns.of([self.query(row) for row in rows], scoring)
 
     def shown(self, row: int) -> tuple[Example, tuple[int, ...]]:
         """The example of a row, and the order in which its options are shown."""
@@ -82,7 +112,8 @@ class BBQPlan:
 
     def query(self, row: int) -> ChoiceQuery:
         example, order = self.shown(row)
-        return choice_of(example, self.form, order, self.contexts)
+        form = BY_OPTION if self.ability == "listed" else self.form  # an endpoint lists the options itself
+        return choice_of(example, form, order, self.contexts)
 
     def _prompt(self, row: int) -> str:
         example, order = self.shown(row)
@@ -107,14 +138,16 @@ def choice_of(example: Example, form: str, order: tuple[int, ...], with_context:
     context = example.context if with_context else ""
     if form == BY_OPTION:
         return ChoiceQuery(context, example.question, options)
-    listed = "\n".join(f"{name}. {option}" for name, option in zip(PLACES, options, strict=True))
-    return ChoiceQuery(context, f"{example.question}\n{listed}\nAnswer with one letter: A, B or C.", PLACES)
+    return ChoiceQuery(context, lettered(example.question, options), PLACES)
 
 
 def prompt_of(example: Example, form: str, order: tuple[int, ...], with_context: bool) -> str:
-    """An example as the paper's input for text-to-text models, in the style of RACE or of ARC."""
-    lettered = " ".join(f"({name.lower()}) {example.answers[place]}" for name, place in zip(PLACES, order, strict=True))
+    """An example as a prompt: the paper's input for text-to-text models, in the style of RACE or of ARC, or letters."""
     context = example.context if with_context else ""
+    if form == LETTERS:
+        query = choice_of(example, form, order, with_context)
+        return message(query.context, query.question)
+    marked = " ".join(f"({name.lower()}) {example.answers[place]}" for name, place in zip(PLACES, order, strict=True))
     if form == RACE:
-        return _BREAK.join(part for part in (example.question, lettered, context) if part)
-    return _BREAK.join((joined_by_blank(context, example.question), lettered))
+        return _BREAK.join(part for part in (example.question, marked, context) if part)
+    return _BREAK.join((joined_by_blank(context, example.question), marked))

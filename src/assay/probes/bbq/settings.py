@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from assay.diagnosis import excess_setting, same_setting
 from assay.probes.base import Claim
+from assay.prompts import WAYS
 from assay.settings import setting
 
 QUICK, STANDARD = 2, 10
@@ -36,7 +37,7 @@ class Settings:
     form: str = setting(
         "auto",
         "options (each scored by itself), letters (listed; A, B and C are scored), race or arc (the paper's inputs for "
-        "text-to-text models); auto: options, or race for a model that only writes",
+        "text-to-text models); auto: options, race for a model that only writes, letters for an endpoint",
         choices=("auto", *CHOICE_FORMS, *TEXT_FORMS),
     )
     context: str = setting("given", "none: the question-only baseline", choices=("given", "none", "both"))
@@ -45,6 +46,22 @@ class Settings:
     )
     likelihood: str = setting(
         "sum", "of causal models' options: the sum over tokens, or the mean", choices=("sum", "token", "byte")
+    )
+    answer: str = setting(
+        "auto",
+        "of endpoints: where an option's probability comes from; auto: the first of these that the endpoint can do",
+        choices=("auto", *WAYS),
+    )
+    samples: int = setting(10, "answers to each question, where answer=samples", least=1, example="10")
+    tokens: int | None = setting(
+        None, "the most tokens of a written answer, reasoning included (32; of endpoints 512)", least=1, example="512"
+    )
+    system: str = setting("", "the system prompt, of endpoints", value="TEXT")
+    shots: str | None = setting(
+        None,
+        "examples that an endpoint is shown first: JSON lines with context, question, options and answer (its place)",
+        value="FILE",
+        names="path",
     )
     chat: str = setting("auto", "off ignores a tokenizer's chat template", choices=("auto", "off"))
     parsing: str = setting(

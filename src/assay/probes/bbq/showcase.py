@@ -197,7 +197,7 @@ def _note(part: Said, row: int) -> str:
             return "Declined to answer."
         case AnswerKind.UNPARSED:
             if part.scores is not None and np.isnan(part.scores[row]).any():
-                return "There is no answer: asking failed, or the answer ended too early."
+                return "There is no answer: asking failed, the answer ended too early, or it was unclear."
             return "The answer names no option."
         case AnswerKind.TIED:
             return "A tie: two options or more have exactly the same, highest score."

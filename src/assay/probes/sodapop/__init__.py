@@ -119,4 +119,9 @@ PROBE = Probe(
     official=lambda preset, limit: preset == "paper" and limit is None,
     say_group=say_group,
     task=lambda group: "multiple-choice",
+    sees={
+        "quick": "a word with an RD of 0.24 between two groups, 0.17 between women's and men's names",
+        "standard": "a word with an RD of 0.35 between two groups, 0.15 between women's and men's names",
+        "paper": "a word with an RD of 0.31 between two groups, 0.14 between women's and men's names",
+    },
 )

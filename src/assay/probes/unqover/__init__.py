@@ -46,6 +46,8 @@ _CAUTIONS = (
     "only the groups that the tables name. Nothing follows for others, nor for longer texts or other tasks.",
 )
 
+_LARGE = "a preference γ of 0.04 for an occupation, of 0.1 of one ethnicity or 0.15 of one religion for one attribute"
+
 PROBE = Probe(
     name="unqover",
     title="UnQover",
@@ -151,4 +153,9 @@ PROBE = Probe(
     say_group=say_group,
     task=lambda group: "fill-mask" if group.get("form") == "mask" else "question-answering",
     part=lambda group: (group.get("class", ""), group.get("class", "")),
+    sees={
+        "quick": "a preference γ of 0.05 for an occupation",
+        "standard": _LARGE,
+        "paper": _LARGE,
+    },
 )

@@ -1,0 +1,291 @@
+"""Asking a model behind an endpoint: every reply goes to the journal, and blocks are assembled from it.
+
+A bounded number of workers take the next call that nobody has taken; what the journal has is not sent. A block is
+handed over when each of its rows has an answer, or has failed. Whatever ends the asking (Ctrl-C, a refused key, the
+budget), requests under way may come back for some seconds: they are paid for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+
+from assay.engine.executor import arrays_of
+from assay.engine.journal import Journal
+from assay.engine.pace import Pace, delay
+from assay.engine.spending import Spending, billed
+from assay.errors import ModelError
+from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, TryAgainError, unable
+from assay.queries import Answer, Answers, ChoiceColumns, Query, QueryColumns, Scoring, Status, TextColumns
+
+ATTEMPTS = 6
+"""So often a request is sent that comes back with nothing usable; being told to wait does not count."""
+PATIENCE = 600.0
+"""Seconds without any usable reply, while the server tells us to wait, after which asking ends."""
+IN_A_ROW = 20
+"""So many requests that came to nothing, with no success between them, end the asking."""
+GRACE = 10.0
+"""Seconds for requests under way when asking ends early."""
+SYNC = 0.5
+"""Seconds between two times that the journal is written to the disk."""
+
+
+@dataclass
+class Desk:
+    """Where endpoints are asked from: how models are loaded, where journals lie, what may be spent."""
+
+    load: Callable[[ModelSpec], AnyModel]
+    root: Path
+    spending: Spending = field(default_factory=Spending)
+
+    def ask(
+        self,
+        spec: ModelSpec,
+        columns: Callable[[range], QueryColumns],
+        blocks: Iterable[range],
+        *,
+        again: bool = False,
+        advance: Callable[[int], None] = lambda rows: None,
+    ) -> Iterator[tuple[range, str, Answers]]:
+        """Ranges of questions, their digests and answers, each as soon as it is complete.
+
+        With `again` stored replies are not used. `advance` is told how many rows are answered, from another thread.
+        """
+        model = self.load(spec)
+        if not isinstance(model, EndpointModel):
+            raise unable(spec.name, "an endpoint's")
+        journal = Journal.of(self.root, spec)
+        try:
+            yield from _Asking(model, journal, self.spending, again, advance).run(columns, blocks)
+        finally:
+            journal.close()
+
+
+def _next(ready: queue.SimpleQueue[_Block | None]) -> _Block | None:
+    """The next block; the wait is in short pieces, so that Ctrl-C is heard on every system."""
+    while True:
+        with suppress(queue.Empty):
+            return ready.get(timeout=0.2)
+
+
+@dataclass
+class _Block:
+    """A range that is being asked."""
+
+    rows: range
+    columns: ChoiceColumns | TextColumns
+    answers: dict[int, Answer] = field(default_factory=dict)
+
+
+@dataclass
+class _Row:
+    """A query, and the replies to its calls."""
+
+    block: _Block
+    place: int
+    query: Query
+    calls: list[Call]
+    replies: list[Reply | None] = field(default_factory=list)
+    left: int = 0
+
+
+class _StoppedError(Exception):
+    """Asking ends: nothing more is sent."""
+
+
+class _Asking:
+    """One stream of questions to one endpoint, within an event loop of its own."""
+
+    def __init__(
+        self, model: EndpointModel, journal: Journal, spending: Spending, again: bool, advance: Callable[[int], None]
+    ) -> None:
+        self.model, self.journal, self.spending, self.again, self.advance = model, journal, spending, again, advance
+        self.pace = Pace()
+        self.stopping = False
+        self.flying: set[asyncio.Task[None]] = set()
+        self.shared: dict[str, asyncio.Future[Reply | None]] = {}  # equal calls under way
+        self.now: set[str] = set()  # calls whose replies came in this asking
+        self.in_a_row, self.last_words, self.heard_at = 0, "", 0.0
+
+    def run(
+        self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]
+    ) -> Iterator[tuple[range, str, Answers]]:
+        """As `Desk.ask`. The loop runs in a thread of its own: the caller's may have one, as in a notebook."""
+        ready: queue.SimpleQueue[_Block | None] = queue.SimpleQueue()
+        loop = asyncio.new_event_loop()
+        thread = Thread(target=loop.run_forever, name="assay-endpoint", daemon=True)
+        thread.start()
+        work: Future[None] = asyncio.run_coroutine_threadsafe(self._work(columns, blocks, ready.put), loop)
+        work.add_done_callback(lambda done: ready.put(None))
+        try:
+            while (block := _next(ready)) is not None:
+                given = [block.answers[place] for place in range(len(block.rows))]
+                status = np.array([each.status for each in given], np.uint8)
+                answers = Answers(status, arrays_of(given, block.columns, self.model.spec.name, of_endpoint=True))
+                yield block.rows, block.columns.digest(), answers
+            work.result()
+        finally:
+            if not work.done():
+                loop.call_soon_threadsafe(self._stop)
+                with suppress(TimeoutError, Exception):
+                    work.result(GRACE + 1.0)
+            with suppress(TimeoutError):
+                asyncio.run_coroutine_threadsafe(self.model.close(), loop).result(5.0)
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join()
+            loop.close()
+
+    # --- in the loop
+
+    async def _work(
+        self, columns: Callable[[range], QueryColumns], blocks: Iterable[range], done: Callable[[_Block], None]
+    ) -> None:
+        self.heard_at = asyncio.get_running_loop().time()
+        calls = self._calls(columns, blocks)
+        self.workers = [asyncio.create_task(self._worker(calls, done)) for _ in range(self.pace.most)]
+        syncing = asyncio.create_task(self._sync())
+        try:
+            await asyncio.wait(self.workers, return_when=asyncio.FIRST_EXCEPTION)
+            self._stop()
+            late = (await asyncio.wait(self.workers, timeout=GRACE))[1]
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*self.workers, return_exceptions=True)
+        finally:
+            syncing.cancel()
+            self.journal.sync()
+        errors = [task.exception() for task in self.workers if not task.cancelled()]
+        for error in errors:
+            if error is not None and not isinstance(error, _StoppedError):
+                raise error
+
+    def _stop(self) -> None:
+        """Send nothing more: who waits for a slot or another attempt ends at once, who waits for a reply may get it."""
+        self.stopping = True
+        for task in self.workers:
+            if task not in self.flying:
+                task.cancel()
+
+    async def _sync(self) -> None:
+        while True:
+            await asyncio.sleep(SYNC)
+            self.journal.sync()
+
+    def _calls(self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]) -> Iterator[tuple[_Row, int]]:
+        """Every call of every row, made when somebody takes it."""
+        for rows in blocks:
+            asked = columns(rows)
+            if not isinstance(asked, ChoiceColumns | TextColumns):
+                raise unable(self.model.spec.name, asked.ability)
+            block = _Block(rows, asked)
+            for place in range(len(rows)):
+                query = asked.row(place)
+                calls = list(self.model.calls(query, asked.scoring))
+                row = _Row(block, place, query, calls, [None] * len(calls), len(calls))
+                yield from ((row, number) for number in range(len(calls)))
+
+    async def _worker(self, calls: Iterator[tuple[_Row, int]], done: Callable[[_Block], None]) -> None:
+        for row, number in calls:  # shared: each takes the next call that nobody has taken
+            row.replies[number] = await self._reply(row.calls[number])
+            row.left -= 1
+            if row.left == 0:
+                self._answered(row, row.block.columns.scoring, done)
+            if self.stopping:
+                return
+
+    def _answered(self, row: _Row, scoring: Scoring, done: Callable[[_Block], None]) -> None:
+        replies = [reply for reply in row.replies if reply is not None]
+        whole = len(replies) == len(row.calls)
+        answer = self.model.read(row.query, scoring, replies) if whole else Answer(Status.FAILED)
+        cost = len(replies), sum(each.input_tokens for each in replies), sum(each.output_tokens for each in replies)
+        row.block.answers[row.place] = replace(answer, billed=cost)
+        self.advance(1)
+        if len(row.block.answers) == len(row.block.rows):
+            done(row.block)
+
+    async def _reply(self, call: Call) -> Reply | None:
+        """The stored reply to a call, or a new one; None where all attempts failed."""
+        digest = call.digest(self.model.spec.place)
+        if digest in self.shared:
+            return await asyncio.shield(self.shared[digest])
+        if not self.again or digest in self.now:
+            stored = self.journal.get(digest)
+            if stored is not None:
+                self.spending.used += 1
+                return stored
+        shared = self.shared[digest] = asyncio.get_running_loop().create_future()
+        try:
+            reply = await self._sent(call, digest)
+        except BaseException as error:
+            shared.set_exception(_StoppedError() if isinstance(error, asyncio.CancelledError) else error)
+            shared.exception()  # nobody may be waiting for it
+            raise
+        else:
+            shared.set_result(reply)
+            return reply
+        finally:
+            del self.shared[digest]
+
+    async def _sent(self, call: Call, digest: str) -> Reply | None:
+        failures = waits = 0
+        while not self.stopping:
+            began = await self.pace.enter()
+            try:
+                reply = await self._once(call, digest)
+            except TryAgainError as error:
+                self.pace.objected(began, after=error.after, failed=not error.pressed)
+                self.last_words = str(error)
+                failures, waits = failures + (not error.pressed), waits + error.pressed
+                after = error.after
+            else:
+                self.pace.succeeded()
+                self.in_a_row, self.heard_at = 0, asyncio.get_running_loop().time()
+                return reply
+            finally:
+                self.pace.leave()
+            if failures == ATTEMPTS:
+                self.in_a_row += 1
+                if self.in_a_row >= IN_A_ROW:
+                    raise self._gave_up(f"{IN_A_ROW} requests in a row came to nothing")
+                return None
+            if after is not None and after > PATIENCE:
+                raise self._gave_up(f"it wants us to wait for {after:,.0f} seconds")
+            if waits and asyncio.get_running_loop().time() - self.heard_at > PATIENCE:
+                raise self._gave_up(f"it has told us to wait for {PATIENCE / 60:.0f} minutes")
+            if not self.stopping:
+                await asyncio.sleep(delay(failures + waits, after))
+        raise _StoppedError
+
+    async def _once(self, call: Call, digest: str) -> Reply:
+        """One attempt; while it lasts this task is left alone."""
+        task = asyncio.current_task()
+        assert task is not None
+        reserved = self.spending.reserve(call)
+        cost: tuple[int, int] | None = None
+        self.flying.add(task)
+        try:
+            reply = await self.model.send(call)
+            cost = billed(reply)
+            self.journal.put(digest, reply)
+            self.now.add(digest)
+            self.spending.used += 1
+            return reply
+        except TryAgainError as error:
+            cost = (error.input_tokens, error.output_tokens) if error.input_tokens else None
+            raise
+        finally:
+            self.flying.discard(task)
+            self.spending.settle(call, reserved, cost)
+
+    def _gave_up(self, why: str) -> ModelError:
+        problem = f"{self.model.spec.place} gives no usable answers: {why}. Its last words: {self.last_words}"
+        remedy = "All answers that came are stored: repeat the command later to go on from here."
+        return ModelError(problem, remedy, code="no-answer")

@@ -1,0 +1,122 @@
+"""The journal: every reply of an endpoint, kept as it comes, and never asked for again.
+
+One folder for each endpoint and model; in it one file for each program that asked, to which only that program appends.
+A line is a checksum, the digest of the call, when the reply came, and the reply as JSON. A program that is killed
+leaves at most a part of its last line, whose checksum is then wrong. Of two replies to one call the later counts.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import platform
+import re
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from assay.files.atomic import explained
+from assay.models.base import ModelSpec, Reply
+from assay.plan import digest_of
+
+_ENDING = ".journal"
+
+
+class _Entry(NamedTuple):
+    """Where a reply is: its file, its place there, and when it came."""
+
+    path: Path
+    offset: int
+    length: int
+    at: float
+
+
+class Journal:
+    """The replies to calls, by the calls' digests. It keeps places in memory, not replies."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._entries: dict[str, _Entry] = {}
+        self._readers: dict[Path, BinaryIO] = {}
+        self._file: BinaryIO | None = None
+        self._path = (
+            folder / f"{time.time_ns():020d}-{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-{os.getpid()}{_ENDING}"
+        )
+        self._unsynced = False
+        for path in sorted(folder.glob(f"*{_ENDING}")):
+            for digest, entry in _entries(path):
+                self._note(digest, entry)
+
+    @staticmethod
+    def of(root: Path, model: ModelSpec) -> Journal:
+        """That of one endpoint and model."""
+        name = model.endpoint.model if model.endpoint else model.name
+        return Journal(root / digest_of({"url": model.place, "model": name})[:32])
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, digest: str) -> bool:
+        return digest in self._entries
+
+    def get(self, digest: str) -> Reply | None:
+        """The reply to a call, where there is one."""
+        entry = self._entries.get(digest)
+        if entry is None:
+            return None
+        if entry.path not in self._readers:
+            self._readers[entry.path] = entry.path.open("rb")
+        reader = self._readers[entry.path]
+        reader.seek(entry.offset)
+        return Reply(**json.loads(reader.read(entry.length)))
+
+    def put(self, digest: str, reply: Reply) -> None:
+        """Keep a reply: the operating system has it when this returns, and the disk within a second (`sync`)."""
+        fields = {each.name: getattr(reply, each.name) for each in dataclasses.fields(reply)}
+        content = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+        at = time.time()
+        head = f"{digest} {at:.6f} ".encode()
+        line = f"{zlib.crc32(head + content):08x} ".encode() + head + content + b"\n"
+        with explained(self._path, "file"):
+            if self._file is None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._file = self._path.open("xb", buffering=0)
+            offset = self._file.tell()
+            self._file.write(line)
+        self._unsynced = True
+        self._note(digest, _Entry(self._path, offset + len(line) - len(content) - 1, len(content), at))
+
+    def sync(self) -> None:
+        """Have the disk write what was put."""
+        if self._file is not None and self._unsynced:
+            with explained(self._path, "file"):
+                os.fsync(self._file.fileno())
+            self._unsynced = False
+
+    def close(self) -> None:
+        self.sync()
+        for file in (self._file, *self._readers.values()):
+            if file is not None:
+                file.close()
+        self._file, self._readers = None, {}
+
+    def _note(self, digest: str, entry: _Entry) -> None:
+        before = self._entries.get(digest)
+        if before is None or before.at <= entry.at:
+            self._entries[digest] = entry
+
+
+def _entries(path: Path) -> Iterator[tuple[str, _Entry]]:
+    """What a file holds; a line that is damaged, or not whole, is left out."""
+    offset = 0
+    with path.open("rb") as file:
+        for line in file:
+            parts = line.rstrip(b"\n").split(b" ", 3)
+            if len(parts) == 4 and line.endswith(b"\n") and f"{zlib.crc32(line[9:-1]):08x}".encode() == parts[0]:
+                content = parts[3]
+                place = offset + len(line) - len(content) - 1
+                yield parts[1].decode(), _Entry(path, place, len(content), float(parts[2]))
+            offset += len(line)

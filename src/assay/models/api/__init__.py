@@ -1,0 +1,40 @@
+"""Models behind endpoints that speak OpenAI's protocol, or one for decisions: hosted services, vLLM, llama.cpp, ….
+
+| module       | holds                                                                      |
+|--------------|----------------------------------------------------------------------------|
+| `address.py` | NAME@URL, and the key                                                      |
+| `client.py`  | one request over HTTP: what is final, what may be tried again              |
+| `dialects.py`| the wire formats: what is posted for a query, and what a reply says        |
+| `finding.py` | which of them an endpoint speaks, found by asking, and remembered          |
+| `model.py`   | the model: queries to calls, replies to answers                            |
+
+Retries, concurrency, the journal and money are the engine's.
+"""
+
+from __future__ import annotations
+
+from assay.models.api.address import Address
+from assay.models.api.model import ApiModel
+from assay.models.base import ModelSpec, Options
+from assay.plan import digest_of
+
+HELP = "api:NAME@URL: a model behind an OpenAI-compatible endpoint, such as api:MODEL@http://localhost:8000/v1"
+
+DECODING = 1
+"""Part of a model's digest: raise it when the same question is posted with other settings."""
+
+
+def find(name: str, rest: str, options: Options) -> ModelSpec:
+    """A model, and what its endpoint can do: as was found when it was first asked."""
+    from assay.models.api.finding import abilities_of, found
+
+    address = Address.of(rest, options.key_env)
+    endpoint = found(address, send=options.send, again=options.again)
+    decoding = {"limit": endpoint.limit_key, "without": endpoint.without, "top": endpoint.top, "decoding": DECODING}
+    digest = digest_of({"url": address.url, "model": address.model, **decoding})
+    abilities = abilities_of(endpoint)
+    return ModelSpec(name, "api", address.url, digest, abilities, "remote", "none", endpoint=endpoint)
+
+
+def load(spec: ModelSpec) -> ApiModel:
+    return ApiModel(spec)

@@ -1,0 +1,185 @@
+"""One request over HTTP: what came back, what is final and what may be tried again.
+
+httpx2 is the client of huggingface_hub, too: asynchronous, typed, with limits on every phase of a request, and kept by
+httpx's author. A vendor's SDK would bring retries and fields of its own.
+
+The key is in one header, and is taken out of everything that a server sends back before anybody sees it. Redirects are
+not followed, so that it never reaches another host.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from assay import __version__
+from assay.errors import ModelError, how_to_install, needing
+from assay.models.api.address import is_local, key_of
+from assay.models.base import TryAgainError
+
+if TYPE_CHECKING:
+    import httpx2
+
+LARGEST = 4_000_000
+"""Bytes of a reply that are read at the most."""
+SECONDS = 300.0
+"""From a request's first byte to its reply's last: a server that drips does not hold us up for ever."""
+LONGEST_WORDS = 300
+"""Characters of a server's words that are shown."""
+
+_FINAL = frozenset({400, 401, 402, 403, 404, 405, 410, 411, 413, 414, 415, 422, 501})
+_PRESSED = frozenset({429, 503, 529})
+_REMEDIES = {
+    401: "Set the right key in the environment variable that --key-env names (OPENAI_API_KEY where it names none).",
+    403: "The key may not use this model: choose another, or another key with --key-env NAME.",
+    404: "Check the model's name and the address: it usually ends in /v1. See `assay doctor --model api:NAME@URL`.",
+}
+
+
+class Client:
+    """Posts JSON to one endpoint. It belongs to one event loop."""
+
+    def __init__(self, url: str, key_env: str = "", *, seconds: float | None = None) -> None:
+        self.url = url
+        self._key = key_of(key_env)
+        self._seconds = SECONDS if seconds is None else seconds
+        self._idle: list[httpx2.AsyncClient] = []
+        self._trust: Any = None  # which certificates are trusted, read once
+
+    def _connection(self) -> httpx2.AsyncClient:
+        """An idle connection, or a new one. A pool looks through all of its connections for every request."""
+        if self._idle:
+            return self._idle.pop()
+        with needing("api: models need", how_to_install("api")):
+            import httpx2
+        if self._trust is None:
+            self._trust = httpx2.create_ssl_context()
+        headers = {"User-Agent": f"assay/{__version__}"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
+        return httpx2.AsyncClient(
+            headers=headers,
+            verify=self._trust,
+            timeout=httpx2.Timeout(None, connect=min(20.0, self._seconds)),
+            limits=httpx2.Limits(max_connections=1, keepalive_expiry=60.0),
+            follow_redirects=False,
+            trust_env=not is_local(self.url),  # a proxy is for other machines
+        )
+
+    async def close(self) -> None:
+        while self._idle:
+            await self._idle.pop().aclose()
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The JSON object of a reply with status 200, or of a 400 that says that a content filter spoke.
+
+        TryAgainError for what may succeed later; ModelError, with the server's own words, for what never will.
+        """
+        http = self._connection()
+        import httpx2
+
+        content, done = bytearray(), False
+        try:
+            async with (
+                asyncio.timeout(self._seconds),
+                http.stream("POST", f"{self.url}{path}", json=dict(body)) as response,
+            ):
+                async for part in response.aiter_bytes():
+                    content += part
+                    if len(content) > LARGEST:
+                        raise TryAgainError(f"a reply of more than {LARGEST:,} bytes")
+                done = True
+        except TimeoutError:
+            raise TryAgainError(f"no whole reply within {self._seconds:g} s") from None
+        except httpx2.TimeoutException as error:
+            raise TryAgainError(f"no reply in time ({type(error).__name__})") from None
+        except httpx2.HTTPError as error:
+            raise TryAgainError(self._clean(f"{error}" or type(error).__name__)) from None
+        finally:
+            if done:
+                self._idle.append(http)
+            else:
+                await http.aclose()
+        return self._judged(response.status_code, response.headers, bytes(content).decode(errors="replace"))
+
+    def _judged(self, status: int, headers: Mapping[str, str], said: str) -> dict[str, Any]:
+        parsed, said = _object(said), self._clean(said)
+        found: dict[str, Any] | None = None if parsed is None else self._cleaned(parsed)
+        words = words_of(found, said)
+        if status == 200:
+            if found is None:
+                raise TryAgainError(f"200 with something that is no JSON object: {words!r}")
+            if isinstance(found.get("error"), Mapping | str) and found["error"]:
+                raise TryAgainError(f"200 with an error: {words!r}")
+            return found
+        if status == 400 and found is not None and _is_filtered(found):
+            return found
+        if 300 <= status < 400:
+            where = self._clean(str(headers.get("location", "somewhere else")))
+            problem = f"{self.url} redirects to {where}; the key does not follow."
+            raise ModelError(problem, "If you trust that address, name it in --model.", code="refused-request")
+        after = retry_after(headers)
+        if status in _FINAL or "insufficient_quota" in said:
+            remedy = _REMEDIES.get(status, "See `assay doctor --model api:NAME@URL` for what this endpoint can do.")
+            raise ModelError(f"{self.url} answers {status}: {words}", remedy, code="refused-request", key=str(status))
+        raise TryAgainError(f"{status}: {words}", after=after, pressed=status in _PRESSED)
+
+    def _clean(self, text: str) -> str:
+        """A text without the key."""
+        return text.replace(self._key, "[key]") if self._key else text
+
+    def _cleaned(self, value: Any) -> Any:
+        """JSON without the key, which a server may have written with escapes."""
+        if isinstance(value, str):
+            return self._clean(value)
+        if isinstance(value, dict):
+            return {self._clean(key): self._cleaned(inner) for key, inner in value.items()}
+        return [self._cleaned(inner) for inner in value] if isinstance(value, list) else value
+
+
+def words_of(found: Mapping[str, Any] | None, said: str) -> str:
+    """What a server says about an error, on one line.
+
+    >>> words_of({"error": {"message": "no such model"}}, ""), words_of(None, "<h1>Bad gateway</h1>")
+    ('no such model', 'Bad gateway')
+    """
+    error = (found or {}).get("error", found)
+    message = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
+    text = message if isinstance(message, str) else re.sub(r"<[^>]*>", " ", said)
+    words = " ".join(text.split()) or "nothing"
+    return words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]}…"
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that a server wants us to wait; it may say when instead.
+
+    >>> retry_after({"retry-after": "2"}), retry_after({"retry-after-ms": "250"}), retry_after({"retry-after": "soon"})
+    (2.0, 0.25, None)
+    """
+    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        said = headers.get(name, "").strip()
+        if re.fullmatch(r"\d+(\.\d+)?", said):
+            return float(said) * unit
+    try:
+        moment = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return max(0.0, moment.timestamp() - time.time())
+
+
+def _object(said: str) -> dict[str, Any] | None:
+    try:
+        found = json.loads(said)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _is_filtered(found: Mapping[str, Any]) -> bool:
+    error = found.get("error")
+    return isinstance(error, Mapping) and "content_filter" in (error.get("code"), error.get("type"))

@@ -1,0 +1,298 @@
+"""The wire formats: what is posted for a query, and what a reply says.
+
+Every way in which an endpoint gives an option's probability, or a text, is a class with the same two functions: `body`
+makes what is posted, `read` makes an answer of the reply, or raises ValueError where what was asked for is not there.
+A server may answer 200 and ignore a field; then the words of the error say so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from assay.models.base import Endpoint
+from assay.prompts import lettered, letters_for, lines, message
+from assay.queries import Answer, ChoiceQuery, Scoring, Status, TextQuery
+
+LEAST_MASS = 0.5
+"""Where the listed letters have less probability than this together, the model did not really choose among them."""
+
+LONGEST_TEXT = 8_000
+"""Characters of a written answer that are kept, half of them from its end; a server may ignore the limit of tokens."""
+LONGEST_NAME, MOST_TOKENS = 200, 10**9
+"""What a server says of itself and its bill is believed up to these."""
+
+Body = dict[str, Any]
+
+
+def chat_body(endpoint: Endpoint, text: str, scoring: Scoring, tokens: int, **more: Any) -> Body:
+    """A chat request, with a system prompt and examples before it; fields that this endpoint refuses are left out."""
+    messages = [{"role": "system", "content": scoring.system}] if scoring.system else []
+    for asked, answered in scoring.shots:
+        messages += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
+    messages.append({"role": "user", "content": text})
+    body = {"model": endpoint.model, "messages": messages, endpoint.limit_key: tokens, "temperature": 0, **more}
+    return {key: value for key, value in body.items() if key not in endpoint.without}
+
+
+class Letters:
+    """Options listed under letters, whose probabilities are among the alternatives to the reply's first token."""
+
+    path: ClassVar[str] = "/chat/completions"
+
+    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
+        text = message(query.context, lettered(query.question, query.options))
+        return chat_body(endpoint, text, scoring, 1, logprobs=True, top_logprobs=endpoint.top)
+
+    def read(self, query: ChoiceQuery, content: Mapping[str, Any]) -> Answer:
+        choice = first_choice(content)
+        declined = _declined(choice)
+        if declined is not None:
+            return declined
+        logprobs = choice.get("logprobs")
+        entries = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+        if entries == [] and not _content(choice.get("message") or {}).strip():
+            return Answer(Status.EMPTY)  # the model ended its answer at once
+        if not isinstance(entries, list) or not entries:
+            raise ValueError("ignores logprobs")
+        listed = entries[0].get("top_logprobs") if isinstance(entries[0], Mapping) else None
+        if not isinstance(listed, list) or len(listed) < 2:
+            raise ValueError("ignores top_logprobs")
+        known: dict[str, float] = dict.fromkeys(letters_for(query.options), 0.0)
+        total = 0.0
+        if not all(isinstance(each, Mapping) for each in listed):
+            raise ValueError("gives alternatives that are no objects")
+        for each in listed:
+            probability = math.exp(_number(each, "logprob", most=1e-3))
+            total += probability
+            letter = str(each.get("token", "")).strip(" \t\n▁Ġ()*.:\"'`")
+            if letter in known:
+                known[letter] += probability
+        if total > 1.01:
+            raise ValueError(f"gives probabilities that sum to {total:.3g}")
+        mass = min(1.0, sum(known.values()))
+        if mass == 0.0:
+            return Answer(Status.UNCLEAR, mass=mass)
+        scores = tuple(_log(each) for each in known.values())
+        return Answer(Status.OK if mass >= LEAST_MASS else Status.UNCLEAR, scores, mass=mass)
+
+
+class Structured(Letters):
+    """The same, where the server lets the model write nothing but one of the letters (vLLM's structured outputs)."""
+
+    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
+        allowed = {"structured_outputs": {"choice": list(letters_for(query.options))}}
+        return super().body(endpoint, query, scoring) | allowed
+
+
+class Decisions:
+    """OpenAI's Decisions: options and their probabilities are fields of their own."""
+
+    path: ClassVar[str] = "/decisions"
+
+    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
+        choices = [{"value": option} for option in query.options]
+        asked = {"type": "choice", "name": "answer", "instructions": query.question, "choices": choices}
+        return {"model": endpoint.model, "input": query.context or query.question, "questions": [asked]}
+
+    def read(self, query: ChoiceQuery, content: Mapping[str, Any]) -> Answer:
+        answers = content.get("answers")
+        answer = answers[0] if isinstance(answers, list) and len(answers) == 1 else None
+        declined = _undecided(content, answer)
+        if declined is not None:
+            return declined
+        given = answer.get("probabilities") if isinstance(answer, Mapping) else None
+        if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
+            raise ValueError("gives no probabilities")
+        return _shares(query, {str(each.get("value")): each for each in given}, len(given))
+
+
+class SystemOne:
+    """System One: the same with other names."""
+
+    path: ClassVar[str] = "/systemone"
+
+    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
+        asked = {"type": "choice", "instructions": query.question, "criteria": dict.fromkeys(query.options)}
+        return {"model": endpoint.model, "state": query.context or query.question, "questions": {"answer": asked}}
+
+    def read(self, query: ChoiceQuery, content: Mapping[str, Any]) -> Answer:
+        answers = content.get("answers")
+        answer = answers.get("answer") if isinstance(answers, Mapping) else None
+        declined = _undecided(content, answer)
+        if declined is not None:
+            return declined
+        given = answer.get("probabilities") if isinstance(answer, Mapping) else None
+        if not isinstance(given, Mapping):
+            raise ValueError("gives no probabilities")
+        return _shares(query, {name: {"probability": value} for name, value in given.items()}, len(given))
+
+
+LISTED: Mapping[str, Letters | Decisions | SystemOne] = {
+    "decisions": Decisions(),
+    "systemone": SystemOne(),
+    "structured": Structured(),
+    "letters": Letters(),
+}
+"""The ways that give a probability for every listed option, the best first."""
+CHATS = frozenset({"structured", "letters"})
+"""Those of them that know a system prompt and examples."""
+
+
+class Echo:
+    """An option's tokens behind a prompt, each with its probability: completions that repeat their prompt."""
+
+    path: ClassVar[str] = "/completions"
+
+    def body(self, endpoint: Endpoint, query: ChoiceQuery, option: str) -> Body:
+        prompt = f"{lines(query.context, query.question)} {option}"
+        asked = {"model": endpoint.model, "prompt": prompt, "max_tokens": 1, "temperature": 0}
+        return {**asked, "echo": True, "logprobs": 1}
+
+    def read(self, query: ChoiceQuery, option: str, content: Mapping[str, Any]) -> float:
+        """The natural logarithm of the option's probability, summed over its tokens."""
+        before = lines(query.context, query.question)
+        whole = f"{before} {option}"
+        logprobs = first_choice(content).get("logprobs")
+        tokens, values = _echoed(logprobs if isinstance(logprobs, Mapping) else {})
+        if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values):
+            raise ValueError("ignores logprobs")
+        spelled = "".join(map(str, tokens))
+        start = spelled.find(whole)  # special tokens may stand before it
+        if start < 0:
+            raise ValueError("ignores echo")
+        total, at = 0.0, 0
+        for token, value in zip(tokens, values, strict=True):
+            ends = at + len(str(token))
+            if ends > start + len(before) and at < start + len(whole):
+                total += _number({"logprob": value}, "logprob", most=1e-3)
+            at = ends
+        return total
+
+
+def _echoed(logprobs: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Tokens and their log probabilities, as completions have them, or as chats do."""
+    entries = logprobs.get("content")
+    if isinstance(entries, list) and all(isinstance(each, Mapping) for each in entries):
+        return [each.get("token") for each in entries], [each.get("logprob") for each in entries]
+    return logprobs.get("tokens"), logprobs.get("token_logprobs")
+
+
+class Text:
+    """What the model writes; with a sample's number it is drawn at temperature 1, with that number as its seed."""
+
+    path: ClassVar[str] = "/chat/completions"
+
+    def body(self, endpoint: Endpoint, query: TextQuery, scoring: Scoring, sample: int | None = None) -> Body:
+        drawn = {} if sample is None else {"temperature": 1, "seed": sample}
+        return chat_body(endpoint, query.prompt, scoring, query.tokens, **drawn)
+
+    def read(self, content: Mapping[str, Any]) -> Answer:
+        choice = first_choice(content)
+        declined = _declined(choice)
+        if declined is not None:
+            return declined
+        cut = choice.get("finish_reason") == "length"
+        said = _without_reasoning(_content(choice["message"]), cut)
+        if not said.strip():
+            return Answer(Status.EMPTY)
+        if len(said) > LONGEST_TEXT:
+            said = f"{said[: LONGEST_TEXT // 2]}…{said[-LONGEST_TEXT // 2 :]}"
+        return Answer(Status.TRUNCATED if cut else Status.OK, text=said)
+
+
+# --- what replies have in common
+
+
+def first_choice(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The one choice of a chat or completion. A prompt that a filter withheld has none, and an error instead."""
+    if isinstance(content.get("error"), Mapping):
+        return {"finish_reason": "content_filter", "message": {}}
+    choices = content.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise ValueError("gives no choices")
+    choice: Mapping[str, Any] = choices[0]
+    if "message" in choice and not isinstance(choice["message"], Mapping):
+        raise ValueError("gives no message")
+    return choice if "message" in choice or "logprobs" in choice else {**choice, "message": {}}
+
+
+def served_by(content: Mapping[str, Any]) -> str:
+    """The model that answered, and its version, as the server names them."""
+    return " ".join(str(content[key])[:LONGEST_NAME] for key in ("model", "system_fingerprint") if content.get(key))
+
+
+def billed(content: Mapping[str, Any]) -> tuple[int, int]:
+    """Tokens read and written, as the server counts them; 0 where it does not."""
+    usage = content.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    read, written = (
+        next((usage[key] for key in keys if isinstance(usage.get(key), int)), 0)
+        for keys in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
+    )
+    return min(max(0, read), MOST_TOKENS), min(max(0, written), MOST_TOKENS)
+
+
+def _undecided(content: Mapping[str, Any], answer: Any) -> Answer | None:
+    if isinstance(content.get("error"), Mapping):  # of a content filter: other errors do not come so far
+        return Answer(Status.FILTERED)
+    refused = isinstance(answer, Mapping) and answer.get("type") == "refusal"
+    return Answer(Status.REFUSED) if refused else None
+
+
+def _declined(choice: Mapping[str, Any]) -> Answer | None:
+    said = choice.get("message") or {}
+    if choice.get("finish_reason") == "content_filter":
+        return Answer(Status.FILTERED)
+    if isinstance(said.get("refusal"), str) and said["refusal"].strip():
+        return Answer(Status.REFUSED, text=said["refusal"])
+    return None
+
+
+def _content(said: Mapping[str, Any]) -> str:
+    """A message's text, which may be null, or in parts."""
+    content = said.get("content")
+    if isinstance(content, list):
+        parts = [each.get("text") for each in content if isinstance(each, Mapping)]
+        return "".join(part for part in parts if isinstance(part, str))
+    return content if isinstance(content, str) else ""
+
+
+def _without_reasoning(text: str, cut: bool) -> str:
+    """What stands behind the reasoning that some servers leave in the text; nothing where that was never ended.
+
+    >>> _without_reasoning("<think>Hm.</think> B", False), _without_reasoning("<think>Hm, so", True)
+    (' B', '')
+    """
+    _, ended, answer = text.rpartition("</think>")
+    if ended:
+        return answer
+    return "" if cut and text.lstrip().startswith("<think>") else text
+
+
+def _shares(query: ChoiceQuery, given: Mapping[str, Mapping[str, Any]], entries: int) -> Answer:
+    if entries != len(query.options) or given.keys() != set(query.options):
+        raise ValueError("gives probabilities of other options")
+    shares = [_number(given[option], "probability", least=0.0, most=1.0 + 1e-6) for option in query.options]
+    total = sum(shares)
+    if abs(total - 1.0) > 0.005 * len(shares) + 1e-3:  # some services round to two decimals
+        raise ValueError(f"gives probabilities that sum to {total:.3g}")
+    return Answer(Status.OK, tuple(_log(share) for share in shares), mass=min(1.0, total))
+
+
+def _number(entry: Mapping[str, Any], key: str, *, least: float = -math.inf, most: float = math.inf) -> float:
+    value = entry.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"gives a {key} that is no number")
+    if not least <= value <= most:
+        raise ValueError(f"gives a {key} of {value:g}")
+    return float(value)
+
+
+def _log(probability: float) -> float:
+    return math.log(probability) if probability > 0 else -math.inf
+
+
+def options_distinct(options: Sequence[str]) -> bool:
+    return len(set(options)) == len(options)

@@ -1,0 +1,291 @@
+"""What an endpoint can do, found by asking it a few fixed questions, and remembered.
+
+A dialect counts only if what was asked for is really there: probabilities that are numbers, sum right and move with the
+options; a prompt that is repeated whole; texts that differ where they were drawn at random. A server that answers 200
+and ignores a field is said to do so, and is not asked in that way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from assay.errors import AssayError, ModelError
+from assay.files.atomic import write_atomically
+from assay.files.cache import cache_folder
+from assay.models.api.address import Address
+from assay.models.api.client import Client
+from assay.models.api.dialects import LEAST_MASS, LISTED, Echo, Letters, Text
+from assay.models.base import Endpoint, TryAgainError
+from assay.plan import digest_of
+from assay.prompts import WAYS
+from assay.queries import Answer, ListedQuery, Scoring, Status, TextQuery
+
+MOST_REQUESTS = 12
+VERSION = 1
+"""Part of the name under which findings are remembered: raise it when endpoints are asked in another way."""
+SECONDS = 120.0
+TOP = (20, 5)
+"""How many alternatives to a token are asked for; some servers list fewer."""
+WORKS = "works"
+
+_QUESTIONS = (
+    ListedQuery("A spoon, a boat and a candle lie there.", "Which floats?", ("the spoon", "the boat", "the candle")),
+    ListedQuery("It is dark in the room.", "Which of them gives light?", ("the candle", "the spoon", "the boat")),
+)
+_NO_LETTER = "does not answer with a letter"
+_HELLO = ListedQuery("", "Please say hello to everybody.", ("green", "blue"))
+_NUMBER = TextQuery("Write one random number between 1 and 1000000, and nothing else.", 12)
+
+
+def abilities_of(endpoint: Endpoint) -> frozenset[str]:
+    """What an endpoint can be asked."""
+    can = {"text": "text" in endpoint.ways, "sample": "samples" in endpoint.ways}
+    can |= {"listed": any(way in LISTED for way in endpoint.ways), "choice": f"echo: {WORKS}" in endpoint.found}
+    return frozenset(ability for ability, able in can.items() if able)
+
+
+def found(address: Address, *, send: bool = True, again: bool = False) -> Endpoint:
+    """What is remembered of an endpoint, or else what asking shows; without sending, what most of them can do."""
+    place = remembered_at(address)
+    known = None if again else _remembered(place)
+    if known is not None:
+        return replace(known, key_env=address.key_env)
+    if not send:
+        usual = ("letters", *(way for way in WAYS if way != "letters"))
+        return Endpoint(address.model, address.key_env, usual, assumed=True)
+    endpoint = _apart(_found(address))
+    content = {**asdict(endpoint), "url": address.url}
+    write_atomically(place, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
+    return endpoint
+
+
+def remembered_at(address: Address) -> Path:
+    """The file that keeps what was found."""
+    named = digest_of({"url": address.url, "model": address.model, "version": VERSION})
+    return cache_folder() / "endpoints" / f"{named[:32]}.json"
+
+
+def _remembered(place: Path) -> Endpoint | None:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(place.read_bytes(), type=Endpoint)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def _apart(work: Any) -> Endpoint:
+    """What a coroutine gives, in a thread of its own: the caller's may have an event loop already."""
+    result: list[Endpoint] = []
+    failed: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(asyncio.run(work))
+        except BaseException as error:  # handed on to the caller
+            failed.append(error)
+
+    thread = Thread(target=run, name="assay-finding", daemon=True)
+    thread.start()
+    while thread.is_alive():
+        thread.join(0.2)  # so that Ctrl-C is heard
+    if failed:
+        raise failed[0]
+    return result[0]
+
+
+async def _found(address: Address) -> Endpoint:
+    client = Client(address.url, address.key_env, seconds=SECONDS)
+    try:
+        return await _Search(client, Endpoint(address.model, address.key_env)).search()
+    finally:
+        await client.close()
+
+
+class _NotThereError(Exception):
+    """A dialect does not work; says how."""
+
+
+@dataclass
+class _Search:
+    """One search, with what it has found so far."""
+
+    client: Client
+    endpoint: Endpoint
+    sent: int = 0
+    words: dict[str, str] = field(default_factory=dict)
+    answered: bool = False
+
+    async def search(self) -> Endpoint:
+        ways = [
+            ("letters", self._chat),
+            ("decisions", lambda: self._moves("decisions")),
+            ("systemone", lambda: self._moves("systemone")),
+            ("structured", self._structured),
+            ("echo", self._echo),
+            ("samples", self._samples),
+        ]
+        for name, check in ways:
+            try:
+                await check()
+            except _NotThereError as why:
+                self.words.setdefault(name, str(why))
+                if not self.answered and str(why).startswith("fails"):
+                    break  # nobody is there, or nobody who could answer now
+            else:
+                self.words[name] = WORKS
+        if not self.answered:
+            said = "; ".join(f"{name}: {words}" for name, words in self.words.items())
+            problem = f"{self.client.url} answers in no dialect that assay knows ({said})."
+            remedy = "Is the server running? Check the model's name and the address, which usually ends in /v1."
+            raise ModelError(problem, remedy, code="no-answer")
+        order = [*LISTED, "samples", "text"]
+        working = tuple(way for way in order if self.words.get(way) == WORKS)
+        found = tuple(f"{name}: {self.words[name]}" for name in (*order, "echo") if name in self.words)
+        return replace(self.endpoint, ways=working, found=found)
+
+    async def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
+        """A reply. A wrong key ends the search at once; whatever else is refused is not there."""
+        for attempt in range(3):
+            if self.sent >= MOST_REQUESTS:
+                raise _NotThereError(f"not tried: {MOST_REQUESTS} requests were sent")
+            self.sent += 1
+            try:
+                content = await self.client.post(path, body)
+            except TryAgainError as error:
+                if not error.pressed or attempt == 2:
+                    raise _NotThereError(f"fails ({error})") from None
+                await asyncio.sleep(min(30.0, error.after if error.after is not None else 2.0**attempt))
+            except ModelError as error:
+                if error.key in ("401", "402", "403"):
+                    raise
+                raise _NotThereError(_refusal(error)) from None
+            else:
+                self.answered = True
+                return content
+        raise AssertionError("the last attempt returned or raised")
+
+    async def _checked(self, path: str, body: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Any]) -> Any:
+        content = await self._post(path, body)
+        try:
+            return read(content)
+        except ValueError as error:
+            raise _NotThereError(f"answers, but {error}") from None
+
+    async def _chat(self) -> None:
+        """Letters, and with them texts. Fields that the server does not know are taken out as it names them."""
+        letters = Letters()
+        first, more = _QUESTIONS
+        for _ in range(4):
+            body = letters.body(self.endpoint, first, Scoring())
+            try:
+                content = await self._post(letters.path, body)
+            except _NotThereError as why:
+                changed = _adapted(self.endpoint, str(why))
+                if changed == self.endpoint:
+                    await self._text_only(str(why))
+                    raise
+                self.endpoint = changed
+                continue
+            self._texts(content)
+            one = self._read(letters, first, content)
+            two = await self._checked(
+                letters.path, letters.body(self.endpoint, more, Scoring()), lambda c: letters.read(more, c)
+            )
+            if one.mass < LEAST_MASS and two.mass < LEAST_MASS:
+                mass = max(one.mass, two.mass)
+                raise _NotThereError(f"answers, but {_NO_LETTER}: these have a probability of {mass:.2g}")
+            _require_moving(one, two)
+            return
+        raise _NotThereError("refuses one field after the other")
+
+    def _read(self, letters: Letters, query: ListedQuery, content: Mapping[str, Any]) -> Answer:
+        try:
+            return letters.read(query, content)
+        except ValueError as error:
+            raise _NotThereError(f"answers, but {error}") from None
+
+    def _texts(self, content: Mapping[str, Any]) -> None:
+        """Whether a chat's reply has a text; an empty one counts, too: reasoning may have used up its one token."""
+        try:
+            Text().read(content)
+        except ValueError as error:
+            self.words["text"] = f"answers, but {error}"
+        else:
+            self.words["text"] = WORKS
+
+    async def _text_only(self, why: str) -> None:
+        """A server that refuses logprobs may still write."""
+        if "logprobs" in why:
+            self._texts(await self._post(Text.path, Text().body(self.endpoint, _NUMBER, Scoring())))
+
+    async def _moves(self, way: str) -> None:
+        dialect = LISTED[way]
+        one, two = [
+            await self._checked(
+                dialect.path, dialect.body(self.endpoint, query, Scoring()), partial(dialect.read, query)
+            )
+            for query in _QUESTIONS
+        ]
+        _require_moving(one, two)
+
+    async def _structured(self) -> None:
+        """Whether a model that would rather say something else can only write a letter, with its probability."""
+        letters = self.words.get("letters", "")
+        if letters != WORKS and _NO_LETTER not in letters:
+            raise _NotThereError("not tried: it needs logprobs")
+        dialect = LISTED["structured"]
+        body = dialect.body(self.endpoint, _HELLO, Scoring())
+        body["messages"] = [{"role": "user", "content": _HELLO.question}]
+        answer = await self._checked(dialect.path, body, lambda content: dialect.read(_HELLO, content))
+        if answer.mass < 0.99:
+            raise _NotThereError("answers, but ignores structured_outputs")
+
+    async def _echo(self) -> None:
+        echo, (query, _) = Echo(), _QUESTIONS
+        option = query.options[1]
+        await self._checked(echo.path, echo.body(self.endpoint, query, option), lambda c: echo.read(query, option, c))
+
+    async def _samples(self) -> None:
+        if self.words.get("text") != WORKS:
+            raise _NotThereError("not tried: it writes no text")
+        text = Text()
+        drawn = [
+            await self._checked(text.path, text.body(self.endpoint, _NUMBER, Scoring(), k), text.read) for k in (1, 2)
+        ]
+        said = {each.text for each in drawn}
+        if all(each.status in (Status.OK, Status.TRUNCATED) for each in drawn) and len(said) == 1:
+            raise _NotThereError("answers, but gives the same text at temperature 1 with another seed")
+
+
+def _require_moving(one: Answer, two: Answer) -> None:
+    """Two questions with different right answers, in different places, must not get the same probabilities."""
+    for answer in (one, two):
+        if answer.scores is None:
+            raise _NotThereError(f"does not answer a plain question ({answer.status.name.lower()})")
+    if one.scores == two.scores:
+        raise _NotThereError("answers, but its probabilities do not move with the question")
+
+
+def _refusal(error: AssayError) -> str:
+    """A server's refusal in its own words, after its status."""
+    status, _, words = error.problem.rpartition(" answers ")[2].partition(": ")
+    return "not there (404)" if status in ("404", "405") else f"refused ({status}: {words})"
+
+
+def _adapted(endpoint: Endpoint, why: str) -> Endpoint:
+    """The endpoint without the field that it refused, where that can be told."""
+    if "max_completion_tokens" in why and endpoint.limit_key == "max_tokens":
+        return replace(endpoint, limit_key="max_completion_tokens")
+    if "temperature" in why and "temperature" not in endpoint.without:
+        return replace(endpoint, without=(*endpoint.without, "temperature"))
+    if "top_logprobs" in why and endpoint.top == TOP[0]:
+        return replace(endpoint, top=TOP[1])
+    return endpoint

@@ -1,0 +1,109 @@
+"""A model behind an endpoint: queries to calls, replies to answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from assay.errors import DataError, ModelError, UsageError
+from assay.models.api.client import Client
+from assay.models.api.dialects import CHATS, LISTED, Echo, Text, billed, options_distinct, served_by
+from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError, unable
+from assay.queries import Answer, ChoiceQuery, ListedQuery, Query, SampleQuery, Scoring, Status, TextQuery
+
+ECHO, TEXT = Echo(), Text()
+
+
+class ApiModel:
+    """Translates; what is sent when, and what is kept, is decided by who asks it."""
+
+    def __init__(self, spec: ModelSpec) -> None:
+        if spec.endpoint is None:
+            raise ValueError(f"{spec.name} is no endpoint")
+        self.spec = spec
+        self.endpoint: Endpoint = spec.endpoint
+        self._client = Client(spec.place, self.endpoint.key_env)
+
+    def calls(self, query: Query, scoring: Scoring) -> Sequence[Call]:
+        endpoint = self.endpoint
+        match query:
+            case ListedQuery():
+                way = self._way(scoring.answer)
+                if (scoring.system or scoring.shots) and way not in CHATS:
+                    problem = f"answer={way} has neither a system prompt nor examples."
+                    raise UsageError(problem, "--set answer=letters", code="unsupported", key="system")
+                if not options_distinct(query.options):
+                    problem = f"two options of a question are the same: {query.options}."
+                    raise DataError(problem, "Give it different options.", code="bad-text", key="options")
+                dialect = LISTED[way]
+                return [Call(dialect.path, dialect.body(endpoint, query, scoring), partial(dialect.read, query))]
+            case ChoiceQuery():
+                return [
+                    Call(ECHO.path, ECHO.body(endpoint, query, option), partial(ECHO.read, query, option))
+                    for option in query.options
+                ]
+            case SampleQuery():
+                drawn = range(1, query.samples + 1)
+                return [Call(TEXT.path, TEXT.body(endpoint, query, scoring, k), TEXT.read, k) for k in drawn]
+            case TextQuery():
+                return [Call(TEXT.path, TEXT.body(endpoint, query, scoring), TEXT.read)]
+        raise unable(self.spec.name, type(query).__name__)
+
+    async def send(self, call: Call) -> Reply:
+        content = await self._client.post(call.path, call.body)
+        read, written = billed(content)
+        try:
+            call.check(content)
+        except ValueError as error:
+            problem = f"200, but it {error}"
+            raise TryAgainError(problem, input_tokens=read, output_tokens=written) from None
+        return Reply(_kept(content), served_by(content), read, written)
+
+    def read(self, query: Query, scoring: Scoring, replies: Sequence[Reply]) -> Answer:
+        contents = [reply.content for reply in replies]
+        served = replies[0].served
+        try:
+            match query:
+                case ListedQuery():
+                    return replace(LISTED[self._way(scoring.answer)].read(query, contents[0]), served=served)
+                case ChoiceQuery():
+                    pairs = zip(query.options, contents, strict=True)
+                    return Answer(Status.OK, tuple(ECHO.read(query, *each) for each in pairs), served=served)
+                case SampleQuery():
+                    return _together([TEXT.read(content) for content in contents], served)
+            return replace(TEXT.read(contents[0]), served=served)
+        except ValueError as error:
+            problem = f"a stored reply of {self.spec.name} cannot be read: it {error}."
+            raise ModelError(problem, "Ask again with --resume never.", code="no-answer") from None
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    def _way(self, answer: str) -> str:
+        """The way that was chosen, or the best."""
+        way = answer or next((way for way in self.endpoint.ways if way in LISTED), "")
+        if way not in LISTED or way not in self.endpoint.ways:
+            able = ", ".join(self.endpoint.ways) or "none"
+            problem = f"{self.spec.name} cannot be asked for {way or 'probabilities'}; its ways are: {able}."
+            raise UsageError(problem, "See `assay doctor --model api:NAME@URL`.", code="missing-ability", key="answer")
+        return way
+
+
+def _together(drawn: Sequence[Answer], served: str) -> Answer:
+    """Several answers to one query. Its status is that of all of them where they agree."""
+    (first, *others) = {each.status for each in drawn}
+    texts = tuple(each.text or "" for each in drawn)
+    return Answer(Status.OK if others else first, text=texts[0], texts=texts, served=served)
+
+
+def _kept(content: Mapping[str, Any]) -> dict[str, Any]:
+    """A reply without the bytes of every token, which its text repeats."""
+
+    def kept(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {key: kept(inner) for key, inner in value.items() if key != "bytes"}
+        return [kept(inner) for inner in value] if isinstance(value, list) else value
+
+    return {str(key): kept(value) for key, value in content.items()}

@@ -1,0 +1,92 @@
+"""BBQ on a model behind an endpoint: in which way it is asked, and what several answers to one question come to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.errors import DataError, UsageError
+from assay.plan import Ask
+from assay.probes.bbq import settings as forms
+from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED
+from assay.probes.bbq.examples import OPTIONS
+from assay.probes.bbq.plan import ANSWER_TOKENS, BBQPlan
+from assay.probes.bbq.settings import Settings
+from assay.prompts import WAYS, lettered, letters_for, message
+from assay.queries import Answers
+from assay.rows import Bad, rows_of
+
+TOKENS = 512
+"""New tokens of a written answer: a model may explain itself, or reason first."""
+SHARES = "share of the answers that name the option"
+
+
+def asked(settings: Settings, form: str, ask: Ask) -> dict[str, Any]:
+    """What a plan needs to know of how an endpoint is asked; for other models such settings are an error."""
+    tokens = settings.tokens or (TOKENS if ask.ways else ANSWER_TOKENS)
+    if not ask.ways or form != forms.LETTERS:
+        if settings.answer != "auto" and not (ask.ways and settings.answer == "text"):
+            why = "is for form=letters" if ask.ways else "is for endpoints"
+            raise UsageError(f"answer={settings.answer} {why}.", "Leave it out.", code="unsupported", key="answer")
+        for key in ("system", "shots"):
+            if getattr(settings, key) and not ask.ways:
+                raise UsageError(f"{key} is for endpoints.", "Leave it out.", code="unsupported", key=key)
+        return {"tokens": tokens, "system": settings.system, "shots": shots_in(settings.shots)}
+    way = ask.ways[0] if settings.answer == "auto" else settings.answer
+    if way not in ask.ways:
+        problem = f"this endpoint cannot be asked with answer={way}; it can with {', '.join(ask.ways)}."
+        remedy = "See `assay doctor --model api:NAME@URL` for why."
+        raise UsageError(problem, remedy, code="missing-ability", key="answer")
+    said = {"tokens": tokens, "system": settings.system, "shots": shots_in(settings.shots)}
+    return {"answer": way, "samples": settings.samples, **said}
+
+
+def shots_in(path: str | None) -> tuple[tuple[str, str], ...]:
+    """The examples in a file, each as what the user says and what the assistant answers: a letter."""
+    if path is None:
+        return ()
+    shots = []
+    for line, row in rows_of(Path(path), Bad(skip=False)):
+        match row:
+            case {"question": str(question), "options": list(options), "answer": int(answer)} if all(
+                isinstance(option, str) for option in options
+            ) and 0 <= answer < len(options):
+                asked = message(str(row.get("context") or ""), lettered(question, options))
+                shots.append((asked, letters_for(options)[answer]))
+            case _:
+                problem = "this is no example: expected context, question, options and the place of the answer, from 0."
+                remedy = '{"context": "…", "question": "Who …?", "options": ["…", "…", "…"], "answer": 2}'
+                raise DataError(problem, remedy, code="bad-row", file=path, line=line)
+    return tuple(shots)
+
+
+def note_on(plan: BBQPlan) -> Iterator[str]:
+    """What a reader must know of where the answers come from."""
+    if plan.answer:
+        times = f", {plan.samples} to each question" if plan.answer == "samples" else ""
+        yield f"answers of an endpoint (answer={plan.answer}): {WAYS[plan.answer]}{times}"
+
+
+def drawn(
+    plan: BBQPlan, answers: Answers, parsing: str, read: Callable[[BBQPlan, int, str, str], int]
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The share of a question's answers that name each option (row, option), and the option that most of them name.
+
+    TIED where several are named most often. Where none is named: REFUSED if an answer is a refusal, else UNPARSED.
+    """
+    texts = answers["text"]  # (row, sample)
+    named = np.array(
+        [[read(plan, row, bytes(each).decode(), parsing) for each in texts[row]] for row in range(len(texts))]
+    )
+    counts = (named[..., None] == np.arange(OPTIONS)).sum(axis=1)  # (row, option)
+    most = counts.max(axis=1)
+    sharing = (counts == most[:, None]).sum(axis=1)
+    refused = (named == REFUSED).any(axis=1)
+    chosen = np.select(
+        [(most == 0) & refused, most == 0, sharing > 1], [REFUSED, UNPARSED, TIED], counts.argmax(axis=1)
+    )
+    return counts / texts.shape[1], chosen.astype(np.int64)

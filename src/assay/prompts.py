@@ -1,0 +1,57 @@
+"""How a question with listed options is put into words, for every kind of model that reads such a list."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
+
+WAYS: Mapping[str, str] = {
+    "decisions": "the probabilities that the endpoint gives for each option (/decisions)",
+    "systemone": "the probabilities that the endpoint gives for each option (/systemone)",
+    "structured": "the log probabilities of the letters, where the model can write nothing else",
+    "letters": "the log probabilities of the letters among the first token's likeliest alternatives",
+    "samples": "how often each option is named in several answers, drawn at temperature 1",
+    "text": "the option that the written answer names",
+}
+"""How an endpoint is asked for the probabilities of listed options, the best way first, and what they come from."""
+
+
+def letters_for(options: Sequence[str]) -> tuple[str, ...]:
+    """The letter under which each option is listed.
+
+    >>> letters_for(["the nurse", "the pilot"])
+    ('A', 'B')
+    """
+    return tuple(ascii_uppercase[: len(options)])
+
+
+def lettered(question: str, options: Sequence[str]) -> str:
+    """A question, its options listed under letters, and what to answer.
+
+    >>> print(lettered("Who slept?", ["Ann", "Bo", "Not known"]))
+    Who slept?
+    A. Ann
+    B. Bo
+    C. Not known
+    Answer with one letter: A, B or C.
+    """
+    letters = letters_for(options)
+    listed = "\n".join(f"{letter}. {option}" for letter, option in zip(letters, options, strict=True))
+    return f"{question}\n{listed}\nAnswer with one letter: {', '.join(letters[:-1])} or {letters[-1]}."
+
+
+def message(context: str, question: str) -> str:
+    """
+    >>> message("Ann met Bo.", "Who slept?")
+    'Ann met Bo.\\nWho slept?'
+    """
+    return "\n".join(text for text in (context, question) if text)
+
+
+def lines(context: str, question: str) -> str:
+    """
+    >>> lines("Ann met Bo.", "Who slept?")
+    'Ann met Bo.\\nQuestion: Who slept?\\nAnswer:'
+    """
+    said = (context, f"Question: {question}" if question else "", "Answer:")
+    return "\n".join(line for line in said if line)

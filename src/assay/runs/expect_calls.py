@@ -1,0 +1,148 @@
+"""What a run on an endpoint would send and cost, without sending anything; or with a few questions that are asked."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from assay.engine.ask import Asker
+from assay.engine.executor import arrays_of
+from assay.engine.journal import Journal
+from assay.engine.spending import Price, Spending
+from assay.engine.store import ArrayStore, BlockStore, columns_of
+from assay.errors import UsageError
+from assay.models import find_model, load
+from assay.models.base import EndpointModel, ModelSpec, Options, unable
+from assay.plan import AnyPlan, Arrays
+from assay.probes import method_of
+from assay.probes.base import Method, Request, Stage
+from assay.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
+from assay.runs.audit import new_desk, new_executor
+
+_STEP = 1024
+
+
+@dataclass
+class Calls:
+    """How many requests a run takes, how many of them have no stored reply, and about how many tokens these have."""
+
+    spec: ModelSpec
+    stages: tuple[Stage, ...] = ()
+    requests: int = 0
+    unsent: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    tried: Tried | None = None
+
+    def usd(self, price: Price) -> float:
+        """What sending them costs; as if all written tokens that are allowed were written, unless some were tried."""
+        return price.usd(*self.tokens)
+
+    @property
+    def tokens(self) -> tuple[float, float]:
+        """Tokens read and written, by the trial where there was one."""
+        if self.tried is None or not self.tried.spending.sent:
+            return self.input_tokens, self.output_tokens
+        spent = self.tried.spending
+        each = self.unsent / spent.sent
+        return spent.input_tokens * each, spent.output_tokens * each
+
+
+@dataclass(frozen=True)
+class Tried:
+    """A few questions that were asked: what they cost, how long they took, and what came back."""
+
+    questions: int
+    seconds: float
+    spending: Spending
+    notes: tuple[str, ...]
+
+
+def expect_calls(
+    model: str,
+    probe: str,
+    request: Request,
+    options: Options | None = None,
+    *,
+    trial: int = 0,
+    spending: Spending | None = None,
+) -> Calls:
+    """What a run would send. Nothing is, unless some questions are asked for a `trial`, whose replies are kept."""
+    spec = find_model(model, replace(options or Options(), send=bool(trial)))
+    loaded = load(spec)
+    if not isinstance(loaded, EndpointModel):
+        raise unable(spec.name, "an endpoint's")
+    method, calls = method_of(probe), Calls(spec)
+    with TemporaryDirectory(prefix="assay-") as folder:  # blocks of the trial are not kept, its replies are
+        if trial:
+            calls.tried = _tried(spec, method, request, trial, Path(folder), spending)
+        counting = _Counting(loaded, calls, Journal.of(new_desk().root, spec), ArrayStore(Path(folder) / "arrays"))
+        prepared = method.prepare(request, counting)
+        method.gather(prepared, counting)
+        calls.stages = tuple(prepared.stages)
+    return calls
+
+
+def _tried(
+    spec: ModelSpec, method: Method[Any, Any], request: Request, trial: int, folder: Path, spending: Spending | None
+) -> Tried:
+    desk, began = new_desk(spending), time.perf_counter()
+    ask = Asker(spec, BlockStore(folder), new_executor(), desk=desk)
+    prepared = method.prepare(replace(request, limit=trial), ask)
+    method.gather(prepared, ask)
+    questions = sum(stage.questions for stage in prepared.stages)
+    return Tried(questions, time.perf_counter() - began, desk.spending, tuple(ask.notes))
+
+
+@dataclass
+class _Counting:
+    """An `ask` that only counts; whatever is asked, it says that there is no answer."""
+
+    model: EndpointModel
+    calls: Calls
+    journal: Journal
+    arrays: ArrayStore
+    seen: set[str] = field(default_factory=set)
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        return self.model.spec.abilities
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        return self.model.spec.endpoint.ways if self.model.spec.endpoint else ()
+
+    def keep(self, arrays: Arrays) -> str:
+        return self.arrays.keep(arrays)
+
+    def of(self, model: str) -> _Counting:
+        raise UsageError(f"what {model} is asked depends on answers.", "Run it.", code="unsupported")
+
+    def __call__(self, plan: AnyPlan, label: str) -> Answers:
+        parts = []
+        for lo in range(0, len(plan), _STEP):
+            columns = columns_of(plan, self.arrays, lo, min(lo + _STEP, len(plan)))
+            if not isinstance(columns, ChoiceColumns | TextColumns):
+                raise unable(self.model.spec.name, columns.ability)
+            for row in range(len(columns)):
+                for call in self.model.calls(columns.row(row), columns.scoring):
+                    self._count(call.digest(self.model.spec.place), call.input_tokens, call.output_tokens)
+            given = [Answer(Status.FAILED)] * len(columns)
+            arrays = arrays_of(given, columns, self.model.spec.name, of_endpoint=True)
+            parts.append(Answers(np.full(len(columns), Status.FAILED, np.uint8), arrays))
+        return Answers.joined(parts)
+
+    def _count(self, digest: str, read: int, written: int) -> None:
+        if digest in self.seen:  # equal requests are sent once
+            return
+        self.seen.add(digest)
+        self.calls.requests += 1
+        if digest not in self.journal:
+            self.calls.unsent += 1
+            self.calls.input_tokens += read
+            self.calls.output_tokens += written

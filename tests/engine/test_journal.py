@@ -1,0 +1,74 @@
+"""The journal keeps every reply, whatever becomes of the program that wrote it."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from assay.engine.journal import Journal
+from assay.models.base import Reply
+
+
+def reply(number: int) -> Reply:
+    return Reply({"choices": [{"text": f"ä\nb {number}"}]}, "model v1", number, 1)
+
+
+def test_replies_are_there_again_for_another_program(tmp_path: Path) -> None:
+    first = Journal(tmp_path)
+    for number in range(20):
+        first.put(f"call{number}", reply(number))
+        assert first.get(f"call{number}") == reply(number)
+    again = Journal(tmp_path)  # the first is not closed: nothing waits in a buffer
+    assert len(again) == 20
+    assert [again.get(f"call{number}") for number in range(20)] == [reply(number) for number in range(20)]
+    assert again.get("another") is None
+    assert "call1" in again
+    first.close(), again.close()
+
+
+def test_of_two_replies_the_later_counts_whoever_wrote_it(tmp_path: Path) -> None:
+    journals = [Journal(tmp_path) for _ in range(2)]
+    for number, journal in enumerate([*journals, journals[0]]):
+        journal.put("call", reply(number))
+    again = Journal(tmp_path)
+    assert again.get("call") == reply(2)
+    for journal in (*journals, again):
+        journal.close()
+
+
+def test_reading_alone_writes_nothing(tmp_path: Path) -> None:
+    Journal(tmp_path / "none").close()
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_file_that_was_cut_off_anywhere_loses_at_most_its_last_line(tmp_path: Path, seed: int) -> None:
+    journal = Journal(tmp_path)
+    for number in range(10):
+        journal.put(f"call{number}", reply(number))
+    journal.close()
+    (path,) = tmp_path.iterdir()
+    content = path.read_bytes()
+    cut = random.Random(seed).randrange(len(content))
+    path.write_bytes(content[:cut])
+    whole = content[:cut].count(b"\n")
+    again = Journal(tmp_path)
+    assert len(again) == whole
+    assert all(again.get(f"call{number}") == reply(number) for number in range(whole))
+    again.close()
+
+
+def test_a_damaged_line_is_left_out(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    for number in range(3):
+        journal.put(f"call{number}", reply(number))
+    journal.close()
+    (path,) = tmp_path.iterdir()
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = lines[1].replace(b"choices", b"chOices")
+    path.write_bytes(b"".join(lines))
+    again = Journal(tmp_path)
+    assert ("call0" in again, "call1" in again, "call2" in again) == (True, False, True)
+    again.close()
