@@ -28,6 +28,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.dialogue import Dialogue, message
+
 Ints = NDArray[np.int32]
 
 MASK = "\ufffc"
@@ -73,19 +75,33 @@ class FillQuery:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceQuery:
-    """Which of the options answers the question about the context? Either of context and question may be empty."""
+    """Which of the options answers the question about the context? Either of context and question may be empty.
+
+    With a `dialogue`, context and question are the user's last message in it (`prompt`), and an option is what the
+    assistant says next.
+    """
 
     context: str
     question: str
     options: tuple[str, ...]
+    dialogue: Dialogue | None = None
+
+    @property
+    def prompt(self) -> str:
+        """Context and question as one message."""
+        return message(self.context, self.question)
 
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """What does the model write behind the prompt, in at most so many tokens?"""
+    """What does the model write behind the prompt, in at most so many tokens?
+
+    With a `dialogue`, the prompt is the user's last message in it.
+    """
 
     prompt: str
     tokens: int
+    dialogue: Dialogue | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +185,7 @@ class Texts:
 @dataclass(frozen=True)
 class Columns:
     """Queries of one ability. Its fields are columns, words that a later column points into, numbers that all rows
-    share, and the scoring; the last column has a row for each query.
+    share, and the scoring; the last column has a row for each query. A column that is None is not there.
     """
 
     ability: ClassVar[str]
@@ -194,7 +210,7 @@ class Columns:
         return [getattr(self, each.name) for each in fields(self)]
 
     def _columns(self) -> list[Texts | Ints]:
-        columns = [each for each in self._values() if not isinstance(each, int | Scoring)]
+        columns = [each for each in self._values() if not isinstance(each, int | Scoring | None)]
         return [each if isinstance(each, Texts | np.ndarray) else Texts.in_order(each) for each in columns]
 
 
@@ -262,6 +278,7 @@ class ChoiceColumns(Columns):
     choices: Sequence[str]
     options: Ints  # (row, option): index into choices
     scoring: Scoring = Scoring()
+    dialogue: Texts | None = None  # `Dialogue.to_text`
 
     @staticmethod
     def of(queries: Sequence[ChoiceQuery], scoring: Scoring | None = None) -> ChoiceColumns:
@@ -272,11 +289,12 @@ class ChoiceColumns(Columns):
             choices.values,
             choices.index.reshape(len(queries), -1),
             scoring or Scoring(),
+            _dialogues(queries),
         )
 
     def row(self, row: int) -> ChoiceQuery:
         options = tuple(self.choices[k] for k in self.options[row].tolist())
-        return ChoiceQuery(self.context[row], self.question[row], options)
+        return ChoiceQuery(self.context[row], self.question[row], options, _dialogue(self.dialogue, row))
 
 
 @dataclass(frozen=True)
@@ -287,9 +305,28 @@ class TextColumns(Columns):
     prompt: Texts
     tokens: int = 32
     scoring: Scoring = Scoring()
+    dialogue: Texts | None = None  # `Dialogue.to_text`
+
+    @staticmethod
+    def of(queries: Sequence[TextQuery], scoring: Scoring | None = None) -> TextColumns:
+        """Queries that want equally many tokens."""
+        (tokens,) = {query.tokens for query in queries}
+        return TextColumns(
+            Texts.of(query.prompt for query in queries), tokens, scoring or Scoring(), _dialogues(queries)
+        )
 
     def row(self, row: int) -> TextQuery:
-        return TextQuery(self.prompt[row], self.tokens)
+        return TextQuery(self.prompt[row], self.tokens, _dialogue(self.dialogue, row))
+
+
+def _dialogues(queries: Sequence[ChoiceQuery] | Sequence[TextQuery]) -> Texts | None:
+    """A column of their dialogues; None where no query has one. All have one, or none has."""
+    found = [query.dialogue.to_text() for query in queries if query.dialogue is not None]
+    return Texts.of(found) if found else None
+
+
+def _dialogue(column: Texts | None, row: int) -> Dialogue | None:
+    return None if column is None else Dialogue.of_text(column[row])
 
 
 @dataclass(frozen=True)
