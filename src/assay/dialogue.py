@@ -110,3 +110,16 @@ def shown(prompt: str, dialogue: Dialogue | None) -> str:
         return prompt
     begun = [Turn("assistant begins", dialogue.begun)] if dialogue.begun else []
     return "\n".join(f"[{role}]\n{text}" for role, text in (*messages(prompt, dialogue), *begun))
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """How a part of a run puts its questions: one of them as it is put, and the digest of the words around all of them.
+
+    `example` is for people: messages, which a model reads through its chat template or an endpoint; `text` is what a
+    model without a template reads.
+    """
+
+    example: str
+    text: str
+    digest: str

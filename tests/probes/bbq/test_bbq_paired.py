@@ -44,7 +44,7 @@ Named = dict[tuple[str, str, str], Difference]
 
 def differences(one: Findings, other: Findings, refusals: str = "wrong") -> Named:
     found = paired(Opened(one.tables["answers"], refusals), Opened(other.tables["answers"], refusals), common=True)
-    made = differences_of("bbq", "one", {"other": found.changes})
+    made, _ = differences_of("bbq", "one", {"other": found.changes}, {})
     return {(each.change.group["context"], each.change.metric, each.change.group["category"]): each for each in made}
 
 

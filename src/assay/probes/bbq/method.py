@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +13,29 @@ from numpy.typing import NDArray
 
 from assay.blocks import Presentation, Section
 from assay.diagnosis import Ties
+from assay.dialogue import shown
 from assay.errors import UsageError
 from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Findings, Table
 from assay.plan import Ask
-from assay.probes.base import Method, Prepared, Request, Stage
+from assay.probes.base import Method, Prepared, Request
 from assay.probes.bbq import paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED, parse_answer, parse_released
+from assay.probes.bbq.beside import BESIDE, TITLE
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
+from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
+from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.score_files import answered_files
-from assay.probes.bbq.settings import CHOICE_FORMS, TEXT_FORMS, GenerateSettings, Settings
+from assay.probes.bbq.settings import GenerateSettings, Settings
 from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, probabilities, showcase
 from assay.probes.bbq.source import Sample, Source
+from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_of
 from assay.probes.bbq.tally import Answered
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
@@ -75,26 +81,29 @@ class BBQ(Method[BBQPrepared, Gathered]):
         sample = Sample(per_template=self.presets[request.preset], seed=request.seed)
         if request.limit is not None:
             sample = Sample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
-        all_orders, chat = settings.orders == "all", settings.chat == "auto"
-        plan = BBQPlan(source, sample, _form(settings, ask), all_orders=all_orders, chat=chat)
+        words, all_orders, chat = words_of(settings), settings.orders == "all", settings.chat == "auto"
+        form = form_of(settings, words, ask.abilities)
+        plan = BBQPlan(source, sample, form, all_orders=all_orders, chat=chat, words=words)
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
-        stages = [Stage(label, len(each)) for label, each in plans.items()]
         dataset = source.read()
         absent = set(CATEGORIES) - {example.category for example in dataset.examples}
         notes = [*dataset.notes, *sources.note_on(source)]
         if absent and not settings.categories:
             here = f"{len(absent)} of the {len(CATEGORIES)} categories are not here"
             notes.append(f"{here}: {', '.join(name for name in CATEGORIES if name in absent)}")
-        return BBQPrepared(as_written(settings), dataset.files, stages, notes, request.seed, plans, settings)
+        about = as_written(settings), dataset.files, stages_of(plans), notes, request.seed
+        told = prompts_of(plans) if "text" in ask.abilities else {}
+        return BBQPrepared(*about, plans, settings, prompts=told, brought=digests_of(words))
 
     def gather(self, prepared: BBQPrepared, ask: Ask) -> Gathered:
         settings = prepared.chosen
         said, ties, always = [], {}, True
         decided: list[Ties | None] = []
         for label, plan in prepared.plans.items():
-            answers = ask(plan, label)
+            put = asked_in_steps(plan, ask, label)
+            answers = put.answers
             scored = plan.ability == "choice"
             always &= scored and not answers.status.any()
             scores = _scores(plan, answers, settings.likelihood) if scored else None
@@ -107,7 +116,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
             chosen[answers.status == Status.FAILED] = UNPARSED
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
             answered = Answered(plan.dataset, of_order, question_only=not plan.contexts)
-            said.append(_said(plan, answers, answered, scores, settings.likelihood))
+            part = _said(plan, answers, answered, scores, settings.likelihood)
+            said.append(replace(part, prompt=_prompts(put)) if "text" in ask.abilities else part)
         return Gathered(said, bool(always), ties, all_ties(decided))
 
     def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
@@ -120,7 +130,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
             scored=data.scored,
             near_ties=data.near_ties,
         )
-        diagnosis = diagnosis_of([part.answered for part in data.said], data.ties, prepared.chosen)
+        listed = not any(plan.form == forms.FREE for plan in prepared.plans.values())
+        diagnosis = diagnosis_of([part.answered for part in data.said], data.ties, prepared.chosen, listed=listed)
         return replace(found, examples=showcase(data.said), diagnosis=diagnosis)
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
@@ -150,31 +161,12 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        return {"scores": "Bias scores and accuracies by model"}
-
-
-def _form(settings: Settings, ask: Ask) -> str:
-    """The form asked for, or the one that suits the model."""
-    able = ask.abilities & {"choice", "text"}
-    if not able:
-        problem = "this model can neither choose among options nor write an answer."
-        remedy = "BBQ needs a multiple-choice model, a text-to-text model or a causal language model."
-        raise UsageError(problem, remedy, code="missing-ability")
-    wanted = settings.form
-    form = wanted if wanted != "auto" else forms.OPTIONS if "choice" in able else forms.RACE
-    needed, others = ("choice", TEXT_FORMS) if form in CHOICE_FORMS else ("text", CHOICE_FORMS)
-    if needed not in able:
-        problem = f"this model has not the ability {needed!r} that form={form} needs."
-        raise UsageError(problem, f"--set form={'|'.join(others)}", code="missing-ability", key="form")
-    if form == forms.LETTERS and "text" not in able:
-        problem = f"form={form} is for language models: this model was trained to compare the options themselves."
-        raise UsageError(problem, "--set form=options", code="unsupported", key="form")
-    return form
+        return {BESIDE: TITLE, "scores": "Bias scores and accuracies by model"}
 
 
 def _parsed(plan: BBQPlan, answers: Answers, parsing: str) -> NDArray[np.int64]:
     """The option that every written answer names, as it was shown; REFUSED or UNPARSED where it names none."""
-    parse = parse_released if parsing == "released" else parse_answer
+    parse = parse_released if parsing == "released" else partial(parse_answer, letters=plan.form != forms.FREE)
     return np.array([parse(*_written(plan, answers, row)) for row in range(len(answers))], np.int64)
 
 
@@ -205,9 +197,24 @@ def _scores(plan: BBQPlan, answers: Answers, how: str) -> NDArray[np.float64]:
         raise UsageError(problem, remedy, code="unsupported", key="likelihood")
     lengths: Any = answers["tokens"]
     if how == "byte":
-        lengths = [[len(option.encode()) for option in plan.query(row).options] for row in range(len(plan))]
+        lengths = [[len(option.encode()) for option in _options(plan, row)] for row in range(len(plan))]
     normalised: NDArray[np.float64] = scores / np.array(lengths)
     return normalised
+
+
+def _options(plan: BBQPlan, row: int) -> tuple[str, ...]:
+    """The texts whose scores an answer has."""
+    return plan.words.choice(plan.form, plan.asked(row)).options
+
+
+def _prompts(put: InSteps) -> Callable[[int], str]:
+    """By example, the question in the stored order of options as it was put."""
+
+    def prompt(row: int) -> str:
+        query = put.query(row * len(put.plan.orders))
+        return shown(query.prompt, query.dialogue)
+
+    return prompt
 
 
 def best(scores: NDArray[np.float64]) -> NDArray[np.int64]:

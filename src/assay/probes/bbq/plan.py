@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.plan import digest_of
+from assay.plan import Arrays, digest_of
 from assay.probes.bbq.examples import AMBIGUOUS, OPTIONS, Dataset, Example
-from assay.probes.bbq.settings import CHOICE_FORMS, RACE
-from assay.probes.bbq.settings import OPTIONS as BY_OPTION
+from assay.probes.bbq.prompts import OWN, Question, Words
+from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, UNLISTED_FORMS
 from assay.probes.bbq.source import Sample, Source, selected
-from assay.queries import ChoiceColumns, ChoiceQuery, QueryColumns, Scoring, TextColumns, Texts, joined_by_blank
+from assay.queries import ChoiceColumns, ChoiceQuery, QueryColumns, Scoring, TextColumns, TextQuery
 
 VERSION = 1
 """Part of the digest: raise it when the same examples are asked in other words."""
 
 ORDERS = tuple(permutations(range(OPTIONS)))  # the stored order first
-PLACES = ("A", "B", "C")
-_ANSWER_TOKENS = 32
-_BREAK = " \\n "
-"""How UnifiedQA's inputs separate their parts: a backslash and an n, as its authors document."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +37,7 @@ class BBQPlan:
     contexts: bool = True
     all_orders: bool = False
     chat: bool = True
+    words: Words = OWN
 
     @property
     def ability(self) -> str:
@@ -46,6 +45,7 @@ class BBQPlan:
 
     @property
     def digest(self) -> str:
+        words = self.words.content(self.form)
         return digest_of(
             {
                 "bbq": VERSION,
@@ -53,6 +53,7 @@ class BBQPlan:
                 "source": [self.source.meaning, self.source.defects, self.source.skip_bad, self.source.categories],
                 "sample": [self.sample.in_all, self.sample.per_template, self.sample.seed],
                 "form": [self.form, self.contexts, self.orders, self.chat],
+                **({"words": words} if words else {}),  # not in digests of before there was a choice
             }
         )
 
@@ -63,30 +64,34 @@ class BBQPlan:
 
     @property
     def orders(self) -> tuple[tuple[int, ...], ...]:
-        """The orders of options asked; where each option is scored by itself the order cannot matter."""
-        return ORDERS if self.all_orders and self.form != BY_OPTION else ORDERS[:1]
+        """The orders of options asked; where they are not listed there is none."""
+        return ORDERS if self.all_orders and self.form not in UNLISTED_FORMS else ORDERS[:1]
 
     def __len__(self) -> int:
         return len(self.dataset) * len(self.orders)
 
     def columns(self, lo: int, hi: int) -> QueryColumns:
-        scoring, rows = Scoring(chat=self.chat), range(lo, hi)
-        if self.ability == "text":
-            return TextColumns(Texts.of(self._prompt(row) for row in rows), _ANSWER_TOKENS, scoring)
-        return ChoiceColumns.of([self.query(row) for row in rows], scoring)
+        return self.columns_of([self.query(row) for row in range(lo, hi)])
+
+    def columns_of(self, queries: Sequence[Any]) -> QueryColumns:
+        """Queries of one kind as columns."""
+        of = ChoiceColumns.of if isinstance(queries[0], ChoiceQuery) else TextColumns.of
+        return of(queries, Scoring(chat=self.chat))
 
     def shown(self, row: int) -> tuple[Example, tuple[int, ...]]:
         """The example of a row, and the order in which its options are shown."""
         example, order = divmod(row, len(self.orders))
         return self.dataset.examples[example], self.orders[order]
 
-    def query(self, row: int) -> ChoiceQuery:
+    def asked(self, row: int) -> Question:
+        """The question of a row with its options as they are shown."""
         example, order = self.shown(row)
-        return choice_of(example, self.form, order, self.contexts)
+        options = tuple(example.answers[place] for place in order)
+        return Question(example.context if self.contexts else "", example.question, options)
 
-    def _prompt(self, row: int) -> str:
-        example, order = self.shown(row)
-        return prompt_of(example, self.form, order, self.contexts)
+    def query(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
+        """The question of a row in its words; `wrote` is what the model wrote first, where it does."""
+        return self.words.query(self.form, self.asked(row), wrote)
 
     def stored(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         """Options as shown (row,) turned into options as stored; what is no option stays."""
@@ -95,26 +100,55 @@ class BBQPlan:
         return np.where(chosen >= 0, picked, chosen)
 
 
+@dataclass(frozen=True)
+class WritingPlan:
+    """The first of two steps: what the model writes before it answers the questions of a plan."""
+
+    of: BBQPlan
+    ability: str = "text"
+
+    @property
+    def digest(self) -> str:
+        return digest_of(["bbq, first step", replace(self.of, form=LETTERS).digest])  # the same in every form
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def columns(self, lo: int, hi: int) -> QueryColumns:
+        return self.of.columns_of([self.query(row) for row in range(lo, hi)])
+
+    def query(self, row: int) -> TextQuery:
+        return self.of.words.first(self.of.asked(row))
+
+
+@dataclass(frozen=True)
+class AnsweringPlan:
+    """The second step: the questions of a plan after what the model wrote.
+
+    The arrays hold `row` (question,), rows of the plan, and `text` (question,), UTF-8.
+    """
+
+    of: BBQPlan
+    arrays: str
+    rows: int
+
+    @property
+    def ability(self) -> str:
+        return self.of.ability
+
+    @property
+    def digest(self) -> str:
+        return digest_of(["bbq, second step", self.of.digest, self.arrays])
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def columns_from(self, arrays: Arrays, lo: int, hi: int) -> QueryColumns:
+        both = zip(arrays["row"][lo:hi].tolist(), arrays["text"][lo:hi].tolist(), strict=True)
+        return self.of.columns_of([self.of.query(row, wrote=text.decode()) for row, text in both])
+
+
 @lru_cache(maxsize=4)
 def _ambiguous(source: Source, sample: Sample) -> Dataset:
     dataset = selected(source, sample)
     return dataset.take(np.flatnonzero([each.condition == AMBIGUOUS for each in dataset.examples]))
-
-
-def choice_of(example: Example, form: str, order: tuple[int, ...], with_context: bool) -> ChoiceQuery:
-    """An example as a question with options: themselves, or the letters under which the question lists them."""
-    options = tuple(example.answers[place] for place in order)
-    context = example.context if with_context else ""
-    if form == BY_OPTION:
-        return ChoiceQuery(context, example.question, options)
-    listed = "\n".join(f"{name}. {option}" for name, option in zip(PLACES, options, strict=True))
-    return ChoiceQuery(context, f"{example.question}\n{listed}\nAnswer with one letter: A, B or C.", PLACES)
-
-
-def prompt_of(example: Example, form: str, order: tuple[int, ...], with_context: bool) -> str:
-    """An example as the paper's input for text-to-text models, in the style of RACE or of ARC."""
-    lettered = " ".join(f"({name.lower()}) {example.answers[place]}" for name, place in zip(PLACES, order, strict=True))
-    context = example.context if with_context else ""
-    if form == RACE:
-        return _BREAK.join(part for part in (example.question, lettered, context) if part)
-    return _BREAK.join((joined_by_blank(context, example.question), lettered))
