@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from assay.dialogue import Dialogue, Turn, as_text, shown
 from assay.plan import digest_of
 from assay.probes.bbq.plan import VERSION, AnsweringPlan, BBQPlan, WritingPlan
-from assay.probes.bbq.prompts import OWN, Question, Shot, Words, filled
+from assay.probes.bbq.prompts import OWN, TEMPLATES, Question, Shot, Words, filled
 from assay.probes.bbq.settings import CHOICE_FORMS, TEXT_FORMS, VARIANTS
 from assay.probes.bbq.source import Sample, official
 from assay.probes.bbq.variants import VARIANTS as WORDS
@@ -197,3 +197,18 @@ def test_whatever_is_said_is_in_the_digest(plan: BBQPlan) -> None:
 def test_both_ways_to_answer_share_what_is_written_first(plan: BBQPlan) -> None:
     one = replace(plan, words=Words(variant="explain"))
     assert WritingPlan(one).digest == WritingPlan(replace(one, form="written")).digest
+
+
+# --- the documentation
+
+
+def test_the_documentation_has_every_word_of_every_prompt() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "bbq.md").read_text(encoding="utf-8").replace("⏎", "\n")
+    for form, template in TEMPLATES.items():
+        assert f"| `{form}` | `{template}` |" in page
+    for name, words in WORDS.items():
+        told = [words.ask, words.begun, *((words.first.ask, words.first.begun) if words.first else ())]
+        for text in filter(None, told):
+            for part in text.split("\n\n"):
+                listed = " ".join(f"{mark} …" for mark in words.listed)
+                assert part.replace("{options}", listed) in page, name
