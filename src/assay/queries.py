@@ -84,7 +84,7 @@ class ChoiceQuery:
     context: str
     question: str
     options: tuple[str, ...]
-    dialogue: Dialogue | None = None
+    dialogue: Dialogue | None = field(default=None, repr=False)
 
     @property
     def prompt(self) -> str:
@@ -101,7 +101,7 @@ class TextQuery:
 
     prompt: str
     tokens: int
-    dialogue: Dialogue | None = None
+    dialogue: Dialogue | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -261,3 +261,23 @@ def test_abilities_are_checked_before_anything_is_asked() -> None:
         with pytest.raises(UsageError):
             audit(model, **settings)
     assert asked == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"form": "free"}, "It offers no answers: what the model wrote counts as one of three"),
+        ({"variant": "q"}, "put in the words of the variant q (Ganguli et al. 2023, Table 1)."),
+        (
+            {"variant": "explain", "system": "Be fair."},
+            "put in the words of the variant explain (Gallegos et al. 2025, section 3), after a system prompt, in two "
+            "steps: the model wrote a text first, and answered after it.",
+        ),
+    ],
+)
+def test_the_page_says_how_questions_were_put(settings: dict[str, str], said: str) -> None:
+    audit(Asked(lambda query: "Well."), **settings)
+    page = (Path("run") / "report.html").read_text()
+    assert said in page
+    assert "was asked 16 questions" in page.replace("</strong>", "").replace("</bdi>", "").replace("<bdi>", "")
+    assert ("It offers three answers" in page) == ("form" not in settings)

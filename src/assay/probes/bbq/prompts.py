@@ -176,9 +176,9 @@ def _unified(form: str, asked: Question) -> str:
     return _BREAK.join((joined_by_blank(asked.context, asked.question), lettered))
 
 
-def prompt_of(query: ChoiceQuery | TextQuery, words: list[Any]) -> Prompt:
+def prompt_of(query: ChoiceQuery | TextQuery, form: str, words: list[Any]) -> Prompt:
     """A question as it is put, with the digest of the words around it."""
     text = query.prompt if query.dialogue is None else as_text(query.prompt, query.dialogue)
     if isinstance(query, ChoiceQuery) and query.dialogue is None:
         text = lines(query.context, query.question)
-    return Prompt(shown(query.prompt, query.dialogue), text, digest_of(words))
+    return Prompt(form, shown(query.prompt, query.dialogue), text, digest_of([form, words]))
