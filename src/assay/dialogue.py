@@ -129,10 +129,11 @@ def shown(prompt: str, dialogue: Dialogue | None) -> str:
 class Prompt:
     """How a part of a run puts its questions: one of them as it is put, and the digest of the words around all of them.
 
-    `example` is for people: messages, which a model reads through its chat template or an endpoint; `text` is what a
-    model without a template reads.
+    `form` is the probe's name for how it asks. `example` is for people: messages, which a model reads through its chat
+    template or an endpoint; `text` is what a model without a template reads.
     """
 
+    form: str
     example: str
     text: str
     digest: str

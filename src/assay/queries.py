@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
 from typing import Any, ClassVar, Self
 
@@ -88,7 +88,7 @@ class ChoiceQuery:
     context: str
     question: str
     options: tuple[str, ...]
-    dialogue: Dialogue | None = None
+    dialogue: Dialogue | None = field(default=None, repr=False)
 
     @property
     def prompt(self) -> str:
@@ -119,7 +119,7 @@ class TextQuery:
 
     prompt: str
     tokens: int
-    dialogue: Dialogue | None = None
+    dialogue: Dialogue | None = field(default=None, repr=False)
 
     @property
     def plain(self) -> str:

@@ -29,7 +29,7 @@ CONTINUED: Mapping[str, Mapping[str, bool]] = {
     "fields": {"continue_final_message": True, "add_generation_prompt": False},
 }
 """How a server is told to go on from the beginning of an answer, which is the last message: it does so by itself, or
-with these fields (vLLM, SGLang)."""
+with these fields of vLLM."""
 
 _AROUND = " \t\n▁Ġ()*.:\"'`"
 """What may stand around an answered letter."""

@@ -87,7 +87,7 @@ class ApiModel:
         """Refuse an answer that is begun, where the server would not go on from there: it would answer anew."""
         if query.dialogue is not None and query.dialogue.begun and not self.endpoint.continued:
             problem = f"{self.spec.name} does not go on from an answer that is begun ({query.dialogue.begun!r})."
-            remedy = "Ask in words that begin no answer, or through a server that can (vLLM, SGLang, llama.cpp)."
+            remedy = "Ask in words that begin no answer, or through a server that can, such as vLLM."
             raise UsageError(problem, remedy, code="missing-ability", key="variant")
 
     def _way(self, answer: str) -> str:

@@ -190,6 +190,6 @@ def fields(asked: Question) -> str:
     return "\n".join(f"[{name}]\n{text}" for name, text in parts if text)
 
 
-def prompt_of(query: ChoiceQuery | TextQuery, words: list[Any]) -> Prompt:
+def prompt_of(query: ChoiceQuery | TextQuery, form: str, words: list[Any]) -> Prompt:
     """A question as it is put, with the digest of the words around it."""
-    return Prompt(shown(query.prompt, query.dialogue), query.plain, digest_of(words))
+    return Prompt(form, shown(query.prompt, query.dialogue), query.plain, digest_of([form, words]))

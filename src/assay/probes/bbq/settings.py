@@ -18,6 +18,8 @@ LISTED_FORMS = (LETTERS, WRITTEN)
 UNLISTED_FORMS = (OPTIONS, FREE)
 NO_VARIANT, VARIANTS = "none", ("q", "q+if", "q+if+cot", "baseline", "explain", "reprompt")
 """Their words are in `variants`."""
+FIRST = ": first step"
+"""Behind a stage's name: what the model writes before it answers."""
 
 _OF_SCORES = (0.05, "of 100 people named, 5 more agree with the stereotype than contradict it", "smallest_bias")
 _OF_COSTS = (0.02, "2 of 100 right answers", "smallest_cost")

@@ -19,9 +19,9 @@ from assay.probes.base import Stage
 from assay.probes.bbq.examples import OPTIONS
 from assay.probes.bbq.plan import AnsweringPlan, BBQPlan, WritingPlan
 from assay.probes.bbq.prompts import prompt_of
+from assay.probes.bbq.settings import FIRST, WRITTEN
 from assay.queries import Answers, ChoiceQuery, Status, TextQuery
 
-FIRST = ": first step"
 WROTE = "(what the model wrote)"
 """Stands for it in the second step's prompt of run.json."""
 
@@ -55,8 +55,8 @@ def prompts_of(plans: Mapping[str, BBQPlan]) -> dict[str, Prompt]:
     for label, plan in plans.items():
         words = plan.words.content(plan.form)
         if plan.words.two_steps:
-            told[f"{label}{FIRST}"] = prompt_of(WritingPlan(plan).query(0), words)
-        told[label] = prompt_of(plan.told(0, WROTE if plan.words.two_steps else None), words)
+            told[f"{label}{FIRST}"] = prompt_of(WritingPlan(plan).query(0), WRITTEN, words)
+        told[label] = prompt_of(plan.told(0, WROTE if plan.words.two_steps else None), plan.form, words)
     return told
 
 
