@@ -85,7 +85,7 @@ def test_kills_at_random_moments_lose_only_what_is_under_way(tmp_path: Path) -> 
     """Each attempt is killed; when all is asked it begins anew with nothing stored, until there were enough kills."""
     rng = random.Random(20261116)
     arguments = ["run", "bbq-starter", "--limit", "400", "--set", "resamples=20", "--set", "answer=letters"]
-    with serving(latency=0.4) as server, nursery() as process:
+    with serving(latency=0.2, most=16) as server, nursery() as process:  # so that asking takes most of the time
 
         def attempt(name: str, delay: float | None) -> dict[str, Any]:
             order = {"arguments": [*arguments, "--model", server.model, "--out", str(tmp_path / name)], "delay": delay}
@@ -103,7 +103,7 @@ def test_kills_at_random_moments_lose_only_what_is_under_way(tmp_path: Path) -> 
         expected = findings(tmp_path / "undisturbed")
         longest = 0.9 * (whole["killed"] - whole["began"])
         kills, partial = 0, 0
-        while kills < KILLS:
+        while kills < KILLS or (partial < 3 and kills < 3 * KILLS):
             server.came.clear(), server.answered.clear()
             moments: list[float] = []
             shutil.copytree(found, tmp_path / "killed-cache" / "endpoints")
@@ -117,11 +117,11 @@ def test_kills_at_random_moments_lose_only_what_is_under_way(tmp_path: Path) -> 
                 moments.append(ended["killed"])
                 partial += 0 < before < 400
                 time.sleep(0.2)  # what was sent before the kill has come
-                if kills >= KILLS or len(moments) > 30:
+                if (kills >= KILLS and partial >= 3) or len(moments) > 30:
                     assert attempt("killed", None)["status"] == 0, (tmp_path / "killed.log").read_text()
                     break
             assert lost_answers(server, [*moments, time.monotonic()]) == []
             assert findings(tmp_path / "killed") == expected
             shutil.rmtree(tmp_path / "killed")
             shutil.rmtree(tmp_path / "killed-cache")
-        assert partial >= min(3, KILLS // 3), "the kills hardly hit the asking"
+        assert partial >= 3, "the kills hardly hit the asking"

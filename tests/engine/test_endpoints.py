@@ -437,7 +437,7 @@ def test_many_questions_never_are_many_tasks(made: Made, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(endpoints._Asking, "_sync", watched)
     with serving() as server:
-        made(server)(Listed(3000))
+        made(server)(Listed(1500))
     assert most < 600
 
 

@@ -26,7 +26,7 @@ from assay.errors import ModelError
 from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, TryAgainError, unable
 from assay.queries import Answer, Answers, ChoiceColumns, Query, QueryColumns, Scoring, Status, TextColumns
 
-ATTEMPTS = 5
+ATTEMPTS = 6
 """So often a request is sent that comes back with nothing usable; being told to wait does not count."""
 PATIENCE = 600.0
 """Seconds without any usable reply, while the server tells us to wait, after which asking ends."""
