@@ -20,7 +20,7 @@ from typing import Any
 
 ALL = frozenset({"logprobs", "structured", "echo", "decisions", "systemone", "text"})
 MODEL = "tiny-llm"
-_OF_FINDING = ("A spoon, a boat", "dark in the room", "hello to everybody", "random number between")
+_OF_FINDING = ("A spoon, a boat", "dark in the room", "hello to everybody", "random number between", "opposite of hot")
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,19 @@ class Asked:
 
     @property
     def prompt(self) -> str:
-        return str(self.body.get("messages", [{"content": self.body.get("prompt", "")}])[-1]["content"])
+        return self.messages[-1]["content"]
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """What was said, to the last question; a completion has one prompt."""
+        every = self.body.get("messages", [{"role": "user", "content": str(self.body.get("prompt", ""))}])
+        return every[:-1] if self.begun else every
+
+    @property
+    def begun(self) -> str:
+        """The beginning of the answer."""
+        last = self.body.get("messages", [{"role": "user"}])[-1]
+        return str(last["content"]) if last["role"] == "assistant" else ""
 
 
 @dataclass(frozen=True)
@@ -111,13 +123,17 @@ class Server:
         return content | {"choices": [self._chat(asked)]}
 
     def _chat(self, asked: Asked) -> dict[str, Any]:
-        body, letters = asked.body, ["A", "B", "C"]
+        body, letters, said_before = asked.body, ["A", "B", "C"], str(asked.messages)
         shares = self._shares(asked, 3)
         outside = 0.02
+        if "opposite of hot" in said_before:
+            return {"message": {"content": self._opposite(body)}, "finish_reason": "stop"}
+        if "(a) " in said_before:
+            letters = ["(a)", "(b)", "(c)"]
         if "structured" in self.dialects and "structured_outputs" in body:
             letters, outside = body["structured_outputs"]["choice"], 0.0
             shares = self._shares(asked, len(letters))
-        elif "A. " not in asked.prompt:
+        elif not any(listed in said_before for listed in ("A. ", "(A) ", "(a) ")):
             outside = 0.9
         best = letters[max(range(len(letters)), key=shares.__getitem__)]
         said = best if body.get("max_tokens") == 1 else f"The answer is {best}."
@@ -130,7 +146,14 @@ class Server:
             tokens += [("Well", outside)] if outside else []
             top = [{"token": t, "logprob": math.log(p), "bytes": list(t.encode())} for t, p in tokens if p > 0]
             choice["logprobs"] = {"content": [{"token": best, "logprob": top[0]["logprob"], "top_logprobs": top}]}
+            if letters[0] == "(a)":
+                choice["logprobs"] = {"content": _in_brackets(dict(tokens))}
         return choice
+
+    def _opposite(self, body: dict[str, Any]) -> str:
+        """The end of "co", from a server that goes on by itself ("continues"), or where it is told to ("continued")."""
+        told = body.get("continue_final_message") and not body.get("add_generation_prompt", True)
+        return "ld." if "continues" in self.dialects or ("continued" in self.dialects and told) else "Cold."
 
     def _completion(self, asked: Asked) -> dict[str, Any]:
         prompt = asked.body["prompt"]
@@ -197,6 +220,24 @@ class Server:
         await writer.drain()
         if sent.status == 200 and sent.cut is None:
             self.answered[same].append(time.monotonic())
+
+
+def _in_brackets(shares: dict[str, float]) -> list[dict[str, Any]]:
+    """Where letters in brackets are three tokens: the bracket has all of their probability, each letter its share."""
+
+    def entry(of: dict[str, float], best: str) -> dict[str, Any]:
+        top = [{"token": token, "logprob": math.log(share)} for token, share in of.items() if share > 0]
+        return {"token": best, "logprob": math.log(of[best]), "top_logprobs": top}
+
+    outside = shares.pop("Well", 0.0)
+    inside = sum(shares.values())
+    letters = {token.strip("()"): share / inside for token, share in shares.items()}
+    end = {")": 0.9, ".": 0.1}
+    return [
+        entry({" (": inside, "Well": max(outside, 1e-9)}, " ("),
+        entry(letters, max(letters, key=letters.__getitem__)),
+        entry(end, ")"),
+    ]
 
 
 def _missing() -> Sent:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from assay.dialogue import Dialogue, Turn
 from assay.plan import TokenPlan, WordPlan, digest_of
 from assay.queries import (
     MASK,
@@ -131,6 +132,20 @@ def test_the_same_questions_have_the_same_digest(ability: str) -> None:
     assert ALL[ability]().digest() == ALL[ability]().digest()
 
 
+def told(begun: str | None) -> Texts:
+    return Texts.of([Dialogue((Turn("system", "Be brief."),), begun).to_text()] * 2)
+
+
+def test_a_row_has_its_own_dialogue() -> None:
+    own = [Dialogue((Turn("user", "Hello"),), begun) for begun in (None, "It was")]
+    for columns, queries in (
+        (ChoiceColumns.of, [ChoiceQuery("", "Who?", ("Anne", "John"), each) for each in own]),
+        (TextColumns.of, [TextQuery("Who?", 8, each) for each in own]),
+    ):
+        made = columns(queries)  # type: ignore[arg-type]  # each with its own kind
+        assert [made.row(row) for row in range(len(made))] == queries
+
+
 def test_whatever_changes_a_question_changes_the_digest() -> None:
     other = Texts.of(["x", "y"])
     changed: list[Any] = [
@@ -156,6 +171,7 @@ def test_whatever_changes_a_question_changes_the_digest() -> None:
         replace(choice(), options=choice().options[:, :2]),
         replace(text(), prompt=other),
         replace(text(), tokens=33),
+        *[replace(make(), dialogue=told(begun)) for make in (choice, text) for begun in (None, "", "It was")],
         replace(embed(), text=other),
         replace(embed(), start=embed().start + 1),
         replace(embed(), end=embed().end + 1),

@@ -36,12 +36,13 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """One question as the model saw it; `answer` is what a model that writes wrote."""
+    """One question as the model saw it; `prompt` is what a model that writes read, `answer` what it wrote."""
 
     text: str
     question: str
     options: Sequence[Option]
     answer: str | None = None
+    prompt: str = ""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,13 @@ class Example:
 
     def as_json(self) -> dict[str, Any]:
         asked = [
-            {**vars(each), "options": [[o.text, o.score, int(o.chosen), int(o.right)] for o in each.options]}
+            {
+                "text": each.text,
+                "question": each.question,
+                "options": [[o.text, o.score, int(o.chosen), int(o.right)] for o in each.options],
+                "answer": each.answer,
+                **({"prompt": each.prompt} if each.prompt else {}),
+            }
             for each in self.asked
         ]
         return {**vars(self), "about": dict(self.about), "asked": asked}

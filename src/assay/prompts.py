@@ -15,6 +15,9 @@ WAYS: Mapping[str, str] = {
 }
 """How an endpoint is asked for the probabilities of listed options, the best way first, and what they come from."""
 
+OF_FIELDS = frozenset({"decisions", "systemone"})
+"""Those of them that take context, question and options in fields of their own, and no other words."""
+
 
 def letters_for(options: Sequence[str]) -> tuple[str, ...]:
     """The letter under which each option is listed.
@@ -38,20 +41,3 @@ def lettered(question: str, options: Sequence[str]) -> str:
     letters = letters_for(options)
     listed = "\n".join(f"{letter}. {option}" for letter, option in zip(letters, options, strict=True))
     return f"{question}\n{listed}\nAnswer with one letter: {', '.join(letters[:-1])} or {letters[-1]}."
-
-
-def message(context: str, question: str) -> str:
-    """
-    >>> message("Ann met Bo.", "Who slept?")
-    'Ann met Bo.\\nWho slept?'
-    """
-    return "\n".join(text for text in (context, question) if text)
-
-
-def lines(context: str, question: str) -> str:
-    """
-    >>> lines("Ann met Bo.", "Who slept?")
-    'Ann met Bo.\\nQuestion: Who slept?\\nAnswer:'
-    """
-    said = (context, f"Question: {question}" if question else "", "Answer:")
-    return "\n".join(line for line in said if line)

@@ -23,12 +23,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from assay.dialogue import Dialogue, as_text, lines, message
 
 Ints = NDArray[np.int32]
 
@@ -77,31 +79,59 @@ class FillQuery:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceQuery:
-    """Which of the options answers the question about the context? Either of context and question may be empty."""
+    """Which of the options answers the question about the context? Either of context and question may be empty.
+
+    With a `dialogue`, context and question are the user's last message in it (`prompt`), and an option is what the
+    assistant says next.
+    """
 
     context: str
     question: str
     options: tuple[str, ...]
+    dialogue: Dialogue | None = field(default=None, repr=False)
+
+    @property
+    def prompt(self) -> str:
+        """Context and question as one message."""
+        return message(self.context, self.question)
+
+    @property
+    def plain(self) -> str:
+        """What a model reads without messages; an option goes on from there."""
+        return lines(self.context, self.question) if self.dialogue is None else as_text(self.prompt, self.dialogue)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedQuery(ChoiceQuery):
-    """Which of the options does a model choose that is shown all of them, in this order?"""
+    """Which of the options does a model choose that is shown all of them, in this order?
+
+    Without a dialogue the model's kind lists them. With one the prompt does, and the options are what may be answered:
+    the letters under which they are listed.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """What does the model write behind the prompt, in at most so many tokens?"""
+    """What does the model write behind the prompt, in at most so many tokens?
+
+    With a `dialogue`, the prompt is the user's last message in it.
+    """
 
     prompt: str
     tokens: int
+    dialogue: Dialogue | None = field(default=None, repr=False)
+
+    @property
+    def plain(self) -> str:
+        """What a model reads without messages."""
+        return self.prompt if self.dialogue is None else as_text(self.prompt, self.dialogue)
 
 
 @dataclass(frozen=True, slots=True)
 class SampleQuery(TextQuery):
     """What does the model write if it is asked so many times, each answer drawn at temperature 1?"""
 
-    samples: int
+    samples: int = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +173,6 @@ class Scoring:
     batch: batches of so many rows in the plan's order (None: the engine's length-sorted ones).
     chat: a model that writes is asked through its tokenizer's chat template, where there is one.
     answer: in which of its ways (`Ask.ways`) an endpoint is asked for the probabilities of listed options.
-    system: the system prompt of an endpoint.
-    shots: examples that an endpoint is shown first: what the user says, and what the assistant answers.
     """
 
     top: int | None = None
@@ -154,8 +182,6 @@ class Scoring:
     batch: int | None = None
     chat: bool = True
     answer: str = ""
-    system: str = ""
-    shots: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -191,7 +217,7 @@ class Texts:
 @dataclass(frozen=True)
 class Columns:
     """Queries of one ability. Its fields are columns, words that a later column points into, numbers that all rows
-    share, and the scoring; the last column has a row for each query.
+    share, and the scoring; the last column has a row for each query. A column that is None is not there.
     """
 
     ability: ClassVar[str]
@@ -202,12 +228,7 @@ class Columns:
     def digest(self) -> str:
         shared = " ".join(str(each) for each in self._values() if isinstance(each, int | Scoring))
         named = f"{self.ability} {shared}"
-        for default in (
-            ", chat=True",
-            ", answer=''",
-            ", system=''",
-            ", shots=()",
-        ):  # stored answers are older than these
+        for default in (", chat=True", ", answer=''"):  # stored answers are older than these
             named = named.replace(default, "")
         hasher = hashlib.sha256(named.encode())
         for column in self._columns():
@@ -223,7 +244,7 @@ class Columns:
         return [getattr(self, each.name) for each in fields(self)]
 
     def _columns(self) -> list[Texts | Ints]:
-        columns = [each for each in self._values() if not isinstance(each, int | Scoring)]
+        columns = [each for each in self._values() if not isinstance(each, int | Scoring | None)]
         return [each if isinstance(each, Texts | np.ndarray) else Texts.in_order(each) for each in columns]
 
 
@@ -291,21 +312,23 @@ class ChoiceColumns(Columns):
     choices: Sequence[str]
     options: Ints  # (row, option): index into choices
     scoring: Scoring = Scoring()
+    dialogue: Texts | None = None  # `Dialogue.to_text`
 
-    @staticmethod
-    def of(queries: Sequence[ChoiceQuery], scoring: Scoring | None = None) -> ChoiceColumns:
+    @classmethod
+    def of(cls, queries: Sequence[ChoiceQuery], scoring: Scoring | None = None) -> Self:
         choices = Texts.of(option for query in queries for option in query.options)
-        return ChoiceColumns(
+        return cls(
             Texts.of(query.context for query in queries),
             Texts.of(query.question for query in queries),
             choices.values,
             choices.index.reshape(len(queries), -1),
             scoring or Scoring(),
+            _dialogues(queries),
         )
 
     def row(self, row: int) -> ChoiceQuery:
         options = tuple(self.choices[k] for k in self.options[row].tolist())
-        return ChoiceQuery(self.context[row], self.question[row], options)
+        return ChoiceQuery(self.context[row], self.question[row], options, _dialogue(self.dialogue, row))
 
 
 @dataclass(frozen=True)
@@ -314,14 +337,9 @@ class ListedColumns(ChoiceColumns):
 
     ability: ClassVar[str] = "listed"
 
-    @staticmethod
-    def of(queries: Sequence[ChoiceQuery], scoring: Scoring | None = None) -> ListedColumns:
-        columns = ChoiceColumns.of(queries, scoring)
-        return ListedColumns(columns.context, columns.question, columns.choices, columns.options, columns.scoring)
-
     def row(self, row: int) -> ListedQuery:
         query = ChoiceColumns.row(self, row)
-        return ListedQuery(query.context, query.question, query.options)
+        return ListedQuery(query.context, query.question, query.options, query.dialogue)
 
 
 @dataclass(frozen=True)
@@ -332,9 +350,26 @@ class TextColumns(Columns):
     prompt: Texts
     tokens: int = 32
     scoring: Scoring = Scoring()
+    dialogue: Texts | None = None  # `Dialogue.to_text`
+
+    @classmethod
+    def of(cls, queries: Sequence[TextQuery], scoring: Scoring | None = None) -> Self:
+        """Queries that want equally many tokens."""
+        (tokens,) = {query.tokens for query in queries}
+        return cls(Texts.of(query.prompt for query in queries), tokens, scoring or Scoring(), _dialogues(queries))
 
     def row(self, row: int) -> TextQuery:
-        return TextQuery(self.prompt[row], self.tokens)
+        return TextQuery(self.prompt[row], self.tokens, _dialogue(self.dialogue, row))
+
+
+def _dialogues(queries: Sequence[ChoiceQuery] | Sequence[TextQuery]) -> Texts | None:
+    """A column of their dialogues; None where no query has one. All have one, or none has."""
+    found = [query.dialogue.to_text() for query in queries if query.dialogue is not None]
+    return Texts.of(found) if found else None
+
+
+def _dialogue(column: Texts | None, row: int) -> Dialogue | None:
+    return None if column is None else Dialogue.of_text(column[row])
 
 
 @dataclass(frozen=True)
@@ -344,8 +379,14 @@ class SampleColumns(TextColumns):
     ability: ClassVar[str] = "sample"
     samples: int = 10
 
+    @classmethod
+    def of(cls, queries: Sequence[TextQuery], scoring: Scoring | None = None) -> Self:
+        """Queries that are asked equally often."""
+        (samples,) = {query.samples for query in queries if isinstance(query, SampleQuery)}
+        return replace(super().of(queries, scoring), samples=samples)
+
     def row(self, row: int) -> SampleQuery:
-        return SampleQuery(self.prompt[row], self.tokens, self.samples)
+        return SampleQuery(self.prompt[row], self.tokens, _dialogue(self.dialogue, row), self.samples)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from assay import wording
+from assay.dialogue import Prompt
 from assay.errors import DataError
 from assay.findings import Cell, Estimate, Findings
 from assay.models.base import ModelSpec
@@ -34,8 +35,9 @@ class RunInfo:
 
     `identity` is what makes it this run: a folder with another one holds another run. `others` are further models that
     were asked; `stages` how many questions each part has; `data` digests of what the questions were made from, and
-    `data_folder` where that lay. `backed_off` has, by plan, the token budget after memory ran out; `spent` is what
-    asking an endpoint cost.
+    `data_folder` where that lay. `prompts` has, by stage, how a model that writes was asked, and `brought` the digests
+    of texts that the user brought for that. `backed_off` has, by plan, the token budget after memory ran out; `spent`
+    is what asking an endpoint cost.
     """
 
     probe: str = ""
@@ -64,6 +66,8 @@ class RunInfo:
     near_ties: Mapping[str, Any] = field(default_factory=dict)
     backed_off: Mapping[str, int] = field(default_factory=dict)
     spent: Mapping[str, float | None] = field(default_factory=dict)
+    prompts: Mapping[str, Prompt] = field(default_factory=dict)
+    brought: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,8 @@ def test_a_system_prompt_is_sent_and_belongs_to_the_run(assay: Command, tmp_path
 
 def test_examples_are_shown_first_and_belong_to_the_run(assay: Command, tmp_path: Path) -> None:
     shots = tmp_path / "shots.jsonl"
-    shown = {"context": "Ann met Bo.", "question": "Who slept?", "options": ["Ann", "Bo", "Not known"], "answer": 2}
+    shown = {"context": "Ann met Bo.", "question": "Who slept?", "ans0": "Ann", "ans1": "Bo", "ans2": "Not known"}
+    shown |= {"label": 2}  # type: ignore[dict-item]  # as BBQ's files have it
     shots.write_text(json.dumps(shown) + "\n", encoding="utf-8")
     with serving(frozenset({"text", "logprobs"})) as server:
         common = ("run", "bbq-starter", "--model", server.model, "--limit", 8, *FEW)
@@ -115,10 +116,110 @@ def test_examples_are_shown_first_and_belong_to_the_run(assay: Command, tmp_path
             assert assistant == {"role": "assistant", "content": "C"}
             assert question["role"] == "user"
         assert assay("score", "bbq-starter", tmp_path / "one", "--out", tmp_path / "again").code == 0
-        shots.write_text(json.dumps(shown | {"answer": 3}) + "\n", encoding="utf-8")
+        shots.write_text(json.dumps(shown | {"label": 3}) + "\n", encoding="utf-8")
         done = assay(*common, "--set", f"shots={shots}", "--out", tmp_path / "two")
         assert done.code == 3
         assert "shots.jsonl, line 1" in done.message
+
+
+# --- prompts
+
+
+CHATS = ALL - {"decisions", "systemone"} | {"continues"}
+
+
+def prompts(folder: Path) -> list[str]:
+    lines = (folder / "examples.jsonl").read_text(encoding="utf-8").splitlines()
+    return [asked["prompt"] for line in lines for asked in json.loads(line)["asked"]]
+
+
+@pytest.mark.parametrize("way", ["structured", "letters", "samples", "text"])
+@pytest.mark.parametrize("variant", ["q", "q+if+cot", "reprompt"])
+def test_variants_are_asked_in_every_way_that_has_words(variant: str, way: str, assay: Command, tmp_path: Path) -> None:
+    with serving(CHATS) as server:
+        out, steps = tmp_path / "run", 1 if variant == "q" else 2
+        common = ("run", "bbq-starter", "--model", server.model, "--limit", 16, *FEW, "--set", f"variant={variant}")
+        common = (*common, "--set", f"answer={way}", "--set", "samples=3")
+        dry = assay(*common, "--dry-run")
+        drawn = 48 if way == "samples" else 16
+        assert f"to send: {drawn + 16 * (steps - 1)}" in dry.out
+        assert server.questions == []
+        done = assay(*common, "--out", out)
+        assert done.code == 0, done.err
+        assert len(server.questions) == drawn + 16 * (steps - 1)
+    last = [each for each in server.questions if len(each.messages) == 2 * steps - 1]
+    assert len(last) == drawn
+    begun = {"q": "The answer is", "q+if+cot": "The single, most likely answer choice is", "reprompt": ""}[variant]
+    assert {each.begun for each in last} == {begun}
+    if steps == 2:
+        wrote = {each.messages[1]["content"] for each in last}
+        assert all("The answer is" in each for each in wrote), "what the stand-in wrote in the first step"
+    sent = {"\n".join(f"[{each['role']}]\n{each['content']}" for each in asked.messages) for asked in last}
+    if begun:
+        sent = {f"{each}\n[assistant begins]\n{begun}" for each in sent}
+    shown = prompts(out)
+    assert shown
+    assert {each if each.startswith("[") else f"[user]\n{each}" for each in shown} <= sent
+    found = answers(out)
+    assert (sum(found.values()), found["unparsed"]) == (16, 0)
+    assert assay("score", "bbq-starter", out, "--out", tmp_path / "again").code == 0
+    assert (tmp_path / "again" / "findings.json").read_bytes() == (out / "findings.json").read_bytes()
+
+
+def test_what_an_endpoint_cannot_be_asked_is_refused_before_anything_is_sent(assay: Command, tmp_path: Path) -> None:
+    common = ("--limit", 8, *FEW, "--out", tmp_path / "run")
+    with serving() as server:
+        run = ("run", "bbq-starter", "--model", server.model, *common)
+        done = assay(*run, "--set", "variant=q", "--set", "answer=letters")
+        assert done.code == 2
+        assert "does not go on from an answer that is begun ('The answer is')" in done.message
+        done = assay(*run, "--set", "variant=explain")
+        assert done.code == 2
+        assert "answer=decisions has fields" in done.message
+        assert "--set answer=letters" in done.message
+        assert server.questions == []
+    with serving(frozenset({"decisions"})) as server:
+        done = assay("run", "bbq-starter", "--model", server.model, *common, "--set", "variant=reprompt")
+        assert (done.code, server.questions) == (2, [])
+        assert "writes no text" in done.message
+
+
+def test_the_prompt_of_a_run_is_what_was_sent(assay: Command, tmp_path: Path) -> None:
+    with serving() as server:
+        for way in ("letters", "decisions"):
+            out = tmp_path / way
+            options = ("--limit", 8, "--set", f"answer={way}", *FEW, "--out", out)
+            assert assay("run", "bbq-starter", "--model", server.model, *options).code == 0
+        sent = {asked.prompt for asked in server.questions if asked.path.endswith("/chat/completions")}
+    assert {*prompts(tmp_path / "letters"), run_json(tmp_path / "letters")["prompts"]["bbq-starter"]["example"]} <= sent
+    told = run_json(tmp_path / "decisions")["prompts"]["bbq-starter"]["example"]
+    body = next(asked.body for asked in server.questions if asked.path.endswith("/decisions"))
+    assert told == "[context]\n{}\n[question]\n{}\n[options]\n{}".format(
+        body["input"],
+        body["questions"][0]["instructions"],
+        "\n".join(choice["value"] for choice in body["questions"][0]["choices"]),
+    )
+
+
+def test_completions_read_a_dialogue_as_one_text(assay: Command, tmp_path: Path) -> None:
+    with serving() as server:
+        options = ("--limit", 8, "--set", "form=options", "--set", "system=Be fair.", *FEW, "--out", tmp_path / "run")
+        assert assay("run", "bbq-starter", "--model", server.model, *options).code == 0
+        assert {each.path for each in server.questions} == {"/v1/completions"}
+        for each in server.questions:
+            system, asked = each.prompt.split("\n\n")
+            assert system == "Be fair."
+            assert "\nAnswer: " in asked
+
+
+def test_a_prompt_that_lists_no_options_is_answered_in_free_text(assay: Command, tmp_path: Path) -> None:
+    (tmp_path / "p.txt").write_text("{context} {question} Say who.", encoding="utf-8")
+    with serving(CHATS) as server:
+        options = ("--limit", 8, "--set", f"prompt={tmp_path / 'p.txt'}", *FEW, "--out", tmp_path / "run")
+        assert assay("run", "bbq-starter", "--model", server.model, *options).code == 0
+        assert all(each.prompt.endswith(" Say who.") for each in server.questions)
+        assert {each.body["max_tokens"] for each in server.questions} == {512}
+    assert answers(tmp_path / "run") == {"unparsed": 8}  # letters, which stand for nothing here
 
 
 def test_an_endpoint_for_decisions_alone_is_audited(assay: Command, tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ def values(folder: str | Path, metric: str, **group: str) -> list[float | None]:
         ("text", {}),
         ("text", {"form": "arc", "context": "both"}),
         ("causal", {"form": "race"}),
+        ("causal", {"form": "free"}),
+        ("text", {"form": "written", "orders": "all", "system": "She met Anne."}),
     ],
     ids=str,
 )
@@ -65,6 +67,33 @@ def test_every_kind_of_model_answers(
     assert bool(values("r", "order_sensitivity")) == ("orders" in settings)
     assert bool(values("r", "accuracy", context="question_only")) == ("context" in settings)
     assert (Path("r") / "report.html").is_file()
+
+
+ROLES = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant: "
+
+
+@pytest.mark.parametrize("template", [ROLES, ""], ids=["chat", "plain"])
+def test_variants_are_asked_in_their_steps_and_compared_on_the_same_questions(
+    assay: Any, data: Path, model_folder: Any, tmp_path: Path, template: str
+) -> None:
+    folder = shutil.copytree(model_folder("causal", max_length=512), tmp_path / "model")
+    if template:
+        (folder / "chat_template.jinja").write_text(template, encoding="utf-8")
+    for variant in ("baseline", "reprompt"):
+        options = ("--data", data, "--limit", 32, "--set", f"variant={variant}", *FEW, "--out", variant)
+        done = assay("run", "bbq", "--model", f"hf:{folder}", *options)
+        assert done.code == 0, done.err
+    stages = json.loads((Path("reprompt") / "run.json").read_text())["stages"]
+    assert stages == {"bbq: first step": 32, "bbq": 32}
+    found = json.loads(assay("compare", "baseline", "reprompt", "--json").out)
+    assert found["items"][0]["common"] == 32
+    assert "baseline and reprompt were set differently: variant (baseline, reprompt)" in found["notes"]
+    assert {row["category"] for row in found["tables"]["beside"]} == {"all", "Age", "Religion"}
+    (said,) = found["remarks"]["reprompt"]
+    assert said.startswith("Ambiguous bias score, all categories: ")
+    printed = assay("compare", "baseline", "reprompt", "--out", "c.html")
+    assert "Beside it: accuracy where the text tells" in " ".join(printed.out.split())
+    assert said in Path("c.html").read_text()
 
 
 @pytest.mark.parametrize("form", ["options", "letters", "arc"])
@@ -224,6 +253,8 @@ def test_a_damaged_packed_file_is_named(assay: Any, tmp_path: Path, command: tup
     [
         (("--set", "form=letters"), "form=letters is for language models"),
         (("--set", "form=race"), "has not the ability 'text'"),
+        (("--set", "variant=explain"), "form=letters is for language models"),
+        (("--set", "shots=none.jsonl"), "shots is none.jsonl, which is no file"),
         (("--set", "likelihood=token"), "likelihood=token is for causal language models"),
         (("--set", "category=Ages"), "no file of the category Ages"),
         (("--set", "orders=some"), "orders is 'some'"),

@@ -61,7 +61,7 @@ class Listed:
         if self.ability == "text":
             return TextColumns(Texts.of(f"A. Question {row}?" for row in rows), 8, scoring)
         if self.ability == "sample":
-            return SampleColumns(Texts.of(f"A. Question {row}?" for row in rows), 8, scoring, 5)
+            return SampleColumns(Texts.of(f"A. Question {row}?" for row in rows), 8, scoring, samples=5)
         return ListedColumns.of([ListedQuery("", f"Question {row}?", ("yes", "no", "maybe")) for row in rows], scoring)
 
 

@@ -215,7 +215,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: endpoint(Sent(404, {"error": {"message": "no such path"}})),
         "http://HOST/v1 answers in no dialect that assay knows (letters: not there (404); decisions: not there (404); "
         "systemone: not there (404); structured: not tried: it needs logprobs; echo: not there (404); samples: not "
-        "tried: it writes no text).\n"
+        "tried: it writes no text; continued: not tried: it writes no text).\n"
         "Is the server running? Check the model's name and the address, which usually ends in /v1.",
     ),
     "over-budget": (

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from assay.dialogue import Dialogue
 from assay.errors import ModelError, UsageError
 from assay.files.cache import cache_folder
 from assay.models import find_model
+from assay.models.api.dialects import Letters
 from assay.models.api.finding import MOST_REQUESTS
-from assay.models.base import Options
+from assay.models.base import Endpoint, Options
+from assay.queries import ListedQuery
 from endpoint_server import ALL, Asked, Sent, Server, serving
 from raising import raises
 
@@ -60,6 +65,61 @@ def test_fields_that_are_ignored_are_said_to_be() -> None:
     assert words["structured"] == "not tried: it needs logprobs"
     with serving(frozenset({"text", "logprobs"})) as server:
         assert found(server)["structured"] == "answers, but ignores structured_outputs"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "continued", "words"),
+    [
+        ("continues", "message", "works"),
+        ("continued", "fields", "works"),
+        ("text", "", "answers, but begins the answer anew"),
+    ],
+)
+def test_whether_the_beginning_of_an_answer_is_gone_on_from(dialect: str, continued: str, words: str) -> None:
+    with serving(ALL | {dialect}) as server:
+        assert found(server)["continued"] == words
+        spec = find_model(server.model)
+        assert spec.endpoint is not None
+        assert spec.endpoint.continued == continued
+        assert len(server.asked) <= MOST_REQUESTS
+
+
+BRACKETED = ListedQuery("Who? (a) Ann (b) Bo", "", ("(a)", "(b)"), Dialogue(begun="The answer is"))
+
+
+def replied(*entries: tuple[str, dict[str, float]]) -> dict[str, Any]:
+    content = [
+        {
+            "token": said,
+            "logprob": math.log(of[said]),
+            "top_logprobs": [{"token": token, "logprob": math.log(share)} for token, share in of.items()],
+        }
+        for said, of in entries
+    ]
+    return {"choices": [{"message": {"content": ""}, "logprobs": {"content": content}}]}
+
+
+@pytest.mark.parametrize(
+    ("entries", "shares"),
+    [
+        ([(" (", {" (": 0.8, "Well": 0.2}), ("a", {"a": 0.75, "b": 0.25}), (")", {")": 0.9, "x": 0.1})], (0.6, 0.2)),
+        ([("(", {"(": 1.0}), ("b", {"a": 0.4, "b": 0.6}), (")", {")": 1.0})], (0.4, 0.6)),  # nothing else is allowed
+        ([(" (b", {" (b": 0.5, " (a": 0.25, "a": 0.25}), (")", {")": 0.9, "a": 0.1})], (0.25, 0.5)),  # "a" is a word
+        ([(" ", {" ": 0.5, " (a": 0.5}), ("(", {"(": 0.8, "(b": 0.2}), ("b", {"b": 0.5, "a": 0.5})], (0.7, 0.3)),
+        ([("Well", {"Well": 0.4, " (b": 0.6}), ("(a", {"(a": 0.9, "b": 0.1})], (0.0, 0.6)),
+    ],
+)
+def test_letters_in_brackets_are_read_behind_the_bracket(
+    entries: list[tuple[str, dict[str, float]]], shares: tuple[float, float]
+) -> None:
+    letters = Letters()
+    body = letters.body(Endpoint("m", continued="message"), BRACKETED)
+    assert body["max_tokens"] == 3
+    assert body["messages"][-1] == {"role": "assistant", "content": "The answer is"}
+    answer = letters.read(BRACKETED, replied(*entries))
+    assert answer.scores is not None
+    assert [math.exp(score) for score in answer.scores] == pytest.approx(shares)
+    assert answer.mass == pytest.approx(sum(shares))
 
 
 def constant(asked: Asked) -> list[float]:

@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tiny_models
+from assay.dialogue import Dialogue, Turn
 from assay.errors import DataError, ModelError
 from assay.models.encode_prompts import PromptEncoder, _shared
-from assay.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, Texts
+from assay.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, TextQuery, Texts
 from assay.tokens import option_rows
 from raising import raises
 from tiny_models import TEXT
@@ -211,3 +212,70 @@ def test_typed_parts_that_are_printed_as_a_list_are_not_read(shown: str) -> None
     """Such a template is for plain text, of which it shows too little."""
     with raises("bad-template", ModelError, __cause__=None):
         asked(chatting(f"{{{{ {shown} }}}}Assistant:"), "Who was there?")
+
+
+# --- dialogues
+
+SAID = (Turn("system", "She met Anne."), Turn("user", "Who was there?"), Turn("assistant", "Nobody"))
+ROLES = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
+
+
+def text_of(encoder: PromptEncoder, *queries: ChoiceQuery | TextQuery) -> list[str]:
+    """What the model reads before the options, or before it writes."""
+    columns = ChoiceColumns.of(queries) if isinstance(queries[0], ChoiceQuery) else TextColumns.of(queries)  # type: ignore[arg-type]  # all of one kind
+    tokens = encoder.encode(columns)
+    ids = option_rows(tokens) if isinstance(queries[0], ChoiceQuery) else tokens
+    names = encoder.tokeniser.tokenizer.convert_ids_to_tokens(ids.ids)  # type: ignore[attr-defined]  # transformers'
+    step = len(ids) // len(tokens)
+    return ["".join(names[ids.offsets[row] : ids.offsets[row + 1]]) for row in range(0, len(ids), step)]
+
+
+@pytest.mark.parametrize("begun", [None, "", "It was"])
+def test_a_dialogue_is_messages_within_a_template(begun: str | None) -> None:
+    dialogue = Dialogue(SAID, begun)
+    turns = "system: She met Anne. user: Who was there? assistant: Nobody user: Who can say?"
+    expected = f"{turns} assistant:{begun or ''}".replace(" ", "▁").replace("\n", "▁")
+    choice = ChoiceQuery("", "Who can say?", ("She", "he"), dialogue)
+    for query in (choice, TextQuery("Who can say?", 4, dialogue)):
+        (text,) = text_of(chatting(ROLES), query)
+        assert expected in text.replace("\n", "▁").replace("▁▁", "▁")
+
+
+def test_an_option_goes_on_behind_what_is_begun_after_a_blank_and_else_without_one() -> None:
+    for begun, first in ((None, "She"), ("", "She"), ("It was", "▁She")):
+        _, *options = pieces(chatting(ROLES), ChoiceQuery("", "Who?", ("She", "he"), Dialogue(SAID, begun)))
+        assert options[0][0].lstrip(":") == first, begun
+
+
+def test_a_dialogue_is_one_text_without_a_template() -> None:
+    queries = [ChoiceQuery("", "Who can say?", ("She", "he"), Dialogue(SAID, begun)) for begun in (None, "It was")]
+    texts = [text.replace("▁", " ") for text in text_of(joining(), *queries)]
+    assert texts[0].endswith("She met Anne.\n\nWho was there?\nAnswer: Nobody\n\nWho can say?\nAnswer:")
+    assert texts[1].endswith("She met Anne.\n\nWho was there?\n\nNobody\n\nWho can say?\n\nIt was")
+
+
+def test_rows_with_equal_prompts_and_other_dialogues_are_told_apart() -> None:
+    dialogues = [Dialogue((Turn("user", "Who?"), Turn("assistant", said))) for said in ("She", "he", "She")]
+    one, other, again = text_of(joining(), *(TextQuery("Who was there?", 4, dialogue) for dialogue in dialogues))
+    assert "She" not in other
+    assert "She" in one
+    assert one == again
+
+
+def test_special_tokens_in_what_an_assistant_said_are_left_out_and_elsewhere_refused() -> None:
+    encoder = chatting(ROLES)
+    special = encoder.tokeniser.specials[0]
+    wrote = Dialogue((Turn("user", "Who?"), Turn("assistant", f"She{special} met")))
+    (text,) = text_of(encoder, TextQuery("Who was there?", 4, wrote))
+    assert special not in text
+    assert "She▁met" in text
+    with raises("bad-text", DataError, key="chat"):
+        text_of(encoder, TextQuery("Who?", 4, Dialogue((Turn("system", f"She{special} met"),))))
+
+
+def test_a_template_that_leaves_out_the_system_prompt_is_refused() -> None:
+    users = "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %} Assistant:"
+    assert text_of(chatting(users), TextQuery("Who?", 4))
+    with raises("bad-template", ModelError, __cause__=None) as wrong:
+        text_of(chatting(users), TextQuery("Who?", 4, Dialogue((Turn("system", "She met Anne."),))))
+    assert "She met Anne." in wrong.value.problem

@@ -108,11 +108,22 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
         blocks.append(Prose([[Strong([Name(part.probe), "."]), f" {said}"]]))
         if clear:
             blocks.append(Prose([_told(each, several) for each in clear[:MOST_TOLD]], Role.ITEMS))
+        if part.remarks:
+            blocks.append(Prose(_remarks(part, {name: name for name in part.models}, several)))
     caution = (
         "That a difference is not clear of chance does not show that two models are alike; and a smaller bias on these "
         "questions does not show that a model is free of bias."
     )
     return Section([*blocks, Prose([caution])], "In short", "short")
+
+
+def _remarks(part: Comparison, names: Mapping[str, str], several: bool) -> list[Text]:
+    """What belongs beside the differences, with the model's name where there are several."""
+    told: list[Text] = []
+    for model, own in part.remarks.items():
+        who: list[Text] = [Name(names[model]), ": "] if several else []
+        told += [[*who, said] for said in own]
+    return told
 
 
 def _told(each: Difference, several: bool) -> Text:
@@ -184,6 +195,8 @@ def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Secti
     blocks: list[Block] = [Prose(said, Role.SMALL)] if said else []
     if part.differences:
         blocks += _printed_differences(part.differences, numbers)
+    if part.remarks:
+        blocks.append(Prose(_remarks(part, numbers, len(part.models) > 2)))
     for name, data in _tables(part):
         shown = data_table(data, numbers, title=part.titles.get(name, name))
         groups = groupby(zip(data.rows, shown.rows, strict=True), key=lambda pair: pair[0][:2])

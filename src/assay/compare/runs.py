@@ -36,7 +36,7 @@ class Comparison(Displayed):
     """Runs of one probe, every one compared with the first; or tours, with a comparison for each probe in `parts`.
 
     `differences` are those of all parts. `counts` says, by model, how many items the two runs have, and how many are
-    common; `notes` what was not compared, and why.
+    common; `notes` what was not compared, and why; `remarks`, by model, what belongs beside the differences.
     """
 
     runs: Sequence[str]
@@ -48,6 +48,7 @@ class Comparison(Displayed):
     notes: Sequence[str] = ()
     probe: str = ""
     parts: Sequence[Comparison] = ()
+    remarks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def to_json(self) -> str:
         return json.dumps(self._content(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
@@ -69,6 +70,7 @@ class Comparison(Displayed):
                 for own in each
             ],
             "notes": list(self.notes),
+            "remarks": {name: list(said) for name, said in self.remarks.items()},
             "differences": [each.as_json() for each in self.differences],
             "tables": {name: list(table.records()) for name, table in self.tables.items()},
         }
@@ -133,6 +135,7 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
     method, settings = method_of(probe), {"resamples": RESAMPLES, **runs[0].info.settings}
     changes: dict[str, Sequence[Change]] = {}
     counts: dict[str, Sequence[Common]] = {}
+    remarks: dict[str, Sequence[str]] = {}
     tables: dict[str, Table] = {}
     notes = [f"{name}: {found.why}" for name, found in _diagnosed(names, runs) if found.follows_place]
     sides = [
@@ -154,6 +157,8 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
         counts[name] = pair.counts
         notes += [f"{name}: {note}" for note in pair.notes]
         changes[name] = pair.changes
+        if pair.remarks:
+            remarks[name] = pair.remarks
         for title, table in pair.tables.items():
             before = tables[title].rows if title in tables else []
             tables[title] = Table(("model", *table.columns), [*before, *((name, *row) for row in table.rows)])
@@ -162,7 +167,7 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
     if differences:
         tables = {DIFFERENCES: difference_table(differences)} | tables
     titles, folders = {DIFFERENCES: TITLE, **method.titles}, [str(run.folder) for run in runs]
-    return Comparison(folders, list(names), tables, titles, differences, counts, notes, probe)
+    return Comparison(folders, list(names), tables, titles, differences, counts, notes, probe, remarks=remarks)
 
 
 def _diagnosed(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, Diagnosis]]:

@@ -47,7 +47,8 @@ class Endpoint:
     `model` is the name of the model there, `key_env` the environment variable with the key (never the key). `ways` are
     those in which it gives an option's probability, the best first; `found` says of every dialect what came back
     ("echo: works"). `limit_key` is the field for the number of new tokens, `without` are fields that it refuses, `top`
-    how many alternatives to a token it lists. Where nothing was sent, `assumed` is true.
+    how many alternatives to a token it lists, `continued` how it is made to go on from the beginning of an answer ("":
+    it does not). Where nothing was sent, `assumed` is true.
     """
 
     model: str
@@ -57,6 +58,7 @@ class Endpoint:
     limit_key: str = "max_tokens"
     without: tuple[str, ...] = ()
     top: int = 20
+    continued: str = ""
     assumed: bool = False
 
 
@@ -117,6 +119,10 @@ class AnsweringModel(Protocol):
 # --- endpoints
 
 
+LETTERS_A_TOKEN = 4
+"""About so many characters of English are a token."""
+
+
 @dataclass(frozen=True)
 class Call:
     """One request to an endpoint: what is posted where, and which of several equal ones it is.
@@ -138,8 +144,8 @@ class Call:
 
     @property
     def input_tokens(self) -> int:
-        """About how many tokens it has: four characters of English each, and some for the chat template."""
-        return sum(map(len, _texts_in(self.body))) // 4 + 16
+        """About how many tokens it has, and some for the chat template."""
+        return sum(map(len, _texts_in(self.body))) // LETTERS_A_TOKEN + 16
 
     @property
     def output_tokens(self) -> int:

@@ -64,8 +64,8 @@ class Encoder:
             return word_tokens(self.tokeniser, columns)
         if isinstance(columns, TokenColumns):
             return token_tokens(self.tokeniser, columns)
-        if isinstance(columns, TextColumns):
-            raise unable(self.name, columns.ability)
+        if isinstance(columns, TextColumns) or (isinstance(columns, ChoiceColumns) and columns.dialogue is not None):
+            raise unable(self.name, TextColumns.ability)
         tokens = self._checked_masked(columns) if isinstance(columns, Masked) else self._checked_joined(columns)
         require_window(columns, _by_sequence(tokens).lengths, self.max_length, self.name)
         return tokens

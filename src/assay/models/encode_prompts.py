@@ -5,11 +5,13 @@ always those that it has by itself. Two ways to ask:
 
 - with the tokenizer's chat template (`Scoring.chat`, where it has one): the prompt, or context + line break + question,
   is the user's message, and the template says what stands around it, special tokens and all. An option follows without
-  a blank: it is what the assistant says. A template that asks for the date gets the same one every day. Templates of
+  a blank: it is what the assistant says. A dialogue's turns are messages, too, and an answer that is begun goes on
+  behind what the template makes of them. A template that asks for the date gets the same one every day. Templates of
   models for pictures and texts often read a message in typed parts only, and get it as one such part. A message that is
   not whole in what the template makes of it, but for white space, is an error: the model would answer something else.
 - without: the prompt as it is. A question with options becomes three lines, context, "Question: " + question, and
-  "Answer:" (no line for an empty context or question), and an option follows behind a blank.
+  "Answer:" (no line for an empty context or question), and an option follows behind a blank. Dialogues are one text as
+  `assay.dialogue.as_text` has it.
 
 Options that a causal model compares share a beginning, which is read once: the longest run of tokens that begins each
 of their sequences, but no more tokens than the prompt has by itself, at least one, and so few that every option has a
@@ -27,12 +29,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.dialogue import ASSISTANT, OPEN, Dialogue, Turn, as_text, lines, message, messages
 from assay.errors import DataError, ModelError
 from assay.models.base import unable
 from assay.models.encode import require_window, sampled
 from assay.models.hf_files import first_line
 from assay.models.tokenise import Tokeniser, word_tokens
-from assay.prompts import lines, message
 from assay.queries import ChoiceColumns, QueryColumns, Scoring, TextColumns, Texts, WordColumns
 from assay.tokens import Tokens, starts_of
 
@@ -73,9 +75,10 @@ class PromptEncoder:
         raise unable(self.name, columns.ability)
 
     def _prompts(self, columns: TextColumns) -> Tokens:
-        chat, values = self._has_chat(columns.scoring), columns.prompt.values
-        distinct = self._tokenised(self._rendered(values) if chat else values, chat)
-        rows = [distinct[place] for place in columns.prompt.index.tolist()]
+        chat = self._has_chat(columns.scoring)
+        prompts = self._prompted(columns.prompt, columns.dialogue, chat)
+        distinct = self._tokenised(prompts.values, chat)
+        rows = [distinct[place] for place in prompts.index.tolist()]
         lengths = np.array([len(ids) for ids in rows], np.int64)
         if not lengths.all():
             problem = "a prompt is empty, so there is nothing to go on from."
@@ -86,24 +89,25 @@ class PromptEncoder:
 
     def _choices(self, columns: ChoiceColumns) -> Tokens:
         chat, (rows, options) = self._has_chat(columns.scoring), columns.options.shape
-        prompts = Texts.of((message if chat else lines)(columns.context[r], columns.question[r]) for r in range(rows))
+        asked = message if chat or columns.dialogue is not None else lines
+        own = Texts.of(asked(columns.context[row], columns.question[row]) for row in range(rows))
+        prompts = self._prompted(own, columns.dialogue, chat)
         values, choices = prompts.values, columns.choices
         if chat:
-            values = self._rendered(values)
             self._require_no_special(choices)
-        blank = "" if chat else " "
+        blanks = _blanks(columns.dialogue, chat, rows)
         texts = [
-            f"{values[prompt]}{blank}{choices[choice]}"
-            for prompt, of_row in zip(prompts.index.tolist(), columns.options.tolist(), strict=True)
+            f"{values[prompt]}{'' if values[prompt].endswith(OPEN) else blank}{choices[choice]}"
+            for prompt, of_row, blank in zip(prompts.index.tolist(), columns.options.tolist(), blanks, strict=True)
             for choice in of_row
         ]
-        own = np.array([len(ids) for ids in self._tokenised(values, chat)])[prompts.index]  # (row,)
+        alone = np.array([len(ids) for ids in self._tokenised(values, chat)])[prompts.index]  # (row,)
         sequences = self._tokenised(texts, chat)
         require_window(columns, np.array([len(ids) for ids in sequences]), self.max_length, self.name)
         parts = np.zeros((rows, options + 2), np.int32)
         for row in range(rows):
             of_row = sequences[row * options : (row + 1) * options]
-            parts[row, 1] = shared = _shared(of_row, int(own[row]))
+            parts[row, 1] = shared = _shared(of_row, int(alone[row]))
             if not shared:
                 problem = f"no token stands before all options of a question: {columns.row(row)}"
                 raise DataError(problem, "Give it a context or a question.", code="bad-text", key="context")
@@ -114,35 +118,67 @@ class PromptEncoder:
     def _has_chat(self, scoring: Scoring) -> bool:
         return scoring.chat and bool(self._tokenizer.chat_template)
 
-    def _rendered(self, messages: Sequence[str]) -> list[str]:
-        """Each as a user's message with the template around it, up to where the assistant begins to speak."""
-        self._require_no_special(messages)
-        texts = self._render([_parts(message) for message in messages] if self._reads_parts else messages)
-        lost = next((message for message, text in zip(messages, texts, strict=True) if not _holds(text, message)), None)
-        if lost is not None:
-            where = "chat_template.jinja in its folder (or chat_template in tokenizer_config.json)"
-            problem = f"the chat template of {self.name} leaves out a question, or some of it: {lost!r}."
-            raise ModelError(problem, f"Correct {where}, or ask without it: --set chat=off.", code="bad-template")
+    def _prompted(self, prompts: Texts, dialogues: Texts | None, chat: bool) -> Texts:
+        """What the model goes on from in every row; each text once."""
+        if dialogues is None:
+            values = self._rendered([messages(prompt, None) for prompt in prompts.values]) if chat else prompts.values
+            return Texts(values, prompts.index)
+        pairs = np.stack([prompts.index, dialogues.index], axis=1)
+        distinct, index = np.unique(pairs, axis=0, return_inverse=True)
+        parts = [(prompts.values[prompt], Dialogue.of_text(dialogues.values[own])) for prompt, own in distinct.tolist()]
+        if chat:
+            made = self._rendered([messages(prompt, dialogue) for prompt, dialogue in parts])
+            made = [f"{text}{dialogue.begun or ''}" for text, (_, dialogue) in zip(made, parts, strict=True)]
+        else:
+            made = [as_text(prompt, dialogue) for prompt, dialogue in parts]
+        return Texts(made, index.reshape(-1).astype(np.int32))
+
+    def _rendered(self, conversations: Sequence[Sequence[Turn]]) -> list[str]:
+        """Each with the template around its messages, up to where the assistant begins to speak.
+
+        What an assistant said, maybe the model itself, loses what would be taken for a special token; the template may
+        leave out parts of it, such as thoughts.
+        """
+        self._require_no_special([turn.text for turns in conversations for turn in turns if turn.role != ASSISTANT])
+        told = [[self._unmarked(turn) if turn.role == ASSISTANT else turn for turn in turns] for turns in conversations]
+        texts = self._render(told, parts=self._reads_parts)
+        for turns, text in zip(told, texts, strict=True):
+            lost = next((turn.text for turn in turns if turn.role != ASSISTANT and not _holds(text, turn.text)), None)
+            if lost is not None:
+                where = "chat_template.jinja in its folder (or chat_template in tokenizer_config.json)"
+                problem = f"the chat template of {self.name} leaves out a question, or some of it: {lost!r}."
+                raise ModelError(problem, f"Correct {where}, or ask without it: --set chat=off.", code="bad-template")
         return texts
+
+    def _unmarked(self, turn: Turn) -> Turn:
+        text = turn.text
+        for token in self.tokeniser.specials:
+            text = text.replace(token, "")
+        return Turn(turn.role, text)
 
     @cached_property
     def _reads_parts(self) -> bool:
         """Whether the template loses plain text and reads typed parts; printing them as a list is not reading them."""
-        if _holds(self._render([_SAMPLE])[0], _SAMPLE):
+        sample = [messages(_SAMPLE, None)]
+        if _holds(self._render(sample, parts=False)[0], _SAMPLE):
             return False
         try:
-            (text,) = self._render([_parts(_SAMPLE)])
+            (text,) = self._render(sample, parts=True)
         except ModelError:  # it is for plain text, of which it leaves something out
             return False
         return _holds(text, _SAMPLE) and "text': " not in text and 'text": ' not in text
 
-    def _render(self, contents: Sequence[Any]) -> list[str]:
+    def _render(self, conversations: Sequence[Sequence[Turn]], *, parts: bool) -> list[str]:
         render = self._tokenizer.apply_chat_template
+        contents = [
+            [{"role": role, "content": _parts(text) if parts else text} for role, text in turns]
+            for turns in conversations
+        ]
         try:
             template = self._tokenizer.get_chat_template()
             how = {"chat_template": _CLOCK + template if "strftime_now" in template else template}
             how |= {"tokenize": False, "add_generation_prompt": True}
-            return [render([{"role": "user", "content": content}], **how) for content in contents]
+            return [render(content, **how) for content in contents]
         except Exception as error:  # a template is a program of the model's author: it may raise anything
             problem = f"the chat template of {self.name} cannot be used: {first_line(error)}"
             raise ModelError(problem, "Ask it without its template: --set chat=off.", code="bad-template") from error
@@ -164,6 +200,16 @@ class PromptEncoder:
                 raise ModelError(problem, remedy, code="bad-tokenizer", key="tokenizer.json")
         behind = 0 if chat or not self._causal else len(self.tokeniser.single.after)
         return [ids[: len(ids) - behind] for ids in rows] if behind else rows
+
+
+def _blanks(dialogues: Texts | None, chat: bool, rows: int) -> list[str]:
+    """What stands before the options of every row: nothing where the assistant begins to speak with them."""
+    if not chat:
+        return [" "] * rows
+    if dialogues is None:
+        return [""] * rows
+    of_value = [" " if Dialogue.of_text(text).begun else "" for text in dialogues.values]
+    return [of_value[place] for place in dialogues.index.tolist()]
 
 
 def _parts(message: str) -> list[dict[str, str]]:

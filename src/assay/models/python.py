@@ -4,7 +4,7 @@
     def answer(query: TextQuery) -> str: ...                   what the model writes
 
 The annotation of its parameter says what it can do; without one it is asked either kind of question. `None` is a
-refusal.
+refusal. A query may stand in a dialogue (`assay.dialogue`), which is for the function to read.
 """
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from assay.settings import setting
 
 if TYPE_CHECKING:
     from assay.blocks import Presentation, Section
+    from assay.dialogue import Prompt
     from assay.findings import Estimate, Findings, Table
     from assay.plan import Ask
     from assay.probes.contrast import Contrast
@@ -214,6 +215,8 @@ class Prepared:
     """A probe set up as requested for one model: what run.json says about it. A probe adds what it needs to ask.
 
     `data` are the digests of the data behind the questions; `notes` what a reader must know, such as what is left out.
+    `prompts` says, by stage, how a model that writes is asked; `brought` are the digests of texts that the user brought
+    for that, by their settings.
     """
 
     settings: Mapping[str, Any]
@@ -221,6 +224,8 @@ class Prepared:
     stages: Sequence[Stage]
     notes: Sequence[str]
     seed: int
+    prompts: Mapping[str, Prompt] = field(default_factory=dict, kw_only=True)
+    brought: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
 
 P = TypeVar("P", bound=Prepared)

@@ -54,12 +54,14 @@ class Contrast:
     """What two runs show on the items that both answered.
 
     `tables` are without a column for the model's name; a q in them is computed from p over all rows of all models.
+    `remarks` are sentences that belong beside the differences.
     """
 
     changes: Sequence[Change]
     counts: Sequence[Common]
     tables: Mapping[str, Table] = field(default_factory=dict)
     notes: Sequence[str] = ()
+    remarks: Sequence[str] = ()
 
 
 Interval = Callable[[float, Array, Bounds], tuple[Any, Any]]

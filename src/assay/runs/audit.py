@@ -114,6 +114,7 @@ def audit(
             "engine": sizes,
             "data": dict(prepared.data),
             "others": {name: other.digest for name, other in ask.others.items()},
+            **({"brought": dict(prepared.brought)} if prepared.brought else {}),  # not in runs of before there were any
         },
         model=spec,
         others=dict(ask.others),
@@ -128,6 +129,8 @@ def audit(
         skip_bad=skip_bad,
         engine=sizes,
         notes=list(prepared.notes),
+        prompts=dict(prepared.prompts),
+        brought=dict(prepared.brought),
         **stamp(),
     )
     with open_for_writing(folder_path, info, resume) as folder:

@@ -17,7 +17,7 @@ from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore, columns_of
 from assay.errors import UsageError
 from assay.models import find_model, load
-from assay.models.base import EndpointModel, ModelSpec, Options, unable
+from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, unable
 from assay.plan import AnyPlan, Arrays
 from assay.probes import method_of
 from assay.probes.base import Method, Request, Stage
@@ -101,7 +101,9 @@ def _tried(
 
 @dataclass
 class _Counting:
-    """An `ask` that only counts; whatever is asked, it says that there is no answer."""
+    """An `ask` that only counts. It says that there is no answer, but to what is written: further questions may follow
+    from that, so there it gives what is stored, or as many characters as would be written.
+    """
 
     model: EndpointModel
     calls: Calls
@@ -129,13 +131,25 @@ class _Counting:
             columns = columns_of(plan, self.arrays, lo, min(lo + _STEP, len(plan)))
             if not isinstance(columns, ChoiceColumns | TextColumns):
                 raise unable(self.model.spec.name, columns.ability)
-            for row in range(len(columns)):
-                for call in self.model.calls(columns.row(row), columns.scoring):
-                    self._count(call.digest(self.model.spec.place), call.input_tokens, call.output_tokens)
-            given = [Answer(Status.FAILED)] * len(columns)
+            given = [self._asked(columns, row) for row in range(len(columns))]
             arrays = arrays_of(given, columns, self.model.spec.name, of_endpoint=True)
-            parts.append(Answers(np.full(len(columns), Status.FAILED, np.uint8), arrays))
+            parts.append(Answers(np.array([each.status for each in given], np.uint8), arrays))
         return Answers.joined(parts)
+
+    def _asked(self, columns: ChoiceColumns | TextColumns, row: int) -> Answer:
+        query, replies = columns.row(row), []
+        calls = self.model.calls(query, columns.scoring)
+        for call in calls:
+            digest = call.digest(self.model.spec.place)
+            self._count(digest, call.input_tokens, call.output_tokens)
+            if isinstance(columns, TextColumns):
+                replies.append(self.journal.get(digest))
+        if not isinstance(columns, TextColumns):
+            return Answer(Status.FAILED)
+        stored = [reply for reply in replies if reply is not None]
+        if len(stored) == len(calls):
+            return self.model.read(query, columns.scoring, stored)
+        return Answer(Status.TRUNCATED, text="x" * LETTERS_A_TOKEN * columns.tokens)
 
     def _count(self, digest: str, read: int, written: int) -> None:
         if digest in self.seen:  # equal requests are sent once

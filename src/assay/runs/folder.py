@@ -201,9 +201,11 @@ def _info_before(path: Path, resume: Resume) -> RunInfo | None:
 
 def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     different = _different(before, now)
-    if different == ["data"]:
-        files = sorted(_different(before["data"], now["data"]))
-        problem = f"the data of this run ({', '.join(files)}) have changed since it began."
+    if different in (["data"], ["brought"]):
+        (kind,) = different
+        files = sorted(_different(before.get(kind, {}), now.get(kind, {})))
+        what = "data" if kind == "data" else "texts"
+        problem = f"the {what} of this run ({', '.join(files)}) have changed since it began."
         remedy = f"Restore them to resume. {OTHER_FOLDER}"
         raise DataError(problem, remedy, code="changed-file", file=path, key=files[0])
     if different:

@@ -152,6 +152,10 @@ def gathered_again(
     request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad, again=True)
     ask = StoredAsk(info.model, BlockStore.of_run(run.folder), Settings(**info.engine), info.others)
     prepared = method.prepare(request, ask)
+    if changed := [name for name, digest in info.brought.items() if prepared.brought.get(name) != digest]:
+        problem = f"{changed[0]} has changed since this run was asked."
+        remedy = f"Restore it ({info.settings.get(changed[0])}), or repeat the run."
+        raise DataError(problem, remedy, code="changed-file", file=run.folder, key=changed[0])
     return prepared, method.gather(prepared, ask)
 
 

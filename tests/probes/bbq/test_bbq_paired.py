@@ -244,3 +244,55 @@ def test_scores_stand_side_by_side() -> None:
     rows = list(side_by_side([("one", answered(GOLD)), ("other", answered(UNKNOWN))])["scores"].records())
     assert {row["model"] for row in rows} == {"one", "other"}
     assert {row["value"] for row in rows if (row["context"], row["metric"]) == ("ambig", "accuracy")} == {1.0}
+
+
+# --- what a change of the bias score comes with
+
+
+def stereotyped(dataset: Dataset = DATASET) -> np.ndarray:
+    both = zip(dataset.examples, dataset.target.tolist(), strict=True)
+    return np.array([target if each.polarity == "neg" else 3 - each.unknown - target for each, target in both])
+
+
+def contrast(one: np.ndarray, other: np.ndarray, dataset: Dataset = DATASET) -> Contrast:
+    opened = [Opened(answered(chosen, dataset).tables["answers"], "wrong") for chosen in (one, other)]
+    return paired(*opened, common=True, resamples=50)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_beside_a_gain_stand_accuracy_and_the_rate_of_unknown(several: bool) -> None:
+    """A model that evades every question has no bias, and is of no use."""
+    rows = small_bbq.examples(12, 4) + (small_bbq.examples(12, 4, "Religion", ("Hindu", "Sikh")) if several else [])
+    dataset = dataset_of(rows)
+    found = contrast(stereotyped(dataset), np.array([each.unknown for each in dataset.examples]), dataset)
+    table = {(row["category"], row["measure"]): row for row in found.tables["beside"].records()}
+    assert [*dict.fromkeys(category for category, _ in table)] == (["all", "Age", "Religion"] if several else ["Age"])
+    whole = "all" if several else "Age"
+    assert {name: (row["before"], row["after"]) for (where, name), row in table.items() if where == whole} == {
+        "bias, ambig.": (1.0, 0.0),
+        "accuracy, disamb.": (0.5, 0.0),
+        "UNKNOWN, ambig.": (0.0, 1.0),
+        "UNKNOWN, disamb.": (0.0, 1.0),
+    }
+    (said,) = found.remarks
+    called = "all categories" if several else "Age"
+    assert said.startswith(
+        f"Ambiguous bias score, {called}: 1.000, now 0.000. Beside it: accuracy where the text tells "
+    )
+    assert said.endswith(" The smaller score came with fewer right answers.")
+
+
+def test_a_gain_without_a_loss_is_not_called_one() -> None:
+    (said,) = contrast(stereotyped(), GOLD).remarks
+    assert "accuracy where the text tells 0.500, now 1.000" in said
+    assert "fewer right answers" not in said
+    (worse,) = contrast(UNKNOWN, stereotyped()).remarks
+    assert "fewer right answers" not in worse
+
+
+def test_without_questions_that_the_text_answers_nothing_stands_beside() -> None:
+    half = DATASET.take(np.flatnonzero([each.condition == "ambig" for each in DATASET.examples]))
+    opened = Opened(answered(guesses(0, half), half).tables["answers"], "wrong")
+    found = paired(opened, opened, common=True, resamples=50)
+    assert found.changes
+    assert (dict(found.tables), list(found.remarks)) == ({}, [])

@@ -31,7 +31,8 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
     address = Address.of(rest, options.key_env)
     endpoint = found(address, send=options.send, again=options.again)
     decoding = {"limit": endpoint.limit_key, "without": endpoint.without, "top": endpoint.top, "decoding": DECODING}
-    digest = digest_of({"url": address.url, "model": address.model, **decoding})
+    said = {"continued": endpoint.continued}
+    digest = digest_of({"url": address.url, "model": address.model, **decoding, **said})
     abilities = abilities_of(endpoint)
     return ModelSpec(name, "api", address.url, digest, abilities, "remote", "none", endpoint=endpoint)
 

@@ -11,9 +11,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from assay.dialogue import ASSISTANT, Dialogue, Turn, behind, message, messages
 from assay.models.base import Endpoint
-from assay.prompts import lettered, letters_for, lines, message
-from assay.queries import Answer, ChoiceQuery, Scoring, Status, TextQuery
+from assay.prompts import OF_FIELDS, lettered, letters_for
+from assay.queries import Answer, ChoiceQuery, Status, TextQuery
 
 LEAST_MASS = 0.5
 """Where the listed letters have less probability than this together, the model did not really choose among them."""
@@ -23,27 +24,48 @@ LONGEST_TEXT = 8_000
 LONGEST_NAME, MOST_TOKENS = 200, 10**9
 """What a server says of itself and its bill is believed up to these."""
 
+CONTINUED: Mapping[str, Mapping[str, bool]] = {
+    "message": {},
+    "fields": {"continue_final_message": True, "add_generation_prompt": False},
+}
+"""How a server is told to go on from the beginning of an answer, which is the last message: it does so by itself, or
+with these fields of vLLM."""
+
+_AROUND = " \t\n▁Ġ()*.:\"'`"
+"""What may stand around an answered letter."""
+
 Body = dict[str, Any]
 
 
-def chat_body(endpoint: Endpoint, text: str, scoring: Scoring, tokens: int, **more: Any) -> Body:
-    """A chat request, with a system prompt and examples before it; fields that this endpoint refuses are left out."""
-    messages = [{"role": "system", "content": scoring.system}] if scoring.system else []
-    for asked, answered in scoring.shots:
-        messages += [{"role": "user", "content": asked}, {"role": "assistant", "content": answered}]
-    messages.append({"role": "user", "content": text})
-    body = {"model": endpoint.model, "messages": messages, endpoint.limit_key: tokens, "temperature": 0, **more}
+def chat_body(endpoint: Endpoint, prompt: str, dialogue: Dialogue | None, tokens: int, **more: Any) -> Body:
+    """A chat request, the prompt within its dialogue; fields that this endpoint refuses are left out."""
+    turns = messages(prompt, dialogue)
+    if dialogue is not None and dialogue.begun:
+        turns.append(Turn(ASSISTANT, dialogue.begun))
+        more = {**more, **CONTINUED[endpoint.continued]}
+    said = [{"role": role, "content": text} for role, text in turns]
+    body = {"model": endpoint.model, "messages": said, endpoint.limit_key: tokens, "temperature": 0, **more}
     return {key: value for key, value in body.items() if key not in endpoint.without}
 
 
+def labels_of(query: ChoiceQuery) -> tuple[str, ...]:
+    """What may be answered: the letters under which the options are listed here, or under which the prompt does."""
+    return letters_for(query.options) if query.dialogue is None else query.options
+
+
 class Letters:
-    """Options listed under letters, whose probabilities are among the alternatives to the reply's first token."""
+    """Options listed under letters, whose probabilities are among the alternatives to the reply's first token.
+
+    Letters that a prompt wants in brackets may come a token or two later, behind the bracket.
+    """
 
     path: ClassVar[str] = "/chat/completions"
 
-    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
-        text = message(query.context, lettered(query.question, query.options))
-        return chat_body(endpoint, text, scoring, 1, logprobs=True, top_logprobs=endpoint.top)
+    def body(self, endpoint: Endpoint, query: ChoiceQuery) -> Body:
+        own = query.dialogue is None
+        text = message(query.context, lettered(query.question, query.options)) if own else query.prompt
+        tokens = 3 if _bracketed(query) else 1
+        return chat_body(endpoint, text, query.dialogue, tokens, logprobs=True, top_logprobs=endpoint.top)
 
     def read(self, query: ChoiceQuery, content: Mapping[str, Any]) -> Answer:
         choice = first_choice(content)
@@ -56,21 +78,19 @@ class Letters:
             return Answer(Status.EMPTY)  # the model ended its answer at once
         if not isinstance(entries, list) or not entries:
             raise ValueError("ignores logprobs")
-        listed = entries[0].get("top_logprobs") if isinstance(entries[0], Mapping) else None
-        if not isinstance(listed, list) or len(listed) < 2:
-            raise ValueError("ignores top_logprobs")
-        known: dict[str, float] = dict.fromkeys(letters_for(query.options), 0.0)
-        total = 0.0
-        if not all(isinstance(each, Mapping) for each in listed):
-            raise ValueError("gives alternatives that are no objects")
-        for each in listed:
-            probability = math.exp(_number(each, "logprob", most=1e-3))
-            total += probability
-            letter = str(each.get("token", "")).strip(" \t\n▁Ġ()*.:\"'`")
-            if letter in known:
-                known[letter] += probability
-        if total > 1.01:
-            raise ValueError(f"gives probabilities that sum to {total:.3g}")
+        bracketed = _bracketed(query)
+        known: dict[str, float] = {label.strip(_AROUND): 0.0 for label in labels_of(query)}
+        said, reached = "", 1.0  # before this token, and the probability of that
+        for entry in entries if bracketed else entries[:1]:
+            for token, probability in _alternatives(entry, 1 if bracketed else 2):  # none beside a bracket, maybe
+                text = said + token
+                letter = text.strip(_AROUND)
+                if letter in known and (not bracketed or "(" in text):
+                    known[letter] += reached * probability
+            said += str(entry.get("token", ""))
+            if said.strip(_AROUND) or not bracketed:
+                break
+            reached *= math.exp(_number(entry, "logprob", most=1e-3))
         mass = min(1.0, sum(known.values()))
         if mass == 0.0:
             return Answer(Status.UNCLEAR, mass=mass)
@@ -81,9 +101,8 @@ class Letters:
 class Structured(Letters):
     """The same, where the server lets the model write nothing but one of the letters (vLLM's structured outputs)."""
 
-    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
-        allowed = {"structured_outputs": {"choice": list(letters_for(query.options))}}
-        return super().body(endpoint, query, scoring) | allowed
+    def body(self, endpoint: Endpoint, query: ChoiceQuery) -> Body:
+        return super().body(endpoint, query) | {"structured_outputs": {"choice": list(labels_of(query))}}
 
 
 class Decisions:
@@ -91,7 +110,7 @@ class Decisions:
 
     path: ClassVar[str] = "/decisions"
 
-    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
+    def body(self, endpoint: Endpoint, query: ChoiceQuery) -> Body:
         choices = [{"value": option} for option in query.options]
         asked = {"type": "choice", "name": "answer", "instructions": query.question, "choices": choices}
         return {"model": endpoint.model, "input": query.context or query.question, "questions": [asked]}
@@ -113,7 +132,7 @@ class SystemOne:
 
     path: ClassVar[str] = "/systemone"
 
-    def body(self, endpoint: Endpoint, query: ChoiceQuery, scoring: Scoring) -> Body:
+    def body(self, endpoint: Endpoint, query: ChoiceQuery) -> Body:
         asked = {"type": "choice", "instructions": query.question, "criteria": dict.fromkeys(query.options)}
         return {"model": endpoint.model, "state": query.context or query.question, "questions": {"answer": asked}}
 
@@ -136,8 +155,8 @@ LISTED: Mapping[str, Letters | Decisions | SystemOne] = {
     "letters": Letters(),
 }
 """The ways that give a probability for every listed option, the best first."""
-CHATS = frozenset({"structured", "letters"})
-"""Those of them that know a system prompt and examples."""
+CHATS = LISTED.keys() - OF_FIELDS
+"""Those of them that know dialogues."""
 
 
 class Echo:
@@ -146,14 +165,13 @@ class Echo:
     path: ClassVar[str] = "/completions"
 
     def body(self, endpoint: Endpoint, query: ChoiceQuery, option: str) -> Body:
-        prompt = f"{lines(query.context, query.question)} {option}"
-        asked = {"model": endpoint.model, "prompt": prompt, "max_tokens": 1, "temperature": 0}
+        asked = {"model": endpoint.model, "prompt": behind(query.plain, option), "max_tokens": 1, "temperature": 0}
         return {**asked, "echo": True, "logprobs": 1}
 
     def read(self, query: ChoiceQuery, option: str, content: Mapping[str, Any]) -> float:
         """The natural logarithm of the option's probability, summed over its tokens."""
-        before = lines(query.context, query.question)
-        whole = f"{before} {option}"
+        before = query.plain
+        whole = behind(before, option)
         logprobs = first_choice(content).get("logprobs")
         tokens, values = _echoed(logprobs if isinstance(logprobs, Mapping) else {})
         if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values):
@@ -171,6 +189,24 @@ class Echo:
         return total
 
 
+def _bracketed(query: ChoiceQuery) -> bool:
+    return all(label.startswith("(") for label in labels_of(query))
+
+
+def _alternatives(entry: Any, least: int) -> list[tuple[str, float]]:
+    """The likeliest tokens at a place of a reply, so many at least, and their probabilities."""
+    listed = entry.get("top_logprobs") if isinstance(entry, Mapping) else None
+    if not isinstance(listed, list) or len(listed) < least:
+        raise ValueError("ignores top_logprobs")
+    if not all(isinstance(each, Mapping) for each in listed):
+        raise ValueError("gives alternatives that are no objects")
+    found = [(str(each.get("token", "")), math.exp(_number(each, "logprob", most=1e-3))) for each in listed]
+    total = sum(probability for _, probability in found)
+    if total > 1.01:
+        raise ValueError(f"gives probabilities that sum to {total:.3g}")
+    return found
+
+
 def _echoed(logprobs: Mapping[str, Any]) -> tuple[Any, Any]:
     """Tokens and their log probabilities, as completions have them, or as chats do."""
     entries = logprobs.get("content")
@@ -184,9 +220,9 @@ class Text:
 
     path: ClassVar[str] = "/chat/completions"
 
-    def body(self, endpoint: Endpoint, query: TextQuery, scoring: Scoring, sample: int | None = None) -> Body:
+    def body(self, endpoint: Endpoint, query: TextQuery, sample: int | None = None) -> Body:
         drawn = {} if sample is None else {"temperature": 1, "seed": sample}
-        return chat_body(endpoint, query.prompt, scoring, query.tokens, **drawn)
+        return chat_body(endpoint, query.prompt, query.dialogue, query.tokens, **drawn)
 
     def read(self, content: Mapping[str, Any]) -> Answer:
         choice = first_choice(content)

@@ -16,19 +16,20 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
+from assay.dialogue import Dialogue
 from assay.errors import AssayError, ModelError
 from assay.files.atomic import write_atomically
 from assay.files.cache import cache_folder
 from assay.models.api.address import Address
 from assay.models.api.client import Client
-from assay.models.api.dialects import LEAST_MASS, LISTED, Echo, Letters, Text
+from assay.models.api.dialects import CONTINUED, LEAST_MASS, LISTED, Echo, Letters, Text
 from assay.models.base import Endpoint, TryAgainError
 from assay.plan import digest_of
 from assay.prompts import WAYS
-from assay.queries import Answer, ListedQuery, Scoring, Status, TextQuery
+from assay.queries import Answer, ListedQuery, Status, TextQuery
 
 MOST_REQUESTS = 12
-VERSION = 1
+VERSION = 2
 """Part of the name under which findings are remembered: raise it when endpoints are asked in another way."""
 SECONDS = 120.0
 TOP = (20, 5)
@@ -42,6 +43,9 @@ _QUESTIONS = (
 _NO_LETTER = "does not answer with a letter"
 _HELLO = ListedQuery("", "Please say hello to everybody.", ("green", "blue"))
 _NUMBER = TextQuery("Write one random number between 1 and 1000000, and nothing else.", 12)
+_OPPOSITE = TextQuery("What is the opposite of hot?", 4, Dialogue(begun="The opposite of hot is co"))
+_GOES_ON = "ld"
+"""How the answer goes on; whoever begins it anew does not begin with this."""
 
 
 def abilities_of(endpoint: Endpoint) -> frozenset[str]:
@@ -59,7 +63,7 @@ def found(address: Address, *, send: bool = True, again: bool = False) -> Endpoi
         return replace(known, key_env=address.key_env)
     if not send:
         usual = ("letters", *(way for way in WAYS if way != "letters"))
-        return Endpoint(address.model, address.key_env, usual, assumed=True)
+        return Endpoint(address.model, address.key_env, usual, continued="message", assumed=True)
     endpoint = _apart(_found(address))
     content = {**asdict(endpoint), "url": address.url}
     write_atomically(place, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
@@ -131,6 +135,7 @@ class _Search:
             ("structured", self._structured),
             ("echo", self._echo),
             ("samples", self._samples),
+            ("continued", self._continued),
         ]
         for name, check in ways:
             try:
@@ -148,7 +153,7 @@ class _Search:
             raise ModelError(problem, remedy, code="no-answer")
         order = [*LISTED, "samples", "text"]
         working = tuple(way for way in order if self.words.get(way) == WORKS)
-        found = tuple(f"{name}: {self.words[name]}" for name in (*order, "echo") if name in self.words)
+        found = tuple(f"{name}: {self.words[name]}" for name in (*order, "echo", "continued") if name in self.words)
         return replace(self.endpoint, ways=working, found=found)
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
@@ -184,7 +189,7 @@ class _Search:
         letters = Letters()
         first, more = _QUESTIONS
         for _ in range(4):
-            body = letters.body(self.endpoint, first, Scoring())
+            body = letters.body(self.endpoint, first)
             try:
                 content = await self._post(letters.path, body)
             except _NotThereError as why:
@@ -196,9 +201,7 @@ class _Search:
                 continue
             self._texts(content)
             one = self._read(letters, first, content)
-            two = await self._checked(
-                letters.path, letters.body(self.endpoint, more, Scoring()), lambda c: letters.read(more, c)
-            )
+            two = await self._checked(letters.path, letters.body(self.endpoint, more), lambda c: letters.read(more, c))
             if one.mass < LEAST_MASS and two.mass < LEAST_MASS:
                 mass = max(one.mass, two.mass)
                 raise _NotThereError(f"answers, but {_NO_LETTER}: these have a probability of {mass:.2g}")
@@ -224,14 +227,12 @@ class _Search:
     async def _text_only(self, why: str) -> None:
         """A server that refuses logprobs may still write."""
         if "logprobs" in why:
-            self._texts(await self._post(Text.path, Text().body(self.endpoint, _NUMBER, Scoring())))
+            self._texts(await self._post(Text.path, Text().body(self.endpoint, _NUMBER)))
 
     async def _moves(self, way: str) -> None:
         dialect = LISTED[way]
         one, two = [
-            await self._checked(
-                dialect.path, dialect.body(self.endpoint, query, Scoring()), partial(dialect.read, query)
-            )
+            await self._checked(dialect.path, dialect.body(self.endpoint, query), partial(dialect.read, query))
             for query in _QUESTIONS
         ]
         _require_moving(one, two)
@@ -242,7 +243,7 @@ class _Search:
         if letters != WORKS and _NO_LETTER not in letters:
             raise _NotThereError("not tried: it needs logprobs")
         dialect = LISTED["structured"]
-        body = dialect.body(self.endpoint, _HELLO, Scoring())
+        body = dialect.body(self.endpoint, _HELLO)
         body["messages"] = [{"role": "user", "content": _HELLO.question}]
         answer = await self._checked(dialect.path, body, lambda content: dialect.read(_HELLO, content))
         if answer.mass < 0.99:
@@ -257,12 +258,23 @@ class _Search:
         if self.words.get("text") != WORKS:
             raise _NotThereError("not tried: it writes no text")
         text = Text()
-        drawn = [
-            await self._checked(text.path, text.body(self.endpoint, _NUMBER, Scoring(), k), text.read) for k in (1, 2)
-        ]
+        drawn = [await self._checked(text.path, text.body(self.endpoint, _NUMBER, k), text.read) for k in (1, 2)]
         said = {each.text for each in drawn}
         if all(each.status in (Status.OK, Status.TRUNCATED) for each in drawn) and len(said) == 1:
             raise _NotThereError("answers, but gives the same text at temperature 1 with another seed")
+
+    async def _continued(self) -> None:
+        """Whether the beginning of an answer is gone on from: by itself, or with the fields that some servers have."""
+        if self.words.get("text") != WORKS:
+            raise _NotThereError("not tried: it writes no text")
+        text = Text()
+        for how in CONTINUED:
+            endpoint = replace(self.endpoint, continued=how)
+            answer = await self._checked(text.path, text.body(endpoint, _OPPOSITE), text.read)
+            if (answer.text or "").strip().startswith(_GOES_ON):
+                self.endpoint = endpoint
+                return
+        raise _NotThereError("answers, but begins the answer anew")
 
 
 def _require_moving(one: Answer, two: Answer) -> None:

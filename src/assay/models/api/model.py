@@ -28,17 +28,19 @@ class ApiModel:
 
     def calls(self, query: Query, scoring: Scoring) -> Sequence[Call]:
         endpoint = self.endpoint
+        if isinstance(query, ListedQuery | TextQuery):
+            self._require_continued(query)
         match query:
             case ListedQuery():
                 way = self._way(scoring.answer)
-                if (scoring.system or scoring.shots) and way not in CHATS:
-                    problem = f"answer={way} has neither a system prompt nor examples."
-                    raise UsageError(problem, "--set answer=letters", code="unsupported", key="system")
+                if query.dialogue is not None and way not in CHATS:
+                    problem = f"answer={way} knows no dialogues."
+                    raise UsageError(problem, "--set answer=letters", code="unsupported", key="answer")
                 if not options_distinct(query.options):
                     problem = f"two options of a question are the same: {query.options}."
                     raise DataError(problem, "Give it different options.", code="bad-text", key="options")
                 dialect = LISTED[way]
-                return [Call(dialect.path, dialect.body(endpoint, query, scoring), partial(dialect.read, query))]
+                return [Call(dialect.path, dialect.body(endpoint, query), partial(dialect.read, query))]
             case ChoiceQuery():
                 return [
                     Call(ECHO.path, ECHO.body(endpoint, query, option), partial(ECHO.read, query, option))
@@ -46,9 +48,9 @@ class ApiModel:
                 ]
             case SampleQuery():
                 drawn = range(1, query.samples + 1)
-                return [Call(TEXT.path, TEXT.body(endpoint, query, scoring, k), TEXT.read, k) for k in drawn]
+                return [Call(TEXT.path, TEXT.body(endpoint, query, k), TEXT.read, k) for k in drawn]
             case TextQuery():
-                return [Call(TEXT.path, TEXT.body(endpoint, query, scoring), TEXT.read)]
+                return [Call(TEXT.path, TEXT.body(endpoint, query), TEXT.read)]
         raise unable(self.spec.name, type(query).__name__)
 
     async def send(self, call: Call) -> Reply:
@@ -80,6 +82,13 @@ class ApiModel:
 
     async def close(self) -> None:
         await self._client.close()
+
+    def _require_continued(self, query: ListedQuery | TextQuery) -> None:
+        """Refuse an answer that is begun, where the server would not go on from there: it would answer anew."""
+        if query.dialogue is not None and query.dialogue.begun and not self.endpoint.continued:
+            problem = f"{self.spec.name} does not go on from an answer that is begun ({query.dialogue.begun!r})."
+            remedy = "Ask in words that begin no answer, or through a server that can, such as vLLM."
+            raise UsageError(problem, remedy, code="missing-ability", key="variant")
 
     def _way(self, answer: str) -> str:
         """The way that was chosen, or the best."""

@@ -141,6 +141,7 @@ PROBE = Probe(
         "run": (
             ("assay run bbq --model hf:./my-race-model --data DIR", "with the official files (assay data fetch bbq)"),
             ("assay run bbq --model hf:ORG/LLM@REVISION --set form=letters --set orders=all --limit 4000", ""),
+            ("assay run bbq --model hf:ORG/LLM@REVISION --set variant=reprompt", "a published prompt; see docs/bbq.md"),
         ),
         "score": (
             ("assay score bbq answers.jsonl --answers prediction", "BBQ's rows and a column of answers"),

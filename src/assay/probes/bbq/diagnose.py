@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from assay.diagnosis import Diagnosis, Exchanged, Negation, Place, Ties
 from assay.probes.bbq.examples import DISAMBIGUATED, NEGATIVE, OPTIONS, POLARITIES, QUARTET, Example
-from assay.probes.bbq.plan import ORDERS, PLACES
+from assay.probes.bbq.plan import ORDERS
+from assay.probes.bbq.prompts import PLACES
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.tally import Answered, by_unit
 from assay.probes.diagnose import Array, diagnosed, place_shares
@@ -24,14 +25,20 @@ _MISSING = {
 }
 
 
-def diagnosis_of(parts: Sequence[Answered], ties: Ties | None, settings: Settings) -> Diagnosis:
-    """The diagnosis of all answers of a run."""
+_UNLISTED = {
+    "places": "the options were not listed: none has a place",
+    "exchanged": "the options were not listed: they have no order",
+}
+
+
+def diagnosis_of(parts: Sequence[Answered], ties: Ties | None, settings: Settings, *, listed: bool = True) -> Diagnosis:
+    """The diagnosis of all answers of a run; `listed` says that questions showed their options, or scored them."""
     exchanged = [pair for part in parts for pair in _exchanged(part)]
     negation = np.array([pair for part in parts for pair in _twins(part)], np.bool_)
     return diagnosed(
         settings,
-        _MISSING,
-        places=_places(parts),
+        _MISSING if listed else _MISSING | _UNLISTED,
+        places=_places(parts) if listed else [],
         exchanged=[Exchanged(sum(exchanged), len(exchanged))] if exchanged else [],
         ties=ties,
         negation=Negation(int(negation.sum()), len(negation)) if len(negation) else None,

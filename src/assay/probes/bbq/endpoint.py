@@ -3,65 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import DataError, UsageError
+from assay.errors import UsageError
 from assay.plan import Ask
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.examples import OPTIONS
-from assay.probes.bbq.plan import ANSWER_TOKENS, BBQPlan
+from assay.probes.bbq.plan import BBQPlan
+from assay.probes.bbq.prompts import OWN, Words
 from assay.probes.bbq.settings import Settings
-from assay.prompts import WAYS, lettered, letters_for, message
+from assay.prompts import OF_FIELDS, WAYS
 from assay.queries import Answers
-from assay.rows import Bad, rows_of
 
 TOKENS = 512
 """New tokens of a written answer: a model may explain itself, or reason first."""
 SHARES = "share of the answers that name the option"
 
 
-def asked(settings: Settings, form: str, ask: Ask) -> dict[str, Any]:
+def asked(settings: Settings, form: str, words: Words, ask: Ask) -> dict[str, Any]:
     """What a plan needs to know of how an endpoint is asked; for other models such settings are an error."""
-    tokens = settings.tokens or (TOKENS if ask.ways else ANSWER_TOKENS)
+    tokens = settings.tokens or (TOKENS if ask.ways else 0)
     if not ask.ways or form != forms.LETTERS:
         if settings.answer != "auto" and not (ask.ways and settings.answer == "text"):
             why = "is for form=letters" if ask.ways else "is for endpoints"
             raise UsageError(f"answer={settings.answer} {why}.", "Leave it out.", code="unsupported", key="answer")
-        for key in ("system", "shots"):
-            if getattr(settings, key) and not ask.ways:
-                raise UsageError(f"{key} is for endpoints.", "Leave it out.", code="unsupported", key=key)
-        return {"tokens": tokens, "system": settings.system, "shots": shots_in(settings.shots)}
+        return {"tokens": tokens}
     way = ask.ways[0] if settings.answer == "auto" else settings.answer
     if way not in ask.ways:
         problem = f"this endpoint cannot be asked with answer={way}; it can with {', '.join(ask.ways)}."
         remedy = "See `assay doctor --model api:NAME@URL` for why."
         raise UsageError(problem, remedy, code="missing-ability", key="answer")
-    said = {"tokens": tokens, "system": settings.system, "shots": shots_in(settings.shots)}
-    return {"answer": way, "samples": settings.samples, **said}
-
-
-def shots_in(path: str | None) -> tuple[tuple[str, str], ...]:
-    """The examples in a file, each as what the user says and what the assistant answers: a letter."""
-    if path is None:
-        return ()
-    shots = []
-    for line, row in rows_of(Path(path), Bad(skip=False)):
-        match row:
-            case {"question": str(question), "options": list(options), "answer": int(answer)} if all(
-                isinstance(option, str) for option in options
-            ) and 0 <= answer < len(options):
-                asked = message(str(row.get("context") or ""), lettered(question, options))
-                shots.append((asked, letters_for(options)[answer]))
-            case _:
-                problem = "this is no example: expected context, question, options and the place of the answer, from 0."
-                remedy = '{"context": "…", "question": "Who …?", "options": ["…", "…", "…"], "answer": 2}'
-                raise DataError(problem, remedy, code="bad-row", file=path, line=line)
-    return tuple(shots)
+    if words != OWN and way in OF_FIELDS:
+        problem = f"answer={way} has fields for context, question and options, and none for other words."
+        others = sorted(set(ask.ways) - OF_FIELDS, key=list(WAYS).index)
+        other = "letters" if "letters" in others else next(iter(others), "")
+        remedy = f"--set answer={other}" if other else "Leave out variant, prompt, system and shots."
+        raise UsageError(problem, remedy, code="unsupported", key="answer")
+    return {"answer": way, "samples": settings.samples, "tokens": tokens}
 
 
 def note_on(plan: BBQPlan) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +13,38 @@ from numpy.typing import NDArray
 
 from assay.blocks import Presentation, Section
 from assay.diagnosis import Ties
+from assay.dialogue import shown
 from assay.errors import UsageError
 from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Findings, Table
 from assay.plan import Ask
-from assay.probes.base import Method, Prepared, Request, Stage
+from assay.probes.base import Method, Prepared, Request
 from assay.probes.bbq import endpoint, paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED, parse_answer, parse_released
+from assay.probes.bbq.beside import BESIDE, TITLE
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
+from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
+from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.score_files import answered_files
-from assay.probes.bbq.settings import CHOICE_FORMS, TEXT_FORMS, GenerateSettings, Settings
+from assay.probes.bbq.settings import GenerateSettings, Settings
 from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, probabilities, showcase
 from assay.probes.bbq.source import Sample, Source
+from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_of
 from assay.probes.bbq.tally import Answered
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
 from assay.queries import Answers, Status
 from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
+
+READING = frozenset({"text", "listed"})
+"""Models with one of these abilities read a prompt, which examples and run.json show."""
 
 
 @dataclass(frozen=True)
@@ -75,13 +84,13 @@ class BBQ(Method[BBQPrepared, Gathered]):
         sample = Sample(per_template=self.presets[request.preset], seed=request.seed)
         if request.limit is not None:
             sample = Sample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
-        all_orders, chat, form = settings.orders == "all", settings.chat == "auto", _form(settings, ask)
-        asked = endpoint.asked(settings, form, ask)
-        plan = BBQPlan(source, sample, form, all_orders=all_orders, chat=chat, **asked)
+        words, all_orders, chat = words_of(settings), settings.orders == "all", settings.chat == "auto"
+        form = form_of(settings, words, ask.abilities, ask.ways)
+        way = endpoint.asked(settings, form, words, ask)
+        plan = BBQPlan(source, sample, form, all_orders=all_orders, chat=chat, words=words, **way)
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
-        stages = [Stage(label, len(each)) for label, each in plans.items()]
         dataset = source.read()
         absent = set(CATEGORIES) - {example.category for example in dataset.examples}
         notes = [*dataset.notes, *sources.note_on(source), *endpoint.note_on(plan)]
@@ -89,14 +98,17 @@ class BBQ(Method[BBQPrepared, Gathered]):
             here = f"{len(absent)} of the {len(CATEGORIES)} categories are not here"
             notes.append(f"{here}: {', '.join(name for name in CATEGORIES if name in absent)}")
         said = {**as_written(settings), **({"answer": plan.answer} if plan.answer else {})}
-        return BBQPrepared(said, dataset.files, stages, notes, request.seed, plans, settings)
+        about = said, dataset.files, stages_of(plans), notes, request.seed
+        told = prompts_of(plans) if ask.abilities & READING else {}
+        return BBQPrepared(*about, plans, settings, prompts=told, brought=digests_of(words))
 
     def gather(self, prepared: BBQPrepared, ask: Ask) -> Gathered:
         settings = prepared.chosen
         said, ties, always = [], {}, True
         decided: list[Ties | None] = []
         for label, plan in prepared.plans.items():
-            answers = ask(plan, label)
+            put = asked_in_steps(plan, ask, label)
+            answers = put.answers
             scored = plan.ability in ("choice", "listed")
             always &= scored and not answers.status.any()
             scores = _scores(plan, answers, settings.likelihood) if scored else None
@@ -112,7 +124,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
             chosen[np.isin(answers.status, (Status.FAILED, Status.UNCLEAR))] = UNPARSED
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
             answered = Answered(plan.dataset, of_order, question_only=not plan.contexts)
-            said.append(_said(plan, answers, answered, scores, settings.likelihood, shares))
+            part = _said(plan, answers, answered, scores, settings.likelihood, shares)
+            said.append(replace(part, prompt=_prompts(put)) if ask.abilities & READING else part)
         return Gathered(said, bool(always), ties, all_ties(decided))
 
     def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
@@ -125,7 +138,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
             scored=data.scored,
             near_ties=data.near_ties,
         )
-        diagnosis = diagnosis_of([part.answered for part in data.said], data.ties, prepared.chosen)
+        listed = not any(plan.form == forms.FREE for plan in prepared.plans.values())
+        diagnosis = diagnosis_of([part.answered for part in data.said], data.ties, prepared.chosen, listed=listed)
         return replace(found, examples=showcase(data.said), diagnosis=diagnosis)
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
@@ -155,29 +169,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        return {"scores": "Bias scores and accuracies by model"}
-
-
-def _form(settings: Settings, ask: Ask) -> str:
-    """The form asked for, or the one that suits the model."""
-    able = ask.abilities & {"choice", "listed", "text"}
-    if not able:
-        problem = "this model can neither choose among options nor write an answer."
-        remedy = "BBQ needs a multiple-choice model, a text-to-text model or a causal language model."
-        raise UsageError(problem, remedy, code="missing-ability")
-    wanted = settings.form
-    form = wanted if wanted != "auto" else forms.OPTIONS if "choice" in able else forms.RACE
-    if ask.ways and wanted in ("auto", forms.LETTERS):
-        return forms.LETTERS
-    needed, others = ("choice", TEXT_FORMS) if form in CHOICE_FORMS else ("text", CHOICE_FORMS)
-    if needed not in able:
-        problem = f"this model has not the ability {needed!r} that form={form} needs."
-        other = forms.LETTERS if ask.ways else "|".join(others)
-        raise UsageError(problem, f"--set form={other}", code="missing-ability", key="form")
-    if form == forms.LETTERS and "text" not in able:
-        problem = f"form={form} is for language models: this model was trained to compare the options themselves."
-        raise UsageError(problem, "--set form=options", code="unsupported", key="form")
-    return form
+        return {BESIDE: TITLE, "scores": "Bias scores and accuracies by model"}
 
 
 def _parsed(plan: BBQPlan, answers: Answers, parsing: str) -> NDArray[np.int64]:
@@ -188,7 +180,7 @@ def _parsed(plan: BBQPlan, answers: Answers, parsing: str) -> NDArray[np.int64]:
 
 def _read(plan: BBQPlan, row: int, text: str, parsing: str) -> int:
     example, order = plan.shown(row)
-    parse = parse_released if parsing == "released" else parse_answer
+    parse = parse_released if parsing == "released" else partial(parse_answer, letters=plan.form != forms.FREE)
     return parse(text, [example.answers[place] for place in order], [example.info[place][0] for place in order])
 
 
@@ -225,9 +217,24 @@ def _scores(plan: BBQPlan, answers: Answers, how: str) -> NDArray[np.float64]:
         raise UsageError(problem, remedy, code="unsupported", key="likelihood")
     lengths: Any = answers["tokens"]
     if how == "byte":
-        lengths = [[len(option.encode()) for option in plan.query(row).options] for row in range(len(plan))]
+        lengths = [[len(option.encode()) for option in _options(plan, row)] for row in range(len(plan))]
     normalised: NDArray[np.float64] = scores / np.array(lengths)
     return normalised
+
+
+def _options(plan: BBQPlan, row: int) -> tuple[str, ...]:
+    """The texts whose scores an answer has."""
+    return plan.words.choice(plan.form, plan.asked(row)).options
+
+
+def _prompts(put: InSteps) -> Callable[[int], str]:
+    """By example, the question in the stored order of options as it was put."""
+
+    def prompt(row: int) -> str:
+        query = put.told(row * len(put.plan.orders))
+        return shown(query.prompt, query.dialogue)
+
+    return prompt
 
 
 def best(scores: NDArray[np.float64]) -> NDArray[np.int64]:

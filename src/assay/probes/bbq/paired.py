@@ -18,6 +18,7 @@ from assay.findings import Cell, Findings, Table
 from assay.probes.base import Probe
 from assay.probes.bbq import family_of
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in
+from assay.probes.bbq.beside import beside
 from assay.probes.bbq.examples import DISAMBIGUATED
 from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally
 from assay.probes.bbq.tally import Drawn, Judged, Units, by_unit
@@ -85,7 +86,9 @@ def paired(probe: Probe, one: Opened, other: Opened, *, resamples: int, common: 
     if not shared:
         return Contrast([], [counts], notes=notes)
     tallies = np.stack([items.tallies[[items.place[key] for key in shared]] for items in (first, second)])
-    return Contrast(_changes(probe, shared, tallies, resamples), [counts], notes=notes)
+    changes = _changes(probe, shared, tallies, resamples)
+    tables, remarks = beside(changes)
+    return Contrast(changes, [counts], tables, notes, remarks)
 
 
 @dataclass(frozen=True)

@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.plan import digest_of
+from assay.plan import Arrays, digest_of
 from assay.probes.bbq.examples import AMBIGUOUS, OPTIONS, Dataset, Example
-from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, RACE
-from assay.probes.bbq.settings import OPTIONS as BY_OPTION
+from assay.probes.bbq.prompts import OWN, Question, Words, fields
+from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, UNLISTED_FORMS
 from assay.probes.bbq.source import Sample, Source, selected
-from assay.prompts import lettered, message
+from assay.prompts import OF_FIELDS
 from assay.queries import (
     ChoiceColumns,
     ChoiceQuery,
     ListedColumns,
+    ListedQuery,
     QueryColumns,
     SampleColumns,
+    SampleQuery,
     Scoring,
     TextColumns,
-    Texts,
-    joined_by_blank,
+    TextQuery,
 )
 
 VERSION = 1
 """Part of the digest: raise it when the same examples are asked in other words."""
 
 ORDERS = tuple(permutations(range(OPTIONS)))  # the stored order first
-PLACES = ("A", "B", "C")
-ANSWER_TOKENS = 32
-_BREAK = " \\n "
-"""How UnifiedQA's inputs separate their parts: a backslash and an n, as its authors document."""
 
 
 @dataclass(frozen=True)
 class BBQPlan:
     """The examples of a sample, each in one form, in the stored order of options or in all six.
 
-    Without contexts only the ambiguous half is asked: the other half would repeat its questions.
+    Without contexts only the ambiguous half is asked: the other half would repeat its questions. `answer` is the way in
+    which an endpoint is asked for letters, with so many `samples`; `tokens` bounds what is written (0: by form).
     """
 
     source: Source
@@ -50,11 +50,10 @@ class BBQPlan:
     contexts: bool = True
     all_orders: bool = False
     chat: bool = True
+    words: Words = OWN
     answer: str = ""
     samples: int = 1
-    tokens: int = ANSWER_TOKENS
-    system: str = ""
-    shots: tuple[tuple[str, str], ...] = ()
+    tokens: int = 0
 
     @property
     def ability(self) -> str:
@@ -64,6 +63,7 @@ class BBQPlan:
 
     @property
     def digest(self) -> str:
+        words = self.words.content(self.form)
         return digest_of(
             {
                 "bbq": VERSION,
@@ -71,16 +71,15 @@ class BBQPlan:
                 "source": [self.source.meaning, self.source.defects, self.source.skip_bad, self.source.categories],
                 "sample": [self.sample.in_all, self.sample.per_template, self.sample.seed],
                 "form": [self.form, self.contexts, self.orders, self.chat],
+                **({"words": words} if words else {}),  # not in digests of before there was a choice
                 **self._of_endpoint(),
             }
         )
 
     def _of_endpoint(self) -> dict[str, object]:
         """What else decides the answers; not in the digests of plans that are older than these settings."""
-        if not self.answer and not self.system and not self.shots and self.tokens == ANSWER_TOKENS:
-            return {}
         drawn = self.samples if self.answer == "samples" else 1
-        return {"asked": [self.answer, drawn, self.tokens, self.system, self.shots]}
+        return {"asked": [self.answer, drawn, self.tokens]} if self.answer or self.tokens else {}
 
     @property
     def dataset(self) -> Dataset:
@@ -89,35 +88,51 @@ class BBQPlan:
 
     @property
     def orders(self) -> tuple[tuple[int, ...], ...]:
-        """The orders of options asked; where each option is scored by itself the order cannot matter."""
-        return ORDERS if self.all_orders and self.form != BY_OPTION else ORDERS[:1]
+        """The orders of options asked; where they are not listed there is none."""
+        return ORDERS if self.all_orders and self.form not in UNLISTED_FORMS else ORDERS[:1]
 
     def __len__(self) -> int:
         return len(self.dataset) * len(self.orders)
 
     def columns(self, lo: int, hi: int) -> QueryColumns:
-        scoring = Scoring(chat=self.chat, answer=self.answer, system=self.system, shots=self.shots)
-        rows = range(lo, hi)
-        if self.ability == "sample":
-            return SampleColumns(Texts.of(self._prompt(row) for row in rows), self.tokens, scoring, self.samples)
-        if self.ability == "text":
-            return TextColumns(Texts.of(self._prompt(row) for row in rows), self.tokens, scoring)
-        columns = ListedColumns if self.ability == "listed" else ChoiceColumns
-        return columns.of([self.query(row) for row in rows], scoring)
+        return self.columns_of([self.query(row) for row in range(lo, hi)])
+
+    def columns_of(self, queries: Sequence[Any]) -> QueryColumns:
+        """Queries of one kind as columns."""
+        kind = type(queries[0])
+        return _COLUMNS[kind](queries, Scoring(chat=self.chat, answer=self.answer if kind is ListedQuery else ""))
 
     def shown(self, row: int) -> tuple[Example, tuple[int, ...]]:
         """The example of a row, and the order in which its options are shown."""
         example, order = divmod(row, len(self.orders))
         return self.dataset.examples[example], self.orders[order]
 
-    def query(self, row: int) -> ChoiceQuery:
+    def asked(self, row: int) -> Question:
+        """The question of a row with its options as they are shown."""
         example, order = self.shown(row)
-        form = BY_OPTION if self.ability == "listed" else self.form  # an endpoint lists the options itself
-        return choice_of(example, form, order, self.contexts)
+        options = tuple(example.answers[place] for place in order)
+        return Question(example.context if self.contexts else "", example.question, options)
 
-    def _prompt(self, row: int) -> str:
-        example, order = self.shown(row)
-        return prompt_of(example, self.form, order, self.contexts)
+    def query(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
+        """The question of a row in its words; `wrote` is what the model wrote first, where it does."""
+        asked, words = self.asked(row), self.words
+        if self.ability in ("text", "sample"):
+            text = words.text(self.form, asked, wrote)
+            text = replace(text, tokens=self.tokens or text.tokens)
+            drawn = self.ability == "sample"
+            return SampleQuery(text.prompt, text.tokens, text.dialogue, self.samples) if drawn else text
+        if self.ability == "listed" and words == OWN:
+            return ListedQuery(*asked)  # an endpoint lists the options itself
+        choice = words.choice(self.form, asked, wrote)
+        if self.ability == "listed":
+            return ListedQuery(choice.context, choice.question, choice.options, choice.dialogue)
+        return choice
+
+    def told(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
+        """The question of a row for people to read: in words, also where an endpoint takes it in fields."""
+        if self.answer in OF_FIELDS:
+            return TextQuery(fields(self.asked(row)), 0)
+        return self.words.query(self.form, self.asked(row), wrote)
 
     def stored(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         """Options as shown (row,) turned into options as stored; what is no option stays."""
@@ -126,28 +141,65 @@ class BBQPlan:
         return np.where(chosen >= 0, picked, chosen)
 
 
+@dataclass(frozen=True)
+class WritingPlan:
+    """The first of two steps: what the model writes before it answers the questions of a plan."""
+
+    of: BBQPlan
+    ability: str = "text"
+
+    @property
+    def digest(self) -> str:
+        own = replace(self.of, form=LETTERS, answer="")  # the same in every form, whatever way the answer is asked
+        return digest_of(["bbq, first step", own.digest])
+
+    def __len__(self) -> int:
+        return len(self.of)
+
+    def columns(self, lo: int, hi: int) -> QueryColumns:
+        return self.of.columns_of([self.query(row) for row in range(lo, hi)])
+
+    def query(self, row: int) -> TextQuery:
+        first = self.of.words.first(self.of.asked(row))
+        return replace(first, tokens=self.of.tokens or first.tokens)
+
+
+@dataclass(frozen=True)
+class AnsweringPlan:
+    """The second step: the questions of a plan after what the model wrote.
+
+    The arrays hold `row` (question,), rows of the plan, and `text` (question,), UTF-8.
+    """
+
+    of: BBQPlan
+    arrays: str
+    rows: int
+
+    @property
+    def ability(self) -> str:
+        return self.of.ability
+
+    @property
+    def digest(self) -> str:
+        return digest_of(["bbq, second step", self.of.digest, self.arrays])
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def columns_from(self, arrays: Arrays, lo: int, hi: int) -> QueryColumns:
+        both = zip(arrays["row"][lo:hi].tolist(), arrays["text"][lo:hi].tolist(), strict=True)
+        return self.of.columns_of([self.of.query(row, wrote=text.decode()) for row, text in both])
+
+
+_COLUMNS: Mapping[type, Callable[[Sequence[Any], Scoring], QueryColumns]] = {
+    ChoiceQuery: ChoiceColumns.of,
+    ListedQuery: ListedColumns.of,
+    TextQuery: TextColumns.of,
+    SampleQuery: SampleColumns.of,
+}
+
+
 @lru_cache(maxsize=4)
 def _ambiguous(source: Source, sample: Sample) -> Dataset:
     dataset = selected(source, sample)
     return dataset.take(np.flatnonzero([each.condition == AMBIGUOUS for each in dataset.examples]))
-
-
-def choice_of(example: Example, form: str, order: tuple[int, ...], with_context: bool) -> ChoiceQuery:
-    """An example as a question with options: themselves, or the letters under which the question lists them."""
-    options = tuple(example.answers[place] for place in order)
-    context = example.context if with_context else ""
-    if form == BY_OPTION:
-        return ChoiceQuery(context, example.question, options)
-    return ChoiceQuery(context, lettered(example.question, options), PLACES)
-
-
-def prompt_of(example: Example, form: str, order: tuple[int, ...], with_context: bool) -> str:
-    """An example as a prompt: the paper's input for text-to-text models, in the style of RACE or of ARC, or letters."""
-    context = example.context if with_context else ""
-    if form == LETTERS:
-        query = choice_of(example, form, order, with_context)
-        return message(query.context, query.question)
-    marked = " ".join(f"({name.lower()}) {example.answers[place]}" for name, place in zip(PLACES, order, strict=True))
-    if form == RACE:
-        return _BREAK.join(part for part in (example.question, marked, context) if part)
-    return _BREAK.join((joined_by_blank(context, example.question), marked))

@@ -11,7 +11,9 @@ from assay.probes.bbq import ALL, category_words, context_words
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, told
 from assay.probes.bbq.present_charts import PEOPLE, PEOPLE_VOTING
+from assay.probes.bbq.settings import FIRST, FREE
 from assay.probes.bbq.tally import QUESTION_ONLY
+from assay.probes.bbq.variants import VARIANTS
 from assay.run import Run
 from assay.text import Emphasis, Figure, Name, Strong, Text, listed
 from assay.verdict import Chance
@@ -42,10 +44,14 @@ _REFUSALS = {
     "unknown": "; this counts as saying that it cannot be determined.",
     "exclude": "; these are left out of every score.",
 }
-_EACH = (
-    ". Each is about two people in an everyday situation, and asks which of them something is true of. It offers three "
-    "answers: either person, or that this cannot be determined."
-)
+_EACH = ". Each is about two people in an everyday situation, and asks which of them something is true of. "
+_OFFERED = "It offers three answers: either person, or that this cannot be determined."
+_FREE = "It offers no answers: what the model wrote counts as one of three, either person, or that this is unknown."
+_BROUGHT = {
+    "prompt": "in a prompt that the user wrote",
+    "system": "after a system prompt",
+    "shots": "after examples with their answers",
+}
 _SCALE = (
     "Bias scores run from −1 (every answer that names a person goes against the stereotype) to 1 (every one agrees "
     "with it); 0 is even-handed."
@@ -139,14 +145,31 @@ class Telling:
 
     def _asked(self) -> Text:
         counted = (self.grid.of_whole("unparsed_rate", context) for context in self.grid.contexts)
-        questions = self.run.questions or sum(e.n for e in counted if e)
+        stages = self.run.info.stages.items()
+        asked_once = sum(questions for label, questions in stages if not label.endswith(FIRST))
+        questions = asked_once or self.run.questions or sum(e.n for e in counted if e)
         categories = [Name(category_words(category)) for category in self.grid.categories if category != ALL]
         among: Text = ""
         if categories:
             among = [f" in {plural(len(categories), 'category', 'categories')} (", listed(categories), ")"]
         many = plural(questions, "question") if questions else "questions"
-        asked: Text = ["The model ", Strong(Name(self.run.model)), " was asked ", many, among, _EACH]
-        return _sentences([asked, *(said for context, said in _CONTEXTS.items() if context in self.grid.contexts)])
+        free = any(prompt.form == FREE for prompt in self.run.info.prompts.values())
+        offered = _FREE if free else _OFFERED
+        asked: Text = ["The model ", Strong(Name(self.run.model)), " was asked ", many, among, _EACH, offered]
+        contexts = [said for context, said in _CONTEXTS.items() if context in self.grid.contexts]
+        return _sentences([asked, self._words(), *contexts])
+
+    def _words(self) -> Text:
+        """In whose words, where these are not the form's own."""
+        info, variant = self.run.info, self.run.setting("variant")
+        put = [said for name, said in _BROUGHT.items() if name in info.brought]
+        if variant in VARIANTS:
+            put.insert(0, f"in the words of the variant {variant} ({VARIANTS[variant].source})")
+        if not put:
+            return ""
+        steps = ", in two steps: the model wrote a text first, and answered after it"
+        two = any(label.endswith(FIRST) for label in info.stages)
+        return f"The questions were put {', '.join(put)}{steps if two else ''}."
 
     def _uncounted(self) -> list[Block]:
         """Refusals, answers that nobody understood, and ties."""

@@ -12,8 +12,14 @@ from assay.settings import setting
 QUICK, STANDARD = 2, 10
 """Quartets of every template in the presets quick and standard; paper takes all."""
 
-OPTIONS, LETTERS, RACE, ARC = "options", "letters", "race", "arc"
-CHOICE_FORMS, TEXT_FORMS = (OPTIONS, LETTERS), (RACE, ARC)
+OPTIONS, LETTERS, WRITTEN, FREE, RACE, ARC = "options", "letters", "written", "free", "race", "arc"
+CHOICE_FORMS, TEXT_FORMS = (OPTIONS, LETTERS), (WRITTEN, FREE, RACE, ARC)
+LISTED_FORMS = (LETTERS, WRITTEN)
+UNLISTED_FORMS = (OPTIONS, FREE)
+NO_VARIANT, VARIANTS = "none", ("q", "q+if", "q+if+cot", "baseline", "explain", "reprompt")
+"""Their words are in `variants`."""
+FIRST = ": first step"
+"""Behind a stage's name: what the model writes before it answers."""
 
 _OF_SCORES = (0.05, "of 100 people named, 5 more agree with the stereotype than contradict it", "smallest_bias")
 _OF_COSTS = (0.02, "2 of 100 right answers", "smallest_cost")
@@ -36,9 +42,24 @@ class Settings:
     category: str = setting("", "only these categories, separated by commas", value="Age,Religion")
     form: str = setting(
         "auto",
-        "options (each scored by itself), letters (listed; A, B and C are scored), race or arc (the paper's inputs for "
-        "text-to-text models); auto: options, race for a model that only writes, letters for an endpoint",
+        "options (each scored by itself), letters (listed; A, B and C are scored), written (listed; the answer is "
+        "written), free (written, without listed options), race or arc (the paper's inputs for text-to-text models); "
+        "auto: options, or race for a model that only writes; letters or written with a variant, letters "
+        "for an endpoint",
         choices=("auto", *CHOICE_FORMS, *TEXT_FORMS),
+    )
+    variant: str = setting(
+        NO_VARIANT,
+        "a published prompt: q, q+if or q+if+cot (Ganguli et al. 2023), baseline, explain or reprompt (Gallegos et al. "
+        "2025); q+if+cot, explain and reprompt let the model write something first",
+        choices=(NO_VARIANT, *VARIANTS),
+    )
+    prompt: str | None = setting(
+        None, "your own prompt, with the slots {context}, {question} and {options}", value="FILE", names="path"
+    )
+    system: str | None = setting(None, "a system prompt: a file, or its text", value="FILE|TEXT")
+    shots: str | None = setting(
+        None, "examples shown before every question: context, question, ans0 to ans2, label", value="FILE", names="path"
     )
     context: str = setting("given", "none: the question-only baseline", choices=("given", "none", "both"))
     orders: str = setting(
@@ -54,14 +75,10 @@ class Settings:
     )
     samples: int = setting(10, "answers to each question, where answer=samples", least=1, example="10")
     tokens: int | None = setting(
-        None, "the most tokens of a written answer, reasoning included (32; of endpoints 512)", least=1, example="512"
-    )
-    system: str = setting("", "the system prompt, of endpoints", value="TEXT")
-    shots: str | None = setting(
         None,
-        "examples that an endpoint is shown first: JSON lines with context, question, options and answer (its place)",
-        value="FILE",
-        names="path",
+        "the most tokens of a written answer, reasoning included (32; 64 where form=free; of endpoints 512)",
+        least=1,
+        example="512",
     )
     chat: str = setting("auto", "off ignores a tokenizer's chat template", choices=("auto", "off"))
     parsing: str = setting(

@@ -40,13 +40,15 @@ def likelihoods(how: str, letters: bool) -> str:
 class Said:
     """A part of a run with what the model gave beside its choices, in the stored order of the options.
 
-    `scores` are shown with the options, `written` is what the model wrote about an example.
+    `scores` are shown with the options, `written` is what the model wrote about an example, and `prompt` what a model
+    that writes was asked.
     """
 
     answered: Answered
     scores: NDArray[np.float64] | None = None  # (example, option)
     meaning: str = ""  # what the scores are
     written: Callable[[int], str | None] = lambda row: None
+    prompt: Callable[[int], str] = lambda row: ""
 
     def context(self, row: int) -> str:
         return self.answered.context(self.answered.dataset.examples[row])
@@ -167,7 +169,8 @@ def _example(part: Said, row: int) -> Example:
     ]
     context = "" if answered.question_only else example.context
     written = part.written(row)
-    asked = Asked(context, example.question, options, None if written is None else clipped(written, LONGEST_ANSWER))
+    answer = None if written is None else clipped(written, LONGEST_ANSWER)
+    asked = Asked(context, example.question, options, answer, part.prompt(row))
     return Example(_about(part, row), [asked], part.meaning if part.scores is not None else "", _note(part, row))
 
 

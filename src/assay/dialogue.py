@@ -1,0 +1,139 @@
+"""What surrounds a prompt: what was said before it, and how its answer begins.
+
+A model with a chat template, or one behind an endpoint, reads `messages`; any other model that writes reads `as_text`.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import NamedTuple
+
+SYSTEM, USER, ASSISTANT = "system", "user", "assistant"
+
+
+class Turn(NamedTuple):
+    """What somebody says: the system, the user or the assistant."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Dialogue:
+    """The turns before a prompt, and the words that the answer to it begins with.
+
+    The model goes on from `begun`, which is no part of its answer. None leaves the beginning to the model's kind:
+    nothing within a chat template, a line "Answer:" without one. "" is nothing for both.
+    """
+
+    before: tuple[Turn, ...] = ()
+    begun: str | None = None
+
+    def to_text(self) -> str:
+        """As JSON; equal dialogues give equal texts."""
+        return json.dumps([self.before, self.begun], ensure_ascii=False)
+
+    @staticmethod
+    def of_text(text: str) -> Dialogue:
+        """What `to_text` wrote.
+
+        >>> said = Dialogue((Turn("system", "Be brief."),), "It is")
+        >>> Dialogue.of_text(said.to_text()) == said
+        True
+        """
+        before, begun = json.loads(text)
+        return Dialogue(tuple(Turn(*turn) for turn in before), begun)
+
+
+def message(context: str, question: str) -> str:
+    """Context and question as a user's message.
+
+    >>> message("Ann met Bo.", "Who slept?")
+    'Ann met Bo.\\nWho slept?'
+    """
+    return "\n".join(text for text in (context, question) if text)
+
+
+def lines(context: str, question: str) -> str:
+    """Context and question as a text that the answer follows.
+
+    >>> lines("Ann met Bo.", "Who slept?")
+    'Ann met Bo.\\nQuestion: Who slept?\\nAnswer:'
+    """
+    parts = (context, f"Question: {question}" if question else "", "Answer:")
+    return "\n".join(part for part in parts if part)
+
+
+def messages(prompt: str, dialogue: Dialogue | None) -> list[Turn]:
+    """All turns up to the answer, whose beginning (`begun`) is not among them."""
+    return [*(dialogue.before if dialogue else ()), Turn(USER, prompt)]
+
+
+def as_text(prompt: str, dialogue: Dialogue) -> str:
+    """All turns as one text, up to where the model goes on.
+
+    Turns stand apart by a blank line. An answer follows its question as `begun` has it: behind "Answer:" on a line of
+    its own (None), behind a blank (""), or else as a turn.
+
+    >>> shot = (Turn("user", "Who slept?"), Turn("assistant", "Bo"))
+    >>> as_text("Who ate?", Dialogue(shot))
+    'Who slept?\\nAnswer: Bo\\n\\nWho ate?\\nAnswer:'
+    >>> as_text("Who ate? It was", Dialogue(shot, ""))
+    'Who slept? Bo\\n\\nWho ate? It was'
+    >>> as_text("Who ate?", Dialogue((Turn("system", "Be brief."),), "It was"))
+    'Be brief.\\n\\nWho ate?\\n\\nIt was'
+    """
+    begun = dialogue.begun
+    glue, end = ("\nAnswer: ", "\nAnswer:") if begun is None else ("\n\n", f"\n\n{begun}") if begun else (" ", "")
+    said: list[str] = []
+    for turn in dialogue.before:
+        if turn.role == ASSISTANT and said:
+            said[-1] += glue + turn.text
+        else:
+            said.append(turn.text)
+    return "\n\n".join([*said, prompt + end])
+
+
+OPEN = (" ", "\n", "(")
+"""Behind these no blank stands before an option."""
+
+
+def behind(text: str, option: str) -> str:
+    """An option behind a text that it goes on from.
+
+    >>> behind("It was", "Ann"), behind("It was (", "A")
+    ('It was Ann', 'It was (A')
+    """
+    return f"{text}{option}" if text.endswith(OPEN) else f"{text} {option}"
+
+
+def shown(prompt: str, dialogue: Dialogue | None) -> str:
+    """A prompt for people to read: the message alone, or every turn behind the name of who says it.
+
+    >>> print(shown("Who ate?", Dialogue((Turn("system", "Be brief."),), "It was")))
+    [system]
+    Be brief.
+    [user]
+    Who ate?
+    [assistant begins]
+    It was
+    """
+    if dialogue is None or not (dialogue.before or dialogue.begun):
+        return prompt
+    begun = [Turn("assistant begins", dialogue.begun)] if dialogue.begun else []
+    return "\n".join(f"[{role}]\n{text}" for role, text in (*messages(prompt, dialogue), *begun))
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """How a part of a run puts its questions: one of them as it is put, and the digest of the words around all of them.
+
+    `form` is the probe's name for how it asks. `example` is for people: messages, which a model reads through its chat
+    template or an endpoint; `text` is what a model without a template reads.
+    """
+
+    form: str
+    example: str
+    text: str
+    digest: str

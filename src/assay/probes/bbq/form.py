@@ -1,0 +1,97 @@
+"""Which form the questions take: the one that was asked for, or the one that suits model and words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assay.errors import UsageError
+from assay.probes.bbq.own_words import require_slots
+from assay.probes.bbq.prompts import OWN, Words
+from assay.probes.bbq.settings import (
+    CHOICE_FORMS,
+    FREE,
+    LETTERS,
+    LISTED_FORMS,
+    OPTIONS,
+    RACE,
+    TEXT_FORMS,
+    UNLISTED_FORMS,
+    WRITTEN,
+    Settings,
+)
+
+
+def form_of(settings: Settings, words: Words, abilities: frozenset[str], ways: Sequence[str] = ()) -> str:
+    """The form, after everything about form, words and model that does not go together was refused.
+
+    `ways` are those in which an endpoint can be asked for letters.
+    """
+    able = abilities & {"choice", "listed", "text"}
+    if not able:
+        problem = "this model can neither choose among options nor write an answer."
+        remedy = "BBQ needs a multiple-choice model, a text-to-text model or a causal language model."
+        raise UsageError(problem, remedy, code="missing-ability")
+    brought = [name for name, text in (("variant", words.variant), *_brought(words)) if text]
+    form = settings.form if settings.form != "auto" else _suiting(words, able, bool(ways))
+    if form != LETTERS or not ways:
+        _require_able(form, able, bool(ways))
+    if words.two_steps and ways and "text" not in able:
+        problem = f"variant={words.variant} lets the model write first, and this endpoint writes no text."
+        remedy = "--set variant=baseline|q|q+if"
+        raise UsageError(problem, remedy, code="missing-ability", key="variant")
+    if brought and not able & {"text", "listed"}:
+        problem = f"{brought[0]} is for language models: this model was trained to compare the options themselves."
+        raise UsageError(problem, f"Leave out {_listed(brought)}.", code="unsupported", key=brought[0])
+    _require_together(settings, words, form, brought)
+    return form
+
+
+def _require_able(form: str, able: frozenset[str], endpoint: bool) -> None:
+    needed, others = ("choice", TEXT_FORMS) if form in CHOICE_FORMS else ("text", CHOICE_FORMS)
+    if needed not in able:
+        problem = f"this model has not the ability {needed!r} that form={form} needs."
+        other = LETTERS if endpoint else "|".join(others)
+        raise UsageError(problem, f"--set form={other}", code="missing-ability", key="form")
+    if form == LETTERS and "text" not in able:
+        problem = f"form={form} is for language models: this model was trained to compare the options themselves."
+        raise UsageError(problem, "--set form=options", code="unsupported", key="form")
+
+
+def _brought(words: Words) -> Sequence[tuple[str, object]]:
+    return ("prompt", words.template), ("system", words.system), ("shots", words.shots)
+
+
+def _suiting(words: Words, able: frozenset[str], endpoint: bool) -> str:
+    """Where options are listed letters are scored, where the model can; else options, or what a model writes.
+
+    An endpoint is asked for letters, in one of its ways, unless a prompt lists no options.
+    """
+    if endpoint:
+        return FREE if words.template and "{options}" not in words.template else LETTERS
+    scored = "choice" in able
+    if words.variant or "{options}" in words.template:
+        return LETTERS if scored else WRITTEN
+    if scored:
+        return OPTIONS
+    return FREE if words.template else WRITTEN if words != OWN else RACE
+
+
+def _require_together(settings: Settings, words: Words, form: str, brought: Sequence[str]) -> None:
+    if words.variant and words.template:
+        problem = "variant and prompt exclude each other: either has all words of the question."
+        raise UsageError(problem, "Leave one of them out.", code="bad-setting", key="prompt")
+    if words.variant and form not in LISTED_FORMS:
+        problem = f"variant={words.variant} lists the options, and form={form} does not."
+        remedy = f"--set form={'|'.join(LISTED_FORMS)}"
+        if form not in UNLISTED_FORMS:
+            problem = f"variant={words.variant} has its own words, and so has form={form}."
+        raise UsageError(problem, remedy, code="bad-setting", key="variant")
+    if brought and form not in (*LISTED_FORMS, *UNLISTED_FORMS):
+        problem = f"form={form} is the paper's input word for word, without {_listed(brought)}."
+        raise UsageError(problem, f"--set form={WRITTEN}|{FREE}", code="bad-setting", key=brought[0])
+    if words.template:
+        require_slots(words.template, form, settings.prompt)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(names)

@@ -1,0 +1,195 @@
+"""What a model reads: an example's context, question and options in the words of a form, a variant or somebody's own.
+
+A template has the slots {context}, {question} and {options}; {{ and }} are braces. Without a context, its slot goes
+with the blank or line break behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+from assay.dialogue import ASSISTANT, SYSTEM, USER, Dialogue, Prompt, Turn, shown
+from assay.plan import digest_of
+from assay.probes.bbq.settings import ARC, CHOICE_FORMS, FREE, LETTERS, OPTIONS, RACE, WRITTEN
+from assay.probes.bbq.variants import VARIANTS, First, Variant
+from assay.queries import ChoiceQuery, TextQuery, joined_by_blank
+
+PLACES = ("A", "B", "C")
+SLOTS = ("context", "question", "options")
+
+TEMPLATES = {
+    OPTIONS: "{context}\n{question}",
+    LETTERS: "{context}\n{question}\n{options}\nAnswer with one letter: A, B or C.",
+    WRITTEN: "{context}\nQuestion: {question}\n{options}\nAnswer with one letter: A, B or C.\nAnswer:",
+    FREE: "{context}\nQuestion: {question}\nAnswer in one short sentence.\nAnswer:",
+}
+"""The message of every form that has no words of its authors; a causal model without a chat template reads that of
+`options` and `letters` with "Question:" before the question and "Answer:" on a last line."""
+
+_BEGUN: dict[str, str | None] = {OPTIONS: None, LETTERS: None, WRITTEN: "", FREE: ""}
+_ANSWER_TOKENS = {FREE: 64}
+_BREAK = " \\n "
+"""How UnifiedQA's inputs separate their parts: a backslash and an n, as its authors document."""
+
+
+class Question(NamedTuple):
+    """A question with its options in the order in which they are shown; the context may be empty."""
+
+    context: str
+    question: str
+    options: tuple[str, ...]
+
+
+class Shot(NamedTuple):
+    """A question that is shown with its right answer before every question."""
+
+    asked: Question
+    right: int
+
+
+@dataclass(frozen=True)
+class Words:
+    """Whose words a form is put in: a published variant's or somebody's own, and what comes before them."""
+
+    variant: str = ""
+    template: str = ""
+    system: str = ""
+    shots: tuple[Shot, ...] = ()
+
+    @property
+    def published(self) -> Variant | None:
+        return VARIANTS[self.variant] if self.variant else None
+
+    @property
+    def two_steps(self) -> bool:
+        """Whether the model writes something before it answers."""
+        return self.published is not None and self.published.first is not None
+
+    def content(self, form: str) -> list[Any]:
+        """All words that stand around a question, for digests; none for the forms as they always were."""
+        if self == OWN and form in (OPTIONS, LETTERS, RACE, ARC):  # stored answers are older than the choice
+            return []
+        published = None if self.published is None else asdict(self.published)
+        return [self.template or TEMPLATES.get(form, ""), self.system, self.shots, published]
+
+    def choice(self, form: str, asked: Question, wrote: str | None = None) -> ChoiceQuery:
+        """The question for a model that scores options, or the letters under which they are listed."""
+        scored = asked.options if form == OPTIONS else self._letters
+        if self == OWN:
+            return ChoiceQuery(asked.context, self._message(form, asked._replace(context="")), scored)
+        return ChoiceQuery(self._message(form, asked), "", scored, self._dialogue(form, asked, wrote))
+
+    def text(self, form: str, asked: Question, wrote: str | None = None) -> TextQuery:
+        """The question for a model that writes its answer."""
+        tokens = _ANSWER_TOKENS.get(form, 32)
+        if form in (RACE, ARC):
+            return TextQuery(_unified(form, asked), tokens)
+        dialogue = None if self == OWN else self._dialogue(form, asked, wrote)
+        return TextQuery(self._message(form, asked), tokens, dialogue)
+
+    def query(self, form: str, asked: Question, wrote: str | None = None) -> ChoiceQuery | TextQuery:
+        """The question in the form's own kind; `wrote` is what the model wrote first, where it does."""
+        return (self.choice if form in CHOICE_FORMS else self.text)(form, asked, wrote)
+
+    def first(self, asked: Question) -> TextQuery:
+        """What a variant in two steps wants to be written first."""
+        first = self._first
+        dialogue = Dialogue(self._before(LETTERS), first.begun)
+        return TextQuery(self._filled(first.ask, asked), first.tokens, dialogue)
+
+    @property
+    def _first(self) -> First:
+        if self.published is None or self.published.first is None:
+            raise ValueError(f"variant {self.variant!r} has one step")
+        return self.published.first
+
+    @property
+    def _letters(self) -> tuple[str, ...]:
+        return PLACES if self.published is None else self.published.letters
+
+    def _template(self, form: str) -> str:
+        return self.published.ask if self.published else self.template or TEMPLATES[form]
+
+    def _begun(self, form: str) -> str | None:
+        return self.published.begun if self.published else "" if self.template else _BEGUN[form]
+
+    def _message(self, form: str, asked: Question) -> str:
+        return self._filled(self._template(form), asked)
+
+    def _filled(self, template: str, asked: Question) -> str:
+        marks, between = (tuple(f"{name}." for name in PLACES), "\n")
+        if self.published is not None:
+            marks, between = self.published.listed, " "
+        listed = between.join(f"{mark} {option}" for mark, option in zip(marks, asked.options, strict=True))
+        return filled(template, asked.context, asked.question, listed)
+
+    def _before(self, form: str) -> tuple[Turn, ...]:
+        """The system prompt, and the shots with their answers, each in one step."""
+        told = [Turn(SYSTEM, self.system)] if self.system else []
+        begun, template = self._begun(form) or "", self._template(form)
+        if "{question}" not in template:  # asked in the first step
+            template = self._first.ask
+        for asked, right in self.shots:
+            answer = self._letters[right] if form in (LETTERS, WRITTEN) else asked.options[right]
+            told += [Turn(USER, self._filled(template, asked)), Turn(ASSISTANT, joined_by_blank(begun, answer))]
+        return tuple(told)
+
+    def _dialogue(self, form: str, asked: Question, wrote: str | None) -> Dialogue:
+        before = self._before(form)
+        if wrote is not None:
+            said = joined_by_blank(self._first.begun or "", wrote)
+            before += (Turn(USER, self._filled(self._first.ask, asked)), Turn(ASSISTANT, said))
+        return Dialogue(before, self._begun(form))
+
+
+OWN = Words()
+"""The forms' own words."""
+
+_SLOT = re.compile(r"\{\{|\}\}|\{(context)\}([\n ]?)|\{(question|options)\}")
+
+
+def filled(template: str, context: str, question: str, options: str) -> str:
+    """A template with its slots filled.
+
+    >>> filled("{context} {question} {{x}}", "Ann slept {here}.", "Who?", "")
+    'Ann slept {here}. Who? {x}'
+    >>> filled("{context}\\n{question}", "", "Who?", "")
+    'Who?'
+    """
+    values = {"question": question, "options": options}
+
+    def fill(match: re.Match[str]) -> str:
+        if match[1]:
+            return f"{context}{match[2]}" if context else ""
+        return values[match[3]] if match[3] else match[0][0]
+
+    return _SLOT.sub(fill, template)
+
+
+def _unified(form: str, asked: Question) -> str:
+    """The paper's input for text-to-text models, in the style of RACE or of ARC."""
+    lettered = " ".join(f"({name.lower()}) {option}" for name, option in zip(PLACES, asked.options, strict=True))
+    if form == RACE:
+        return _BREAK.join(part for part in (asked.question, lettered, asked.context) if part)
+    return _BREAK.join((joined_by_blank(asked.context, asked.question), lettered))
+
+
+def fields(asked: Question) -> str:
+    """A question for people to read that is put in fields, not in words.
+
+    >>> print(fields(Question("", "Who slept?", ("Ann", "Bo"))))
+    [question]
+    Who slept?
+    [options]
+    Ann
+    Bo
+    """
+    parts = ("context", asked.context), ("question", asked.question), ("options", "\n".join(asked.options))
+    return "\n".join(f"[{name}]\n{text}" for name, text in parts if text)
+
+
+def prompt_of(query: ChoiceQuery | TextQuery, form: str, words: list[Any]) -> Prompt:
+    """A question as it is put, with the digest of the words around it."""
+    return Prompt(form, shown(query.prompt, query.dialogue), query.plain, digest_of([form, words]))
