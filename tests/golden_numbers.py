@@ -67,6 +67,7 @@ class Golden:
         found = json.loads((run / "findings.json").read_text(encoding="utf-8"))
         info = json.loads((run / "run.json").read_text(encoding="utf-8"))
         about = {key: found[key] for key in ("probe", "model")} | {key: info[key] for key in ABOUT if key in info}
+        about["verdict"] = {key: found["verdict"][key] for key in ("says", "why")}
         self.records(f"{name}.json", found["estimates"], close, about)
         self.diagnosis(f"{name}/diagnosis.json", found["diagnosis"], close)
         tables = {title: _table(run / file, hide_texts) for title, file in found["tables"].items()}
@@ -136,7 +137,7 @@ def unpacked(name: str, folder: Path) -> Path:
         with (folder / "tables" / f"{title}.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
     places = {title: f"tables/{title}.csv" for title in tables}
-    found = {"schema": 2, "probe": kept["probe"], "model": kept["model"], "tables": places}
+    found = {key: kept[key] for key in ("probe", "model", "verdict")} | {"schema": 2, "tables": places}
     found["estimates"] = [{"value": None, **estimate} for estimate in estimates]
     (folder / "findings.json").write_text(_json(found), encoding="utf-8")
     info = {key: value for key, value in kept.items() if key in ABOUT} | {

@@ -92,11 +92,13 @@ def test_they_are_judged(old: Path, golden: Golden) -> None:
 def test_their_answers_are_scored_again(name: str, old: Path) -> None:
     """Not those of bbq: whoever sends a run does not send its data.
 
-    q is corrected over whole runs since; intervals and tests of UnQover, and intervals of sodapop-names, are others.
+    q is corrected over whole runs since; intervals and tests of UnQover, and intervals of sodapop-names and BBQ's method,
+    are others.
     """
     again = score(Path(name).name, [old / "one" / name], out=old / "again")
     columns = ["metric", "group", "value", "n"]
-    columns += [] if name.endswith(("unqover", "sodapop-names")) else ["low", "high", "p", "floor", "note"]
+    columns += [] if name.endswith(("unqover", "sodapop-names")) else ["p", "floor", "note"]
+    columns += ["low", "high"] if name.endswith("sodapop") else []
     before, now = (
         [{key: each.get(key) for key in columns} for each in kept(own)] for own in (old / "one" / name, again.folder)
     )

@@ -30,7 +30,7 @@ from assay.wording import clipped, count, number, plural, probability, visible
 LONGEST_NOTE = 400  # characters
 CLEAR, UNCLEAR = "*", "~"  # marks of what is clear of chance, and of what could be chance
 ROOMY = 100  # columns of a console from which tables get wider gaps
-LONG_FIGURE, LONG_WORD = 18, 20  # characters from which a cell may be broken
+LONG_FIGURE, LONG_WORD = 24, 20  # characters from which a cell may be broken
 WHOLE = ("form", "metric", "question")  # columns of words that are broken only when they are long
 _IN_LETTERS = {"–": "-", "…": "...", "·": "|"}
 
@@ -118,14 +118,14 @@ class Summary:
             self.line("This run has no estimates.")
             self.line()
             return
-        tested = ["p", "q"] if any(e.q is not None for e in card.estimates) else ["p"]
+        tested = "q" if any(e.q is not None for e in card.estimates) else "p"
         rows = []
         for place, of_place in groupby(card.scores, lambda score: tuple(score.place) or (score.said,)):
             for index, score in enumerate(of_place):
                 named = place if index == 0 else ("",) * len(place)
                 e = score.estimate
                 rows.append(Row([*named, *_estimate_cells(card.probe, e, notes, tested)], _style(e), index == 0))
-        self.table("Headline estimates", [*card.places, "metric"], ["value", level, "floor", *tested, "n"], rows)
+        self.table("Headline estimates", [*card.places, "metric"], ["value", level, "floor", tested, "n"], rows)
         self.explain(card.probe, card.estimates, notes)
 
     def explain(self, probe: str, estimates: Sequence[Estimate], notes: Mapping[str, int]) -> None:
@@ -135,7 +135,8 @@ class Summary:
             if said.meaning:
                 self.line(f"{said.symbol or said.name}: {said.meaning}.", "dim")
         if any(estimate.floor is not None for estimate in estimates):
-            self.line("floor: what chance alone gives; p: how often chance alone gives as much.", "dim")
+            told = "q: how often it gives as much, corrected" if any(e.q is not None for e in estimates) else _P
+            self.line(f"floor: what chance alone gives; {told}.", "dim")
         if told := on_intervals(estimates):
             self.line(told, "dim")
         self.line()
@@ -179,10 +180,13 @@ class Summary:
             self.line(f"  {visible(command)} --preset standard  asks more", wrap=False)
 
 
-def _estimate_cells(probe: str, estimate: Estimate, notes: Mapping[str, int], tested: Sequence[str]) -> list[str]:
+_P = "p: how often chance alone gives as much"
+
+
+def _estimate_cells(probe: str, estimate: Estimate, notes: Mapping[str, int], tested: str) -> list[str]:
     floor = "" if estimate.floor is None else number(estimate.floor)
-    chances = ("" if (p := getattr(estimate, name)) is None else probability(p) for name in tested)
-    return [metric_named(probe, estimate.metric).title, *measured(estimate, notes), floor, *chances, count(estimate.n)]
+    chance = "" if (p := getattr(estimate, tested)) is None else probability(p)
+    return [metric_named(probe, estimate.metric).title, *measured(estimate, notes), floor, chance, count(estimate.n)]
 
 
 def _style(estimate: Estimate) -> str:
