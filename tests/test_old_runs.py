@@ -92,8 +92,8 @@ def test_they_are_judged(old: Path, golden: Golden) -> None:
 def test_their_answers_are_scored_again(name: str, old: Path) -> None:
     """Not those of bbq: whoever sends a run does not send its data.
 
-    q is corrected over whole runs since; intervals and tests of UnQover, and intervals of sodapop-names and BBQ's method,
-    are others.
+    q is corrected over whole runs since; intervals and tests of UnQover, and intervals of sodapop-names and BBQ's
+    method, are others.
     """
     again = score(Path(name).name, [old / "one" / name], out=old / "again")
     columns = ["metric", "group", "value", "n"]
