@@ -158,6 +158,9 @@ class TokenQuery:
 
 Query = SpanQuery | MaskQuery | FillQuery | ChoiceQuery | TextQuery | EmbedQuery | WordQuery | TokenQuery
 
+OF_ENDPOINTS = frozenset({"listed", "sample"})
+"""Abilities that only endpoints have, beside one of the others."""
+
 OF_THE_TOKENIZER = frozenset({"word", "token"})
 """Abilities that every model has for its tokenizer alone; they take no time worth speaking of."""
 

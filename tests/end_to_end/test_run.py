@@ -65,12 +65,12 @@ def test_findings_keep_the_contract(
         raise AssertionError(f"{name} is no JSON")
 
     found = json.loads(done.out, parse_constant=no_constant)
-    assert list(found) == ["schema", "probe", "model", "diagnosis", "estimates", "tables"]
+    assert list(found) == ["schema", "probe", "model", "verdict", "diagnosis", "estimates", "tables"]
     assert (found["schema"], found["probe"], found["model"]) == (2, "unqover", f"hf:{model}")
     seen = set()
     for estimate in found["estimates"]:
         numbers = {"value", "corrected", "low", "high", "level", "n", "p", "q", "floor"}
-        assert set(estimate) == {"metric", "group", "interval_of", "note", *numbers}
+        assert set(estimate) == {"metric", "group", "interval_of", "claimed", "note", *numbers}
         assert (estimate["interval_of"] == "corrected") == (estimate["corrected"] is not None)
         assert estimate["metric"] in METRICS
         assert estimate["group"]["class"] in ("gender", "nationality", "ethnicity", "religion")
@@ -98,10 +98,10 @@ def test_findings_keep_the_contract(
     assert {("mu", "gender", form, "pooled"), ("eta", "gender", form, "pooled")} <= seen
 
     columns = {
-        "gamma": "class,form,subject,attribute,gamma,low,high,eta,p,q,n",
-        "subjects": "class,form,subject,gamma,low,high,eta,p,q,n",
-        "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,n,attribute_class",
-        "classes": "class,form,subject,region,attribute_class,gamma,low,high,eta,p,q,n",
+        "gamma": "class,form,subject,attribute,gamma,low,high,eta,p,q,claimed,n",
+        "subjects": "class,form,subject,gamma,low,high,eta,p,q,claimed,n",
+        "groups": "class,form,group,attribute,gamma,low,high,eta,p,q,claimed,n,attribute_class",
+        "classes": "class,form,subject,region,attribute_class,gamma,low,high,eta,p,q,claimed,n",
     }
     assert found["tables"] == {name: f"tables/{name}.csv" for name in columns}
     for name, where in found["tables"].items():

@@ -466,7 +466,9 @@ def test_scoring_a_run_again_with_more_draws_changes_the_floors_alone(assay: Any
     floors = 0
     for one, other in zip(before, after, strict=True):
         floors += one["floor"] != other["floor"]
-        drawn = {"floor", "p", "corrected", "low", "high", "note"} if one["floor"] is not None else set()
+        drawn = (
+            {"floor", "p", "q", "claimed", "corrected", "low", "high", "note"} if one["floor"] is not None else set()
+        )
         same = one.keys() - drawn
         assert {key: one[key] for key in same} == {key: other[key] for key in same}
         if one["floor"] is not None:

@@ -17,6 +17,7 @@ from assay.engine.journal import Journal
 from assay.engine.spending import Spending
 from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError
 from assay.queries import Answer, ListedColumns, ListedQuery, Query, Scoring, Status
+from own_loop import in_own_thread
 
 LATENCY, AT_ONCE = 0.2, 64
 QUESTIONS = 8_000
@@ -100,7 +101,7 @@ def seconds(model: Limited, folder: Path, questions: int = QUESTIONS) -> float:
     journal = Journal(folder)
     asking = _Asking(model, journal, Spending(), again=False, advance=lambda rows: None)
     try:
-        loop.run_until_complete(asking._work(columns, [range(questions)], done.append))
+        in_own_thread(lambda: loop.run_until_complete(asking._work(columns, [range(questions)], done.append)))
     finally:
         journal.close()
         loop.close()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -441,6 +442,15 @@ def test_many_questions_never_are_many_tasks(made: Made, monkeypatch: pytest.Mon
     assert most < 600
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C is KeyboardInterrupt here: a browser's tests leave another handler."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interruption_keeps_what_is_under_way(made: Made) -> None:
     with serving(latency=0.2) as server:
         asking = made(server)

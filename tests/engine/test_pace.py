@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from assay.engine.pace import Pace, delay
+from own_loop import run_alone
 
 
 async def rounds(pace: Pace, most: int, requests: int) -> tuple[int, int]:
@@ -43,7 +44,7 @@ async def rounds(pace: Pace, most: int, requests: int) -> tuple[int, int]:
 
 def test_it_grows_to_what_a_server_takes_and_stays_about_there() -> None:
     pace = Pace(most=100)
-    turned_down, highest = asyncio.run(rounds(pace, 40, 4000))
+    turned_down, highest = run_alone(rounds(pace, 40, 4000))
     assert 25 <= pace.limit <= 45
     assert turned_down < 400
     assert 40 < highest <= 100
@@ -51,7 +52,7 @@ def test_it_grows_to_what_a_server_takes_and_stays_about_there() -> None:
 
 def test_it_is_bounded() -> None:
     pace = Pace(most=20)
-    turned_down, highest = asyncio.run(rounds(pace, 1000, 1000))
+    turned_down, highest = run_alone(rounds(pace, 1000, 1000))
     assert (turned_down, highest, pace.limit) == (0, 20, 20)
 
 
@@ -64,7 +65,7 @@ def test_objections_to_what_was_sent_together_count_once() -> None:
             pace.leave()
         return pace.limit
 
-    assert asyncio.run(objected()) == 16
+    assert run_alone(objected()) == 16
 
 
 def test_who_gives_up_waiting_takes_no_slot() -> None:
@@ -80,7 +81,7 @@ def test_who_gives_up_waiting_takes_no_slot() -> None:
         await asyncio.sleep(0)
         return pace.under_way, waiting[2].done()
 
-    assert asyncio.run(given_up()) == (1, True)
+    assert run_alone(given_up()) == (1, True)
 
 
 def test_it_never_stops_altogether() -> None:
@@ -92,7 +93,7 @@ def test_it_never_stops_altogether() -> None:
             await asyncio.sleep(0)
         return pace.limit
 
-    assert asyncio.run(objected()) == 1
+    assert run_alone(objected()) == 1
 
 
 def test_a_long_wait_is_for_everybody() -> None:
@@ -105,7 +106,7 @@ def test_a_long_wait_is_for_everybody() -> None:
         await pace.enter()
         return loop.time() - began
 
-    assert asyncio.run(waited()) >= 2.0
+    assert run_alone(waited()) >= 2.0
 
 
 @pytest.mark.parametrize("after", [0.0, 1.0, 7.0])

@@ -30,7 +30,7 @@ from assay.models.python import python_model
 from assay.probes import concluded, described, method_of, tour_probes
 from assay.probes.base import Method, Request, Stage
 from assay.progress import Progress, Silent
-from assay.queries import OF_THE_TOKENIZER
+from assay.queries import OF_ENDPOINTS, OF_THE_TOKENIZER
 from assay.run import Run, RunInfo
 from assay.runs.folder import open_for_writing, open_run
 from assay.settings import read_settings
@@ -245,7 +245,7 @@ def answerable(model: str, options: Options | None = None, listener: Listener | 
     able = [probe.name for probe in tour_probes() if probe.abilities & abilities]
     for probe in tour_probes():
         if able and probe.name not in able:
-            needed = " or ".join(sorted(probe.abilities))
+            needed = " or ".join(sorted(probe.abilities - OF_ENDPOINTS))
             (listener or Listener()).skips(probe.name, f"it needs a model with the ability {needed}")
     return able or [tour_probes()[0].name]
 
