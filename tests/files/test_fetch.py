@@ -38,7 +38,8 @@ AGE = "bbq/data/Age.jsonl"
 SPACED = "bbq/templates/new_templates - Age.csv"
 
 FETCH = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever runs the tests may ignore
 from pathlib import Path
 from assay.files.fetch import fetch
 from assay.files.published import DataSet
