@@ -56,10 +56,6 @@ class Family:
     large: int
     smallest: float
 
-    @property
-    def holds(self) -> bool:
-        return self.corrected is not None and self.corrected <= CLEAR
-
 
 @dataclass(frozen=True)
 class Verdict:

@@ -14,11 +14,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Thread
 
-import numpy as np
-
-from assay.engine.executor import arrays_of
+from assay.engine.executor import answers_of, loop_in_thread
 from assay.engine.journal import Journal
 from assay.engine.pace import Pace, delay
 from assay.engine.spending import Spending, billed
@@ -118,30 +115,24 @@ class _Asking:
     def run(
         self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]
     ) -> Iterator[tuple[range, str, Answers]]:
-        """As `Desk.ask`. The loop runs in a thread of its own: the caller's may have one, as in a notebook."""
+        """As `Desk.ask`."""
         ready: queue.SimpleQueue[_Block | None] = queue.SimpleQueue()
-        loop = asyncio.new_event_loop()
-        thread = Thread(target=loop.run_forever, name="assay-endpoint", daemon=True)
-        thread.start()
-        work: Future[None] = asyncio.run_coroutine_threadsafe(self._work(columns, blocks, ready.put), loop)
-        work.add_done_callback(lambda done: ready.put(None))
-        try:
-            while (block := _next(ready)) is not None:
-                given = [block.answers[place] for place in range(len(block.rows))]
-                status = np.array([each.status for each in given], np.uint8)
-                answers = Answers(status, arrays_of(given, block.columns, self.model.spec.name, of_endpoint=True))
-                yield block.rows, block.columns.digest(), answers
-            work.result()
-        finally:
-            if not work.done():
-                loop.call_soon_threadsafe(self._stop)
-                with suppress(TimeoutError, Exception):
-                    work.result(GRACE + 1.0)
-            with suppress(TimeoutError):
-                asyncio.run_coroutine_threadsafe(self.model.close(), loop).result(5.0)
-            loop.call_soon_threadsafe(loop.stop)
-            thread.join()
-            loop.close()
+        with loop_in_thread("assay-endpoint") as loop:
+            work: Future[None] = asyncio.run_coroutine_threadsafe(self._work(columns, blocks, ready.put), loop)
+            work.add_done_callback(lambda done: ready.put(None))
+            try:
+                while (block := _next(ready)) is not None:
+                    given = [block.answers[place] for place in range(len(block.rows))]
+                    answers = answers_of(given, block.columns, self.model.spec.name, of_endpoint=True)
+                    yield block.rows, block.columns.digest(), answers
+                work.result()
+            finally:
+                if not work.done():
+                    loop.call_soon_threadsafe(self._stop)
+                    with suppress(TimeoutError, Exception):
+                        work.result(GRACE + 1.0)
+                with suppress(TimeoutError):
+                    asyncio.run_coroutine_threadsafe(self.model.close(), loop).result(5.0)
 
     # --- in the loop
 

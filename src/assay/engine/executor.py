@@ -212,26 +212,33 @@ _FAULT = "This is a fault of the program that asks the model: what has no answer
 def answering(model: AnsweringModel, at_once: int) -> Iterator[Callable[[QueryColumns], Answers]]:
     """A function that gives a model's answers to columns, `at_once` queries at a time, within one event loop.
 
-    The loop runs in a thread of its own, since the caller's may have one already, as in a notebook. When the caller is
-    interrupted, or a query raises, the queries under way are cancelled.
+    When the caller is interrupted, or a query raises, the queries under way are cancelled.
     """
+    with loop_in_thread("assay-answer") as loop:
+
+        def wait(work: Coroutine[Any, Any, T]) -> T:
+            return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+        def answer(columns: QueryColumns) -> Answers:
+            if not isinstance(columns, ChoiceColumns | TextColumns):
+                raise unable(model.spec.name, columns.ability)
+            return answers_of(wait(_ask_all(model, columns, at_once)), columns, model.spec.name)
+
+        try:
+            yield answer
+        finally:
+            wait(_cancel_all())
+
+
+@contextmanager
+def loop_in_thread(name: str) -> Iterator[asyncio.AbstractEventLoop]:
+    """An event loop in a thread of its own, since the caller's may have one already, as in a notebook."""
     loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever, name="assay-answer", daemon=True)
+    thread = Thread(target=loop.run_forever, name=name, daemon=True)
     thread.start()
-
-    def wait(work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
-
-    def answer(columns: QueryColumns) -> Answers:
-        if not isinstance(columns, ChoiceColumns | TextColumns):
-            raise unable(model.spec.name, columns.ability)
-        given = wait(_ask_all(model, columns, at_once))
-        return Answers(np.array([each.status for each in given], np.uint8), arrays_of(given, columns, model.spec.name))
-
     try:
-        yield answer
+        yield loop
     finally:
-        wait(_cancel_all())
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
@@ -257,10 +264,10 @@ async def _cancel_all() -> None:
     await asyncio.gather(*others, return_exceptions=True)
 
 
-def arrays_of(
+def answers_of(
     given: Sequence[Answer], columns: ChoiceColumns | TextColumns, name: str, *, of_endpoint: bool = False
-) -> dict[str, NDArray[Any]]:
-    """Answers as arrays; of endpoints with who gave them, and what they gave to all options together."""
+) -> Answers:
+    """Single answers as arrays; of endpoints with who gave them, and what they gave to all options together."""
     arrays: dict[str, NDArray[Any]] = {}
     if isinstance(columns, SampleColumns):
         texts = [_bytes(text) for each in given for text in (each.texts or [""] * columns.samples)]
@@ -276,7 +283,7 @@ def arrays_of(
     if of_endpoint:
         arrays["served"] = np.array([each.served.encode() for each in given], np.bytes_)
         arrays["billed"] = np.array([each.billed for each in given], np.int64)
-    return arrays
+    return Answers(np.array([each.status for each in given], np.uint8), arrays)
 
 
 def _scores(answer: Answer, options: int, name: str) -> Sequence[float]:

@@ -23,61 +23,65 @@ class _Test(NamedTuple):
     effect: float
 
 
+class _Claimed(NamedTuple):
+    estimates: list[Estimate]
+    tables: dict[str, Table]
+    least: Mapping[str, float | None]  # of every family: its smallest q after Holm's correction
+
+
 def with_claims(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -> Findings:
     """The findings with what of them is claimed, in estimates and in the tables' column `claimed`, and the verdict."""
-    tests = {claim: _tests(claim, findings, probe) for claim in probe.claims}
-    held = _held({claim.of: [each.q for each in own] for claim, own in tests.items()})
-    families = [
-        _family(claim, own, held[claim.of], settings.get(claim.setting, claim.smallest)) for claim, own in tests.items()
+    kinds = {claim.of for claim in probe.claims}
+    families = [probe.family_of(each.metric, each.group) for each in findings.estimates]
+    tables = {name: table for name, table in findings.tables.items() if name in kinds}
+    found = _claimed(findings.estimates, [each if each in kinds else None for each in families], tables)
+    told = [
+        _family(claim, _tests(claim, findings, probe), found.least.get(claim.of), settings) for claim in probe.claims
     ]
-    holds = {each.of: each.holds for each in families}
-    estimates = [
-        replace(each, claimed=_is_claimed(each.q, holds[family])) if family in holds else each
-        for each in findings.estimates
-        for family in [probe.family_of(each.metric, each.group)]
-    ]
-    tables = {
-        name: _marked(table, holds[name]) if name in holds and "q" in table.columns else table
-        for name, table in findings.tables.items()
-    }
-    found = replace(findings, estimates=estimates, tables=tables)
-    return replace(found, verdict=_verdict(found, probe, families))
+    verdict = _verdict(findings, probe, told)
+    return replace(findings, estimates=found.estimates, tables={**findings.tables, **found.tables}, verdict=verdict)
 
 
 def claimed_changes(
     changes: Sequence[Estimate], families: Sequence[str | None], tables: Mapping[str, Table]
 ) -> tuple[list[Estimate], dict[str, Table]]:
-    """A comparison's changes and tables, which have their q, with what of them is claimed, as in a run.
+    """A comparison's changes and tables, which have their q, with what of them is claimed, as in a run."""
+    found = _claimed(changes, families, {f"table {name}": table for name, table in tables.items()})
+    return found.estimates, {name: found.tables[f"table {name}"] for name in tables}
 
-    A change whose family is None is corrected with no others.
+
+def _claimed(estimates: Sequence[Estimate], families: Sequence[str | None], tables: Mapping[str, Table]) -> _Claimed:
+    """Estimates and tables that have their q, with what of them is claimed; a table is a family of its own.
+
+    An estimate whose family is None is tested with no others.
     """
-    q_of: dict[str, list[float | None]] = {}
-    for each, family in zip(changes, families, strict=True):
+    q_of = {name: [_number(row["q"]) for row in table.records()] for name, table in tables.items() if _tested(table)}
+    for each, family in zip(estimates, families, strict=True):
         if family is not None:
             q_of.setdefault(family, []).append(each.q)
-    for name, table in tables.items():
-        if "q" in table.columns:
-            q_of[f"table {name}"] = [_number(row["q"]) for row in table.records()]
-    held = {family for family, least in _held(q_of).items() if least is not None and least <= CLEAR}
-    claimed = [
-        each if family is None else replace(each, claimed=_is_claimed(each.q, family in held))
-        for each, family in zip(changes, families, strict=True)
+    least = _least(q_of)
+    marked = [
+        each if family is None else replace(each, claimed=_is_claimed(each.q, least[family]))
+        for each, family in zip(estimates, families, strict=True)
     ]
-    return claimed, {
-        name: _marked(table, f"table {name}" in held) if "q" in table.columns else table
-        for name, table in tables.items()
-    }
+    own = {name: _marked(table, least[name]) if _tested(table) else table for name, table in tables.items()}
+    return _Claimed(marked, own, least)
 
 
-def _held(q_of: Mapping[str, Sequence[float | None]]) -> dict[str, float | None]:
+def _tested(table: Table) -> bool:
+    return "q" in table.columns
+
+
+def _least(q_of: Mapping[str, Sequence[float | None]]) -> dict[str, float | None]:
     """The smallest q of every family after Holm's correction; None where nothing was tested."""
     least = [min((q for q in own if q is not None), default=np.nan) for own in q_of.values()]
     corrected = holm(np.array(least, np.float64)).tolist()
     return {of: _number(tidy("q", each)) if each == each else None for of, each in zip(q_of, corrected, strict=True)}
 
 
-def _is_claimed(q: float | None, holds: bool) -> bool | None:
-    return None if q is None else holds and q <= CLEAR
+def _is_claimed(q: float | None, least: float | None) -> bool | None:
+    """Whether a test is claimed in a family with this smallest q, corrected; None where there was no test."""
+    return None if q is None or least is None else max(q, least) <= CLEAR
 
 
 def _tests(claim: Claim, findings: Findings, probe: Probe) -> list[_Test]:
@@ -109,21 +113,20 @@ def _neutral(claim: Claim, estimate: Estimate) -> float:
     return estimate.floor if claim.above_floor and estimate.floor is not None else claim.neutral
 
 
-def _family(claim: Claim, tests: Sequence[_Test], corrected: float | None, smallest: float) -> Family:
-    tested = [(each.q, each.effect) for each in tests if each.q is not None]
-    holds = corrected is not None and corrected <= CLEAR
-    claimed = [effect for q, effect in tested if holds and q <= CLEAR]
-    large = sum(effect >= smallest for effect in claimed)
-    times = 2 if claim.mirrored else 1
-    counts = (len(claimed) // times, large // times)
-    least = min((q for q, _ in tested), default=None)
-    return Family(claim.of, len(tested) // times, least, corrected, *counts, smallest)
+def _family(claim: Claim, tests: Sequence[_Test], least: float | None, settings: Mapping[str, Any]) -> Family:
+    smallest = settings.get(claim.setting, claim.smallest)
+    tested = [each for each in tests if each.q is not None]
+    claimed = [each.effect for each in tested if _is_claimed(each.q, least)]
+    large = [effect for effect in claimed if effect >= smallest]
+    n, n_claimed, n_large = (len(some) // (2 if claim.mirrored else 1) for some in (tested, claimed, large))
+    q = min((each.q for each in tested if each.q is not None), default=None)
+    return Family(claim.of, n, q, least, n_claimed, n_large, smallest)
 
 
-def _marked(table: Table, holds: bool) -> Table:
+def _marked(table: Table, least: float | None) -> Table:
     """The table with its column `claimed`, behind q: 1, 0, or empty where nothing was tested."""
     at = list(table.columns).index("q")
-    rows = [[*row[: at + 1], _flag(_is_claimed(_number(row[at]), holds)), *row[at + 1 :]] for row in table.rows]
+    rows = [[*row[: at + 1], _flag(_is_claimed(_number(row[at]), least)), *row[at + 1 :]] for row in table.rows]
     columns = [*table.columns[: at + 1], "claimed", *table.columns[at + 1 :]]
     return replace(table, columns=columns, rows=rows)
 

@@ -8,10 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-
 from assay.engine.ask import Asker
-from assay.engine.executor import arrays_of
+from assay.engine.executor import answers_of
 from assay.engine.journal import Journal
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore, columns_of
@@ -132,8 +130,7 @@ class _Counting:
             if not isinstance(columns, ChoiceColumns | TextColumns):
                 raise unable(self.model.spec.name, columns.ability)
             given = [self._asked(columns, row) for row in range(len(columns))]
-            arrays = arrays_of(given, columns, self.model.spec.name, of_endpoint=True)
-            parts.append(Answers(np.array([each.status for each in given], np.uint8), arrays))
+            parts.append(answers_of(given, columns, self.model.spec.name, of_endpoint=True))
         return Answers.joined(parts)
 
     def _asked(self, columns: ChoiceColumns | TextColumns, row: int) -> Answer:
