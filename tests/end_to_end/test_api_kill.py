@@ -6,15 +6,10 @@ server is in this process and counts. `make soak` sets ASSAY_SOAK_KILLS to 200.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import shutil
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,43 +17,15 @@ from typing import Any
 from assay.files.cache import cache_folder
 from assay.models import find_model
 from endpoint_server import Server, serving
+from nursery import KILLED, nursery
 
 KILLS = int(os.environ.get("ASSAY_SOAK_KILLS", "10"))
 KEPT_AFTER = 1.0
 """Seconds after which a reply must be kept, whatever happens."""
-NURSERY = """
-import json, os, signal, sys, time
-import httpx2, httpcore2, anyio._backends._asyncio, numpy, rich.console
-import assay.runs.audit, assay.models.api.finding, assay.probes.bbq_starter.method, assay.report.html
-from assay.cli import main
-
-for line in sys.stdin:
-    order = json.loads(line)
-    child = os.fork()
-    if child == 0:
-        log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(log, 1), os.dup2(log, 2)
-        os.environ["ASSAY_CACHE"] = order["cache"]
-        os._exit(main(order["arguments"]))
-    began, ended, status = time.monotonic(), 0, 0
-    while not ended and (order["delay"] is None or time.monotonic() - began < order["delay"]):
-        time.sleep(0.002)
-        ended, status = os.waitpid(child, os.WNOHANG)
-    killed = time.monotonic()
-    if not ended:
-        os.kill(child, signal.SIGKILL)
-        status = os.waitpid(child, 0)[1]
-    print(json.dumps({"status": status, "began": began, "killed": killed}), flush=True)
-"""
-KILLED = 9
-
-
-@contextmanager
-def nursery() -> Iterator[Any]:
-    with subprocess.Popen(
-        [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:  # it ends when its input does
-        yield process
+IMPORTED = (
+    *("httpx2", "httpcore2", "anyio._backends._asyncio", "numpy", "rich.console", "assay.runs.audit"),
+    *("assay.models.api.finding", "assay.probes.bbq_starter.method", "assay.report.html"),
+)
 
 
 def findings(folder: Path) -> dict[str, bytes]:
@@ -85,15 +52,15 @@ def test_kills_at_random_moments_lose_only_what_is_under_way(tmp_path: Path) -> 
     """Each attempt is killed; when all is asked it begins anew with nothing stored, until there were enough kills."""
     rng = random.Random(20261116)
     arguments = ["run", "bbq-starter", "--limit", "400", "--set", "resamples=20", "--set", "answer=letters"]
-    with serving(latency=0.2, most=16) as server, nursery() as process:  # so that asking takes most of the time
+    with (
+        serving(latency=0.2, most=16) as server,
+        nursery(*IMPORTED) as made_in,
+    ):  # so that asking takes most of the time
 
         def attempt(name: str, delay: float | None) -> dict[str, Any]:
-            order = {"arguments": [*arguments, "--model", server.model, "--out", str(tmp_path / name)], "delay": delay}
-            order |= {"cache": str(tmp_path / f"{name}-cache"), "log": str(tmp_path / f"{name}.log")}
-            process.stdin.write(json.dumps(order) + "\n")
-            process.stdin.flush()
-            answer: dict[str, Any] = json.loads(process.stdout.readline())
-            return answer
+            command = [*arguments, "--model", server.model, "--out", str(tmp_path / name)]
+            places = {"cache": tmp_path / f"{name}-cache", "log": tmp_path / f"{name}.log"}
+            return made_in.attempt(command, **places, delay=delay)
 
         find_model(server.model)
         found = cache_folder() / "endpoints"

@@ -9,48 +9,18 @@ mostly computing when that happens.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import small_lists
-
-NURSERY = """
-import json, os, signal, sys, time
-from importlib import import_module
-for name in sys.argv[1:]:
-    import_module(name)
-from assay.cli import main
-
-for line in sys.stdin:
-    order = json.loads(line)
-    began = time.monotonic()
-    child = os.fork()
-    if child == 0:
-        log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(log, 1), os.dup2(log, 2)
-        os.environ["ASSAY_CACHE"] = order["cache"]
-        os._exit(main(order["arguments"]))
-    ended, status = 0, 0
-    while not ended and (order["delay"] is None or time.monotonic() - began < order["delay"]):
-        time.sleep(0.002)
-        ended, status = os.waitpid(child, os.WNOHANG)
-    if not ended:
-        os.kill(child, signal.SIGKILL)
-        status = os.waitpid(child, 0)[1]
-    print(json.dumps({"status": status, "seconds": time.monotonic() - began}), flush=True)
-"""
-KILLED = 9  # how waitpid says it
+from nursery import KILLED, Nursery, nursery
 
 Blocks = dict[str, tuple[int, int]]
 
@@ -58,17 +28,15 @@ Blocks = dict[str, tuple[int, int]]
 class Attempts:
     """Attempts at one run, each in a process of its own."""
 
-    def __init__(self, folder: Path, process: Any, arguments: list[str]) -> None:
-        self.folder, self.process, self.arguments = folder, process, arguments
+    def __init__(self, folder: Path, made_in: Nursery, arguments: list[str]) -> None:
+        self.folder, self.made_in, self.arguments = folder, made_in, arguments
 
     def attempt(self, name: str, delay: float | None = None) -> tuple[int, float]:
         """Run until the end, or until it is killed after `delay` seconds: how it ended, and after how long."""
-        order: dict[str, Any] = {"arguments": [*self.arguments, "--out", str(self.folder / name)], "delay": delay}
-        order |= {"cache": str(self.cache(name)), "log": str(self.folder / f"{name}.log")}
-        self.process.stdin.write(json.dumps(order) + "\n")
-        self.process.stdin.flush()
-        answer = json.loads(self.process.stdout.readline())
-        return answer["status"], answer["seconds"]
+        arguments = [*self.arguments, "--out", str(self.folder / name)]
+        log = self.folder / f"{name}.log"
+        answer = self.made_in.attempt(arguments, cache=self.cache(name), log=log, delay=delay)
+        return answer["status"], answer["ended"] - answer["began"]
 
     def program(self, name: str) -> str:
         """The real program until its end; what it said."""
@@ -94,14 +62,6 @@ class Attempts:
         folder = self.folder / name
         paths = [*folder.rglob("findings.json"), *folder.rglob("tables/*")]
         return {str(path.relative_to(folder)): path.read_bytes() for path in paths}
-
-
-@contextmanager
-def nursery(*modules: str) -> Iterator[Any]:
-    with subprocess.Popen(
-        [sys.executable, "-c", NURSERY, *modules], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:  # it ends when its input does
-        yield process
 
 
 def killed_and_resumed(runs: Attempts, *, kills: int, blocks: int, partial: int, files: int) -> None:
@@ -145,14 +105,14 @@ def test_a_run_killed_at_ten_random_moments_finds_the_same(
     lists = small_lists.write(tmp_path / "lists")
     arguments = ["run", "unqover", "--model", f"hf:{span_model_folder}", "--set", f"word_lists={lists}"]
     arguments += ["--preset", "paper", "--set", "draws=50", "--set", "resamples=50", "--block-size", "6"]
-    with nursery("torch", "transformers.models.bert.modeling_bert") as process:
-        killed_and_resumed(Attempts(tmp_path, process, arguments), kills=10, blocks=100, partial=3, files=5)
+    with nursery("torch", "transformers.models.bert.modeling_bert") as made_in:
+        killed_and_resumed(Attempts(tmp_path, made_in, arguments), kills=10, blocks=100, partial=3, files=5)
 
 
 def test_a_tour_killed_at_four_random_moments_finds_the_same(tmp_path: Path) -> None:
     arguments = ["run", "--limit", "128", "--threads", "1", "--block-size", "4"]
-    with nursery("onnxruntime", "tokenizers") as process:
-        killed_and_resumed(Attempts(tmp_path, process, arguments), kills=4, blocks=60, partial=1, files=15)
+    with nursery("onnxruntime", "tokenizers") as made_in:
+        killed_and_resumed(Attempts(tmp_path, made_in, arguments), kills=4, blocks=60, partial=1, files=15)
     pages = [without_times((tmp_path / name / "report.html").read_text()) for name in ("killed", "undisturbed")]
     assert (
         pages[0].replace(str(tmp_path / "killed"), str(tmp_path / "undisturbed")).splitlines() == pages[1].splitlines()
