@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import small_bbq
+from assay.answers import TIED, UNPARSED
 from assay.findings import Estimate, Findings
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.answers import TIED, UNPARSED
 from assay.probes.bbq.examples import NEGATIVE, Dataset, Example
 from assay.probes.bbq.method import best, near_ties
 from assay.probes.bbq.source import Sample, dataset_of, selected
