@@ -167,8 +167,8 @@ def _estimate(metric: Metric, group: Mapping[str, str], drawn: Drawn) -> Estimat
     if not (np.isfinite(low) and np.isfinite(high)):
         note = spread.few or "no interval: undefined in most resamples"
         return Estimate(metric.name, group, value, n=n, p=p, note=note)
-    note = _NARROW if hardly_differ(metric, drawn)[0] else None
-    return Estimate(metric.name, group, value, low, high, n=n, p=p, note=note)
+    narrow = _NARROW if hardly_differ(metric, drawn)[0] else None
+    return Estimate(metric.name, group, value, low, high, n=n, p=p, note=narrow)
 
 
 def hardly_differ(metric: Metric, drawn: Drawn) -> NDArray[np.bool_]:
