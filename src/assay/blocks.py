@@ -95,6 +95,22 @@ class Scorecard:
         return [score.estimate for score in self.scores]
 
 
+@dataclass(frozen=True)
+class Card:
+    """A run on a reader's first screen: one plain sentence, one number on its scale, one example.
+
+    `label` says in words what the number is, `sides` what lies to the left and right of `neutral`, where a model
+    without bias would be. `examples` picks the example.
+    """
+
+    sentence: Text
+    label: Text = ""
+    number: Dot | None = None
+    neutral: float = 0.0
+    sides: tuple[str, str] | None = None
+    examples: Wanted = field(default_factory=dict)
+
+
 # --- charts
 
 
@@ -328,7 +344,7 @@ class Presentation:
     """All that a probe shows of a run.
 
     `asks` says what it asks, in a few words after its name; `brief` what was found, in one or two sentences; `lead` the
-    same at length. `cautions` is what the numbers cannot say; `citation` what to cite; `data_set` how a model hub would
+    same at length; `card` is what stands on the first screen. `cautions` is what the numbers cannot say; `citation` what to cite; `data_set` how a model hub would
     call its data. A terminal prints the sections of `terminal`, where there are any, in place of the headline numbers
     and the summary.
     """
@@ -337,6 +353,7 @@ class Presentation:
     asks: str
     brief: Text
     lead: Sequence[Block]
+    card: Card
     scorecard: Scorecard
     cautions: Sequence[Text]
     citation: Sequence[Text]

@@ -295,7 +295,7 @@ class Method(Generic[P, D]):
 
     def present(self, run: Run) -> Presentation:
         """What is shown of a run, as data (`assay.blocks` says how): here plainly, in the words of the descriptor."""
-        from assay.blocks import Presentation, Prose, Score, Scorecard
+        from assay.blocks import Card, Presentation, Prose, Score, Scorecard
         from assay.text import Figure, Name, Strong, Text
         from assay.wording import plural
 
@@ -312,6 +312,7 @@ class Method(Generic[P, D]):
             asks=probe.asks,
             brief=["It asked ", made],
             lead=[Prose([[*who, made]])],
+            card=Card(["It asked ", made]),
             scorecard=Scorecard(scores, probe=probe.name),
             cautions=probe.cautions,
             citation=[["The method: ", Name(probe.paper)]],

@@ -15,17 +15,19 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from assay.blocks import Block, Section
+from assay.blocks import Block, Prose, Role, Section
 from assay.examples import Example, Wanted
 from assay.files.atomic import write_atomically
 from assay.probes import across, present, table_words
-from assay.report.diagnosis import diagnosis_sections, verdict_sections
+from assay.report.diagnosis import TITLE, diagnosis_sections, verdict_sections
+from assay.report.drawing import scale_for
 from assay.report.headline import beside
 from assay.report.html_blocks import Blocks
 from assay.report.page import rendered
 from assay.report.texts import asked, facts, flat, in_order, known, notes_of
 from assay.run import Run
 from assay.text import Text, plain
+from assay.wording import plural
 
 MOST_EXAMPLES = 360
 """Examples on a page, shared out over its runs."""
@@ -60,7 +62,41 @@ class Told:
         return self.view.sections(verdict_sections(self.run.findings))
 
     def diagnosis(self) -> Markup:
-        return self.view.sections(diagnosis_sections(self.run.findings, drawn=True))
+        found = self.run.findings.diagnosis
+        sections = diagnosis_sections(self.run.findings, drawn=True)
+        return self.view.folded(TITLE, found.why if found else "", sections)
+
+    def found(self) -> Markup:
+        """Warnings, the main chart, and folded everything else that was found."""
+        lead = self.shown.lead
+        warnings = [block for block in lead if isinstance(block, Prose) and block.role is Role.WARNING]
+        words = self.view.blocks([block for block in lead if block not in warnings])
+        in_words = self.view.fold("In words", "what was asked, and what was found", words)
+        return self.view.blocks(warnings) + self.view.unfolding(self.shown.sections, in_words)
+
+    def headline(self) -> Markup:
+        """All headline numbers, folded."""
+        card = self.shown.scorecard
+        inner = self.view.scorecard(card, f"{self.run.probe}-headline")
+        return self.view.fold("Headline numbers", plural(len(card.scores), "estimate"), inner)
+
+    def card(self) -> Mapping[str, Any]:
+        """The run on the first screen."""
+        card, verdict = self.shown.card, self.run.findings.verdict
+        number = card.number
+        ends = [] if number is None else [number.value, number.low, number.high, number.floor]
+        fitting = (example for example in self.examples if example.fits(card.examples))
+        return {
+            "verdict": verdict.says.value if verdict else "",
+            "look": verdict.says.name.lower() if verdict else "",
+            "why": verdict.why if verdict else "",
+            "sentence": self.view.text(card.sentence),
+            "label": self.view.text(card.label),
+            "number": number,
+            "scale": scale_for(ends, signed=card.sides is not None),
+            "sides": card.sides,
+            "example": next(fitting, None),
+        }
 
     def has(self, about: Wanted) -> bool:
         """Whether the page has an example behind a number."""
@@ -119,7 +155,20 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
         abouts=[example.about for told in every for example in told.examples],
         with_examples=examples,
         days=sorted({day for run in runs if (day := run.info.finished[:10])}),
+        about=_about(runs),
     )
+
+
+def _about(runs: Sequence[Run]) -> str:
+    """What kind of model it is, when it was audited and how large the runs are."""
+    days = sorted({day for run in runs if (day := run.info.finished[:10])})
+    asked = sum(run.questions or 0 for run in runs)
+    sizes = list(dict.fromkeys(run.sample for run in runs if run.sample))
+    demo = all(run.model == "builtin" for run in runs)
+    said = ["demonstration: a small model, made for teaching; decide nothing by its answers" if demo else ""]
+    said += [" to ".join(dict.fromkeys([days[0], days[-1]])) if days else ""]
+    said += [plural(asked, "question") if asked else "", ", ".join(sizes)]
+    return " · ".join(filter(None, said))
 
 
 def _link_to(run: Run, folder: Path) -> str:

@@ -19,8 +19,36 @@ from assay.report.html_tables import LOOKS, NOTHING, Drawn
 from assay.report.page import environment, minus
 from assay.report.texts import on_intervals
 from assay.text import Code, Emphasis, Figure, File, Link, Mark, Name, Strong, Text, plain
+from assay.wording import plural
 
 _TAGS = {Name: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
+
+def _titled(block: Block) -> str:
+    """What a chart is called; of several to pick from, the first. Nothing else has a title."""
+    match block:
+        case Table() | Heat() | Scatter():
+            return block.title
+        case Pick() | Part():
+            inner = block.parts if isinstance(block, Pick) else block.blocks
+            own = block.title if isinstance(block, Pick) else ""
+            return own or next(filter(None, map(_titled, inner)), "")
+    return ""
+
+
+def _inside(chart: Block) -> str:
+    """What a folded chart holds, in a few words."""
+    match chart:
+        case Table():
+            return plural(len(chart.rows), "row")
+        case Heat():
+            sizes = len({row for row, _ in chart.cells}), len({column for _, column in chart.cells})
+            return f"a map of {sizes[0]} by {sizes[1]}"
+        case Scatter():
+            return f"a picture of {plural(len(chart.points), 'point')}"
+        case Pick():
+            return f"{plural(len(chart.parts), 'part')} to choose from"
+    return ""
+
 
 BEYOND: Text = [" An arrow ", Mark("beyond"), " points to a value beyond the scale."]
 
@@ -90,6 +118,28 @@ class Blocks:
             return self.blocks(section.blocks)
         inner = self.blocks(section.blocks, 5)
         return Markup(self.macros.section(self._id(section.anchor or "section"), section.title, inner))
+
+    def unfolding(self, sections: Sequence[Section], lead: Markup = NOTHING) -> Markup:
+        """The first chart as it is, and all others folded: a line says what is inside. The lead comes after the first."""
+        shown: list[Markup] = []
+        seen = False
+        for section in sections:
+            if section.title:
+                shown.append(self.folded(section.title, "", [section]) if seen else self.section(section))
+                seen = True
+                continue
+            for block in section.blocks:
+                title, inner = _titled(block), self.block(block)
+                shown.append(self.fold(title, _inside(block), inner) if title and seen and inner else inner)
+                seen = seen or bool(title)
+        return Markup("\n").join([*shown[:1], lead, *shown[1:]])
+
+    def folded(self, title: str, inside: str, sections: Sequence[Section]) -> Markup:
+        """Sections that open by a click on their title; nothing where there are none."""
+        return self.fold(title, inside, self.sections(sections)) if sections else NOTHING
+
+    def fold(self, title: str, inside: str, inner: Markup) -> Markup:
+        return Markup(self.macros.fold(self._id("fold"), title, inside, inner))
 
     def blocks(self, blocks: Sequence[Block], level: int = 4, *, bare: bool = False) -> Markup:
         return Markup("\n").join(self.block(block, level, bare=bare) for block in blocks)

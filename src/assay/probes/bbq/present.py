@@ -8,6 +8,7 @@ from assay import blocks
 from assay.blocks import Block, Column, Group, Kind, Marked, Prose, Role, Row, Section, Table
 from assay.findings import Estimate
 from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, say_group
+from assay.probes.bbq.card import card_of
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, behind, is_clear
 from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, measured, rates
@@ -48,6 +49,7 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
         asks=telling.asks(),
         brief=telling.brief(),
         lead=[*([Prose([WARNING], Role.WARNING)] if starter else []), *telling.lead()],
+        card=card_of(run, grid),
         scorecard=_scorecard(run, grid),
         cautions=_cautions(run, starter),
         citation=[[which, PAPER], KOBBQ],

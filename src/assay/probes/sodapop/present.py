@@ -10,6 +10,7 @@ from statistics import fmean
 from assay.blocks import Block, Presentation, Prose, Role, Score, Scorecard, Section
 from assay.findings import Estimate
 from assay.probes.sodapop import PAPER, PROBE, people_words, say_group
+from assay.probes.sodapop.card import card_of
 from assay.probes.sodapop.differences import Pair, Word, clearest, read_pairs, separations, tested_by, told_apart
 from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
 from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
@@ -40,6 +41,7 @@ def present(run: Run) -> Presentation:
         asks=ASKS,
         brief=brief(found),
         lead=lead(found),
+        card=card_of(found),
         scorecard=Scorecard(
             [Score(e, say_group(e.group), behind_pair(e), task=PROBE.task(e.group)) for e in run.findings.estimates],
             counted="n counts names, of both groups together.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from assay.blocks import Presentation, Prose, Score, Scorecard, Section
+from assay.blocks import Card, Dot, Presentation, Prose, Score, Scorecard, Section
 from assay.findings import Estimate
 from assay.probes.sodapop import PAPER
 from assay.probes.sodapop.present_groups import picture
@@ -37,6 +37,7 @@ def present(run: Run) -> Presentation:
         asks=ASKS,
         brief=tells if told else "Nothing could be told from the vectors of these names.",
         lead=[Prose([_asked(run), *(away if told else []), *untold])],
+        card=_card(told, tells),
         scorecard=Scorecard(
             [
                 Score(e, PROBE.say_group(e.group), dict(e.group), task=PROBE.task(e.group))
@@ -52,6 +53,15 @@ def present(run: Run) -> Presentation:
             Section(picture(run, "Names by their vectors in the model", PICTURE, "sodapop-names-picture")),
         ],
     )
+
+
+def _card(told: Sequence[Estimate], tells: Text) -> Card:
+    if not told:
+        return Card("Nothing could be learnt from the vectors of these names.")
+    most = max(told, key=lambda e: (e.value or 0.0) - (e.floor or 0.0))
+    shown = Dot(most.value, most.low, most.high, most.floor, hollow=most.chance is not Chance.ABOVE)
+    label: Text = ["Names whose ", Name(most.group["attribute"]), " is told rightly"]
+    return Card(tells, label, shown, neutral=most.floor or 0.0)
 
 
 def _asked(run: Run) -> Text:

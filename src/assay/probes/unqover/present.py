@@ -13,6 +13,7 @@ from assay.probes.unqover.associations import (
     Strongest,
     strongest_associations,
 )
+from assay.probes.unqover.card import card_of
 from assay.probes.unqover.present_heat import maps
 from assay.probes.unqover.present_tables import associations, in_short, subjects
 from assay.run import Run
@@ -37,6 +38,7 @@ def present(run: Run) -> Presentation:
         asks=ASKS,
         brief=[_exceeding(intensities), _strongest(run, strongest)],
         lead=[Prose([_asked(run), _strongest(run, strongest), *_intensity(intensities)])],
+        card=card_of(run, strongest),
         scorecard=_scorecard(run),
         cautions=[*PROBE.cautions, *_sampled(run)],
         citation=[["The method: ", PAPER]],

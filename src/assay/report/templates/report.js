@@ -23,6 +23,33 @@
   };
   let named = 0;
 
+  // --- where the reader is, in the address ----------------------------------------------------------------------
+  // After the anchor, "?" and what was sorted, filtered, picked and opened. Each part says under a key what to keep
+  // (nothing where it is as it was), and takes it back.
+  const parts = new Map();
+  const remember = (key, kept, restore) => { parts.set(key, { kept, restore }); };
+  const address = () => {
+    const [anchor, query = ""] = location.hash.slice(1).split("?");
+    return { anchor: decodeURIComponent(anchor), query: new URLSearchParams(query) };
+  };
+  let restoring = false;
+  const noted = (push = false, anchor = address().anchor) => {
+    if (restoring) return;
+    const query = new URLSearchParams();
+    for (const [key, part] of parts) if (part.kept()) query.set(key, part.kept());
+    const hash = `#${encodeURIComponent(anchor)}${query.size ? `?${query}` : ""}`;
+    if (hash !== location.hash && (anchor || query.size || location.hash)) history[push ? "pushState" : "replaceState"](null, "", hash);
+  };
+  const unfold = (element) => { for (let box = element?.closest("details"); box; box = box.parentElement.closest("details")) box.open = true; };
+  const restored = () => {
+    const { anchor, query } = address(), target = document.getElementById(anchor);
+    restoring = true;
+    for (const [key, part] of parts) part.restore(query.get(key) ?? "");
+    unfold(target);
+    restoring = false;
+    target?.scrollIntoView();
+  };
+
   // A labelled control; `tools` may be missing, then it goes before `beside`.
   function control(element, label, control) {
     control.id = control.id || `control-${++named}`;
@@ -35,13 +62,15 @@
 
   const search = (element, label, changed) => {
     const input = control(element, label, make("input", { type: "search", autocomplete: "off", spellcheck: false }));
-    input.addEventListener("input", () => changed(input.value.trim().toLowerCase()));
+    input.addEventListener("input", () => { changed(input.value.trim().toLowerCase()); noted(); });
+    remember(input.id, () => input.value, (text) => { if (input.value !== text) { input.value = text; changed(text.trim().toLowerCase()); } });
     return input;
   };
 
   const choose = (element, label, options, changed) => {
     const select = control(element, label, make("select", {}, ...options.map((text, value) => make("option", { value, textContent: text }))));
-    select.addEventListener("change", () => changed(Number(select.value)));
+    select.addEventListener("change", () => { changed(Number(select.value)); noted(); });
+    remember(select.id, () => (select.value === "0" ? "" : select.value), (value) => { if (select.value !== (value || "0")) { select.value = value || "0"; changed(Number(select.value)); } });
     return select;
   };
 
@@ -87,12 +116,29 @@
     return sign * (typeof a === "number" && typeof b === "number" ? a - b : String(a).localeCompare(String(b)));
   }
   // data-sort: rows within each body, under its heading row. data-sort="groups": whole bodies, by their first row.
-  for (const table of all("table[data-sort]")) {
+  all("table[data-sort]").forEach((table, place) => {
     const heads = all("thead tr:last-child th", table);
+    const buttons = new Map();
+    const was = [...table.tBodies].map((body) => [body, [...body.rows]]);
+    const back = () => {
+      heads.forEach((head) => head.removeAttribute("aria-sort"));
+      for (const [body, rows] of was) { table.append(body); body.append(...rows); }
+    };
+    const kept = () => {
+      const column = heads.findIndex((head) => head.hasAttribute("aria-sort"));
+      return column < 0 ? "" : `${column} ${heads[column].getAttribute("aria-sort")}`;
+    };
+    remember(`sort-${place + 1}`, kept, (wanted) => {
+      if (wanted === kept()) return;
+      back();
+      const [column, order] = wanted.split(" ");
+      for (let clicks = wanted ? (order === "ascending" ? 2 : 1) : 0; clicks > 0; clicks--) buttons.get(Number(column))?.click();
+    });
     heads.forEach((head, column) => {
       if (!head.textContent.trim() || head.matches(".drawing") || head.querySelector("svg, .unseen")) return;
       const button = make("button", { type: "button", className: "sort" }, ...head.childNodes);
       head.append(button);
+      buttons.set(column, button);
       button.addEventListener("click", () => {
         const down = head.getAttribute("aria-sort") !== "descending";
         heads.forEach((other) => other.removeAttribute("aria-sort"));
@@ -110,9 +156,10 @@
             rows.forEach((row) => body.insertBefore(row, last));
           }
         }
+        noted();
       });
     });
-  }
+  });
 
   // --- filtering ------------------------------------------------------------------------------------------------
   // data-filter: rows. data-filter="groups": bodies.
@@ -301,13 +348,13 @@
       chips.replaceChildren(...Object.entries(state.about).map(([key, value]) => {
         const chip = make("button", { type: "button", className: "chip", textContent: `${key.replaceAll("_", " ")}: ${several(value).join(" or ")} ×` });
         chip.setAttribute("aria-label", `No longer only ${several(value).join(" or ")}`);
-        chip.addEventListener("click", () => { delete state.about[key]; state.shown = PAGE; update(); });
+        chip.addEventListener("click", () => { delete state.about[key]; state.shown = PAGE; update(); noted(); });
         return chip;
       }));
     };
     const labelled = (label, element) => make("span", { className: "control" }, make("label", { htmlFor: element.id, textContent: label }), element);
-    input.addEventListener("input", () => { state.text = input.value.trim().toLowerCase(); state.shown = PAGE; update(); });
-    from.addEventListener("change", () => { state.run = from.value || null; state.about = {}; state.shown = PAGE; update(); });
+    input.addEventListener("input", () => { state.text = input.value.trim().toLowerCase(); state.shown = PAGE; update(); noted(); });
+    from.addEventListener("change", () => { state.run = from.value || null; state.about = {}; state.shown = PAGE; update(); noted(); });
     more.addEventListener("click", () => { state.shown += PAGE; update(); });
     tools.append(labelled("Search", input), ...(runs.length > 1 ? [labelled("From", from)] : []), chips, count);
     list.after(more);
@@ -315,11 +362,21 @@
     const veil = () => { list.inert = !reveal.checked; };
     reveal.addEventListener("change", veil);
     veil();
+    remember("see", () => (state.run || state.text || Object.keys(state.about).length ? JSON.stringify({ run: state.run, about: state.about, text: input.value }) : ""), (kept) => {
+      const { run = null, about = {}, text = "" } = kept ? JSON.parse(kept) : {};
+      Object.assign(state, { run, about, text: text.trim().toLowerCase(), shown: PAGE });
+      input.value = text;
+      update();
+    });
     seeExamples = ({ run, about }) => {
+      noted(); // what Back goes back to
       Object.assign(state, { run, about: { ...about }, text: "", shown: PAGE });
       input.value = "";
       update();
-      document.getElementById("examples").scrollIntoView();
+      const heading = document.getElementById("examples");
+      document.getElementById("examples-fold").open = true;
+      noted(true, "examples");
+      heading.scrollIntoView();
       (reveal.checked ? input : reveal).focus({ preventScroll: true });
     };
     document.addEventListener("click", (event) => {
@@ -343,8 +400,39 @@
   tell();
   document.querySelector("nav")?.append(button);
 
-  // Printed pages have everything that is folded away on the screen, except examples that nobody asked for.
-  addEventListener("beforeprint", () => all("details:not([open]):not([hidden])").forEach((element) => { element.open = true; element.dataset.printed = ""; }));
-  addEventListener("afterprint", () => all("[data-printed]").forEach((element) => { element.open = false; delete element.dataset.printed; }));
+  // --- folded parts, links to rows, and the part of the page that is in view ---------------------------------------
+  const folds = all("details[id]");
+  remember("open", () => folds.filter((fold) => fold.open).map((fold) => fold.id).join(" "), (ids) => {
+    const open = new Set(ids.split(" "));
+    folds.forEach((fold) => { fold.open = open.has(fold.id); });
+  });
+  folds.forEach((fold) => fold.addEventListener("toggle", () => noted()));
+  for (const frame of all(".chart-frame[id]")) all("tbody tr:not(.head):not(.more)", frame).forEach((row, place) => {
+    row.id = `${frame.id}-row-${place + 1}`;
+    const link = make("a", { className: "here", href: `#${row.id}`, textContent: "#" });
+    link.setAttribute("aria-label", "Link to this row");
+    row.querySelector("th[scope=row], td")?.append(link);
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest("a[href^='#']:not([data-see])");
+    if (!link || event.defaultPrevented) return;
+    event.preventDefault();
+    noted();
+    const anchor = link.getAttribute("href").slice(1), target = document.getElementById(anchor);
+    unfold(target);
+    noted(true, anchor);
+    target?.scrollIntoView();
+    target?.querySelector("a, button, input, summary")?.focus({ preventScroll: true });
+  });
+  addEventListener("popstate", restored);
+  const links = new Map(all("nav a[href^='#']").map((link) => [link.getAttribute("href").slice(1), link]));
+  const watched = [...links.keys()].map((id) => document.getElementById(id)).filter(Boolean);
+  const seen = () => {
+    const current = watched.filter((part) => part.getBoundingClientRect().top < innerHeight / 3).at(-1) ?? watched[0];
+    for (const [id, link] of links) link.toggleAttribute("aria-current", id === current?.id);
+  };
+  addEventListener("scroll", seen, { passive: true });
+  seen();
+  if (location.hash) restored();
   document.documentElement.dataset.ready = "";
 })();

@@ -1,0 +1,49 @@
+"""An UnQover run on a reader's first screen: the strongest association."""
+
+from __future__ import annotations
+
+from assay.blocks import Card, Dot
+from assay.probes.unqover.associations import Association, Strongest
+from assay.run import Run
+from assay.text import Name, Text
+
+
+def card_of(run: Run, strongest: Strongest) -> Card:
+    if not strongest.rows:
+        return Card("There were too few comparisons to name any preference.")
+    top = strongest.rows[0]
+    who, other = _sides(top)
+    about = {"class": top.bias_class, "form": top.form, "attribute": top.attribute or ""}
+    return Card(
+        _sentence(run, top),
+        label=["Preference for ", Name(who), " in “", Name(top.attribute or ""), "”"],
+        number=Dot(top.gamma, top.low, top.high, hollow=not top.clear),
+        sides=(other, who),
+        examples=about,
+    )
+
+
+def _sentence(run: Run, top: Association) -> Text:
+    who, other = _sides(top)
+    attribute = Name(top.attribute or "")
+    if not top.clear:
+        return [
+            f"No preference is distinguishable from chance. The strongest one found: “",
+            *(attribute, "” with ", Name(who if top.gamma > 0 else other), "."),
+        ]
+    small = abs(top.gamma) < run.smallest("groups" if top.pooled else "gamma")
+    start = "There is a clear but very small preference: the" if small else "The"
+    more = "more" if top.gamma > 0 else "less"
+    return [
+        f"{start} model associates “",
+        *(attribute, f"” {more} with ", Name(who), " than with ", Name(other)),
+        ", although nothing in the text says so.",
+    ]
+
+
+def _sides(row: Association) -> tuple[str, str]:
+    """Whom the association is about, and with whom they are compared."""
+    if not row.pooled:
+        return row.subject, "the others"
+    other = {"male": "female", "female": "male"}.get(row.subject)
+    return f"{row.subject} names", f"{other} names" if other else "the others"
