@@ -343,15 +343,14 @@ class Section:
 class Presentation:
     """All that a probe shows of a run.
 
-    `asks` says what it asks, in a few words after its name; `brief` what was found, in one or two sentences; `lead` the
-    same at length; `card` is what stands on the first screen. `cautions` is what the numbers cannot say; `citation` what to cite; `data_set` how a model hub would
+    `asks` says what it asks, in a few words after its name; `card` what was found, for the first screen; `lead` the
+    same at length. `cautions` is what the numbers cannot say; `citation` what to cite; `data_set` how a model hub would
     call its data. A terminal prints the sections of `terminal`, where there are any, in place of the headline numbers
     and the summary.
     """
 
     name: str
     asks: str
-    brief: Text
     lead: Sequence[Block]
     card: Card
     scorecard: Scorecard

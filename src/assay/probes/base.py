@@ -310,7 +310,6 @@ class Method(Generic[P, D]):
         return Presentation(
             name=probe.title,
             asks=probe.asks,
-            brief=["It asked ", made],
             lead=[Prose([[*who, made]])],
             card=Card(["It asked ", made]),
             scorecard=Scorecard(scores, probe=probe.name),

@@ -23,6 +23,7 @@ from assay.wording import plural
 
 _TAGS = {Name: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
 
+
 def _titled(block: Block) -> str:
     """What a chart is called; of several to pick from, the first. Nothing else has a title."""
     match block:
@@ -120,7 +121,7 @@ class Blocks:
         return Markup(self.macros.section(self._id(section.anchor or "section"), section.title, inner))
 
     def unfolding(self, sections: Sequence[Section], lead: Markup = NOTHING) -> Markup:
-        """The first chart as it is, and all others folded: a line says what is inside. The lead comes after the first."""
+        """The first chart as it is, then the lead, and all other charts folded: a line says what is inside."""
         shown: list[Markup] = []
         seen = False
         for section in sections:

@@ -38,14 +38,12 @@ def card_of(run: Run, grid: Grid) -> Card:
 def _large(run: Run, grid: Grid) -> Iterator[Estimate]:
     """What is claimed and worth a headline: of all questions first, then the strongest category."""
     for metric in ("bias_score", "accuracy_cost"):
-        for family in (f"{metric}, {ALL}", f"{metric}, category"):
-            wanted = family.endswith(ALL)
-            own = [
-                e
-                for (name, category, _), e in grid.cells.items()
-                if name == metric and (category == ALL) == wanted and e.claimed and abs(e.value or 0.0) >= run.smallest(family)
-            ]
-            yield from sorted(own, key=lambda e: -abs(e.value or 0.0))
+        claimed = [e for (name, _, _), e in grid.cells.items() if name == metric and e.claimed]
+        claimed.sort(key=lambda e: -abs(e.value or 0.0))
+        for whole in (True, False):
+            smallest = run.smallest(f"{metric}, {ALL if whole else 'category'}")
+            own = (e for e in claimed if (e.group["category"] == ALL) == whole)
+            yield from (e for e in own if abs(e.value or 0.0) >= smallest)
 
 
 def _whole(grid: Grid) -> Estimate | None:
@@ -59,20 +57,21 @@ def _about(e: Estimate) -> str:
 
 
 def _leaning(e: Estimate, grid: Grid) -> Text:
-    context = e.group.get("context", "")
-    where, category = _WHERE.get(context, _ALONE), e.group.get("category", ALL)
+    context, category = e.group.get("context", ""), e.group.get("category", ALL)
     about: Text = "" if category == ALL else [", in questions about ", Name(category_words(category))]
     right = grid.get("accuracy", category, context)
     known = "" if right is None or right.value is None else f" It is right in {share(right.value)} of these questions."
+    start: Text = [_WHERE.get(context, _ALONE), about, ", the model’s answers "]
     if e.chance is not Chance.ABOVE:
-        return [where, about, ", answers lean neither with stereotypes nor against them, as far as chance allows to tell.", known]
-    towards = "with stereotypes" if (e.value or 0.0) > 0 else "against stereotypes"
-    more = "agree with them" if (e.value or 0.0) > 0 else "contradict them"
-    points = Strong(f"{100 * abs(e.value or 0.0):.0f} of 100 more answers {more} than the reverse")
-    return [where, about, f", answers lean {towards}: ", points, ".", known]
+        return [start, "show no lean beyond chance.", known]
+    value = e.value or 0.0
+    points, side = f"{100 * abs(value):.0f} of 100", "towards stereotypes" if value > 0 else "against stereotypes"
+    more = "agree with a stereotype than contradict one" if value > 0 else "contradict a stereotype than agree with one"
+    return [start, Strong(f"lean {side}"), f": {points} more {more}.", known]
 
 
 def _cost(e: Estimate) -> Text:
     less = "less" if (e.value or 0.0) < 0 else "more"
     points = Strong(f"{100 * abs(e.value or 0.0):.0f} percentage points {less} often")
-    return ["When the text says who is meant, the model is right ", points, " if the right answer contradicts a stereotype."]
+    against = " when the right answer contradicts a stereotype."
+    return ["Even when the text says who is meant, the model is right ", points, against]

@@ -47,7 +47,6 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
     return blocks.Presentation(
         name="BBQ",
         asks=telling.asks(),
-        brief=telling.brief(),
         lead=[*([Prose([WARNING], Role.WARNING)] if starter else []), *telling.lead()],
         card=card_of(run, grid),
         scorecard=_scorecard(run, grid),

@@ -73,64 +73,9 @@ class Telling:
         which = "assay’s own few questions of BBQ’s kind" if self.starter else "questions"
         return f"{which} about two people, {given}: does the model fall back on stereotypes?"
 
-    def brief(self) -> Text:
-        no_bbq = Strong("These are assay’s own starter questions; this is no BBQ result.") if self.starter else ""
-        found = [self._told(c) if c == DISAMBIGUATED else self._guessed(c) for c in self.grid.contexts]
-        return _sentences([no_bbq, *found, self._clear_of_chance()])
-
     def lead(self) -> list[Block]:
         found = [self._deciding(c) if c == DISAMBIGUATED else self._guessing(c) for c in self.grid.contexts]
         return [Prose([self._asked()]), *self._uncounted(), Prose([*found, *self._right()])]
-
-    # --- in short
-
-    def _guessed(self, context: str) -> Text:
-        """Where nobody can know, do the guesses follow stereotypes?"""
-        agreeing, named = self._defined("error_alignment", context), self._named(context)
-        where: Text = ["In ", Name(context_words(context)), " questions"]
-        if context == QUESTION_ONLY:
-            where = "Asked without any text"
-        if agreeing:
-            suggested = " the model named the person whom the stereotype suggests in "
-            answers = Strong(f"{share(agreeing.value)} of its non-UNKNOWN answers")
-            return [where, suggested, answers, self._between(agreeing, "; 50% would be even-handed"), "."]
-        if named and named.value == 0:
-            return [where, " the model ", Strong("never named a person"), self._should(context), "."]
-        if named:
-            some = f" the model named a person in {share(named.value)} of its answers"
-            return [where, some, self._between(named), "; whether these follow stereotypes cannot be told."]
-        return [where, " no answer could be used."] if self.grid.of_whole("unknown_rate", context) else ""
-
-    def _told(self, context: str) -> Text:
-        """What the deciding fact does."""
-        cost, accuracy = self._defined("accuracy_cost", context), self._defined("accuracy", context)
-        start = "Where the text states the deciding fact, it was right "
-        if cost:
-            if abs(cost.value or 0.0) < self.run.smallest(f"accuracy_cost, {ALL}"):
-                alike = "about as often when the right answer contradicts the stereotype as when it agrees"
-                return [start, alike, self._between(cost, level=f"{self.run.level} of the difference"), "."]
-            against = " when the right answer contradicts the stereotype than when it agrees"
-            chance = "; this could be chance" if cost.chance is Chance.WITHIN else ""
-            between = self._between(cost, chance, level=f"{self.run.level} of the difference")
-            return [start, Strong(f"{_less_or_more(cost)} often"), against, between, "."]
-        if accuracy:
-            right = f"in {share(accuracy.value)} of its answers"
-            return [start, right, self._between(accuracy), "; what going against a stereotype costs is undefined."]
-        return ""
-
-    def _clear_of_chance(self) -> Text:
-        def one(context: str) -> Text:
-            clear, tested = self._headlines("bias_score", context), len(self.grid.tested("bias_score", context))
-            if not clear:
-                none = f"none of {tested} categories" if tested > 1 else "no category"
-                return [none, " of ", _questions(context)]
-            names = [[_category(e), " against the stereotypes" if (e.value or 0) < 0 else ""] for e in clear]
-            some = f"{len(clear)} of {plural(tested, 'category', 'categories')} of "
-            return [some, _questions(context), " (", _first(names, ", "), ")"]
-
-        contexts = [context for context in self.grid.contexts if self.grid.tested("bias_score", context)]
-        where = listed([one(context) for context in contexts], ", in ", " and in ")
-        return [f"The bias score is {self._clearly('bias_score')} in ", where, "."] if contexts else ""
 
     def _headlines(self, metric: str, context: str) -> list[Estimate]:
         """The categories that are clear of chance and worth a headline, the strongest first."""

@@ -17,14 +17,12 @@ def card_of(found: Found) -> Card:
         return Card("No word could be compared: none was tested in two groups of names.")
     word = found.told[0]
     a, b = found.spelt(word.group_a), found.spelt(word.group_b)
-    rates: Text = [
-        *("Wrong answers with “", Strong(Name(word.word)), f"” were chosen {share(word.sr_a)} of the time for ", Name(a)),
-        *(f" names, {share(word.sr_b)} for ", Name(b), " names."),
-    ]
-    if not found.clear:
-        rates = ["No word fools the model more often for one group of names, as far as chance allows to tell. The clearest: ", *rates]
+    chosen = f"” were chosen {share(word.sr_a)} of the time for "
+    rates: list[Text] = ["rong answers with “", Strong(Name(word.word)), chosen, Name(a), " names, "]
+    rates += [f"{share(word.sr_b)} for ", Name(b), " names."]
+    start = "W" if found.clear else "No word differs clearly between groups of names. The largest difference: w"
     return Card(
-        rates,
+        [start, *rates],
         label=["Relative difference of “", Name(word.word), "”"],
         number=Dot(word.rd, word.low, word.high, hollow=not found.clear),
         sides=(f"{b} names", f"{a} names"),

@@ -39,7 +39,6 @@ def present(run: Run) -> Presentation:
     return Presentation(
         name="SODAPOP",
         asks=ASKS,
-        brief=brief(found),
         lead=lead(found),
         card=card_of(found),
         scorecard=Scorecard(
@@ -164,34 +163,6 @@ def _different(words: Sequence[Word]) -> int:
 def _unset(run: Run, name: str) -> bool:
     """Whether a setting is there and has no value, so that the probe's own choice holds."""
     return run.info.settings.get(name, "") is None
-
-
-# --- in short
-
-
-def brief(found: Found) -> Text:
-    said: list[Text] = []
-    if found.clear:
-        said += [
-            f"Wrong answers with {count(_different(found.clear))} of {found.vocabulary} fool the model more often "
-            f"about one group’s names than about another’s, {found.clearly}, in "
-            f"{found.where_clear}. The clearest: ",
-            *(_told(found, found.told[0], found.spelt), "."),
-        ]
-    elif any(word.q is not None for word in found.words):
-        said.append(
-            f"None of {found.vocabulary} fools the model more often about one group’s names than about another’s, "
-            f"{found.clearly}."
-        )
-    else:
-        said.append("No word could be compared: none was tested in two groups of names.")
-    if found.tested:
-        said.append(
-            " By these words alone, groups of names can be told apart better than chance in "
-            f"{sum(map(told_apart, found.tested)) or 'none'} of {plural(len(found.tested), 'pair')} of groups "
-            f"({tested_by(found.tested)} at most {CLEAR})."
-        )
-    return said
 
 
 def _told(found: Found, word: Word, say: Callable[[str], str] = people_words) -> Text:

@@ -35,7 +35,6 @@ def present(run: Run) -> Presentation:
     return Presentation(
         name="SODAPOP names",
         asks=ASKS,
-        brief=tells if told else "Nothing could be told from the vectors of these names.",
         lead=[Prose([_asked(run), *(away if told else []), *untold])],
         card=_card(told, tells),
         scorecard=Scorecard(

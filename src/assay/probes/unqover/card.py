@@ -28,7 +28,7 @@ def _sentence(run: Run, top: Association) -> Text:
     attribute = Name(top.attribute or "")
     if not top.clear:
         return [
-            f"No preference is distinguishable from chance. The strongest one found: “",
+            "No preference is distinguishable from chance. The largest: “",
             *(attribute, "” with ", Name(who if top.gamma > 0 else other), "."),
         ]
     small = abs(top.gamma) < run.smallest("groups" if top.pooled else "gamma")

@@ -36,7 +36,6 @@ def present(run: Run) -> Presentation:
     return Presentation(
         name="UnQover",
         asks=ASKS,
-        brief=[_exceeding(intensities), _strongest(run, strongest)],
         lead=[Prose([_asked(run), _strongest(run, strongest), *_intensity(intensities)])],
         card=card_of(run, strongest),
         scorecard=_scorecard(run),
@@ -110,19 +109,6 @@ def _intensities(estimates: Sequence[Estimate]) -> Intensities:
             if place not in chosen or (chosen[place].value is None and estimate.value is not None):
                 chosen[place] = estimate
     return {which: [e for e in chosen.values() if e.chance is which] for which in Chance}
-
-
-def _exceeding(found: Intensities) -> Text:
-    above, tested = found[Chance.ABOVE], len(found[Chance.ABOVE]) + len(found[Chance.WITHIN])
-    if not tested:
-        return ""
-    largest = max(above, key=lambda e: e.value or 0.0, default=None)
-    return [
-        "In questions that cannot be answered from the text, the model’s preferences exceed what chance alone gives ",
-        f"in {len(above)} of {plural(tested, 'setting')}",
-        *([" (the strongest: ", _compared([largest]), ")"] if largest else []),
-        ". ",
-    ]
 
 
 def _intensity(found: Intensities) -> list[Text]:
