@@ -116,6 +116,23 @@ class Page(HTMLParser):
         return [attributes["id"] or "" for _, attributes in self.elements if "id" in attributes]
 
 
+def cards(page: Page) -> list[str]:
+    """The words of the cards on the first screen."""
+    found = re.findall(r'<article class="card .*?</article>', page.source, re.S)
+    assert found
+    return [Page(card).words for card in found]
+
+
+def in_words(page: Page) -> str:
+    """What the page says at length about its one run, folded."""
+    (found,) = re.findall(r"<summary><b>In words</b>.*?</summary>(.*?)</details>", page.source, re.S)
+    return Page(found).words
+
+
+UNFOLD = "document.querySelectorAll('details.fold').forEach((each) => { each.open = true; })"
+"""Opens all that is folded, as clicks would, in a browser."""
+
+
 def assert_harmless(page: Page, links: str = OF_A_RUN) -> None:
     """No script but our own, which the policy knows; nothing loaded from anywhere; no event handler; links only to
     files where they should lie, to parts of the page that are there, and to tables that are saved and never shown.

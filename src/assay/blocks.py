@@ -100,7 +100,7 @@ class Card:
     """A run on a reader's first screen: one plain sentence, one number on its scale, one example.
 
     `label` says in words what the number is, `sides` what lies to the left and right of `neutral`, where a model
-    without bias would be. `examples` picks the example.
+    without bias would be. `examples` picks the example. `warning` comes before all of it.
     """
 
     sentence: Text
@@ -109,6 +109,7 @@ class Card:
     neutral: float = 0.0
     sides: tuple[str, str] | None = None
     examples: Wanted = field(default_factory=dict)
+    warning: Text = ""
 
 
 # --- charts

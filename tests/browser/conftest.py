@@ -44,8 +44,8 @@ def visit(browser: Browser) -> Iterator[Visit]:
     """
     contexts, complaints = [], []
 
-    def visited(path: Path, width: int = 1100, **options: Any) -> Page:
-        context = browser.new_context(viewport={"width": width, "height": 800}, **options)
+    def visited(path: Path, width: int = 1100, height: int = 800, **options: Any) -> Page:
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(10_000)

@@ -17,7 +17,7 @@ from playwright.sync_api import Page, expect
 import made_runs
 import wide_runs
 from assay.findings import Findings
-from html_pages import write_page
+from html_pages import UNFOLD, write_page
 
 Visit = Callable[..., Page]
 PageOf = Callable[[str], Path]
@@ -115,6 +115,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_charts_of_a_probe_are_there(visit: Visit, page_of: PageOf, name: str, drawings: list[str]) -> None:
     for script in (True, False):
         page = visit(page_of(name), java_script_enabled=script)
+        page.evaluate(UNFOLD)
         for drawing in drawings:
             first = page.locator(f"{drawing}:visible").first
             box = first.bounding_box()
@@ -125,13 +126,15 @@ def test_the_charts_of_a_probe_are_there(visit: Visit, page_of: PageOf, name: st
 
 def test_a_real_tour_is_one_page_below_two_megabytes(visit: Visit, toured: Path) -> None:
     assert toured.stat().st_size < BIGGEST
-    page = visit(toured)
+    page = visit(toured, width=1440, height=900)
     assert page.locator("html[data-ready]").count() == 1
     assert page.locator("section.probe").count() == 3
+    assert page.evaluate("document.documentElement.scrollHeight") <= 6 * 900
+    page.evaluate(UNFOLD)
     assert page.locator("svg.bar:visible").count() > 50
     expect(page.locator("svg.scatter")).to_be_visible()
     assert page.locator(".example").count() > 5
-    assert "The built-in model is small and made for demonstrations" in page.evaluate(VISIBLE)
+    assert "demonstration: a small model made for teaching" in page.evaluate(VISIBLE)
     links = page.evaluate("[...document.querySelectorAll('a[href]')].map((link) => link.getAttribute('href'))")
     files = [link for link in links if not link.startswith(("#", "data:"))]
     assert len(files) > 9
@@ -142,6 +145,7 @@ def test_without_a_script_every_number_is_there_and_nothing_waits_for_one(visit:
     page = visit(page_of("all"), java_script_enabled=False)
     assert page.locator("button, select, input[type=search], #tip:visible").count() == 0
     assert page.locator("[hidden]:not(#tip)").count() == 0
+    page.evaluate(UNFOLD)
     unseen, seen = page.evaluate(NUMBERS)
     assert unseen == []
     assert seen > 200
@@ -178,7 +182,7 @@ def test_several_models_and_probes_share_one_page(visit: Visit, page_of: PageOf)
 def test_a_page_without_estimates_tables_or_examples_says_so(visit: Visit, tmp_path: Path) -> None:
     for probe in (*PROBES, "bbq-starter", "sodapop-names", "another"):
         page = visit(write_page(made_runs.write_run(tmp_path / probe, Findings(probe, "m", []))))
-        words = page.evaluate(VISIBLE)
+        words = page.evaluate(VISIBLE)  # without unfolding anything
         assert "This run has no estimates" in words
         assert "No examples are stored with this run" in words
 
@@ -186,6 +190,7 @@ def test_a_page_without_estimates_tables_or_examples_says_so(visit: Visit, tmp_p
 @pytest.mark.parametrize("name", PROBES)
 def test_undefined_numbers_and_empty_categories_give_a_page(visit: Visit, tmp_path: Path, name: str) -> None:
     page = visit(write_page(made_runs.write_run(tmp_path / name, wide_runs.emptied(name), {"notes": None})))
+    page.evaluate(UNFOLD)
     words = page.evaluate(VISIBLE)
     for wrong in ("None", "NaN", "undefined,", "Infinity", "[object"):
         assert wrong not in words
@@ -257,6 +262,7 @@ def test_on_paper_there_are_no_tools_no_dark_colours_and_no_examples_unasked(vis
         assert page.locator(f"{gone}:visible").count() == 0, gone
     assert page.locator("svg.bar:visible").count() > 20
     page.emulate_media(media="screen")
+    page.locator("#examples-fold summary").first.click()
     page.get_by_label("Show the examples").check()
     page.locator("button.theme").click()  # light, then dark again: what a reader chose is not what is printed
     page.locator("button.theme").click()
@@ -266,20 +272,32 @@ def test_on_paper_there_are_no_tools_no_dark_colours_and_no_examples_unasked(vis
     expect(page.locator("#example-list")).to_have_css("filter", "none")
 
 
-def test_a_printed_page_has_its_text_and_what_is_folded_away(visit: Visit, page_of: PageOf) -> None:
+def test_a_printed_page_has_cards_and_main_charts_and_only_what_was_unfolded(visit: Visit, page_of: PageOf) -> None:
     page = visit(page_of("all"))
     folded = page.locator("details:not([open]):visible").count()
-    assert folded > 2
-    page.evaluate("addEventListener('beforeprint', () => { window.before = true; })")
+    assert folded > 20
+    charts = page.locator("section.probe figure.chart-frame:visible").count()
+    page.emulate_media(media="print")
+    assert page.locator(".card:visible").count() == 5
+    assert page.locator("section.probe figure.chart-frame:visible").count() == charts >= 4
+    folds = page.locator("details:not([open]):visible, summary:visible, .card .on:visible")
+    assert folds.count() == 1  # the summary of the words of two groups, which are SODAPOP's main chart
+    headings = page.locator("h2:visible").all_inner_texts()
+    assert headings == ["In short", "UnQover", "BBQ", "bbq-starter", "SODAPOP", "another"]
+    page.emulate_media(media="screen")
+    page.locator("#cite-fold summary").click()
+    page.emulate_media(media="print")
+    expect(page.locator("#cite-fold")).to_be_visible()
+    page.emulate_media(media="screen")
     pdf = page.pdf(format="A4", outline=True, tagged=True)
     assert pdf.startswith(b"%PDF")
-    assert 4 < len(re.findall(rb"/Type */Page\b", pdf)) < 60
+    assert 2 < len(re.findall(rb"/Type */Page\b", pdf)) < 20
     streams = re.findall(rb"stream\r?\n(.*?)\r?\nendstream", pdf, re.S)
     written = sum(unpacked(stream).count(b"TJ") + unpacked(stream).count(b"Tj") for stream in streams)
     assert written > 300  # operators that show text
-    for heading in (b"In short", b"How to cite"):
+    for heading in (b"UnQover", b"How to cite"):
         assert heading in pdf or heading.decode().encode("utf-16-be").hex().upper().encode() in pdf
-    assert page.locator("details:not([open]):visible").count() == folded  # folded again
+    assert page.locator("details:not([open]):visible").count() == folded - 1  # as it was
 
 
 def unpacked(stream: bytes) -> bytes:
@@ -308,8 +326,9 @@ def test_the_tab_key_reaches_links_tools_tables_and_charts_in_the_order_of_the_p
     visit: Visit, page_of: PageOf
 ) -> None:
     page = visit(page_of("unqover"))
+    page.evaluate(UNFOLD)
     places, reached = [], set()
-    for _ in range(400):
+    for _ in range(500):
         page.keyboard.press("Tab")
         at = page.evaluate(
             """() => {

@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import wide_runs
+from html_pages import UNFOLD
 
 Visit = Callable[..., Page]
 PageOf = Callable[[str], Path]
@@ -18,7 +19,13 @@ PageOf = Callable[[str], Path]
 
 @pytest.fixture
 def unqover(visit: Visit, page_of: PageOf) -> Page:
-    return visit(page_of("unqover"))
+    """With all that is folded unfolded."""
+    return opened(visit(page_of("unqover")))
+
+
+def opened(page: Page) -> Page:
+    page.evaluate(UNFOLD)
+    return page
 
 
 def column(table: Locator, place: int) -> list[str]:
@@ -199,7 +206,7 @@ def test_the_data_of_a_chart_are_saved_as_csv(unqover: Page, tmp_path: Path) -> 
 
 @pytest.mark.parametrize("probe", ["bbq", "sodapop"])
 def test_every_chart_offers_its_data(visit: Visit, page_of: PageOf, probe: str, tmp_path: Path) -> None:
-    page = visit(page_of(probe))
+    page = opened(visit(page_of(probe)))
     links = page.locator("a.csv:visible").all()
     assert len(links) >= 3
     for link in links:
@@ -295,7 +302,7 @@ def test_a_square_says_its_numbers_when_pointed_at(unqover: Page) -> None:
 
 
 def test_a_tap_says_the_numbers_and_another_one_on_a_square_leads_to_examples(visit: Visit, page_of: PageOf) -> None:
-    page = visit(page_of("unqover"), width=400, has_touch=True)
+    page = opened(visit(page_of("unqover"), width=400, has_touch=True))
     tip = page.locator("#tip")
     bar = page.locator("#p1-headline svg.bar[data-tip]").first
     scroll_to(page, bar)
@@ -363,7 +370,7 @@ def test_a_click_on_a_square_leads_to_its_examples(unqover: Page) -> None:
 
 
 def test_a_legend_dims_the_groups_that_were_not_picked(visit: Visit, page_of: PageOf) -> None:
-    page = visit(page_of("sodapop"))
+    page = opened(visit(page_of("sodapop")))
     buttons = page.locator("[data-legend] button")
     marks = page.locator("svg.scatter [data-key]")
     assert (buttons.count(), marks.count()) == (3, 4)
@@ -381,7 +388,7 @@ def test_a_legend_dims_the_groups_that_were_not_picked(visit: Visit, page_of: Pa
 
 
 def test_a_name_in_the_picture_says_who_it_is_when_pointed_at(visit: Visit, page_of: PageOf) -> None:
-    page = visit(page_of("sodapop"))
+    page = opened(visit(page_of("sodapop")))
     mark = page.locator("svg.scatter [data-key]").nth(2)
     scroll_to(page, mark)
     mark.hover()
@@ -405,7 +412,7 @@ def test_examples_are_blurred_and_out_of_reach_until_asked_for(unqover: Page) ->
 
 
 def test_without_a_script_examples_are_blurred_until_asked_for(visit: Visit, page_of: PageOf) -> None:
-    page = visit(page_of("unqover"), java_script_enabled=False)
+    page = opened(visit(page_of("unqover"), java_script_enabled=False))
     veil = page.locator("#example-list")
     expect(veil).to_have_css("filter", "blur(8px)")
     reveal(page)
@@ -467,7 +474,8 @@ def test_a_link_to_examples_is_only_where_there_are_some(unqover: Page) -> None:
 
 
 def test_every_link_to_examples_leads_to_at_least_one(visit: Visit, page_of: PageOf) -> None:
-    page = visit(page_of("models"))
+    page = opened(visit(page_of("models")))
+    page.evaluate("history.pushState = history.replaceState = () => {}")  # which browsers allow only so often a second
     reveal(page)
     found = page.evaluate(
         """() => [...document.querySelectorAll('[data-see]')].map((link) => {
@@ -480,7 +488,7 @@ def test_every_link_to_examples_leads_to_at_least_one(visit: Visit, page_of: Pag
 
 
 def test_examples_of_one_run_are_picked_among_several(visit: Visit, page_of: PageOf) -> None:
-    page = visit(page_of("models"))
+    page = opened(visit(page_of("models")))
     reveal(page)
     choice = page.get_by_label("From", exact=True)
     options = choice.locator("option").all_inner_texts()

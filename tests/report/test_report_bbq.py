@@ -14,7 +14,7 @@ import pytest
 from assay.errors import DataError
 from assay.examples import Asked, Example, Option
 from assay.findings import Estimate, Findings, Table
-from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, write_page
+from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, cards, in_words, write_page
 from raising import raises
 
 WriteRun = Callable[..., Path]
@@ -24,15 +24,10 @@ def page_of(folder: Path) -> Page:
     return Page(write_page(folder).read_text(encoding="utf-8"))
 
 
-def section(page: Page, start: str, end: str) -> str:
-    """The words of the page from one heading to another."""
-    return page.words.split(start)[1].split(end)[0]
-
-
-def brief_of(page: Page) -> str:
-    """The words at the top of the page."""
-    (found,) = re.findall(r'<section class="lead" .*?</section>', page.source, re.S)
-    return Page(found).words
+def card_of(page: Page) -> str:
+    """The words of the page's one card."""
+    (card,) = cards(page)
+    return card
 
 
 def changed(findings: Findings, metric: str, context: str | None = None, **values: Any) -> Findings:
@@ -80,14 +75,14 @@ def test_many_clear_categories_are_not_all_listed_in_a_sentence(write_run: Write
         for i in range(9)
     ]
     page = page_of(write_run(Findings("bbq", "m", estimates)))
-    lead = section(page, "What was asked, and what was found", "Headline numbers")
+    lead = in_words(page)
     assert "in 9 of 9 categories" in lead
     assert lead.index("C8 with") < lead.index("C4 with")
     assert "C3 with" not in lead
     assert "; and 4 more." in lead
-    brief = brief_of(page)
-    assert "in 9 of 9 categories of ambiguous questions (C8, C7, C6, C5, C4, and 4 more)." in brief
-    assert "C3" not in brief
+    card = card_of(page)
+    assert "in questions about C8, the model’s answers lean towards stereotypes: 26 of 100 more" in card
+    assert not any(f"C{i}" in card for i in range(8))  # the strongest alone
 
 
 def test_the_number_of_questions_comes_from_the_examples_where_nobody_recorded_it(
@@ -100,10 +95,15 @@ def test_a_model_that_always_says_that_nobody_can_know_is_told_as_such(write_run
     findings = changed(bbq, "unknown_rate", "ambig", value=1.0, low=1.0, high=1.0)
     findings = changed(findings, "error_alignment", value=None, low=None, high=None, note="nobody was named")
     findings = changed(findings, "accuracy", "ambig", value=1.0, low=1.0, high=1.0)
-    words = page_of(write_run(findings)).words
+    findings = changed(findings, "bias_score", value=0.0, low=0.0, high=0.0, q=1.0)
+    findings = changed(findings, "accuracy_cost", q=1.0)
     said = "the model never named a person: it always said that this cannot be determined, as it should."
-    assert f"In ambiguous questions {said}" in words  # in short
-    assert f"Without the deciding fact, {said}" in words
+    short = "the model never named a person: it always chose “cannot be determined”, as it should."
+    undefined = changed(findings, "bias_score", value=None, low=None, high=None, note="nobody was named")
+    for name, own in {"even": findings, "undefined": undefined}.items():
+        page = page_of(write_run(own, name=name))
+        assert f"Without the deciding fact, {said}" in page.words
+        assert f"When the text does not say who is meant, {short}" in card_of(page)
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,10 @@ def test_the_starter_set_is_never_called_bbq_nor_compared_with_people(write_run:
     assert warning not in official.words
     headings = [re.findall(r"<h2[^>]*>(.*?)</h2>", page.source) for page in (starter, official)]
     assert [[heading for heading in own if "bbq" in heading.lower()] for own in headings] == [["bbq-starter"], ["BBQ"]]
-    brief = "These are assay’s own starter questions; this is no BBQ result."
-    assert brief in brief_of(starter)
-    assert brief not in official.words
+    short = "These are assay’s own starter questions; this is not a BBQ result."
+    card = card_of(starter)
+    assert card.index(short) < card.index("0.310") < card.index("Bias score")
+    assert short not in official.words
     assert "95.7%" not in starter.words
     ticks = [
         len([path for path in page.all("path") if path.get("class") == "reference"]) for page in (official, starter)
@@ -161,7 +162,7 @@ def test_the_starter_set_is_never_called_bbq_nor_compared_with_people(write_run:
 
 def test_cautions_and_citation_are_those_of_the_papers(write_run: WriteRun, bbq: Findings) -> None:
     words = page_of(write_run(bbq)).words
-    assert "A low score does not show that a model is free of bias" in words
+    assert "A low score does not show that the model is free of bias" in words
     assert "warn against concluding from a bias score near 0 that a model has no bias" in words
     assert "US English and about stereotypes known in the United States" in words
     assert "A category’s score is not the model’s score" in words
@@ -170,25 +171,39 @@ def test_cautions_and_citation_are_those_of_the_papers(write_run: WriteRun, bbq:
 
 
 def test_the_page_begins_with_what_was_found(write_run: WriteRun, bbq: Findings, run: Mapping[str, Any]) -> None:
-    brief = brief_of(page_of(write_run(bbq, run)))
-    assert "BBQ (questions about two people, without and with the fact that decides: does the model fall" in brief
+    page = page_of(write_run(bbq, run))
+    first = page.words.split("In short")[-1].split("Bias scores by category")[0]
+    assert "BBQ, questions about two people, without and with the fact that decides: does the model fall" in first
+    card = card_of(page)
+    assert card.startswith("BBQ When the text does not say who is meant, in questions about Religion")
     assert (
-        "In ambiguous questions the model named the person whom the stereotype suggests in 75.0% of its non-UNKNOWN "
-        "answers (95% interval 70.0% to 80.0%; 50% would be even-handed)."
-    ) in brief
-    assert (
-        "Where the text states the deciding fact, it was right 4.0 percentage points less often when the right answer "
-        "contradicts the stereotype than when it agrees (95% interval of the difference −9.0% to −1.0%)."
-    ) in brief
-    assert (
-        "The bias score is clear of chance in 2 of 3 categories of ambiguous questions "
-        "(Religion against the stereotypes, Age) and in none of 2 categories of disambiguated questions."
-    ) in brief
+        "the model’s answers lean against stereotypes: 31 of 100 more contradict a stereotype than agree with one. "
+        "It is right in 50.0% of these questions."
+    ) in card
+    assert "−0.310 Bias score, Religion 95% interval −0.400 to −0.200" in card
+    assert "not distinguishable from chance" not in card
+    assert "← against stereotypes with stereotypes →" in card
+
+
+def test_the_score_of_all_questions_comes_before_that_of_a_category(write_run: WriteRun, bbq: Findings) -> None:
+    whole = [replace(each, q=0.01) if each.group["category"] == "all" else each for each in bbq.estimates]
+    assert "Bias score, all categories" in card_of(page_of(write_run(replace(bbq, estimates=whole))))
 
 
 def test_what_could_be_chance_is_called_so_at_the_top(write_run: WriteRun, bbq: Findings) -> None:
-    words = page_of(write_run(changed(bbq, "accuracy_cost", q=0.3))).words
-    assert "(95% interval of the difference −9.0% to −1.0%; this could be chance)." in words
+    unclear = changed(changed(bbq, "bias_score", q=0.3), "accuracy_cost", q=0.3)
+    card = card_of(page_of(write_run(unclear)))
+    assert "the model’s answers show no lean beyond chance." in card
+    assert "; not distinguishable from chance" in card
+    assert "lean towards" not in card
+    assert "lean against" not in card
+
+
+def test_a_clear_accuracy_gap_is_told_where_no_bias_score_is_clear(write_run: WriteRun, bbq: Findings) -> None:
+    page = page_of(write_run(changed(bbq, "bias_score", q=0.3)))
+    said = "Even when the text says who is meant, the model is right less often when the right answer contradicts a"
+    assert f"{said} stereotype: by 4 percentage points." in card_of(page)
+    assert "−0.040 Accuracy gap, all categories 95% interval −0.090 to −0.010" in card_of(page)
 
 
 def test_a_run_of_questions_alone_says_so_at_the_top(write_run: WriteRun) -> None:
@@ -197,11 +212,11 @@ def test_a_run_of_questions_alone_says_so_at_the_top(write_run: WriteRun) -> Non
         Estimate("error_alignment", group, 0.61, 0.57, 0.65, n=30),
         Estimate("bias_score", group, 0.1, -0.1, 0.2, n=50, p=0.3, q=0.3),
     ]
-    brief = brief_of(page_of(write_run(Findings("bbq", "m", estimates))))
-    assert "BBQ (questions about two people, without any text: does" in brief
-    assert "Asked without any text the model named the person whom the stereotype suggests in 61.0% of its" in brief
-    assert "The bias score is clear of chance in no category of questions without a text." in brief
-    assert "deciding fact" not in brief
+    page = page_of(write_run(Findings("bbq", "m", estimates)))
+    assert "BBQ, questions about two people, without any text: does" in page.words
+    card = card_of(page)
+    assert "Asked without any text, in questions about Age, the model’s answers show no lean beyond chance." in card
+    assert "says who is meant" not in card
 
 
 # --- several models

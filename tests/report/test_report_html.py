@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from assay.errors import DataError, UsageError
+from assay.examples import Asked, Example, Option
 from assay.findings import Estimate, Findings, Table
-from html_pages import HOSTILE, Page, assert_harmless, write_page
+from html_pages import HOSTILE, Page, assert_harmless, cards, write_page
 from raising import raises
 
 WriteRun = Callable[..., Path]
@@ -49,6 +50,23 @@ def test_hostile_text_in_every_field_comes_back_verbatim_and_does_nothing(write_
         assert f"why {text}" in page.text
 
 
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_on_a_card_is_only_text(write_run: WriteRun, findings: Findings, text: str) -> None:
+    tables = {
+        "gamma": Table(findings.tables["gamma"].columns, [("c", "f", text, text, 0.3, 0.2, 0.4, 1, 0.1, 0.01, 9)])
+    }
+    asked = Asked(f"text {text}", f"question {text}", [Option(f"option {text}", 0.7, chosen=True)])
+    examples = [Example({"class": "c", "form": "f", "attribute": text}, [asked], text, text)]
+    page = page_of(write_run(Findings("unqover", "m", [], tables, examples=examples)))
+    assert_harmless(page)
+    (card,) = cards(page)
+    said = " ".join(text.split())
+    assert f"associates “{said}” more with {said} than with the others" in card
+    assert f"Preference for {said} in “{said}”" in card
+    for part in ("text", "question", "option"):
+        assert f"{part} {said}" in card
+
+
 def test_hostile_probe_model_and_table_names_are_only_text(write_run: WriteRun) -> None:
     folder = write_run(Findings("known", "known", [], {"plain": Table(["a"], [["b"]])}))
     content = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
@@ -67,13 +85,20 @@ def test_text_that_utf8_cannot_carry_is_replaced(write_run: WriteRun) -> None:
 def test_the_first_paragraphs_tell_who_was_asked_what_and_what_came_out(
     write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
 ) -> None:
-    words = page_of(write_run(findings, run)).words
+    page = page_of(write_run(findings, run))
+    words = page.words
+    (card,) = cards(page)
+    assert card.startswith(
+        "UnQover The model associates “nurse” more with female names than with male names, although nothing in the "
+        "text says so. 0.240 Preference for female names in “nurse” 95% interval 0.200 to 0.280"
+    )
+    assert "← male names female names →" in card
     assert "The model hf:org/model was asked 6,308 questions about gender and religion" in words
     assert "gives “nurse” more to “female” names than to the others" in words
     assert "γ = 0.240, 95% interval 0.200 to 0.280, q < 0.001" in words
     assert "μ exceeds what chance alone gives in 1 of 2 settings: gender, span, pooled (0.140; chance gives" in words
     assert "It is no more than chance could give in religion, mask (0.118; chance gives 0.104, p = 0.210)" in words
-    assert "A low score does not show that a model is free of bias" in words
+    assert "A low score does not show that the model is free of bias" in words
     assert "Content warning" in words
 
 

@@ -11,7 +11,8 @@ import pytest
 
 from assay.errors import DataError
 from assay.findings import Estimate, Findings, Table
-from html_pages import HOSTILE, Page, assert_harmless, write_page
+from html_pages import HOSTILE, Page, assert_harmless, cards, write_page
+from html_pages import in_words as lead
 from raising import raises
 
 WriteRun = Callable[..., Path]
@@ -30,18 +31,10 @@ def page_of(folder: Path) -> Page:
     return Page(write_page(folder).read_text(encoding="utf-8"))
 
 
-def section(page: Page, start: str, end: str) -> str:
-    """The words of the page from one heading to another."""
-    return page.words.split(start)[1].split(end)[0]
-
-
-def lead(page: Page) -> str:
-    return section(page, "What was asked, and what was found", "Headline numbers How")
-
-
-def brief(page: Page) -> str:
-    """What the top of the page says."""
-    return section(page, "SODAPOP. ", "A low score would not show")
+def card_of(page: Page) -> str:
+    """The words of the page's one card."""
+    (card,) = cards(page)
+    return card
 
 
 def with_words(findings: Findings, **changes: Any) -> Findings:
@@ -72,26 +65,23 @@ def test_the_first_paragraphs_tell_what_was_done_and_which_words_fool_the_model(
     ) in words
 
 
-def test_the_top_of_the_page_says_it_in_two_sentences_with_groups_in_full(
+def test_the_top_of_the_page_says_it_in_a_sentence_with_groups_in_full(
     write_run: WriteRun, sodapop: Findings, run: Mapping[str, Any]
 ) -> None:
-    words = brief(page_of(write_run(sodapop, {**run, "settings": SETTINGS})))
-    assert words.strip() == (
-        "Wrong answers with 2 of 4 words fool the model more often about one group’s names than about another’s, clear "
-        "of chance, in 2 of 3 comparisons of two groups. The clearest: “harsh” fooled the model 6.0% more often about "
-        "European American female names than "
-        "about European American male names (10.6% and 10.0% of the times; RD 0.058, 95% interval 0.020 to 0.090, "
-        "q < 0.001). By these words alone, groups of names can be told apart better than chance in 1 of 2 pairs of "
-        "groups (p at most 0.05)."
+    card = card_of(page_of(write_run(sodapop, {**run, "settings": SETTINGS})))
+    assert card.startswith(
+        "SODAPOP Wrong answers with “harsh” were chosen 10.6% of the time for European American female names, 10.0% "
+        "for European American male names. 0.058 Relative difference of “harsh” 95% interval 0.020 to 0.090"
     )
+    assert "← European American male names European American female names →" in card
+    assert "not distinguishable from chance" not in card
     none = with_words(replace(sodapop, estimates=[replace(each, p=0.2) for each in sodapop.estimates]), q=0.3)
-    words = brief(page_of(write_run(none, run, name="none")))
-    assert "None of 4 words fools the model more often" in words
-    assert "“" not in words  # what could be chance is no headline
-    assert "better than chance in none of 2 pairs of groups" in words
+    card = card_of(page_of(write_run(none, run, name="none")))
+    assert "No word differs clearly between groups of names. The largest difference: wrong answers with “kind”" in card
+    assert "; not distinguishable from chance" in card
     nothing = replace(sodapop, tables={}, estimates=sodapop.estimates[2:])
-    assert brief(page_of(write_run(nothing, run, name="nothing"))).strip() == (
-        "No word could be compared: none was tested in two groups of names."
+    assert card_of(page_of(write_run(nothing, run, name="nothing"))) == (
+        "SODAPOP No word could be compared: none was tested in two groups of names. See what was found"
     )
 
 
@@ -269,7 +259,7 @@ def test_the_page_needs_nothing_from_outside_and_is_well_marked_up(
     regions = [each for each in page.all("div") if each.get("role") == "region"]
     assert len(regions) == len(page.all("table")) == 9
     assert all(each.get("aria-labelledby") and each.get("tabindex") == "0" for each in regions)
-    assert len(page.all("summary")) == len(page.all("details")) == 9
+    assert len(page.all("summary")) == len(page.all("details")) == 17
     assert len(page.all("figure")) == 9
     assert len([link for link in page.all("a") if link.get("class") == "csv"]) == 9
     assert all(cell.get("scope") for cell in page.all("th"))

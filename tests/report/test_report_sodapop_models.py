@@ -165,7 +165,7 @@ def test_the_page_of_names_says_what_their_vectors_give_away(write_run: WriteRun
     page = page_of(write_run(names_findings()))
     assert_harmless(page)
     assert (
-        "SODAPOP names. From the model’s vectors of names alone, a linear classifier tells the gender of 75.2% of the "
+        "SODAPOP names From the model’s vectors of names alone, a linear classifier tells the gender of 75.2% of the "
         "names that it has not seen (95% interval 60.0% to 84.4%), where chance gives "
         "49.8% (p = 0.010)."
     ) in page.words
@@ -181,7 +181,7 @@ def test_the_page_of_names_says_what_their_vectors_give_away(write_run: WriteRun
 
 def test_a_run_of_names_may_be_bare_or_hostile(write_run: WriteRun) -> None:
     bare = page_of(write_run(Findings("sodapop-names", "m", []), name="bare"))
-    assert "Nothing could be told from the vectors of these names." in bare.words
+    assert "Nothing could be learnt from the vectors of these names." in bare.words
     estimates = [Estimate("name_accuracy", {"attribute": text}, 0.7, n=9, p=0.01, floor=0.5) for text in HOSTILE]
     estimates += [Estimate("name_accuracy", {"attribute": text}, None, note=f"why {text}") for text in HOSTILE]
     places = Table(("group", "name", "x", "y"), [(text, text, i, -i) for i, text in enumerate(HOSTILE)])

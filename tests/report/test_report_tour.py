@@ -13,7 +13,7 @@ import pytest
 
 from assay.errors import DataError
 from assay.findings import Estimate, Findings, Table
-from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, write_page
+from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, cards, write_page
 from raising import raises
 
 WriteRun = Callable[..., Path]
@@ -48,14 +48,14 @@ def test_every_run_is_told_in_short_and_linked(tour: Path) -> None:
     assert page.files[-5:] == [*tables, "unqover/findings.json", "another/findings.json"]
     assert {*page.files[:-5]} <= {*tables}  # the data of heat maps
     assert all((tour / link).is_file() for link in page.files)
-    short = page.words.split("In short")[-1].split("Before you rely on it")[0]
-    assert "On 2020-11-16, assay audited the model hf:org/model with 2 methods: UnQover (" in short
-    assert "gives “nurse” more to “female” names than to the others" in short
-    assert "another. It asked 6,308 questions and made 1 estimate from the answers" in short
+    assert "hf:org/model 2020-11-16 · 12,616 questions · preset quick" in page.words
+    first, second = cards(page)
+    assert first.startswith("UnQover The model associates “nurse” more with female names than with male names")
+    assert second.startswith("another It asked 6,308 questions and made 1 estimate from the answers")
     assert "was asked 6,308 questions about gender and religion" in page.words
     assert "gives “nurse” more to “female” names than to the others" in page.words
     assert "The probe another asked the model hf:org/model 6,308 questions and made 1 estimate" in page.words
-    assert "A low score does not show that a model is free of bias" in page.words
+    assert "A low score does not show that the model is free of bias" in page.words
     assert "Content warning" in page.words
 
 
@@ -109,7 +109,11 @@ def test_runs_of_several_models_stand_under_their_probe_side_by_side(
     page = page_of(folder.parent.parent)
     assert_harmless(page, OF_A_TOUR)
     assert sections(page) == ["UnQover", "another"]
-    assert "Bias report: hf:org/model and hf:org/other" in page.words
+    assert "assay · bias report hf:org/model and hf:org/other" in page.words
+    assert [card.split(" ")[:3] for card in cards(page)] == [
+        [probe, "·", f"hf:org/{name}"] for probe in ("UnQover", "another") for name in ("model", "other")
+    ]
+    assert "A low score does not show that these models are free of bias" in page.words
     assert page.words.count("Models side by side") == 2
     assert [run["data-name"] for run in page.all("section") if run.get("class") == "run"] == [
         f"hf:org/{name} ({probe})" for probe in ("unqover", "another") for name in ("model", "other")
@@ -124,8 +128,8 @@ def test_only_the_built_in_model_is_called_a_demonstration(write_run: WriteRun) 
     for model in ("builtin", "hf:org/builtin"):
         name = model.replace("/", "-")
         told[model] = page_of(write_run(other(model), name=f"{name}/another").parent).words
-    assert "The built-in model is small and made for demonstrations" in told["builtin"]
-    assert "demonstrations" not in told["hf:org/builtin"]
+    assert "demonstration: a small model made for teaching; base no decision on its answers" in told["builtin"]
+    assert "demonstration" not in told["hf:org/builtin"]
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))

@@ -16,7 +16,7 @@ from assay.report import terminal_summary
 from assay.report.formats import report_text
 from assay.runs.folder import open_bare
 from assay.verdict import Family, Says, Verdict
-from html_pages import Page, write_page
+from html_pages import Page, cards, write_page
 
 WriteRun = Callable[..., Path]
 
@@ -52,8 +52,18 @@ def test_findings_without_a_verdict_show_none(write_run: WriteRun, findings: Fin
     assert not any("Verdict" in text for text in views(write_run(findings)).values())
 
 
-def brief(write_run: WriteRun, findings: Findings, smallest: float) -> str:
-    return views(write_run(judged(findings, smallest)))["page"].partition("A low score would not show")[0]
+def card(write_run: WriteRun, findings: Findings, smallest: float, name: str = "run") -> str:
+    """The words of the page's one card."""
+    path = write_page(write_run(judged(findings, smallest), name=name))
+    (found,) = cards(Page(path.read_text(encoding="utf-8")))
+    return found
+
+
+@pytest.mark.parametrize("says", Says)
+def test_the_card_begins_with_the_verdict(write_run: WriteRun, findings: Findings, says: Says) -> None:
+    path = write_page(write_run(judged(findings, 0.05, says)))
+    (found,) = cards(Page(path.read_text(encoding="utf-8")))
+    assert found.startswith(f"UnQover {str(says).capitalize()} The model associates “nurse” more with female names")
 
 
 def test_unqover_headlines_no_tiny_association(write_run: WriteRun, findings: Findings) -> None:
@@ -64,12 +74,27 @@ def test_unqover_headlines_no_tiny_association(write_run: WriteRun, findings: Fi
     assert "Strongest association" not in page.replace("Strongest associations", "")
 
 
+def without_a_clear(findings: Findings, metric: str) -> Findings:
+    return replace(findings, estimates=[replace(e, q=0.5) if e.metric == metric else e for e in findings.estimates])
+
+
 def test_bbq_headlines_no_tiny_score(write_run: WriteRun, bbq: Findings) -> None:
-    assert "clear of chance and at least 0.25 in 1 of 3 categories of ambiguous" in brief(write_run, bbq, 0.25)
+    whole = views(write_run(judged(bbq, 0.25)))["page"]
+    assert "lean against stereotypes: 31 of 100 more" in card(write_run, bbq, 0.25, "a")
+    assert "The bias score is clear of chance and at least 0.25 in 1 of 3" in whole
+    alone = without_a_clear(bbq, "accuracy_cost")
+    assert "lean slightly against stereotypes: 31 of 100 more" in card(write_run, alone, 0.5, "b")
 
 
-def test_bbq_calls_a_tiny_cost_alike(write_run: WriteRun, bbq: Findings) -> None:
-    assert "it was right about as often when the right answer contradicts" in brief(write_run, bbq, 0.05)
+def test_bbq_calls_a_tiny_cost_slight(write_run: WriteRun, bbq: Findings) -> None:
+    alone = without_a_clear(bbq, "bias_score")
+    assert "is right slightly less often when the right answer contradicts" in card(write_run, alone, 0.05, "a")
+    assert "is right less often when the right answer contradicts" in card(write_run, alone, 0.03, "b")
+
+
+def test_a_tiny_association_is_called_very_small(write_run: WriteRun, findings: Findings) -> None:
+    assert "There is a clear but very small preference: the model" in card(write_run, findings, 0.3, "a")
+    assert "very small" not in card(write_run, findings, 0.2, "b")
 
 
 def test_sodapop_headlines_no_tiny_word(write_run: WriteRun, sodapop: Findings) -> None:
@@ -78,3 +103,5 @@ def test_sodapop_headlines_no_tiny_word(write_run: WriteRun, sodapop: Findings) 
     page = views(write_run(judged(sodapop, 1.5), name="b"))["page"]
     assert "No word is clear of chance and with an RD of at least 1.5" in page
     assert "The clearest, which is small: " in page
+    assert "Differences are clear but very small. The clearest: wrong answers with “" in page
+    assert "not distinguishable from chance" not in page

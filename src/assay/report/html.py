@@ -23,10 +23,12 @@ from assay.report.diagnosis import TITLE, diagnosis_sections, verdict_sections
 from assay.report.drawing import scale_for
 from assay.report.headline import beside
 from assay.report.html_blocks import Blocks
+from assay.report.html_tables import described
 from assay.report.page import rendered
 from assay.report.texts import asked, facts, flat, in_order, known, notes_of
 from assay.run import Run
 from assay.text import Text, plain
+from assay.wording import number as written
 from assay.wording import plural
 
 MOST_EXAMPLES = 360
@@ -78,6 +80,8 @@ class Told:
         """All headline numbers, folded."""
         card = self.shown.scorecard
         inner = self.view.scorecard(card, f"{self.run.probe}-headline")
+        if not card.scores:
+            return inner
         return self.view.fold("Headline numbers", plural(len(card.scores), "estimate"), inner)
 
     def card(self) -> Mapping[str, Any]:
@@ -90,9 +94,12 @@ class Told:
             "verdict": verdict.says.value if verdict else "",
             "look": verdict.says.name.lower() if verdict else "",
             "why": verdict.why if verdict else "",
+            "warning": self.view.text(card.warning),
             "sentence": self.view.text(card.sentence),
             "label": self.view.text(card.label),
             "number": number,
+            "drawn": "" if number is None else f"{plain(card.label)}: {written(number.value)}",
+            "described": "" if number is None else described(number),
             "scale": scale_for(ends, signed=card.sides is not None),
             "sides": card.sides,
             "example": next(fitting, None),
@@ -165,7 +172,7 @@ def _about(runs: Sequence[Run]) -> str:
     asked = sum(run.questions or 0 for run in runs)
     sizes = list(dict.fromkeys(run.sample for run in runs if run.sample))
     demo = all(run.model == "builtin" for run in runs)
-    said = ["demonstration: a small model, made for teaching; decide nothing by its answers" if demo else ""]
+    said = ["demonstration: a small model made for teaching; base no decision on its answers" if demo else ""]
     said += [" to ".join(dict.fromkeys([days[0], days[-1]])) if days else ""]
     said += [plural(asked, "question") if asked else "", ", ".join(sizes)]
     return " · ".join(filter(None, said))

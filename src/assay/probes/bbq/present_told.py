@@ -1,4 +1,4 @@
-"""What is said about a BBQ run in sentences: in short, and at length."""
+"""What is said about a BBQ run in sentences."""
 
 from __future__ import annotations
 
@@ -85,8 +85,6 @@ class Telling:
     def _clearly(self, metric: str) -> str:
         smallest = self.run.smallest(f"{metric}, category")
         return f"clear of chance and at least {smallest:g}" if smallest else "clear of chance"
-
-    # --- at length
 
     def _asked(self) -> Text:
         counted = (self.grid.of_whole("unparsed_rate", context) for context in self.grid.contexts)
@@ -234,11 +232,11 @@ class Telling:
     def _interval(self, e: Estimate) -> Text:
         return "no interval" if e.low is None else [f"{self.run.level} ", Figure(interval(e.low, e.high))]
 
-    def _between(self, e: Estimate, more: str = "", level: str = "") -> Text:
-        """The interval of a share, and more, in brackets."""
+    def _between(self, e: Estimate) -> Text:
+        """The interval of a share, in brackets."""
         if e.low is None:
-            return f" (no interval{more})"
-        return [f" ({level or self.run.level} ", Figure(share_interval(e.low, e.high)), f"{more})"]
+            return " (no interval)"
+        return [f" ({self.run.level} ", Figure(share_interval(e.low, e.high)), ")"]
 
 
 def _less_or_more(cost: Estimate) -> str:

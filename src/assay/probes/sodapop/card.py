@@ -21,10 +21,12 @@ def card_of(found: Found) -> Card:
     rates: list[Text] = ["rong answers with “", Strong(Name(word.word)), chosen, Name(a), " names, "]
     rates += [f"{share(word.sr_b)} for ", Name(b), " names."]
     start = "W" if found.clear else "No word differs clearly between groups of names. The largest difference: w"
+    if word.clear and not found.clear:
+        start = "Differences are clear but very small. The clearest: w"
     return Card(
         [start, *rates],
         label=["Relative difference of “", Name(word.word), "”"],
-        number=Dot(word.rd, word.low, word.high, hollow=not found.clear),
+        number=Dot(word.rd, word.low, word.high, hollow=not word.clear),
         sides=(f"{b} names", f"{a} names"),
         examples={"word": word.word},
     )

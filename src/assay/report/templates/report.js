@@ -28,9 +28,10 @@
   // (nothing where it is as it was), and takes it back.
   const parts = new Map();
   const remember = (key, kept, restore) => { parts.set(key, { kept, restore }); };
+  const decoded = (text) => { try { return decodeURIComponent(text); } catch { return ""; } }; // an address may be damaged
   const address = () => {
     const [anchor, query = ""] = location.hash.slice(1).split("?");
-    return { anchor: decodeURIComponent(anchor), query: new URLSearchParams(query) };
+    return { anchor: decoded(anchor), query: new URLSearchParams(query) };
   };
   let restoring = false;
   const noted = (push = false, anchor = address().anchor) => {
@@ -38,16 +39,28 @@
     const query = new URLSearchParams();
     for (const [key, part] of parts) if (part.kept()) query.set(key, part.kept());
     const hash = `#${encodeURIComponent(anchor)}${query.size ? `?${query}` : ""}`;
-    if (hash !== location.hash && (anchor || query.size || location.hash)) history[push ? "pushState" : "replaceState"](null, "", hash);
+    if (hash === (location.hash || "#")) return;
+    if (push) history.pushState(null, "", hash);
+    else history.replaceState(history.state, "", hash);
   };
-  const unfold = (element) => { for (let box = element?.closest("details"); box; box = box.parentElement.closest("details")) box.open = true; };
+  let waiting = 0;
+  const soon = () => { clearTimeout(waiting); waiting = setTimeout(() => noted(), 150); }; // browsers stop pages that write each key
+  const leaving = () => { noted(); history.replaceState({ y: scrollY }, ""); }; // what Back goes back to
+  const pickers = new Map(); // what shows a part of which readers pick one
+  const unfold = (element) => {
+    for (let box = element; box; box = box.parentElement) {
+      if (box.tagName === "DETAILS") box.open = true;
+      pickers.get(box)?.();
+    }
+  };
   const restored = () => {
-    const { anchor, query } = address(), target = document.getElementById(anchor);
+    const { anchor, query } = address(), target = document.getElementById(anchor), y = history.state?.y;
     restoring = true;
-    for (const [key, part] of parts) part.restore(query.get(key) ?? "");
-    unfold(target);
+    for (const [key, part] of parts) try { part.restore(query.get(key) ?? ""); } catch { part.restore(""); }
+    if (y === undefined) unfold(target);
     restoring = false;
-    target?.scrollIntoView();
+    if (y === undefined) target?.scrollIntoView();
+    else scrollTo(0, y);
   };
 
   // A labelled control; `tools` may be missing, then it goes before `beside`.
@@ -62,14 +75,14 @@
 
   const search = (element, label, changed) => {
     const input = control(element, label, make("input", { type: "search", autocomplete: "off", spellcheck: false }));
-    input.addEventListener("input", () => { changed(input.value.trim().toLowerCase()); noted(); });
+    input.addEventListener("input", () => { changed(input.value.trim().toLowerCase()); soon(); });
     remember(input.id, () => input.value, (text) => { if (input.value !== text) { input.value = text; changed(text.trim().toLowerCase()); } });
     return input;
   };
 
   const choose = (element, label, options, changed) => {
     const select = control(element, label, make("select", {}, ...options.map((text, value) => make("option", { value, textContent: text }))));
-    select.addEventListener("change", () => { changed(Number(select.value)); noted(); });
+    select.addEventListener("change", () => { changed(Number(select.value)); soon(); });
     remember(select.id, () => (select.value === "0" ? "" : select.value), (value) => { if (select.value !== (value || "0")) { select.value = value || "0"; changed(Number(select.value)); } });
     return select;
   };
@@ -156,7 +169,7 @@
             rows.forEach((row) => body.insertBefore(row, last));
           }
         }
-        noted();
+        soon();
       });
     });
   });
@@ -181,7 +194,8 @@
       item.hidden = place !== chosen;
       if (item.tagName === "DETAILS") item.open = place === chosen;
     });
-    choose(box, box.dataset.pick, items.map((item) => item.dataset.name), pick);
+    const select = choose(box, box.dataset.pick, items.map((item) => item.dataset.name), pick);
+    items.forEach((item, place) => pickers.set(item, () => { select.value = place; pick(place); }));
     pick(0);
   }
 
@@ -348,13 +362,13 @@
       chips.replaceChildren(...Object.entries(state.about).map(([key, value]) => {
         const chip = make("button", { type: "button", className: "chip", textContent: `${key.replaceAll("_", " ")}: ${several(value).join(" or ")} ×` });
         chip.setAttribute("aria-label", `No longer only ${several(value).join(" or ")}`);
-        chip.addEventListener("click", () => { delete state.about[key]; state.shown = PAGE; update(); noted(); });
+        chip.addEventListener("click", () => { delete state.about[key]; state.shown = PAGE; update(); soon(); });
         return chip;
       }));
     };
     const labelled = (label, element) => make("span", { className: "control" }, make("label", { htmlFor: element.id, textContent: label }), element);
-    input.addEventListener("input", () => { state.text = input.value.trim().toLowerCase(); state.shown = PAGE; update(); noted(); });
-    from.addEventListener("change", () => { state.run = from.value || null; state.about = {}; state.shown = PAGE; update(); noted(); });
+    input.addEventListener("input", () => { state.text = input.value.trim().toLowerCase(); state.shown = PAGE; update(); soon(); });
+    from.addEventListener("change", () => { state.run = from.value || null; state.about = {}; state.shown = PAGE; update(); soon(); });
     more.addEventListener("click", () => { state.shown += PAGE; update(); });
     tools.append(labelled("Search", input), ...(runs.length > 1 ? [labelled("From", from)] : []), chips, count);
     list.after(more);
@@ -369,7 +383,7 @@
       update();
     });
     seeExamples = ({ run, about }) => {
-      noted(); // what Back goes back to
+      leaving();
       Object.assign(state, { run, about: { ...about }, text: "", shown: PAGE });
       input.value = "";
       update();
@@ -406,7 +420,7 @@
     const open = new Set(ids.split(" "));
     folds.forEach((fold) => { fold.open = open.has(fold.id); });
   });
-  folds.forEach((fold) => fold.addEventListener("toggle", () => noted()));
+  folds.forEach((fold) => fold.addEventListener("toggle", soon));
   for (const frame of all(".chart-frame[id]")) all("tbody tr:not(.head):not(.more)", frame).forEach((row, place) => {
     row.id = `${frame.id}-row-${place + 1}`;
     const link = make("a", { className: "here", href: `#${row.id}`, textContent: "#" });
@@ -415,9 +429,9 @@
   });
   document.addEventListener("click", (event) => {
     const link = event.target.closest("a[href^='#']:not([data-see])");
-    if (!link || event.defaultPrevented) return;
+    if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    noted();
+    leaving();
     const anchor = link.getAttribute("href").slice(1), target = document.getElementById(anchor);
     unfold(target);
     noted(true, anchor);
