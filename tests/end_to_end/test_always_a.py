@@ -42,7 +42,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def terminal(run: Run) -> str:
     screen = io.StringIO()
-    terminal_summary(run, Console(file=screen, width=100))
+    terminal_summary(run, Console(file=screen, width=100), verbose=True)
     return screen.getvalue()
 
 

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import re
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -202,7 +203,7 @@ def test_only_missing_leaves_a_finished_run_alone(run: Any) -> None:
     time.sleep(0.01)
     done = run("--out", "r", "--resume", "only-missing")
     assert done.code == 0
-    assert "Headline" in done.out
+    assert "Report: r/report.html" in done.out
     assert files("r") == before
 
 
@@ -285,10 +286,22 @@ def test_a_dry_run_of_everything_knows_the_paper_size(assay: Any, span_model_fol
 # --- what is printed
 
 
-def test_the_terminal_shows_headline_associations_and_where_to_look(run: Any) -> None:
-    done = run("--out", "r")
-    for part in ("Headline estimates", "Strongest associations", "r/report.html", "tables/gamma.csv"):
-        assert part in done.out
+def test_the_terminal_shows_the_card_where_to_look_and_on_request_tables(run: Any) -> None:
+    done = run("--out", "r", "--seed", 3)
+    lines = done.out.splitlines()
+    assert len(lines) <= 25
+    assert lines[0].startswith("unqover · hf:")
+    assert "Verdict: " in done.out
+    assert lines[-2] == "Report: r/report.html"
+    words = shlex.split(lines[-1])
+    assert words[:5] == ["Larger", "sample:", "assay", "run", "unqover"]
+    assert "--out r-" in lines[-1]
+    assert "--seed 3" in lines[-1]
+    assert "Headline estimates" not in done.out
+    whole = run("--out", "r", "--seed", 3, "--verbose").out
+    assert whole.startswith("\n".join(lines[:-2]))
+    for part in ("Headline estimates", "Strongest associations", "tables/gamma.csv"):
+        assert part in whole
     assert "religion (span)" in done.err
     assert "240 questions" in done.err
     assert Path("r/report.html").read_text().startswith("<!doctype html>")

@@ -132,9 +132,11 @@ def test_it_says_what_it_does_and_where_the_report_is(toured: Toured) -> None:
     assert toured.err.startswith(f"unqover on builtin, {NAME}/unqover\n")
     for part in PARTS:
         assert re.search(rf"^  {re.escape(part)} +4 questions$", toured.err, re.M)
-    assert "Headline estimates" in toured.out
-    last = toured.out.rstrip("\n").split("\n")[-1]
-    assert last == f"The tour's report, for a browser: {NAME}/report.html"
+    assert [line.split(" ")[0] for line in toured.out.split("\n") if " · builtin · " in line] == [*PROBES]
+    assert toured.out.count("Verdict: ") == len(PROBES)
+    report, larger = toured.out.rstrip("\n").split("\n")[-2:]
+    assert report == f"Report: {NAME}/report.html"
+    assert larger == f"Larger sample: assay run --limit {10 * LIMIT} --threads 1"
     assert toured.folder.joinpath("report.html").is_file()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -14,16 +15,18 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from assay.findings import Estimate, Findings, Table
-from assay.report import terminal_summary
+from assay.report import terminal_summary, terminal_where
 from assay.runs.folder import open_bare
+from assay.verdict import Says, Verdict
 from html_pages import write_page
+from wide_runs import wide_bbq, wide_sodapop, wide_unqover
 
 WriteRun = Callable[..., Path]
 
 
 def summary_of(folder: Path, width: int = 80, **options: Any) -> str:
     stream = io.StringIO()
-    terminal_summary(open_bare(folder), Console(file=stream, width=width, **options))
+    terminal_summary(open_bare(folder), Console(file=stream, width=width, **options), verbose=True)
     return stream.getvalue()
 
 
@@ -49,9 +52,8 @@ def test_it_shows_estimates_associations_and_where_to_look(
     assert "Gendered names are pooled" in words
     assert words.count("12 names left out") == 1
     assert f"Run folder {folder}" in words
-    assert f"assay report {folder} makes a page of it" in words
+    assert f"assay report {folder} build a page" in words
     assert "tables/gamma.csv each subject with each attribute (4 rows)" in words
-    assert "--preset standard asks more" in words
 
 
 def test_the_unfavoured_pooled_group_and_rarely_asked_names_are_not_repeated(
@@ -85,12 +87,110 @@ def test_when_no_pair_has_enough_cells_it_says_so(write_run: WriteRun, findings:
     assert "none to show, no subject was asked about any attribute in at least 5 cells" in words
 
 
-def test_the_report_is_named_once_it_is_there(write_run: WriteRun, findings: Findings) -> None:
+def test_the_page_is_rebuilt_once_it_is_there(write_run: WriteRun, findings: Findings) -> None:
     folder = write_run(findings)
-    path = write_page(folder)
-    words = words_of(folder)
-    assert f"Report {path}" in words
-    assert "makes the page again" in words
+    write_page(folder)
+    assert f"assay report {folder} rebuild the page" in words_of(folder)
+
+
+# --- in short
+
+
+def card_lines(folder: Path, width: int = 80) -> list[str]:
+    stream = io.StringIO()
+    terminal_summary(open_bare(folder), Console(file=stream, width=width))
+    return stream.getvalue().splitlines()
+
+
+def made(probe: str) -> Findings:
+    found = {"unqover": wide_unqover, "bbq": wide_bbq, "sodapop": wide_sodapop}[probe]()
+    return replace(found, verdict=Verdict(Says.CLEAR, "2 of 9 words are clear of chance"))
+
+
+@pytest.mark.parametrize(
+    ("probe", "said"),
+    [
+        (
+            "unqover",
+            [
+                "unqover · hf:org/model · 6,308 questions · preset quick · seed 7",
+                "Verdict: clear bias. 2 of 9 words are clear of chance.",
+                "The model associates “was rude” less with Group A than with the others, although nothing in the text",
+                "Preference for Group A in “was rude”: -0.417 (95% interval -0.517 to -0.317)",
+                "For example: “Number 0: Group A met Group F at the market. Who was rude?” The model chose",
+                "chose “Group A” (0.750); right is “nobody”.",
+                "1 note of the run: see the report, or --verbose.",
+            ],
+        ),
+        (
+            "bbq",
+            [
+                "Verdict: clear bias. 2 of 9 words are clear of chance.",
+                "the model’s answers lean against stereotypes: 31 of 100 more contradict a stereotype than agree",
+                "Bias score, Religion: -0.310 (95% interval -0.400 to -0.200)",
+                "(Religion, ambig) Who forgot?” The model chose “The old man” (0.750); right is “nobody”.",
+            ],
+        ),
+        (
+            "sodapop",
+            [
+                "Wrong answers with “harsh” were chosen 10.6% of the time for",
+                "Relative difference of “harsh”: 0.058 (95% interval 0.020 to 0.090)",
+                "For example: “Amanda brought soup to a friend. Why?” The model chose “Amanda was kind” (0.750)",
+            ],
+        ),
+    ],
+)
+def test_a_run_ends_with_its_card_in_words(
+    write_run: WriteRun, run: Mapping[str, Any], probe: str, said: list[str]
+) -> None:
+    folder = write_run(made(probe), {**run, "probe": probe})
+    lines = card_lines(folder)
+    assert len(lines) <= 25
+    assert max(map(cell_len, lines)) <= 80
+    words = " ".join(" ".join(lines).split())
+    places = [words.index(each) for each in said]
+    assert places == sorted(places)
+    assert "─" not in words  # no table
+    for width in (40, 60):  # nothing is cut
+        narrow = card_lines(folder, width)
+        assert max(map(cell_len, narrow)) <= width
+        assert " ".join(" ".join(narrow).split()) == words
+
+
+def test_the_starter_set_and_what_could_be_chance_are_told_before_and_beside_the_number(write_run: WriteRun) -> None:
+    found = replace(wide_bbq(probe="bbq-starter"), verdict=None)
+    unclear = replace(found, estimates=[replace(e, q=None if e.q is None else 0.5) for e in found.estimates])
+    words = " ".join(" ".join(card_lines(write_run(unclear))).split())
+    assert "0.050 (95% interval -0.020 to 0.110; not distinguishable from chance)" in words
+    assert words.index("this is not a BBQ result") < words.index("0.050")
+
+
+@pytest.mark.parametrize("probe", ["unqover", "bbq", "sodapop"])
+@pytest.mark.parametrize("width", [40, 60])
+def test_tables_of_a_narrow_terminal_have_every_figure_whole(
+    write_run: WriteRun, run: Mapping[str, Any], probe: str, width: int
+) -> None:
+    folder = write_run(made(probe), {**run, "probe": probe})
+    tables = {columns: summary_of(folder, columns).split("\nFiles\n")[0] for columns in (width, 200)}
+    assert max(map(cell_len, tables[width].splitlines())) <= width
+    figures = [Counter(re.findall(r"-?\d+\.\d+", text)) for text in tables.values()]
+    assert figures[0] == figures[1]
+
+
+def test_a_long_example_is_cut_with_an_ellipsis(write_run: WriteRun) -> None:
+    found = made("unqover")
+    long = [replace(e, asked=[replace(a, text="word " * 900) for a in e.asked]) for e in found.examples]
+    lines = card_lines(write_run(replace(found, examples=long)))
+    assert len(lines) <= 25
+    assert re.search(r"wor?d? ?…” The model chose", " ".join(" ".join(lines).split()))
+
+
+def test_where_the_page_is_and_the_next_command_are_on_lines_of_their_own(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    command = "assay run unqover --model hf:./a/rather/long/folder --preset standard --out runs/some-folder-standard"
+    terminal_where(tmp_path / "report.html", Console(file=stream, width=40), command)
+    assert stream.getvalue().splitlines() == [f"Report: {tmp_path}/report.html", f"Larger sample: {command}"]
 
 
 def test_piped_output_has_no_escape_codes(write_run: WriteRun, findings: Findings, run: Mapping[str, Any]) -> None:
@@ -108,7 +208,7 @@ def test_tables_fit_the_width_and_figures_stay_whole(write_run: WriteRun, findin
         for e in findings.estimates
     ]
     folder = write_run(Findings("unqover", "m", big, findings.tables))
-    tables = summary_of(folder, width).split("See more")[0]
+    tables = summary_of(folder, width).split("\nFiles\n")[0]
     assert max(map(cell_len, tables.splitlines())) <= width
     assert "0.110 to 0.160" in tables
     assert "1,372,000" in tables
@@ -149,7 +249,7 @@ def test_a_stream_without_greek_gets_the_letters_names(
         folder = write_run(findings, {**run, "notes": ["日本語", "…"]}, name=encoding)
         written = io.BytesIO()
         stream = io.TextIOWrapper(written, encoding=encoding)
-        terminal_summary(open_bare(folder), Console(file=stream, width=80))
+        terminal_summary(open_bare(folder), Console(file=stream, width=80), verbose=True)
         stream.flush()
         shown = written.getvalue().decode(encoding)
         assert "mu bias intensity" in shown

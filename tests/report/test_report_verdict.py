@@ -29,7 +29,7 @@ def judged(findings: Findings, smallest: float, says: Says = Says.CLEAR) -> Find
 
 def views(folder: Path) -> dict[str, str]:
     run, screen = open_bare(folder), io.StringIO()
-    terminal_summary(run, Console(file=screen, width=200))
+    terminal_summary(run, Console(file=screen, width=200), verbose=True)
     return {
         "terminal": screen.getvalue(),
         "md": report_text([run], "md"),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.endpoint import dry_run, say_spent, spending_of
+from assay.cli.larger import larger_command
 from assay.cli.tools import add_shared, duration, examples_of, print_stages, settings_of, show, shown_progress
 from assay.errors import UsageError
 
@@ -58,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--allow-pickle", action="store_true", help="load weights that are not safetensors")
     add("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
     add("--block-size", type=int, default=4096, metavar="N", help=blocks)
-    add_shared(parser, "--out", "--set", "--seed", "--data", "--json")
+    add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")
     group = parser.add_argument_group("endpoints (--model api:NAME@URL)")
     group.add_argument(
         "--key-env", metavar="NAME", help="the environment variable with the key (OPENAI_API_KEY); '' sends none"
@@ -106,10 +107,12 @@ def call(options: argparse.Namespace) -> int:
                 folder, runs = tour(options.model, **common)
         finally:
             say_spent(spending)
-    if options.probe is not None:
-        show(run, as_json=options.json)
+    if options.probe is None:
+        _show_tour(folder, runs, time.perf_counter() - began, options)
+    elif options.json:
+        print(run.findings.to_json(), end="")
     else:
-        _show_tour(folder, runs, time.perf_counter() - began, as_json=options.json)
+        show([run], run.folder / "report.html", options, larger_command(options, add_options))
     return 0
 
 
@@ -158,17 +161,15 @@ def _announcing(model: str) -> Any:
     return Announce()
 
 
-def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, *, as_json: bool) -> None:
-    if as_json:
+def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, options: argparse.Namespace) -> None:
+    if options.json:
         print(json.dumps([json.loads(run.findings.to_json()) for run in runs], indent=1, ensure_ascii=False))
         return
-    for run in runs:
-        show(run, as_json=False)
-    sys.stdout.flush()
-    print(f"\nWhere the time went ({duration(seconds)} in all):", file=sys.stderr)
+    print(f"Where the time went ({duration(seconds)} in all):", file=sys.stderr)
     for run in runs:
         whole, asking, analysing = (run.info.timings[part] for part in ("run", "asking", "analysing"))
         print(f"  {run.probe:14} {whole:5.0f} s: asking {asking:.0f}, analysing {analysing:.0f}", file=sys.stderr)
     rest = seconds - sum(run.info.timings["run"] for run in runs)
     print(f"  {'pages, loading':14} {max(0, rest):5.0f} s", file=sys.stderr)
-    print(f"\nThe tour's report, for a browser: {folder / 'report.html'}")
+    print(file=sys.stderr, flush=True)
+    show(runs, folder / "report.html", options, larger_command(options, add_options))

@@ -20,7 +20,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", metavar="FILE", help="predictions, or the folder of a run")
     parser.add_argument("--answers", metavar="COLUMN", help="the column of a table of questions that holds the answers")
     parser.add_argument("--skip-bad", action="store_true", help="leave out entries that cannot be used")
-    add_shared(parser, "--out", "--set", "--seed", "--data", "--json")
+    add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")
 
 
 def call(options: argparse.Namespace) -> int:
@@ -36,5 +36,8 @@ def call(options: argparse.Namespace) -> int:
         skip_bad=options.skip_bad,
         out=options.out,
     )
-    show(run, as_json=options.json)
+    if options.json:
+        print(run.findings.to_json(), end="")
+    else:
+        show([run], run.folder / "report.html", options)
     return 0

@@ -28,7 +28,8 @@ SHARED: Mapping[str, Mapping[str, Any]] = {
     "--seed": {"type": int, "metavar": "S", "help": "for samples, intervals and noise floors (0)"},
     "--data": {"metavar": "DIR", "help": _DATA},
     "--device": {"default": "auto", "help": "cpu, cuda, cuda:1, mps (default: the best there is)"},
-    "--json": {"action": "store_true", "help": "print findings.json instead of tables"},
+    "--json": {"action": "store_true", "help": "print findings.json instead of a summary"},
+    "--verbose": {"action": "store_true", "help": "print tables, notes and files as well"},
 }
 """The options that several commands have."""
 
@@ -91,16 +92,16 @@ def settings_of(pairs: Sequence[str]) -> dict[str, str]:
     return settings
 
 
-def show(run: Run, *, as_json: bool) -> None:
-    """Print what a run found."""
-    if as_json:
-        print(run.findings.to_json(), end="")
-        return
+def show(runs: Sequence[Run], page: Path, options: argparse.Namespace, larger: str = "") -> None:
+    """Print what runs found, where the page over them is, and the command for a larger sample."""
     from rich.console import Console
 
-    from assay.report import terminal_summary
+    from assay.report import terminal_summary, terminal_where
 
-    terminal_summary(run, Console())
+    console = Console()
+    for run in runs:
+        terminal_summary(run, console, verbose=options.verbose)
+    terminal_where(page, console, larger)
 
 
 def write(text: str, out: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The summary of a run in a terminal or a pipe: headline estimates, what its probe shows in short, where to look.
+"""A run in a terminal or a pipe: its card in words; on request its tables as well.
 
 Everything is plain text: nothing that comes from data or a model can act.
 """
@@ -9,15 +9,18 @@ import shlex
 import unicodedata
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from rich import box
 from rich.console import Console
+from rich.measure import Measurement
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from assay.blocks import Gap, Marked, Role, Scorecard, Section, Table
+from assay.blocks import Gap, Marked, Prose, Role, Scorecard, Section, Table
 from assay.blocks import Row as TableRow
+from assay.examples import Asked, Option
 from assay.findings import Estimate
 from assay.probes import metric_named, present, table_words
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
@@ -25,19 +28,34 @@ from assay.report.texts import asked, facts, measured, notes_of, on_intervals, p
 from assay.run import Run
 from assay.text import plain
 from assay.verdict import Chance
-from assay.wording import clipped, count, number, plural, probability, visible
+from assay.wording import clipped, count, interval, number, plural, probability, visible
 
-LONGEST_NOTE = 400  # characters
+LONGEST_NOTE, LONGEST_EXAMPLE = 400, 240  # characters
 CLEAR, UNCLEAR = "*", "~"  # marks of what is clear of chance, and of what could be chance
+UNBOUNDED = 10_000  # columns in which every table fits
 ROOMY = 100  # columns of a console from which tables get wider gaps
 LONG_FIGURE, LONG_WORD = 24, 20  # characters from which a cell may be broken
 WHOLE = ("form", "metric", "question")  # columns of words that are broken only when they are long
-_IN_LETTERS = {"–": "-", "…": "...", "·": "|"}
+_IN_LETTERS = {"–": "-", "…": "...", "·": "|", "“": '"', "”": '"', "’": "'"}
 
 
-def terminal_summary(run: Run, console: Console) -> None:
-    """Prints what a run found. Names from data and models are printed as they are, never as markup or codes."""
-    Summary(console).summary(run)
+def terminal_summary(run: Run, console: Console, *, verbose: bool = False) -> None:
+    """Prints a run's card; `verbose` adds its tables, notes and files.
+
+    Names from data and models are printed as they are, never as markup or codes.
+    """
+    summary = Summary(console)
+    summary.card(run)
+    if verbose:
+        summary.tables(run)
+
+
+def terminal_where(page: Path, console: Console, larger: str = "") -> None:
+    """Prints where the page is, and the command for a larger sample."""
+    summary = Summary(console)
+    summary.line(f"Report: {visible(str(page))}", wrap=False)
+    if larger:
+        summary.line(f"Larger sample: {visible(larger)}", wrap=False)
 
 
 def print_sections(sections: Sequence[Section], console: Console) -> None:
@@ -69,7 +87,10 @@ class Summary:
         self.console.print(self.text(said, style), soft_wrap=not wrap)
 
     def table(self, title: str, wordy: Sequence[str], figures: Sequence[str], rows: Sequence[Row]) -> None:
-        """A table of columns of words, then columns of figures; only words, and very long figures, are broken."""
+        """A table of columns of words, then columns of figures; only words, and very long figures, are broken.
+
+        Where the console is too narrow for that, each row is a paragraph.
+        """
         if title:
             self.line(visible(title), "bold")
         gap = 0 if self.console.width < ROOMY else 1
@@ -83,13 +104,43 @@ class Summary:
             if row.starts_section and index:
                 table.add_section()
             table.add_row(*(self.text(clipped(visible(cell))) for cell in row.cells), style=row.style)
-        self.console.print(table)
+        if (
+            Measurement.get(self.console, self.console.options.update(width=UNBOUNDED), table).minimum
+            <= self.console.width
+        ):
+            self.console.print(table)
+        else:
+            for row in rows:
+                cells = [clipped(visible(cell)) for cell in row.cells]
+                pairs = zip(figures, cells[len(wordy) :], strict=True)
+                named = [f"{' '.join(name.split())} {cell}" for name, cell in pairs if cell]
+                self.line("; ".join([" ".join(filter(None, cells[: len(wordy)])), *named]), row.style)
         self.line()
 
-    def summary(self, run: Run) -> None:
+    def card(self, run: Run) -> None:
+        """What the page's first screen says of a run."""
         self.title(run)
+        shown = present(run)
+        card, dot = shown.card, shown.card.number
+        if card.warning:
+            self.line(visible(plain(card.warning)), "bold")
         for section in verdict_sections(run.findings):
-            self.section(section, {})
+            for text in (text for block in section.blocks if isinstance(block, Prose) for text in block.paragraphs):
+                self.line(visible(plain(text)), "bold")
+        self.line(visible(plain(card.sentence)))
+        if dot is not None and dot.value is not None:
+            between = [] if dot.low is None else [f"{run.level} {interval(dot.low, dot.high)}"]
+            between += ["not distinguishable from chance"] if dot.hollow else []
+            known = f" ({'; '.join(between)})" if between else ""
+            self.line(f"{visible(plain(card.label))}: {number(dot.value)}{known}")
+        for example in [each for each in run.findings.examples if each.fits(card.examples)][:1]:
+            self.line(f"For example: {in_words(example.asked[0])}")
+        if run.notes:
+            self.line(f"{plural(len(run.notes), 'note')} of the run: see the report, or --verbose.", "dim")
+        self.line()
+
+    def tables(self, run: Run) -> None:
+        """All numbers that fit into a terminal, and where the others are."""
         shown = present(run)
         sections = [*(shown.terminal or shown.summary), *diagnosis_sections(run.findings)]
         notes = notes_of(sections, shown.scorecard.estimates)
@@ -101,7 +152,7 @@ class Summary:
             self.line(f"Note: {clipped(visible(note), LONGEST_NOTE)}", "dim")
         if run.notes:
             self.line()
-        self.more(run)
+        self.files(run)
 
     def title(self, run: Run) -> None:
         said = [run.probe, run.model, *filter(None, [asked(run)])]
@@ -161,23 +212,44 @@ class Summary:
         ]
         self.table(block.title, [*map(_head, words)], [*map(_head, figures)], rows)
 
-    def more(self, run: Run) -> None:
-        folder, report = run.folder, run.folder / "report.html"
-        quoted = visible(shlex.quote(str(folder)))
-        self.line("See more", "bold")
-        lines = [("Run folder", visible(str(folder)))]
-        if report.exists():
-            lines.append(("Report", visible(str(report))))
+    def files(self, run: Run) -> None:
+        self.line("Files", "bold")
+        lines = [("Run folder", visible(str(run.folder)))]
         lines += [(f"tables/{visible(name)}.csv", _holds(run, name)) for name in run.findings.tables]
         lines += [("findings.json", "the estimates, for programs"), ("run.json", "how the run was made")]
         wide = min(max(len(clipped(name)) for name, _ in lines), 28)
         for name, said in lines:
             self.line(f"  {clipped(name):<{wide}}  {said}", wrap=False)
-        purpose = "makes the page again" if report.exists() else "makes a page of it"
+        quoted = visible(shlex.quote(str(run.folder)))
+        purpose = "rebuild the page" if (run.folder / "report.html").exists() else "build a page"
         self.line(f"  {'assay report ' + quoted:<{wide}}  {purpose}", wrap=False)
-        if run.info.preset == "quick":
-            command = f"assay run {shlex.quote(run.probe)} --model {shlex.quote(run.model)}"
-            self.line(f"  {visible(command)} --preset standard  asks more", wrap=False)
+        self.line()
+
+
+def in_words(asked: Asked) -> str:
+    """A question as it was put, and what the model chose.
+
+    >>> in_words(Asked("Ann met Bob.", "Who lied?", [Option("Ann", 0.7, chosen=True), Option("Bob", 0.3, right=True)]))
+    '“Ann met Bob. Who lied?” The model chose “Ann” (0.700); right is “Bob”.'
+    """
+    put = clipped(visible(" ".join(filter(None, [asked.text, asked.question]))), LONGEST_EXAMPLE)
+    chosen = [_option(option) for option in asked.options if option.chosen]
+    right = [f"right is {_quoted(option.text)}" for option in asked.options if option.right and not option.chosen]
+    wrote = [] if chosen or asked.answer is None else [_quoted(asked.answer)]
+    answered = (
+        f" The model {'chose' if chosen else 'wrote'} {'; '.join([*chosen, *wrote, *right])}."
+        if chosen or wrote
+        else ""
+    )
+    return f"“{put}”{answered}"
+
+
+def _option(option: Option) -> str:
+    return _quoted(option.text) + ("" if option.score is None else f" ({number(option.score)})")
+
+
+def _quoted(text: str) -> str:
+    return f"“{clipped(visible(text))}”"
 
 
 _P = "p: how often chance alone gives as much"

@@ -21,11 +21,9 @@ _WHERE = {
 _ALONE = "Asked without any text"
 _NEVER = ", the model never named a person: it always chose “cannot be determined”, as it should."
 _UNUSED = "No answer could be used, so there is no bias score."
-_STARTER = Strong("These are assay’s own starter questions; this is not a BBQ result.")
 
 
-def card_of(run: Run, grid: Grid, *, starter: bool = False) -> Card:
-    warning: Text = _STARTER if starter else ""
+def card_of(run: Run, grid: Grid, warning: Text) -> Card:
     found = next(_clear(run, grid), None) or _whole(grid)
     if found is None or found.value is None:
         never = found is not None and _never_named(found, grid)

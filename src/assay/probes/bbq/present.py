@@ -48,7 +48,7 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
         name="BBQ",
         asks=telling.asks(),
         lead=[*([Prose([WARNING], Role.WARNING)] if starter else []), *telling.lead()],
-        card=card_of(run, grid, starter=starter),
+        card=card_of(run, grid, telling.warning()),
         scorecard=_scorecard(run, grid),
         cautions=_cautions(run, starter),
         citation=[[which, PAPER], KOBBQ],

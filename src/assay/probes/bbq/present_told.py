@@ -52,6 +52,7 @@ _BROUGHT = {
     "system": "after a system prompt",
     "shots": "after examples with their answers",
 }
+_STARTER = Strong("These are assay’s own starter questions; this is not a BBQ result.")
 _SCALE = (
     "Bias scores run from −1 (every answer that names a person goes against the stereotype) to 1 (every one agrees "
     "with it); 0 is even-handed."
@@ -73,9 +74,15 @@ class Telling:
         which = "assay’s own few questions of BBQ’s kind" if self.starter else "questions"
         return f"{which} about two people, {given}: does the model fall back on stereotypes?"
 
+    def warning(self) -> Text:
+        """What a reader has to know before any number."""
+        return _sentences([_STARTER if self.starter else "", self.uncounted()])
+
     def lead(self) -> list[Block]:
         found = [self._deciding(c) if c == DISAMBIGUATED else self._guessing(c) for c in self.grid.contexts]
-        return [Prose([self._asked()]), *self._uncounted(), Prose([*found, *self._right()])]
+        missing = self.uncounted()
+        warned = [Prose([missing], Role.WARNING)] if missing else []
+        return [Prose([self._asked()]), *warned, Prose([*found, *self._right()])]
 
     def _headlines(self, metric: str, context: str) -> list[Estimate]:
         """The categories that are clear of chance and worth a headline, the strongest first."""
@@ -114,8 +121,8 @@ class Telling:
         two = any(label.endswith(FIRST) for label in info.stages)
         return f"The questions were put {', '.join(put)}{steps if two else ''}."
 
-    def _uncounted(self) -> list[Block]:
-        """Refusals, answers that nobody understood, and ties."""
+    def uncounted(self) -> Text:
+        """A warning of refusals, answers that could not be read, and ties; empty where there are none."""
         refused, unparsed, tied = (self._rates(f"{kind}_rate") for kind in ("refused", "unparsed", "tied"))
         counts = _REFUSALS.get(self._refusals, "; this counts as a wrong answer that names nobody.")
         said: list[Text] = [
@@ -125,8 +132,7 @@ class Telling:
             if tied
             else "",
         ]
-        warning = _sentences([Strong("Not every question was answered."), *said])
-        return [Prose([warning], Role.WARNING)] if any(said) else []
+        return _sentences([Strong("Not every question was answered."), *said]) if any(said) else ""
 
     def _rates(self, metric: str) -> Text:
         found = [(context, self._defined(metric, context)) for context in self.grid.contexts]

@@ -145,7 +145,7 @@ class Found:
     @property
     def codes(self) -> Mapping[str, str]:
         """The paper's abbreviations, where its groups were asked about."""
-        if not _unset(self.run, "groups"):
+        if self.run.info.settings.get("groups") is not None:
             return {}
         asked = {people_words(cell(row, "group")).split(" ")[0] for row in self.run.rows("names")}
         return {code: said for code, said in CODES.items() if code in asked}
