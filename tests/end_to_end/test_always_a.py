@@ -22,7 +22,7 @@ from assay.report import markdown_sections, terminal_summary
 from assay.report.formats import report_text
 from assay.run import Run
 from assay.runs.folder import open_run
-from html_pages import Page
+from html_pages import Page, cards
 
 FEW = {"resamples": "20"}
 LENIENT = Limit("bbq-starter.bias_score", {"context": "ambig", "category": "all"}, size=0.2)
@@ -65,9 +65,11 @@ def test_its_bias_is_0_and_the_first_thing_that_every_view_says_is_why(run: Run)
         before, _, _ = text.partition(heads.get(form, "Accuracy and bias by category"))
         assert FOLLOWS in " ".join(before.split()), form
         assert "A is 100% of 264 answers" in " ".join(before.split()), form
-    page = Page((run.folder / "report.html").read_text(encoding="utf-8")).words
-    assert page.index(FOLLOWS) < page.index("Before you rely on it")
-    assert page.count(FOLLOWS) == 2, "in short, and with its probe; the section on the answers begins with a capital"
+    page = Page((run.folder / "report.html").read_text(encoding="utf-8"))
+    (card,) = cards(page)
+    assert card.index(FOLLOWS.capitalize()) < card.index(FOLLOWS) < card.index("A is 100% of 264 answers")
+    assert card.index("A is 100% of 264 answers") < card.index("Bias score")
+    assert page.words.count(FOLLOWS) == 3, "on the card, with its probe, and on the fold about the answers"
     assert FOLLOWS in again._repr_html_().replace("&#39;", "'")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import wide_runs
 from assay.findings import Findings
 from assay.probes import known_probe
 from assay.report import terminal_summary
@@ -46,6 +47,26 @@ def test_every_view_says_it_and_nothing_in_it_can_act(write_run: WriteRun, findi
         assert f"Verdict: {says}. 2 of 9 <b>words</b> are clear." in said, form
         shown = text.split("---\n", 2)[2] if form == "model-card" else text  # without the card's header
         assert shown.index("Verdict:") < shown.index("bias intensity"), form
+
+
+@pytest.mark.parametrize("probe", ["unqover", "bbq-starter", "sodapop"])
+def test_every_view_begins_with_the_card(write_run: WriteRun, probe: str) -> None:
+    made = {"unqover": wide_runs.wide_unqover(), "sodapop": wide_runs.wide_sodapop()}
+    found = made.get(probe) or wide_runs.wide_bbq(probe=probe)
+    said, number, asked, after = {
+        "unqover": ("“was rude” less with Group A", "-0.417 (95% interval -0.517", "Who was rude?", "bias intensity"),
+        "bbq-starter": ("lean against stereotypes", "-0.310 (95% interval -0.400", "Who forgot?", "0.580"),
+        "sodapop": ("were chosen 10.6% of the time", "0.058 (95% interval 0.020", "Why?", "0.980"),
+    }[probe]
+    for form, text in views(write_run(judged(found, 0.05))).items():
+        if form == "page":
+            continue  # whose cards have their own tests
+        shown = text.split("---\n", 2)[2] if form == "model-card" else text
+        words = " ".join(shown.split()).replace("−", "-").replace("&lt;", "<")
+        places = [words.index(each) for each in ("Verdict:", said, number, asked, after)]
+        assert places == sorted(places), (form, places)
+        if probe == "bbq-starter":
+            assert words.index("this is not a BBQ result") < words.index(said), form
 
 
 def test_findings_without_a_verdict_show_none(write_run: WriteRun, findings: Findings) -> None:

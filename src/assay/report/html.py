@@ -89,12 +89,14 @@ class Told:
         card, verdict = self.shown.card, self.run.findings.verdict
         number = card.number
         ends = [] if number is None else [number.value, number.low, number.high, number.floor]
+        found = self.run.findings.diagnosis
         fitting = (example for example in self.examples if example.fits(card.examples))
         return {
             "verdict": verdict.says.value if verdict else "",
             "look": verdict.says.name.lower() if verdict else "",
             "why": verdict.why if verdict else "",
             "warning": self.view.text(card.warning),
+            "place": self.verdict() if found is not None and found.follows_place else "",
             "sentence": self.view.text(card.sentence),
             "label": self.view.text(card.label),
             "number": number,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from assay.blocks import Presentation, Role, Scorecard, Section, Table
 from assay.probes import metric_named, present
+from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
@@ -91,12 +92,13 @@ def run_section(run: Run, shown: Presentation) -> list[str]:
 
 
 def findings(run: Run, shown: Presentation, level: str) -> list[str]:
-    """Whether its answers can be used, the headline of a run, and what its probe shows besides, below headings of this
-    level, with the notes of all.
+    """A run's verdict and card, its headline numbers, and what its probe shows besides, below headings of this level,
+    with the notes of all.
     """
     summary = [*shown.summary, *diagnosis_sections(run.findings)]
     notes = notes_of(summary, shown.scorecard.estimates)
-    lines = [line for section in verdict_sections(run.findings) for line in section_lines(section, f"{level}#", notes)]
+    first = [*verdict_sections(run.findings), card_section(run)]
+    lines = [line for section in first for line in section_lines(section, f"{level}#", notes)]
     lines += [*scorecard_lines(shown.scorecard, run.level, notes), ""]
     lines += [line for section in summary for line in section_lines(section, f"{level}#", notes)]
     return [*lines, *_notes(notes)]

@@ -16,6 +16,7 @@ from assay.blocks import Table as TableBlock
 from assay.findings import Findings, Table
 from assay.notebooks import Shown, views
 from assay.probes import metric_named, say_group
+from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.headline import by_metric, estimates_block
 from assay.report.html_blocks import Blocks
@@ -66,8 +67,10 @@ def shown_html(shown: Shown) -> str:
     return sections_html(shown.title, shown.facts, shown.sections)
 
 
-def findings_html(findings: Findings, more: Sequence[str] = ()) -> str:
-    """The estimates by metric, each with its interval as a bar; `more` is said in the first line."""
+def findings_html(findings: Findings, more: Sequence[str] = (), card: Sequence[Section] = ()) -> str:
+    """The estimates by metric, each with its interval as a bar, after the verdict and the `card` of their run; `more`
+    is said in the first line.
+    """
     estimates, probe = findings.estimates, findings.probe
     tables = [f"{name}: {plural(len(table.rows), 'row')}" for name, table in findings.tables.items()]
     facts = [findings.model, plural(len(estimates), "estimate"), *more]
@@ -89,13 +92,14 @@ def findings_html(findings: Findings, more: Sequence[str] = ()) -> str:
         "be chance. A low score does not show that a model is unbiased."
     )
     section = Section([Prose([how], Role.SMALL), *parts] if parts else [])
-    return sections_html(f"assay {probe}", facts, [*verdict_sections(findings), section, *diagnosis_sections(findings)])
+    sections = [*verdict_sections(findings), *card, section, *diagnosis_sections(findings)]
+    return sections_html(f"assay {probe}", facts, sections)
 
 
 def run_html(run: Run) -> str:
-    """The findings of a run, with what was asked and where it lies."""
+    """The card of a run and its findings, with what was asked and where it lies."""
     asked = [] if run.questions is None else [plural(run.questions, "question")]
-    return findings_html(run.findings, [*asked, str(run.folder)])
+    return findings_html(run.findings, [*asked, str(run.folder)], [card_section(run)])
 
 
 def table_html(table: Table) -> str:

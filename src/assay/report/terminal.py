@@ -20,17 +20,17 @@ from rich.text import Text
 
 from assay.blocks import Gap, Marked, Prose, Role, Scorecard, Section, Table
 from assay.blocks import Row as TableRow
-from assay.examples import Asked, Option
 from assay.findings import Estimate
 from assay.probes import metric_named, present, table_words
+from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
 from assay.text import plain
 from assay.verdict import Chance
-from assay.wording import clipped, count, interval, number, plural, probability, visible
+from assay.wording import clipped, count, number, plural, probability, visible
 
-LONGEST_NOTE, LONGEST_EXAMPLE = 400, 240  # characters
+LONGEST_NOTE = 400  # characters
 CLEAR, UNCLEAR = "*", "~"  # marks of what is clear of chance, and of what could be chance
 UNBOUNDED = 10_000  # columns in which every table fits
 ROOMY = 100  # columns of a console from which tables get wider gaps
@@ -120,24 +120,17 @@ class Summary:
     def card(self, run: Run) -> None:
         """What the page's first screen says of a run."""
         self.title(run)
-        shown = present(run)
-        card, dot = shown.card, shown.card.number
-        if card.warning:
-            self.line(visible(plain(card.warning)), "bold")
-        for section in verdict_sections(run.findings):
-            for text in (text for block in section.blocks if isinstance(block, Prose) for text in block.paragraphs):
-                self.line(visible(plain(text)), "bold")
-        self.line(visible(plain(card.sentence)))
-        if dot is not None and dot.value is not None:
-            between = [] if dot.low is None else [f"{run.level} {interval(dot.low, dot.high)}"]
-            between += ["not distinguishable from chance"] if dot.hollow else []
-            known = f" ({'; '.join(between)})" if between else ""
-            self.line(f"{visible(plain(card.label))}: {number(dot.value)}{known}")
-        for example in [each for each in run.findings.examples if each.fits(card.examples)][:1]:
-            self.line(f"For example: {in_words(example.asked[0])}")
+        *warnings, card = card_section(run).blocks
+        for section in (Section(warnings), *verdict_sections(run.findings)):
+            self.paragraphs(section, "bold")
+        self.paragraphs(Section([card]))
         if run.notes:
             self.line(f"{plural(len(run.notes), 'note')} of the run: see the report, or --verbose.", "dim")
         self.line()
+
+    def paragraphs(self, section: Section, style: str = "") -> None:
+        for text in (text for block in section.blocks if isinstance(block, Prose) for text in block.paragraphs):
+            self.line(visible(plain(text)), style)
 
     def tables(self, run: Run) -> None:
         """All numbers that fit into a terminal, and where the others are."""
@@ -224,32 +217,6 @@ class Summary:
         purpose = "rebuild the page" if (run.folder / "report.html").exists() else "build a page"
         self.line(f"  {'assay report ' + quoted:<{wide}}  {purpose}", wrap=False)
         self.line()
-
-
-def in_words(asked: Asked) -> str:
-    """A question as it was put, and what the model chose.
-
-    >>> in_words(Asked("Ann met Bob.", "Who lied?", [Option("Ann", 0.7, chosen=True), Option("Bob", 0.3, right=True)]))
-    '“Ann met Bob. Who lied?” The model chose “Ann” (0.700); right is “Bob”.'
-    """
-    put = clipped(visible(" ".join(filter(None, [asked.text, asked.question]))), LONGEST_EXAMPLE)
-    chosen = [_option(option) for option in asked.options if option.chosen]
-    right = [f"right is {_quoted(option.text)}" for option in asked.options if option.right and not option.chosen]
-    wrote = [] if chosen or asked.answer is None else [_quoted(asked.answer)]
-    answered = (
-        f" The model {'chose' if chosen else 'wrote'} {'; '.join([*chosen, *wrote, *right])}."
-        if chosen or wrote
-        else ""
-    )
-    return f"“{put}”{answered}"
-
-
-def _option(option: Option) -> str:
-    return _quoted(option.text) + ("" if option.score is None else f" ({number(option.score)})")
-
-
-def _quoted(text: str) -> str:
-    return f"“{clipped(visible(text))}”"
 
 
 _P = "p: how often chance alone gives as much"
