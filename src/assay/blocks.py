@@ -31,7 +31,7 @@ The terminal and Markdown show what `readable` of report/texts.py makes of it: p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, TypeAlias
@@ -99,14 +99,13 @@ class Scorecard:
 class Card:
     """A run on a reader's first screen: one plain sentence, one number on its scale, one example.
 
-    `label` says in words what the number is, `sides` what lies to the left and right of `neutral`, where a model
-    without bias would be. `examples` picks the example. `warning` comes before all of it.
+    `label` says in words what the number is, `sides` what lies to the left and right of its neutral point. `examples`
+    picks the example. `warning` comes before all of it.
     """
 
     sentence: Text
     label: Text = ""
     number: Dot | None = None
-    neutral: float = 0.0
     sides: tuple[str, str] | None = None
     examples: Wanted = field(default_factory=dict)
     warning: Text = ""
@@ -154,7 +153,8 @@ Ends = tuple[float | None, float | None]
 class Dot:
     """A value with its interval, drawn as a dot on a line; `hollow` is what is not clear of chance.
 
-    `floor` is a tick for what chance gives, `reference` another one, about which `told` has to say something.
+    `floor` is a tick for what chance gives, `reference` another one, about which `told` has to say something; a line
+    marks `neutral`, where a model without bias would be.
     """
 
     value: float | None
@@ -164,6 +164,7 @@ class Dot:
     reference: float | None = None
     hollow: bool = False
     told: str = ""
+    neutral: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -262,7 +263,8 @@ Beside = Mapping[str, Mapping[tuple[str, str], float | None]]
 
 @dataclass(frozen=True, kw_only=True)
 class Heat(Chart):
-    """Values by (row, column) as colours; `beside` are other numbers about each, which a reader sees with it.
+    """Values by (row, column) as colours; `beside` are other numbers about each, which a reader sees with it. Pale are
+    those that are `unclear`: not distinguishable from chance.
 
     `name` says which of several maps it is; `row`, `column` and `value` what its rows, columns and values are.
     `columns` gives the order of the columns, else similar ones stand together; `reach` as in `Column`. `examples` and
@@ -276,6 +278,7 @@ class Heat(Chart):
     value: str
     cells: Cells
     beside: Beside = field(default_factory=dict)
+    unclear: Set[tuple[str, str]] = frozenset()
     columns: Sequence[str] | None = None
     reach: Sequence[float | None] | None = None
     examples: Wanted = field(default_factory=dict)

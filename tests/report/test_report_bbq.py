@@ -219,6 +219,28 @@ def test_a_run_of_questions_alone_says_so_at_the_top(write_run: WriteRun) -> Non
     assert "says who is meant" not in card
 
 
+def marks_of(page: Page, said: str) -> list[str]:
+    """The dots whose label contains this, as they are drawn."""
+    drawn = re.findall(r'<svg class="bar".*?</svg>', page.source, re.S)
+    return [svg for svg in drawn if said in svg.split(">")[0]]
+
+
+def test_a_share_has_its_neutral_point_at_a_half(write_run: WriteRun, bbq: Findings) -> None:
+    page = page_of(write_run(bbq))
+    shares, scores = (marks_of(page, f"all categories, ambiguous: {value}") for value in ("0.750", "0.050"))
+    assert len(shares) == 1
+    assert len(scores) == 1
+    assert all('class="zero" d="M100.0 3v12"' in svg for svg in (*shares, *scores))  # 0.5 of 0 to 1, 0 of -0.2 to 0.2
+
+
+def test_a_difference_whose_interval_contains_0_is_hollow(write_run: WriteRun, bbq: Findings) -> None:
+    for name, low, hollow in (("clear", 0.01, False), ("unclear", -0.01, True)):
+        page = page_of(write_run(changed(bbq, "diff_bias", low=low), name=name))
+        drawn = marks_of(page, "all categories, ambiguous: 0.070")
+        assert drawn
+        assert all(('class="dot hollow"' in svg) == hollow for svg in drawn)
+
+
 # --- several models
 
 

@@ -46,8 +46,8 @@ def test_the_page_says_what_is_clear_of_chance_and_whether_it_is_worse() -> None
     assert "Of 2 differences, 1 is clear of chance" in shown.words
     assert "bias score, Age, ambiguous: 0.100 in the baseline, 0.300 now" in shown.words
     assert "which is worse" in shown.words
-    assert "SES, ambiguous: 0.100" not in shown.words  # not told, but in the table
-    assert "SES, ambiguous" in shown.words
+    assert "Socioeconomic status, ambiguous: 0.100" not in shown.words  # not told, but in the table
+    assert "Socioeconomic status, ambiguous" in shown.words
 
 
 def test_a_difference_that_is_not_clear_is_drawn_hollow() -> None:

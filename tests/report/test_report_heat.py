@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -75,8 +76,17 @@ def test_what_is_missing_stays_blank_and_is_none_in_the_data() -> None:
 
 def test_values_with_a_small_n_are_pale() -> None:
     heat = heat_map({("a", "x"): 0.5, ("b", "x"): 0.5}, {"n": {("a", "x"): FEW - 1, ("b", "x"): FEW}})
-    assert heat.has_few
-    assert sorted(colour for colour, _ in heat.paths) == ["h5", "h5 few"]
+    assert heat.why_pale == "n below 5"
+    assert sorted(colour for colour, _ in heat.paths) == ["h5", "h5 pale"]
+
+
+def test_values_that_are_not_distinguishable_from_chance_are_pale() -> None:
+    drawn = draw_heat(replace(heat_map({("a", "x"): 0.5, ("b", "x"): 0.5}).block, unclear={("b", "x")}))
+    assert drawn is not None
+    assert drawn.why_pale == "not distinguishable from chance"
+    assert sorted(colour for colour, _ in drawn.paths) == ["h5", "h5 pale"]
+    pale = dict(zip(drawn.data["rows"], drawn.data["pale"], strict=True))
+    assert pale == {"a": "0", "b": "1"}
 
 
 def test_of_very_many_rows_the_strongest_are_kept_and_the_others_counted() -> None:

@@ -123,6 +123,22 @@ def test_without_a_clear_association_the_largest_is_named_with_that_caution(
     assert "The largest: in questions about religion (mask), the model gives “was late” more to “Group S”" in words
 
 
+def test_a_subject_whose_interval_contains_0_is_hollow(write_run: WriteRun, findings: Findings) -> None:
+    columns = findings.tables["subjects"].columns
+    rows = [("religion", "mask", f"Group {k}", 0.1, low, 0.3, 0.1, 12) for k, low in enumerate((0.05, -0.05))]
+    page = page_of(write_run(Findings("unqover", "m", [], {"subjects": Table(columns, rows)})))
+    drawn = re.findall(r'aria-label="Group (\d).*?class="(dot[ a-z]*)"', page.source, re.S)
+    assert drawn == [("0", "dot"), ("1", "dot hollow")]
+
+
+def test_squares_that_could_be_chance_are_pale(write_run: WriteRun, findings: Findings) -> None:
+    columns = findings.tables["gamma"].columns
+    rows = [("c", "f", "S", f"was {k}", 0.4, 0.3, 0.5, 1, q, q, 9) for k, q in enumerate((0.01, 0.2))]
+    page = page_of(write_run(Findings("unqover", "m", [], {"gamma": Table(columns, rows)})))
+    assert [path["class"] for path in page.all("path") if str(path["class"]).startswith("h")] == ["h4", "h4 pale"]
+    assert "pale: not distinguishable from chance" in page.words
+
+
 def test_pairs_asked_too_rarely_are_not_singled_out(write_run: WriteRun, findings: Findings) -> None:
     gamma = findings.tables["gamma"]
     tables = {"gamma": Table(gamma.columns, [gamma.rows[0]])}
@@ -130,7 +146,7 @@ def test_pairs_asked_too_rarely_are_not_singled_out(write_run: WriteRun, finding
     assert "<bdi>Mary</bdi>" not in page.source  # no row of a table, and no sentence
     assert page.text.count("Mary") == 1
     assert [svg["class"] for svg in page.all("svg") if svg.get("role") == "img"] == ["heat-map"]
-    assert [path["class"] for path in page.all("path")] == ["h5 few"]  # one pale square
+    assert [path["class"] for path in page.all("path")] == ["h5 pale"]  # one pale square
     assert "No single association can be named" in page.words
     assert "A larger preset asks more often" in page.words
 

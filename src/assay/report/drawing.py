@@ -233,23 +233,29 @@ class HeatMap:
 
     @property
     def paths(self) -> list[tuple[str, str]]:
-        """For each colour that is used, its class (h-5 to h5, pale ones with few) and the cells that have it."""
+        """For each colour that is used, its class (h-5 to h5, pale ones with pale) and the cells that have it."""
         found: dict[str, list[str]] = {}
         for (i, row), (j, column) in product(enumerate(self.rows), enumerate(self.columns)):
             value = self.block.cells.get((row, column))
             if value is not None:
                 x, y = self.left + CELL * j, self.top + CELL * i
-                colour = f"h{step(value, self.end)}{' few' if self._few(row, column) else ''}"
+                colour = f"h{step(value, self.end)}{' pale' if self._pale(row, column) else ''}"
                 found.setdefault(colour, []).append(f"M{x:.0f} {y:.0f}h14v14h-14z")
         return [(colour, "".join(cells)) for colour, cells in sorted(found.items())]
 
-    def _few(self, row: str, column: str) -> bool:
+    def _pale(self, row: str, column: str) -> bool:
+        """Whether a value is not distinguishable from chance, or of too few."""
         n = self.block.beside.get("n", {}).get((row, column))
-        return n is not None and n < FEW
+        return (row, column) in self.block.unclear or (n is not None and n < FEW)
 
     @property
-    def has_few(self) -> bool:
-        return any(self._few(*place) for place in product(self.rows, self.columns))
+    def why_pale(self) -> str:
+        """What pale squares are; empty where there are none."""
+        drawn = [place for place in product(self.rows, self.columns) if place in self.block.cells]
+        unclear = any(place in self.block.unclear for place in drawn)
+        few = any(self._pale(*place) for place in drawn if place not in self.block.unclear)
+        said = ["not distinguishable from chance"] * unclear + [f"n below {FEW}"] * few
+        return ", or ".join(said)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -259,6 +265,7 @@ class HeatMap:
             "columns": list(self.columns),
             "values": self._rounded(self.block.cells),
             "beside": {name: self._rounded(numbers) for name, numbers in self.block.beside.items()},
+            "pale": ["".join(str(int(self._pale(row, column))) for column in self.columns) for row in self.rows],
             **{"left": round(self.left), "top": round(self.top), "end": self.end},
         }
 

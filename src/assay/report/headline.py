@@ -14,7 +14,6 @@ from assay.probes import metric_named, say_group
 from assay.report.texts import lacks_interval
 from assay.run import Run, run_names
 from assay.text import Code, Mark
-from assay.verdict import Chance
 from assay.wording import number
 
 
@@ -26,9 +25,9 @@ def by_metric(scores: Sequence[Score]) -> dict[str, list[Score]]:
     return found
 
 
-def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, **chart: Any) -> Table:
-    """Estimates under the heads of their groups, which then have scales of their own; `level` is what intervals are
-    called. Columns for which no estimate has anything are left out.
+def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, probe: str = "", **chart: Any) -> Table:
+    """Estimates of a probe under the heads of their groups, which then have scales of their own; `level` is what
+    intervals are called. Columns for which no estimate has anything are left out.
     """
     every = [score.estimate for _, own in groups for score in own]
     optional = {
@@ -49,7 +48,7 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, *
     def row(score: Score) -> Row:
         e = score.estimate
         unsure = lacks_interval(e) and "low" in has
-        cells: list[TableCell] = [score.said, Marked(e.value, note=None if unsure else e.note), dot_of(e)]
+        cells: list[TableCell] = [score.said, Marked(e.value, note=None if unsure else e.note), dot_of(e, probe)]
         found: dict[str, TableCell] = {key: "" if (own := getattr(e, key)) is None else own for key in has}
         if "low" in has:
             found["low"] = Marked((e.low, e.high), note=e.note if unsure else None)
@@ -60,12 +59,13 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, *
     return Table(columns=columns, groups=rows, **chart)
 
 
-def dot_of(estimate: Estimate) -> Dot:
+def dot_of(estimate: Estimate, probe: str) -> Dot:
     """An estimate drawn, hollow where it could be chance; the dot is the number that the interval belongs to."""
-    e, hollow = estimate, estimate.chance is Chance.WITHIN
+    e, hollow, neutral = estimate, estimate.could_be_chance, metric_named(probe, estimate.metric).neutral
     if e.corrected is None:
-        return Dot(e.value, e.low, e.high, e.floor, hollow=hollow)
-    return Dot(e.corrected, e.low, e.high, e.floor, e.value, hollow, f"The paper’s value is {number(e.value)}.")
+        return Dot(e.value, e.low, e.high, e.floor, hollow=hollow, neutral=neutral)
+    told = f"The paper’s value is {number(e.value)}."
+    return Dot(e.corrected, e.low, e.high, e.floor, e.value, hollow, told, neutral)
 
 
 def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Block:
@@ -103,7 +103,7 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
         ],
         groups=[
             Group(
-                [Row([said, name, dot_of(e), e.value, (e.low, e.high)]) for _, said, name, e in own],
+                [Row([said, name, dot_of(e, probe), e.value, (e.low, e.high)]) for _, said, name, e in own],
                 metric_named(probe, metric).title,
             )
             for metric, own in groupby(lines, key=itemgetter(0))

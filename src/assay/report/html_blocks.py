@@ -25,14 +25,14 @@ _TAGS = {Name: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
 
 
 def _titled(block: Block) -> str:
-    """What a chart is called; of several to pick from, the first. Nothing else has a title."""
+    """What a chart is called; several to pick from, by what one picks. Nothing else has a title."""
     match block:
         case Table() | Heat() | Scatter():
             return block.title
-        case Pick() | Part():
-            inner = block.parts if isinstance(block, Pick) else block.blocks
-            own = block.title if isinstance(block, Pick) else ""
-            return own or next(filter(None, map(_titled, inner)), "")
+        case Pick():
+            return block.title or block.label.removesuffix(" of")
+        case Part():
+            return next(filter(None, map(_titled, block.blocks)), "")
     return ""
 
 
@@ -239,6 +239,7 @@ class Blocks:
         shown = estimates_block(
             [(metric.title, own) for metric, own in zip(words, metrics.values(), strict=True)],
             self.level,
+            card.probe,
             title="Headline numbers",
             how=[
                 *("the dot ", Mark("dot"), " is the estimate"),

@@ -80,7 +80,7 @@ def findings_html(findings: Findings, more: Sequence[str] = (), card: Sequence[S
     for metric, scores in by_metric([Score(e, say_group(probe, e.group)) for e in estimates]).items():
         words = metric_named(probe, metric)
         lines = sorted(scores, key=lambda score: len(score.estimate.group))  # what is less divided is not cut off
-        shown, amount = estimates_block([("", lines)], findings.level), min(len(lines), LINES)
+        shown, amount = estimates_block([("", lines)], findings.level, probe), min(len(lines), LINES)
         rows = _cut([replace(row, examples=None) for row in shown.rows], LINES, ": findings.to_polars() has all")
         is_open = any(e.estimate.value is not None for e in lines) and (not seen or seen + amount <= OPEN)
         seen += amount if is_open else 0

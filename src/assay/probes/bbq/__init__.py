@@ -18,10 +18,11 @@ POLARITIES = {"neg": "negative questions", "nonneg": "non-negative questions"}
 def category_words(category: str) -> str:
     """A category as people read it.
 
-    >>> category_words("Disability_status"), category_words("all")
-    ('Disability status', 'all categories')
+    >>> category_words("Disability_status"), category_words("Race_x_SES"), category_words("all")
+    ('Disability status', 'Race x socioeconomic status', 'all categories')
     """
-    return "all categories" if category == "all" else category.replace("_", " ")
+    spelt = {"all": "all categories", "SES": "Socioeconomic status"}
+    return spelt.get(category) or category.replace("_", " ").replace(" x SES", " x socioeconomic status")
 
 
 def context_words(context: str) -> str:

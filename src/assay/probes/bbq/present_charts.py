@@ -16,7 +16,6 @@ from assay.probes.bbq.grid import Grid, behind, categories_in_order, contexts_in
 from assay.probes.bbq.showcase import comparison_words
 from assay.probes.bbq.tally import QUESTION_ONLY
 from assay.run import Run, run_names
-from assay.verdict import Chance
 from assay.wording import number
 
 GUESSING = 1 / 3
@@ -181,7 +180,7 @@ def lines(grid: Grid, metric: str) -> Lines:
 
 
 def dot(e: Estimate) -> Dot:
-    return Dot(e.value, e.low, e.high, e.floor, hollow=e.chance is Chance.WITHIN)
+    return Dot(e.value, e.low, e.high, e.floor, hollow=e.could_be_chance)
 
 
 def measured(e: Estimate) -> tuple[Marked, Marked]:
@@ -366,6 +365,7 @@ def cells_of(own: Mapping[tuple[str, str], Estimate], names: Sequence[str]) -> d
     return {
         "cells": {key: value for key, each in own.items() if (value := _rounded(each.value)) is not None},
         "beside": {name: numbers for name, numbers in beside.items() if any(n is not None for n in numbers.values())},
+        "unclear": {key for key, each in own.items() if each.could_be_chance},
     }
 
 

@@ -168,6 +168,7 @@ def _words(pair: Named, words: Words, names: Sequence[str]) -> Heat:
         value="RD",
         cells={key: each.rd for key, each in found.items()},
         beside={column: numbers for column, numbers in beside.items() if any(numbers.values())},
+        unclear={key for key, each in found.items() if not each.clear},
     )
 
 

@@ -128,7 +128,8 @@ def above_chance(found: Mapping[tuple[str, str], Estimate], **said: Any) -> Heat
         for name, own in numbers.items()
         if any(getattr(found[key], own) is not None for key in cells)  # runs of assay 0.1 have no q
     }
-    return Heat(name="", value="accuracy above chance", cells=cells, beside=beside, **said)
+    unclear = {key for key in cells if found[key].could_be_chance}
+    return Heat(name="", value="accuracy above chance", cells=cells, beside=beside, unclear=unclear, **said)
 
 
 def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Section]:

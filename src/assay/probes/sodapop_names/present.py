@@ -58,9 +58,10 @@ def _card(told: Sequence[Estimate], tells: Text) -> Card:
     if not told:
         return Card("Nothing could be learnt from the vectors of these names.")
     most = max(told, key=lambda e: (e.value or 0.0) - (e.floor or 0.0))
-    shown = Dot(most.value, most.low, most.high, most.floor, hollow=most.chance is not Chance.ABOVE)
+    neutral, hollow = most.floor or 0.0, most.chance is not Chance.ABOVE
+    shown = Dot(most.value, most.low, most.high, most.floor, hollow=hollow, neutral=neutral)
     label: Text = ["Names whose ", Name(most.group["attribute"]), " is told rightly"]
-    return Card(tells, label, shown, neutral=most.floor or 0.0)
+    return Card(tells, label, shown)
 
 
 def _asked(run: Run) -> Text:

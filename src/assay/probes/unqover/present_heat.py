@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from assay.blocks import Heat, Part, Pick
-from assay.findings import Cell
+from assay.findings import Cell, is_claimed
 from assay.run import Run
 from assay.wording import cell
 
@@ -33,6 +33,7 @@ class _Map:
 
     values: dict[Key, float] = field(default_factory=dict)
     beside: dict[str, dict[Key, float | None]] = field(default_factory=dict)
+    unclear: set[Key] = field(default_factory=set)
 
     @property
     def filled(self) -> float:
@@ -86,6 +87,7 @@ def _heat(place: Place, own: _Map, row: str, column: str, table: str = "") -> He
         value="γ",
         cells=own.values,
         beside=own.known,
+        unclear=own.unclear,
         examples={"class": place[0], "form": place[1]},
         row_key=row,
         column_key=column,
@@ -130,6 +132,8 @@ def _read(run: Run, table: str, row: str, column: str) -> dict[Place, _Map]:
             continue
         own, key = found.setdefault(_place(each), _Map()), (cell(each, row), cell(each, column))
         own.values[key] = gamma
+        if is_claimed(each) is False:
+            own.unclear.add(key)
         for name in ("low", "high", "q", "n"):
             if name in each:
                 own.beside.setdefault(name, {})[key] = run.number(table, each, name)

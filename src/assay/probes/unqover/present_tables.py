@@ -166,7 +166,7 @@ def subjects(run: Run) -> list[Block]:
     how = (
         "γ(x) is a subject’s average over all attributes. At the top are those that the model picks more often "
         "whatever is asked; where the attributes are negative, those are the subjects that it connects with bad "
-        "things most. An interval that includes 0 shows no clear preference."
+        "things most. A hollow dot, whose interval includes 0, shows no clear preference."
     )
     data = _data(row for _, rows in ranked for row in rows[:MOST_ROWS])
     chart = Pick(
@@ -187,7 +187,8 @@ def _ends(rows: Sequence[Association]) -> tuple[list[Association], list[Associat
 
 
 def _subject(row: Association) -> Row:
-    dot = Dot(row.gamma, row.low, row.high)
+    low, high = row.low, row.high
+    dot = Dot(row.gamma, low, high, hollow=low is not None and high is not None and low <= 0 <= high)
     return Row([row.subject, row.gamma, dot, (row.low, row.high), row.eta, row.n], _behind(row))
 
 

@@ -222,7 +222,7 @@
   }
 
   // --- heat maps ------------------------------------------------------------------------------------------------
-  const CELL = 15, STEPS = 5, FEW = 5;
+  const CELL = 15, STEPS = 5;
   const cut = (text, longest) => (text.length > longest ? `${text.slice(0, longest - 1)}…` : text);
   for (const box of all("[data-heat]")) {
     const data = JSON.parse(box.querySelector("script[type='application/json']").textContent);
@@ -249,7 +249,7 @@
         const value = data.values[i][j];
         if (value === null) return;
         const step = Math.sign(value) * Math.round(Math.min(STEPS, (STEPS * Math.abs(value)) / data.end));
-        const colour = `h${step}${(data.beside.n?.[i][j] ?? FEW) < FEW ? " few" : ""}`;
+        const colour = `h${step}${data.pale[i][j] === "1" ? " pale" : ""}`;
         paths.set(colour, `${paths.get(colour) ?? ""}M${data.left + CELL * x} ${data.top + CELL * y}h14v14h-14z`);
       }));
       const labels = svg("g", { class: "labels", "aria-hidden": "true" });
