@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
 from pathlib import Path
 
+from rich.console import Console
+
 from assay.compare.differences import Difference
-from assay.compare.present import MOST_ROWS, present_comparison, title_of
+from assay.compare.present import MOST_ROWS, present_comparison, terminal_comparison, title_of
 from assay.compare.runs import Comparison
 from assay.findings import Estimate, Table
 from assay.probes.contrast import Common
-from assay.report import write_page
+from assay.report import print_sections, write_page
 from assay.report.html import render_page
 from html_pages import HOSTILE, Page, assert_harmless
 
@@ -43,11 +47,26 @@ def page(compared: Comparison) -> Page:
 
 def test_the_page_says_what_is_clear_of_chance_and_whether_it_is_worse() -> None:
     shown = page(comparison(difference("bias_score", 0.2, 0.001), difference("bias_score", 0.01, 0.6, category="SES")))
-    assert "Of 2 differences, 1 is clear of chance" in shown.words
+    assert "In short bbq. Of 2 differences: 0 better, 1 worse, 1 unclear. The largest first: bias score" in shown.words
     assert "bias score, Age, ambiguous: 0.100 in the baseline, 0.300 now" in shown.words
     assert "which is worse" in shown.words
     assert "Socioeconomic status, ambiguous: 0.100" not in shown.words  # not told, but in the table
     assert "Socioeconomic status, ambiguous" in shown.words
+
+
+def test_better_worse_and_unclear_are_counted_in_page_and_terminal() -> None:
+    found = [difference("bias_score", value, 0.001, category=f"C{k}") for k, value in enumerate((0.2, -0.3, -0.4))]
+    neither = replace(difference("bias_score", 0.35, 0.001, category="N"), worse=None)
+    made = comparison(*found, neither, *(difference("bias_score", 0.01, category=f"U{k}") for k in range(3)))
+    said = "Of 7 differences: 2 better, 1 worse, 1 clear in neither direction, 3 unclear."
+    assert said in page(made).words
+    stream = io.StringIO()
+    print_sections(terminal_comparison(made), Console(file=stream, width=80))
+    words = " ".join(stream.getvalue().split())
+    largest = "The largest change: bias score, C2, ambiguous: 0.100 in the baseline, -0.300 now (change -0.400, "
+    assert f"{said} {largest}" in words
+    assert ", which is better." in words
+    assert words.index(said) < words.index("Differences on the items that both answered")
 
 
 def test_a_difference_that_is_not_clear_is_drawn_hollow() -> None:

@@ -95,26 +95,34 @@ def differences_block(found: Sequence[Difference], *, several: bool, **chart: An
 
 
 def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
-    how = "Every difference is taken on the questions that both models answered, so that it is about the models and "
-    blocks: list[Block] = [Prose([f"{how}not about what they were asked."])]
+    blocks: list[Block] = []
     for part in parts:
-        tested, clear = tested_and_clear(part.differences)
-        said = "No difference could be tested."
-        if clear:
-            are = plural(len(clear), "is", "are")
-            said = f"Of {plural(tested, 'difference')}, {are} clear of chance, the largest first:"
-        elif tested:
-            said = f"None of {plural(tested, 'difference')} is clear of chance."
-        blocks.append(Prose([[Strong([Name(part.probe), "."]), f" {said}"]]))
+        said, clear = _counted(part)
+        blocks.append(Prose([[Strong([Name(part.probe), ". ", said]), " The largest first:" if clear else ""]]))
         if clear:
             blocks.append(Prose([_told(each, several) for each in clear[:MOST_TOLD]], Role.ITEMS))
         if part.remarks:
             blocks.append(Prose(_remarks(part, {name: name for name in part.models}, several)))
     caution = (
-        "That a difference is not clear of chance does not show that two models are alike; and a smaller bias on these "
-        "questions does not show that a model is free of bias."
+        "Every difference is taken on the questions that both models answered, so it is about the models and not about "
+        "what they were asked. That a difference is not clear of chance does not show that two models are alike; and a "
+        "smaller bias on these questions does not show that a model is free of bias."
     )
     return Section([*blocks, Prose([caution])], "In short", "short")
+
+
+def _counted(part: Comparison) -> tuple[str, list[Difference]]:
+    """How many differences are better, worse and unclear, in a sentence; and the clear ones, the largest first."""
+    tested, clear = tested_and_clear(part.differences)
+    if not tested:
+        return "No difference could be tested.", []
+    if not clear:
+        return f"None of {plural(tested, 'difference')} is clear of chance.", []
+    directions = [each.worse.value or 0.0 if each.worse else 0.0 for each in clear]
+    better, worse = sum(value < 0 for value in directions), sum(value > 0 for value in directions)
+    neither = len(clear) - better - worse
+    counts = [f"{better} better", f"{worse} worse", *([f"{neither} clear in neither direction"] if neither else [])]
+    return f"Of {plural(tested, 'difference')}: {', '.join(counts)}, {tested - len(clear)} unclear.", clear
 
 
 def _remarks(part: Comparison, names: Mapping[str, str], several: bool) -> list[Text]:
@@ -192,7 +200,10 @@ def terminal_comparison(comparison: Comparison) -> list[Section]:
 def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Section:
     said = [f"{numbers[name]} {each}" for name, own in part.counts.items() for each in own]
     said += [f"Note: {note}" for note in part.notes]
-    blocks: list[Block] = [Prose(said, Role.SMALL)] if said else []
+    counted, clear = _counted(part)
+    largest: list[Text] = [["The largest change: ", _told(clear[0], len(part.models) > 2), "."]] if clear else []
+    blocks: list[Block] = [Prose([counted, *largest])] if part.differences else []
+    blocks += [Prose(said, Role.SMALL)] if said else []
     if part.differences:
         blocks += _printed_differences(part.differences, numbers)
     if part.remarks:
