@@ -111,8 +111,8 @@ class Estimate:
     def could_be_chance(self) -> bool:
         """Whether it cannot be told from chance: by its test or, of a signed one that was not tested, by its interval.
 
-        >>> [Estimate("d", {}, 0.1, low, 0.3).could_be_chance for low in (-0.1, 0.0, 0.05)]
-        [True, False, False]
+        >>> Estimate("d", {}, 0.1, -0.1, 0.3).could_be_chance, Estimate("d", {}, 0.1, 0.0, 0.3).could_be_chance
+        (True, False)
         """
         untested = self.chance is Chance.UNTOLD and self.low is not None and self.high is not None
         return self.chance is Chance.WITHIN or bool(untested and (self.low or 0.0) < 0 < (self.high or 0.0))

@@ -13,6 +13,7 @@ import made_runs
 from assay.findings import Estimate, Table
 from assay.lab.studies.page import Compared, changes_of, task_score
 from assay.lab.studies.steps import scores_of
+from assay.text import plain
 from html_pages import HOSTILE, Page, assert_harmless
 
 LINKS = (
@@ -68,6 +69,14 @@ def test_what_changed_stands_with_whom_it_is_compared_with(bench: Any) -> None:
     assert "for two others, assay compare does it" in page.words
 
 
+def test_the_page_begins_with_what_was_found(bench: Any) -> None:
+    words = page_of(bench).words
+    short = words[words.index("In short") :]
+    said = short.index("UnQover. 1 difference tested, 1 clear: 0 better, 1 worse. The largest: ")
+    assert said < short.index("finished runs of")
+    assert said < short.index("Content warning")
+
+
 def test_a_comparison_of_runs_that_are_no_longer_is_not_shown(bench: Any) -> None:
     page_of(bench)
     record = json.loads((bench.out / "study.json").read_text())
@@ -95,6 +104,13 @@ def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -
         ["r", "INLP", "none", 2, 1, 0, 1, 1, 2],
         ["s", "CDA", "none", 0, 0, 0, 0, None, None],
     ]
+    assert plain(found.found) == (
+        "2 differences tested, 1 clear: 1 better, 0 worse. The largest: INLP, KMeans accuracy, EA female and AA "
+        "female: 0.800 to 0.600. 1 of 2 words changed clearly."
+    )
+    unclear = changes_of([Compared("r", "INLP", "none", {"differences": [hardly], "tables": {}})], [])
+    assert unclear is not None
+    assert plain(unclear.found) == "1 difference tested, none clear."
     assert found.differences.data is not None
     assert [row["model"] for row in found.differences.data.records()] == ["INLP", "INLP"]
     none_chosen = changes_of(compared, [])

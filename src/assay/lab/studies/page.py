@@ -6,6 +6,7 @@ It links to the page of every run, and to runs/report.html, which has all of the
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,7 +33,7 @@ from assay.report.page import environment, script_and_digest
 from assay.run import Run, StudyRun, TaskScore
 from assay.runs.folder import open_bare
 from assay.text import Figure, Link, Name, Strong, Text, listed
-from assay.wording import count, number
+from assay.wording import count, number, plural
 
 Tasks = Mapping[str, TaskScore | None]
 """What each model scores at its task, by its name."""
@@ -145,6 +146,7 @@ def _part(
     return {
         "anchor": anchor,
         "runs": runs,
+        "found": view.text(_found(contents, changes)),
         "template": Told(contents[0], anchor),
         "of_study": view.sections(of_study([_made(run, file, tasks[run.step.model]) for run in runs])),
         "changes": changes,
@@ -152,6 +154,14 @@ def _part(
         "beside": beside(contents, headlines) if several else None,
         "models": across(contents) if several else (),
     }
+
+
+def _found(runs: Sequence[Run], changes: Changes | None) -> Text:
+    """What was found: the differences that are clear, and the verdicts of the runs."""
+    judged = Counter(str(run.findings.verdict.says) for run in runs if run.findings.verdict)
+    verdicts = ", ".join(f"{says} ({plural(amount, 'run')})" for says, amount in judged.most_common())
+    said: list[Text] = [f"Verdicts: {verdicts}."] if verdicts else []
+    return listed([*([changes.found] if changes else []), *said], " ")
 
 
 def _made(run: Asked, file: StudyFile, task: TaskScore | None) -> StudyRun:
@@ -271,8 +281,9 @@ class Compared:
 
 @dataclass(frozen=True)
 class Changes:
-    """A probe's comparisons: model by model in short, and the differences of its headline numbers."""
+    """A probe's comparisons: what they found, model by model in short, and the differences of its headline numbers."""
 
+    found: Text
     summary: Table
     differences: Table
 
@@ -286,12 +297,34 @@ def changes_of(compared: Sequence[Compared], headline: Sequence[Estimate]) -> Ch
     chart = {"title": "Differences of the headline numbers on the same questions", "anchor": "against-each"}
     probe = found[0].probe if found else ""
     differences = differences_block(found, several=True, file=f"{probe}-differences", **chart)
-    return Changes(_summary(compared), differences)
+    return Changes(_in_all(compared), _summary(compared), differences)
+
+
+def _in_all(compared: Sequence[Compared]) -> Text:
+    """How many differences were tested in all comparisons, how many are clear, and the largest of these."""
+    tested, clear = tested_and_clear([each for own in compared for each in own.differences])
+    changed = [own for each in compared if (own := each.items)]
+    items = ""
+    if changed:
+        some, all_ = (sum(own[place] for own in changed) for place in (0, 1))
+        items = f" {count(some) if some else 'None'} of {count(all_)} {_items(compared)} changed clearly."
+    if not clear:
+        none = f"{plural(tested, 'difference')} tested, none clear." if tested else "No difference could be tested."
+        return f"{none}{items}"
+    worse, better = (sum(sign * _direction(d) > 0 for d in clear) for sign in (1, -1))
+    largest: Text = [Name(clear[0].model), ", ", _told(clear[0])]
+    counts = f"{plural(tested, 'difference')} tested, {count(len(clear))} clear: {better} better, {worse} worse."
+    return [f"{counts} The largest: ", largest, f".{items}"]
+
+
+def _items(compared: Sequence[Compared]) -> str:
+    """What single items are called, such as words; empty where no comparison has any."""
+    tables = (name for each in compared for name in each.told["tables"] if name.endswith(OF_ITEMS))
+    return next((f"{name.removesuffix(OF_ITEMS)}s" for name in tables), "")
 
 
 def _summary(compared: Sequence[Compared]) -> Table:
-    tables = (name for each in compared for name in each.told["tables"] if name.endswith(OF_ITEMS))
-    items = next((f"{name.removesuffix(OF_ITEMS)}s" for name in tables), "")
+    items = _items(compared)
     rows, lines = [], []
     for each in compared:
         tested, clear = tested_and_clear(each.differences)
