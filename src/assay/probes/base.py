@@ -295,7 +295,7 @@ class Method(Generic[P, D]):
 
     def present(self, run: Run) -> Presentation:
         """What is shown of a run, as data (`assay.blocks` says how): here plainly, in the words of the descriptor."""
-        from assay.blocks import Card, Presentation, Prose, Score, Scorecard
+        from assay.blocks import Card, Dot, Presentation, Prose, Score, Scorecard
         from assay.text import Figure, Name, Strong, Text
         from assay.wording import plural
 
@@ -307,11 +307,17 @@ class Method(Generic[P, D]):
             Score(e, probe.say_group(e.group), dict(e.group), task=probe.task(e.group), part=probe.part(e.group))
             for e in estimates
         ]
+        label: Text = ""
+        number: Dot | None = None
+        for first in [score for score in scores if score.estimate.value is not None][:1]:
+            e, metric = first.estimate, probe.metric(first.estimate.metric)
+            label = [Name(metric.title), *([", ", Name(first.said)] if first.said else [])]
+            number = Dot(e.value, e.low, e.high, e.floor, hollow=e.could_be_chance, neutral=metric.neutral)
         return Presentation(
             name=probe.title,
             asks=probe.asks,
             lead=[Prose([[*who, made]])],
-            card=Card(["It asked ", made]),
+            card=Card(["It asked ", made], label, number),
             scorecard=Scorecard(scores, probe=probe.name),
             cautions=probe.cautions,
             citation=[["The method: ", Name(probe.paper)]],

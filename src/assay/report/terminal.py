@@ -30,7 +30,7 @@ from assay.text import plain
 from assay.verdict import Chance
 from assay.wording import clipped, count, number, plural, probability, visible
 
-LONGEST_NOTE = 400  # characters
+LONGEST_NOTE, LONGEST_SAID = 400, 600  # characters
 CLEAR, UNCLEAR = "*", "~"  # marks of what is clear of chance, and of what could be chance
 UNBOUNDED = 10_000  # columns in which every table fits
 ROOMY = 100  # columns of a console from which tables get wider gaps
@@ -130,7 +130,7 @@ class Summary:
 
     def paragraphs(self, section: Section, style: str = "") -> None:
         for text in (text for block in section.blocks if isinstance(block, Prose) for text in block.paragraphs):
-            self.line(visible(plain(text)), style)
+            self.line(clipped(visible(plain(text)), LONGEST_SAID), style)
 
     def tables(self, run: Run) -> None:
         """All numbers that fit into a terminal, and where the others are."""
