@@ -41,8 +41,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     stored = (
         "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
     )
-    blocks = "for experts: questions stored at once, so that a killed run loses at most these (4096); scores computed "
-    blocks += "with another size may differ in their last digits, and are stored apart"
+    blocks = "for experts: questions stored at once, so that a killed run loses at most these (about a second's work); "
+    blocks += "scores computed with another size may differ in their last digits, and are stored apart"
     add("probe", nargs="?", metavar="PROBE", help="see `assay list probes`; default: the tour")
     add("--model", metavar="SPEC", default="builtin", help=model)
     add("--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)")
@@ -57,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--trust-remote-code", action="store_true", help="let the model's own Python code run")
     add("--allow-pickle", action="store_true", help="load weights that are not safetensors")
     add("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
-    add("--block-size", type=int, default=4096, metavar="N", help=blocks)
+    add("--block-size", type=int, metavar="N", help=blocks)
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json")
     group = parser.add_argument_group("endpoints (--model api:NAME@URL)")
     group.add_argument(
@@ -93,7 +93,7 @@ def call(options: argparse.Namespace) -> int:
     with shown_progress() as progress:
         common |= {
             "out": options.out,
-            "engine": Settings(block_size=options.block_size),
+            "engine": Settings(block_size=options.block_size or 0),
             "resume": Resume(options.resume),
             "progress": progress,
             "listener": _announcing(options.model),
@@ -123,7 +123,7 @@ def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> 
     if options.trial is not None and (options.trial < 1 or not options.dry_run):
         problem = f"--try is {options.trial}, expected at least 1 question, and --dry-run."
         raise UsageError(problem, "--dry-run --try 20", code="bad-option", key="try")
-    if options.block_size < 1:
+    if options.block_size is not None and options.block_size < 1:
         problem = f"--block-size is {options.block_size}, expected at least 1 question."
         raise UsageError(problem, "--block-size 4096", code="bad-option", key="block-size")
 

@@ -22,7 +22,7 @@ from assay.engine.endpoints import Desk
 from assay.engine.executor import Executor, LocalExecutor, Settings
 from assay.engine.spending import Spending
 from assay.engine.store import BlockStore
-from assay.errors import UsageError
+from assay.errors import DataError, UsageError
 from assay.files.cache import cache_folder
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
@@ -32,7 +32,7 @@ from assay.probes.base import Method, Request, Stage
 from assay.progress import Progress, Silent
 from assay.queries import OF_ENDPOINTS, OF_THE_TOKENIZER
 from assay.run import Run, RunInfo
-from assay.runs.folder import open_for_writing, open_run
+from assay.runs.folder import info_in, open_for_writing, open_run
 from assay.settings import read_settings
 
 LOCAL = "local"
@@ -95,12 +95,16 @@ def audit(
     else:
         spec, executor = _function(model, executor)
     folder_path = Path(out) if out is not None else Path("runs") / default_name(probe, spec.name, preset, limit)
+    before = _before(folder_path, resume)
     engine = engine or Settings()
+    engine = replace(engine, block_size=engine.block_size or before.engine.get("block_size", 0))
     find = partial(find_model, options=options)
     desk = new_desk(spending)
     ask = Asker(spec, BlockStore.default(), executor, engine, resume=resume, find=find, desk=desk)
+    ask.sizes.update(before.block_sizes)
     prepared = method.prepare(request, ask)
-    sizes = {"block_size": engine.block_size, "token_budget": engine.budget_for(spec)}
+    fixed = {"block_size": engine.block_size} if engine.block_size else {}
+    sizes = {**fixed, "token_budget": engine.budget_for(spec)}
     info = RunInfo(
         probe,
         identity={
@@ -128,6 +132,7 @@ def audit(
         data_folder=str(request.data) if request.data else None,
         skip_bad=skip_bad,
         engine=sizes,
+        block_sizes=dict(ask.sizes),
         notes=list(prepared.notes),
         prompts=dict(prepared.prompts),
         brought=dict(prepared.brought),
@@ -138,6 +143,8 @@ def audit(
             return open_run(folder_path)  # not made by this process
         (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), folder_path)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
+        if resume is not Resume.NEVER:  # else the folder may hold another run until this one is finished
+            ask.resized = folder.size_blocks
         began, before = time.perf_counter(), len(ask.asked)
         gathered = method.gather(prepared, ask)
         findings = described(replace(concluded(method, prepared, gathered), probe=probe, model=spec.name))
@@ -147,8 +154,16 @@ def audit(
         timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
         notes = [*prepared.notes, *ask.notes, *findings.notes]
         spent = desk.spending.as_json(ask.billed) if spec.endpoint else {}
-        folder.note(notes=notes, finished=now(), timings=timings, spent=spent)
+        folder.note(notes=notes, finished=now(), timings=timings, spent=spent, block_sizes=dict(ask.sizes))
     return reported(Run(folder_path, folder.info, findings))
+
+
+def _before(folder: Path, resume: Resume) -> RunInfo:
+    """What run.json of the folder says, which decides how many questions a block has; whether it fits is seen later."""
+    try:
+        return (info_in(folder) if resume is not Resume.NEVER else None) or RunInfo()
+    except DataError:
+        return RunInfo()
 
 
 def _method(probe: str | None, request: Request) -> Method[Any, Any]:

@@ -141,6 +141,10 @@ class RunFolder:
         """Note that memory ran out, so that a resumed run computes in the same batches."""
         self.note(backed_off=dict(budgets))
 
+    def size_blocks(self, sizes: Mapping[str, int]) -> None:
+        """Note how many questions the blocks of each plan have: a resumed run takes it from here."""
+        self.note(block_sizes=dict(sizes))
+
     def write_blocks(self, asked: list[Asked]) -> None:
         content = [{name: getattr(each, name) for name in ("label", "plan", "key", "blocks")} for each in asked]
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)

@@ -150,7 +150,8 @@ def gathered_again(
     wanted = {**saved, **(settings or {})}
     place = place_of(data or before)
     request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad, again=True)
-    ask = StoredAsk(info.model, BlockStore.of_run(run.folder), Settings(**info.engine), info.others)
+    store = BlockStore.of_run(run.folder)
+    ask = StoredAsk(info.model, store, Settings(**info.engine), info.others, info.block_sizes)
     prepared = method.prepare(request, ask)
     if changed := [name for name, digest in info.brought.items() if prepared.brought.get(name) != digest]:
         problem = f"{changed[0]} has changed since this run was asked."
