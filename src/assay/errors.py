@@ -75,6 +75,7 @@ CODES: Mapping[str, str] = {
     "refused-request": "an endpoint refuses the key, the model's name or the request",
     "no-answer": "an endpoint gives no usable answer",
     "over-budget": "going on would cost more than was allowed",
+    "not-confirmed": "whoever was asked does not want it",
     # networks, training, processes
     "download-failed": "a file could not be fetched",
     "wrong-download": "what was fetched is not what was pinned",

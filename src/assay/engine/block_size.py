@@ -53,7 +53,7 @@ def block_size(ability: str, device: str, parameters: int | None, length: float)
     if parameters is None:
         return max(least, UNKNOWN)
     questions = WORK.get(device, WORK["cpu"]) / (max(parameters, 1) * READ.get(ability, 1.0) * max(length, 1.0))
-    return min(MOST, max(least, 2 ** round(math.log2(questions))))
+    return min(MOST, max(least, 1 << max(0, round(math.log2(questions)))))
 
 
 def mean_length(columns: QueryColumns) -> float:

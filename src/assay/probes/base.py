@@ -147,12 +147,13 @@ class Probe:
     `method` is where its `Method` is ("module:Class"). `settings` is the dataclass of its settings; `score_settings`
     and `generate_settings` are those of these two commands, where it knows them. `presets` says what each preset asks;
     `examples` are command lines for the help of a command, each with a few words on it. `place` orders lists, pages and
-    the tour, and `tour` says whether the probe is part of that. `part_keys` are keys of groups that single out a part
-    of what another estimate is about. `claims` are the kinds of claims, the most telling first; `family_of` says
-    to which an estimate belongs, by its metric and group, and `decisive` picks the estimates whose intervals may rule a
-    bias out. `sees` says, by preset, what bias a run of this size finds in four runs of five; it holds where no setting
-    and no limit changes the size. `official` says whether a preset, or a limit, needs official data. `task` and `part`
-    say what an estimate's group is in the terms of a model hub.
+    the tour, and `tour` says whether the probe is part of that; `share` is its weight there when an endpoint's requests
+    are shared out. `part_keys` are keys of groups that single out a part of what another estimate is about. `claims`
+    are the kinds of claims, the most telling first; `family_of` says to which an estimate belongs, by its metric and
+    group, and `decisive` picks the estimates whose intervals may rule a bias out. `sees` says, by preset, what bias a
+    run of this size finds in four runs of five; it holds where no setting and no limit changes the size. `official`
+    says whether a preset, or a limit, needs official data. `task` and `part` say what an estimate's group is in the
+    terms of a model hub.
     """
 
     name: str
@@ -172,6 +173,7 @@ class Probe:
     decisive: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
     place: int = 100
     tour: bool = False
+    share: float = 1.0
     part_keys: frozenset[str] = frozenset()
     score_settings: type | None = None
     generate_settings: type | None = None

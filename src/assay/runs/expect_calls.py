@@ -20,6 +20,7 @@ from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options
 from assay.plan import AnyPlan, Arrays, Ask
 from assay.probes import method_of
 from assay.probes.base import Method, Request, Stage
+from assay.progress import Progress, Silent
 from assay.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
 from assay.runs.audit import new_desk, new_executor
 
@@ -31,12 +32,17 @@ class Calls:
     """How many requests a run takes, how many of them have no stored reply, and about how many tokens these have."""
 
     spec: ModelSpec
+    limit: int | None = None
     stages: tuple[Stage, ...] = ()
     requests: int = 0
     unsent: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     tried: Tried | None = None
+
+    @property
+    def questions(self) -> int:
+        return sum(stage.questions for stage in self.stages)
 
     def usd(self, price: Price) -> float:
         """What sending them costs; as if all written tokens that are allowed were written, unless some were tried."""
@@ -70,22 +76,40 @@ def expect_calls(
     *,
     trial: int = 0,
     spending: Spending | None = None,
+    at_most: int | None = None,
+    progress: Progress | None = None,
 ) -> Calls:
     """What a run would send. Nothing is, unless some questions are asked for a `trial`, whose replies are kept.
 
     A second model on this machine is really asked, since the questions to the endpoint follow from its answers; these
-    are stored, and the run uses them.
+    are stored, and the run uses them. A run that takes more requests than `at_most` gets a limit; the smallest run that
+    a probe has may still take more.
     """
     find = partial(find_model, options=replace(options or Options(), send=bool(trial)))
     spec = find(model)
-    method, calls = method_of(probe), Calls(spec)
+    method, tried = method_of(probe), None
     with TemporaryDirectory(prefix="assay-") as folder:  # blocks of the trial are not kept, its replies are
         if trial:
-            calls.tried = _tried(spec, method, request, trial, Path(folder), spending, find)
-        counting = _Counting(_loaded(spec), calls, ArrayStore(Path(folder) / "arrays"), find)
-        prepared = method.prepare(request, counting)
-        method.gather(prepared, counting)
-        calls.stages = tuple(prepared.stages)
+            tried = _tried(spec, method, request, trial, Path(folder), spending, find)
+        counting = _Counting(
+            _loaded(spec), Calls(spec), ArrayStore(Path(folder) / "arrays"), find, progress or Silent()
+        )
+        calls = _counted(method, request, counting)
+        while at_most is not None and calls.requests > at_most:
+            questions = calls.limit or calls.questions
+            limit = min(questions * at_most // calls.requests, questions - 1)
+            if limit < 1:
+                break
+            calls = _counted(method, replace(request, limit=limit), counting)
+    return replace(calls, tried=tried)
+
+
+def _counted(method: Method[Any, Any], request: Request, counting: _Counting) -> Calls:
+    calls = Calls(counting.model.spec, limit=request.limit)
+    ask = replace(counting, calls=calls, seen=set())
+    prepared = method.prepare(request, ask)
+    method.gather(prepared, ask)
+    calls.stages = tuple(prepared.stages)
     return calls
 
 
@@ -106,11 +130,16 @@ def _tried(
     find: Callable[[str], ModelSpec],
 ) -> Tried:
     desk, began = new_desk(spending), time.perf_counter()
+    before = replace(desk.spending)
     ask = Asker(spec, BlockStore(folder), new_executor(), desk=desk, find=find)
     prepared = method.prepare(replace(request, limit=trial), ask)
     method.gather(prepared, ask)
     questions = sum(stage.questions for stage in prepared.stages)
-    return Tried(questions, time.perf_counter() - began, desk.spending, tuple(ask.notes))
+    counts = {each: getattr(desk.spending, each) - getattr(before, each) for each in _SPENT}
+    return Tried(questions, time.perf_counter() - began, replace(before, **counts), tuple(ask.notes))
+
+
+_SPENT = ("sent", "used", "input_tokens", "output_tokens")
 
 
 @dataclass
@@ -123,6 +152,7 @@ class _Counting:
     calls: Calls
     arrays: ArrayStore
     find: Callable[[str], ModelSpec]
+    progress: Progress
     executor: Executor = field(default_factory=new_executor)
     seen: set[str] = field(default_factory=set)
 
@@ -145,7 +175,7 @@ class _Counting:
         spec = self.find(model)
         if spec.endpoint is not None:
             return replace(self, model=_loaded(spec))  # counted in common
-        return Asker(spec, BlockStore.default(), self.executor, find=self.find)
+        return Asker(spec, BlockStore.default(), self.executor, progress=self.progress, find=self.find)
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         parts = []
