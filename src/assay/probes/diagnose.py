@@ -78,11 +78,11 @@ def _probability(number: float | None) -> float | None:
 # --- ties
 
 
-def ties_of(leads: Array, below: float = NEAR_TIE) -> Ties | None:
-    """From how far the highest score leads the second of every decision; NaN is none. Leads `below` this are near."""
+def ties_of(leads: Array) -> Ties | None:
+    """From how far the highest score leads the second of every decision; NaN is none."""
     decided = np.abs(leads[np.isfinite(leads)])
     exact = int(np.count_nonzero(decided == 0))
-    near = int(np.count_nonzero(decided < below)) - exact
+    near = int(np.count_nonzero(decided < NEAR_TIE)) - exact
     return Ties(exact, near, len(decided)) if len(decided) else None
 
 

@@ -144,7 +144,7 @@ class Scored(NamedTuple):
 
     @property
     def near(self) -> float:
-        """Preferences, and leads of an option, below this may be decided by rounding.
+        """Of preferences below this, rounding may decide the sign.
 
         A preference is an eighth of a sum of 16 probabilities, each off by at most half of what it is rounded to.
         """

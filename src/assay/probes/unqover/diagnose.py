@@ -119,7 +119,7 @@ def _of_listed(part: Scored, cells: Cells, labels: Labels) -> _Found:
     named = (asked != _NOBODY) & (negated != _NOBODY)
     unchanged = int((named & (asked == negated)).sum()), int(named.sum())
     ordered = np.sort(shares.astype(np.float64), axis=-1)
-    ties = ties_of(ordered[..., -1] - ordered[..., -2], part.near)
+    ties = ties_of(ordered[..., -1] - ordered[..., -2])
     return _Found(places, [pairs for pairs in exchanged if pairs is not None], ties, unchanged)
 
 
