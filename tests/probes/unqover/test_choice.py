@@ -284,8 +284,11 @@ def test_free_answers_are_read_for_names_and_refusals_count_for_nobody(lists: st
     ask = Endpoint(says=says, status=dict.fromkeys(range(0, 300, 2), Status.REFUSED))  # whatever is asked
     refusing = found(ask, lists, form="free")
     assert (value(refusing, "avg_score").value, value(refusing, "abstains").value) == (0, 0.5)
-    (note,) = [note for note in refusing.notes if "refused" in note]
+    (note,) = refusing.notes
     assert "150 questions were refused" in note
+    unread = found(Endpoint(says=lambda query, sample: "Who knows whom?"), lists, form="free")
+    (note,) = unread.notes
+    assert "300 written answers name none of the options" in note
 
 
 # --- what is missing, drawn or rounded

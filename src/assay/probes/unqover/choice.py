@@ -132,7 +132,8 @@ def _question(texts: SpanColumns, place: int, shown: Sequence[int]) -> Question:
 def unknown_place(table: CellTable, cells: NDArray[np.int64], seed: int) -> NDArray[np.int64]:
     """Where UNKNOWN stands among the options of cells: first, in the middle or last, drawn by the seed for each.
 
-    What is drawn depends on what the cell is about, not on which others are asked: a larger sample repeats no question.
+    What is drawn depends on what the cell is about, not on which others are asked: so a larger sample asks what a
+    smaller one asked in the same words.
     """
     mixed = np.full(len(cells), seed % 2**63, np.uint64)
     for column in table.rows(cells):
@@ -149,8 +150,8 @@ class Chosen:
     answers: Answers
     cells: Cells
     kept: NDArray[np.int64]
-    rounded: bool
-    """Probabilities are multiples of 0.01."""
+    rounded: bool  # probabilities are multiples of 0.01
+    unread: int  # questions to which answers were written that name none of the options, or several
 
     @staticmethod
     def of(plan: ListedPlan, answers: Answers) -> Chosen:
@@ -159,6 +160,8 @@ class Chosen:
         questions = plan.asked(0, len(plan)) if plan.ability in ("text", "sample") else []
         names = [question.options for question in questions] or [("",) * shown.shape[1]]
         by_place = plan.listing.shares(answers, names.__getitem__)  # (row, place)
+        answered = np.isin(answers.status, (Status.OK, Status.TRUNCATED))
+        unread = int((answered & (by_place.sum(axis=1) == 0)).sum())
         shares = np.empty_like(by_place)
         np.put_along_axis(shares, shown, by_place, axis=1)  # (row, option)
         shares = shares.reshape(-1, 2, plan.orders, 2, shown.shape[1]).astype(np.float32)
@@ -167,7 +170,7 @@ class Chosen:
         first, second, template, attribute = plan.table.rows(kept)
         scores = shares[kept, ..., :2].mean(axis=2)
         cells = Cells(template, first, second, attribute, scores, Listed(shares[kept], places))
-        return Chosen(plan, answers, cells, kept, _are_rounded(plan, answers))
+        return Chosen(plan, answers, cells, kept, _are_rounded(plan, answers), unread)
 
     @property
     def samples(self) -> int:
@@ -194,8 +197,11 @@ class Chosen:
         status = Counter(self.answers.status.tolist())
         refused = status[Status.REFUSED] + status[Status.FILTERED]
         if refused:
-            told = f"{plural(refused, 'question was', 'questions were')} refused or filtered"
-            yield f"{label}: {told}; a refusal names nobody, and nobody gets a share of it"
+            told = plural(refused, "question was", "questions were")
+            yield f"{label}: {told} refused or filtered, which names nobody"
+        if self.unread:
+            none = "names" if self.unread == 1 else "name"
+            yield f"{label}: {plural(self.unread, 'written answer')} {none} none of the options, or several"
         asked = len(self.plan.table)
         if len(self.kept) < asked:
             why = ", ".join(f"{status[each]:,} {said}" for each, said in _NO_ANSWER.items() if status[each])

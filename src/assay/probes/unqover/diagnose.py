@@ -28,6 +28,7 @@ _MISSING = {
     "ties": "nothing was asked",
     "negation": f"no question and its negation both have a subject with a score above {NAMED}: the model names nobody",
 }
+_NAMES_NOBODY = "no question and its negation are both answered with a subject: the model names nobody"
 _PLACES = ("first option", "second option", "third option")
 _NOBODY = -1
 
@@ -58,9 +59,10 @@ def diagnosis_of(parts: Sequence[Scored], settings: Settings) -> Diagnosis:
         if part.cells
     ]
     unchanged, named = _totals(part.unchanged for part in found)
+    listed = any(part.cells.listed is not None for part in parts)
     return diagnosed(
         settings,
-        _MISSING,
+        _MISSING | ({"negation": _NAMES_NOBODY} if listed else {}),
         places=[place for part in found for place in part.places],
         exchanged=[pairs for part in found for pairs in part.exchanged],
         ties=all_ties([part.ties for part in found]),
