@@ -276,7 +276,8 @@ def expect(
     with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
         find = partial(find_model, options=options)
         ask = Asker(spec, BlockStore(Path(folder)), executor or new_executor(), find=find)
-        stages = tuple(method.prepare(request, ask).stages)
+        whole = method.prepare(request, ask)
+        stages = tuple(whole.stages)
         total = sum(stage.questions for stage in stages)
         began = time.perf_counter()
         prepared = method.prepare(replace(request, limit=min(_TRIAL * len(stages), total)), ask)
@@ -284,7 +285,7 @@ def expect(
         put = [each for each in ask.asked if each.ability not in OF_THE_TOKENIZER]
         asking, questions = sum(each.seconds for each in put), sum(each.questions for each in put)
         analysis = time.perf_counter() - began - asking
-    as_measured = limit is None and not settings  # any setting may change the size: then nothing is said
+    as_measured = whole.measured and limit is None and not settings  # any setting may change the size
     sees = method.probe.sees.get(preset, "") if as_measured else ""
     return Size(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, sees)
 

@@ -39,7 +39,7 @@ from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_o
 from assay.probes.bbq.tally import Answered
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
-from assay.probes.listed import softmax
+from assay.probes.listed import note_on, softmax
 from assay.queries import Answers, Status
 from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
@@ -94,7 +94,11 @@ class BBQ(Method[BBQPrepared, Gathered]):
             plans["question only"] = replace(plan, contexts=False)
         dataset = source.read()
         absent = set(CATEGORIES) - {example.category for example in dataset.examples}
-        notes = [*dataset.notes, *sources.note_on(source), *endpoint.note_on(plan)]
+        notes = [
+            *dataset.notes,
+            *sources.note_on(source),
+            *([note_on(plan.answer, plan.samples)] if plan.answer else []),
+        ]
         if absent and not settings.categories:
             here = f"{len(absent)} of the {len(CATEGORIES)} categories are not here"
             notes.append(f"{here}: {', '.join(name for name in CATEGORIES if name in absent)}")
