@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from assay.engine.ask import Asker
-from assay.engine.executor import answers_of
+from assay.engine.executor import Executor, answers_of
 from assay.engine.journal import Journal
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore, columns_of
-from assay.errors import UsageError
 from assay.models import find_model, load
 from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, unable
-from assay.plan import AnyPlan, Arrays
+from assay.plan import AnyPlan, Arrays, Ask
 from assay.probes import method_of
 from assay.probes.base import Method, Request, Stage
 from assay.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
@@ -70,27 +71,42 @@ def expect_calls(
     trial: int = 0,
     spending: Spending | None = None,
 ) -> Calls:
-    """What a run would send. Nothing is, unless some questions are asked for a `trial`, whose replies are kept."""
-    spec = find_model(model, replace(options or Options(), send=bool(trial)))
-    loaded = load(spec)
-    if not isinstance(loaded, EndpointModel):
-        raise unable(spec.name, "an endpoint's")
+    """What a run would send. Nothing is, unless some questions are asked for a `trial`, whose replies are kept.
+
+    A second model on this machine is really asked, since the questions to the endpoint follow from its answers; these
+    are stored, and the run uses them.
+    """
+    find = partial(find_model, options=replace(options or Options(), send=bool(trial)))
+    spec = find(model)
     method, calls = method_of(probe), Calls(spec)
     with TemporaryDirectory(prefix="assay-") as folder:  # blocks of the trial are not kept, its replies are
         if trial:
-            calls.tried = _tried(spec, method, request, trial, Path(folder), spending)
-        counting = _Counting(loaded, calls, Journal.of(new_desk().root, spec), ArrayStore(Path(folder) / "arrays"))
+            calls.tried = _tried(spec, method, request, trial, Path(folder), spending, find)
+        counting = _Counting(_loaded(spec), calls, ArrayStore(Path(folder) / "arrays"), find)
         prepared = method.prepare(request, counting)
         method.gather(prepared, counting)
         calls.stages = tuple(prepared.stages)
     return calls
 
 
+def _loaded(spec: ModelSpec) -> EndpointModel:
+    loaded = load(spec)
+    if not isinstance(loaded, EndpointModel):
+        raise unable(spec.name, "an endpoint's")
+    return loaded
+
+
 def _tried(
-    spec: ModelSpec, method: Method[Any, Any], request: Request, trial: int, folder: Path, spending: Spending | None
+    spec: ModelSpec,
+    method: Method[Any, Any],
+    request: Request,
+    trial: int,
+    folder: Path,
+    spending: Spending | None,
+    find: Callable[[str], ModelSpec],
 ) -> Tried:
     desk, began = new_desk(spending), time.perf_counter()
-    ask = Asker(spec, BlockStore(folder), new_executor(), desk=desk)
+    ask = Asker(spec, BlockStore(folder), new_executor(), desk=desk, find=find)
     prepared = method.prepare(replace(request, limit=trial), ask)
     method.gather(prepared, ask)
     questions = sum(stage.questions for stage in prepared.stages)
@@ -105,9 +121,14 @@ class _Counting:
 
     model: EndpointModel
     calls: Calls
-    journal: Journal
     arrays: ArrayStore
+    find: Callable[[str], ModelSpec]
+    executor: Executor = field(default_factory=new_executor)
     seen: set[str] = field(default_factory=set)
+
+    @cached_property
+    def journal(self) -> Journal:
+        return Journal.of(new_desk().root, self.model.spec)
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -120,8 +141,11 @@ class _Counting:
     def keep(self, arrays: Arrays) -> str:
         return self.arrays.keep(arrays)
 
-    def of(self, model: str) -> _Counting:
-        raise UsageError(f"what {model} is asked depends on answers.", "Run it.", code="unsupported")
+    def of(self, model: str) -> Ask:
+        spec = self.find(model)
+        if spec.endpoint is not None:
+            return replace(self, model=_loaded(spec))  # counted in common
+        return Asker(spec, BlockStore.default(), self.executor, find=self.find)
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         parts = []
