@@ -134,7 +134,7 @@ def asked_as(settings: Mapping[str, Any]) -> str:
     return f"form={LETTERS if settings.get('form') == LETTERS else OPTIONS}"
 
 
-def _apart(runs: Sequence[Run]) -> list[Section]:
+def _told_apart(runs: Sequence[Run]) -> list[Section]:
     """Says that runs are not shown together, where they were not asked in the same way."""
     forms = sorted({asked_as(run.info.settings) for run in runs})
     if len(forms) < 2:
@@ -148,8 +148,8 @@ def _apart(runs: Sequence[Run]) -> list[Section]:
 
 def across(runs: Sequence[Run]) -> list[Section]:
     """What several models show together."""
-    if apart := _apart(runs):
-        return apart
+    if told := _told_apart(runs):
+        return told
     names, pairs = run_names(runs), Pairs()
     models = [(name, run.findings) for name, run in zip(names, runs, strict=True)]
     separation = above_chance(
@@ -202,8 +202,8 @@ def of_study(runs: Sequence[StudyRun]) -> list[Section]:
     """What the runs show by method; nothing where there are not two of them."""
     if len(runs) < 2:
         return []
-    if apart := _apart([each.run for each in runs]):
-        return apart
+    if told := _told_apart([each.run for each in runs]):
+        return told
     pairs, titles = Pairs(), {str(place): each.run.model for place, each in enumerate(runs)}
     apart = models_apart([(str(place), each.run.findings) for place, each in enumerate(runs)], pairs)
     by_run = [{pair: own[place] for pair, own in apart.items() if place in own} for place in titles]

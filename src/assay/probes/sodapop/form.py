@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from assay.dialogue import Prompt
@@ -54,7 +54,7 @@ class Form:
         """A question for people to read whose answers are scored by themselves; empty where no prompt is read."""
         return ChoiceQuery(context, question, ()).prompt if self.reads else ""
 
-    def prompts(self, contexts: list[Context], name: str) -> dict[str, Prompt]:
+    def prompts(self, contexts: Sequence[Context], name: str) -> dict[str, Prompt]:
         """How the answers are asked for, by the first question."""
         if not self.reads or not contexts:
             return {}

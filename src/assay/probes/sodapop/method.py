@@ -188,7 +188,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
             plan = LetterPlan(*_answers(prepared, number, pool), ask.keep(arrays), len(arrays["row"]), listing)
             answers = ask(plan, _label(number))
             put = plan.questions(arrays, range(len(plan)))
-            shares = usable(listing.shares(answers, lambda row, put=put: put[row].options), answers)
+            shares = usable(listing.shares(answers, [each.options for each in put].__getitem__), answers)
             kept.add(number, pool, questions, put, shares, answers)
             chosen.add(pool, questions, shares, answers)
             counter.add(number, pool, listed_successes(pool, questions, shares))

@@ -124,10 +124,11 @@ class LetterPlan(_AnswerPlan):
         asked = arrays["row"][list(rows)]
         strings, at = np.unique(asked[:, 1:], return_inverse=True)
         answers = answers_of(arrays["strings"][strings], self.words, self.glue)
-        return [
-            Question(*self.texts[name], tuple(answers[place].replace(NAME, self.names[name]) for place in shown))
-            for name, shown in zip(asked[:, 0].tolist(), at.reshape(-1, 3).tolist(), strict=True)
-        ]
+        found = []
+        for name, shown in zip(asked[:, 0].tolist(), at.reshape(-1, 3).tolist(), strict=True):
+            (context, question), own = self.texts[name], self.names[name]
+            found.append(Question(context, question, tuple(answers[place].replace(NAME, own) for place in shown)))
+        return found
 
 
 def answers_of(strings: Strings, words: Sequence[str], glue: Sequence[str]) -> list[str]:

@@ -53,7 +53,7 @@ class ListedAnswers:
     ) -> None:
         """A context: questions as they were put, and probabilities as they were shown (row, place)."""
         first = questions.by_answer(shares)[:, 0]  # (question, answer)
-        question, which = np.nonzero(questions.counts & np.isfinite(first).all(axis=1)[:, None])
+        question, which = np.nonzero(questions.counts & np.isfinite(first).all(axis=1, keepdims=True))
         lead = first[question, 1 + which] - first[question, 0]
         string = pool.members[questions.member[question, which]]
         spots = Spots(np.full(len(question), number), string, questions.name[question], lead)
@@ -65,8 +65,10 @@ class ListedAnswers:
         parts = [Spots(nothing, nothing, nothing, np.zeros(0))]
         for text in self._texts.values():
             places = [place for place, each in enumerate(text.pool.words) if said(each, self.case) == word]
-            has = np.isin(text.pool.strings, places).any(axis=1)[text.spots.string]
-            parts.append(Spots(*(column[has] for column in text.spots)))
+            strings = np.flatnonzero(np.isin(text.pool.strings, places).any(axis=1))
+            context, string, name, lead = text.spots
+            has = np.isin(string, strings)
+            parts.append(Spots(context[has], string[has], name[has], lead[has]))
         return Spots(*map(np.concatenate, zip(*parts, strict=True)))
 
     def asked(self, first: Spot, second: Spot) -> tuple[Asked, Asked]:
