@@ -296,6 +296,10 @@ class Method(Generic[P, D]):
         """
         raise self._cannot("has no paired differences", "Compare its estimates.")
 
+    def asked_as(self, settings: Mapping[str, Any]) -> str:
+        """How a run with these settings put its questions; runs that differ in it are never compared."""
+        return ""
+
     def present(self, run: Run) -> Presentation:
         """What is shown of a run, as data (`assay.blocks` says how): here plainly, in the words of the descriptor."""
         from assay.blocks import Presentation, Prose, Score, Scorecard

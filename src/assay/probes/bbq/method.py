@@ -39,6 +39,7 @@ from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_o
 from assay.probes.bbq.tally import Answered
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
+from assay.probes.likelihood import option_scores
 from assay.probes.listed import note_on, softmax
 from assay.queries import Answers, Status
 from assay.run import Run
@@ -116,7 +117,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
             answers = put.answers
             scored = plan.ability in ("choice", "listed")
             always &= scored and not answers.status.any()
-            scores = _scores(plan, answers, settings.likelihood) if scored else None
+            scores = option_scores(answers, settings.likelihood, partial(_options, plan)) if scored else None
             shares = None
             if plan.ability == "sample":
                 shares, chosen = endpoint.drawn(plan, answers, settings.parsing, _read)
@@ -208,23 +209,6 @@ def _said(
     if "tokens" in answers.arrays:
         return Said(part, scores[::orders], likelihoods(likelihood, plan.form == forms.LETTERS))
     return Said(part, softmax(scores[::orders]), PROBABILITIES)
-
-
-def _scores(plan: BBQPlan, answers: Answers, how: str) -> NDArray[np.float64]:
-    """The options' scores (row, option) as `likelihood` wants them."""
-    scores: NDArray[np.float64] = answers["score"].astype(np.float64)
-    scores[answers.status == Status.UNCLEAR] = np.nan
-    if how == "sum":
-        return scores
-    if "tokens" not in answers.arrays:
-        problem = f"likelihood={how} is for causal language models: this model gives no likelihoods."
-        remedy = "Leave it out, or say --set likelihood=sum."
-        raise UsageError(problem, remedy, code="unsupported", key="likelihood")
-    lengths: Any = answers["tokens"]
-    if how == "byte":
-        lengths = [[len(option.encode()) for option in _options(plan, row)] for row in range(len(plan))]
-    normalised: NDArray[np.float64] = scores / np.array(lengths)
-    return normalised
 
 
 def _options(plan: BBQPlan, row: int) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ class Study:
     settings: Settings
     lexicon: Lexicon
     human: Sequence[Human] = ()
-    controls: Array | None = None  # (name, 2): pieces and frequency
+    controls: Array | None = None  # (name, 2): pieces, NaN where they are not known, and frequency
     seed: int = 0
 
 
@@ -160,9 +160,10 @@ def _names(rates: Rates, sr: Array, study: Study) -> Table:
     rows: list[list[Cell]] = []
     for place, name in enumerate(rates.names):
         known = sr[place][np.isfinite(sr[place])]
-        pieces, frequency = (None, None) if study.controls is None else study.controls[place].tolist()
         mean = float(known.mean()) if len(known) else None
-        rows.append([study.groups.of(name).name, name, mean, None if pieces is None else int(pieces), frequency])
+        pieces, frequency = (None, None) if study.controls is None else _cells(study.controls[place])
+        tokens = int(pieces) if isinstance(pieces, float) else None
+        rows.append([study.groups.of(name).name, name, mean, tokens, frequency])
     return Table(("group", "name", "mean_sr", "pieces", "log10_frequency"), rows)
 
 
