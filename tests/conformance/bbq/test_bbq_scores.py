@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 import small_bbq
 from asking import scored
+from assay.answers import REFUSED, TIED, UNPARSED, parse_answer
 from assay.findings import Estimate, Findings
 from assay.probes.base import Request
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED, parse_answer
 from assay.probes.bbq.examples import NEGATIVE, Dataset
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.tally import Answered

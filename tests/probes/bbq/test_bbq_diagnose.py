@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import small_bbq
+from assay.answers import REFUSED, UNPARSED
 from assay.diagnosis import Diagnosis, Exchanged, Negation
-from assay.probes.bbq.answers import REFUSED, UNPARSED
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.examples import NEGATIVE, Dataset, Example
 from assay.probes.bbq.plan import ORDERS

@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import small_bbq
+from assay.answers import REFUSED, TIED, UNPARSED
 from assay.compare.differences import Difference, differences_of
 from assay.findings import Estimate, Findings, Table
 from assay.probes import method_of
 from assay.probes.bbq import PROBE
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, findings_of
-from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.examples import Dataset
 from assay.probes.bbq.metrics import FIELDS
 from assay.probes.bbq.paired import Items, Opened, side_by_side

@@ -14,9 +14,9 @@ import pytest
 
 import small_bbq
 from asking import scored
+from assay.answers import TIED
 from assay.errors import DataError
 from assay.probes.base import Request
-from assay.probes.bbq.answers import TIED
 from assay.probes.bbq.examples import UNKNOWN_STRINGS, Example
 from assay.probes.bbq.logs import Given, inspect_ai, log_kind, read_log
 from assay.probes.bbq.logs.rows import COMPLETE

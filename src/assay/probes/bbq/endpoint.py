@@ -11,16 +11,14 @@ from numpy.typing import NDArray
 from assay.errors import UsageError
 from assay.plan import Ask
 from assay.probes.bbq import settings as forms
-from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.examples import OPTIONS
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.prompts import OWN, Words
 from assay.probes.bbq.settings import Settings
+from assay.probes.listed import TOKENS, named_counts, named_most, way_of
 from assay.prompts import OF_FIELDS, WAYS
 from assay.queries import Answers
 
-TOKENS = 512
-"""New tokens of a written answer: a model may explain itself, or reason first."""
 SHARES = "share of the answers that name the option"
 
 
@@ -32,11 +30,7 @@ def asked(settings: Settings, form: str, words: Words, ask: Ask) -> dict[str, An
             why = "is for form=letters" if ask.ways else "is for endpoints"
             raise UsageError(f"answer={settings.answer} {why}.", "Leave it out.", code="unsupported", key="answer")
         return {"tokens": tokens}
-    way = ask.ways[0] if settings.answer == "auto" else settings.answer
-    if way not in ask.ways:
-        problem = f"this endpoint cannot be asked with answer={way}; it can with {', '.join(ask.ways)}."
-        remedy = "See `assay doctor --model api:NAME@URL` for why."
-        raise UsageError(problem, remedy, code="missing-ability", key="answer")
+    way = way_of(settings.answer, ask)
     if words != OWN and way in OF_FIELDS:
         problem = f"answer={way} has fields for context, question and options, and none for other words."
         others = sorted(set(ask.ways) - OF_FIELDS, key=list(WAYS).index)
@@ -60,15 +54,5 @@ def drawn(
 
     TIED where several are named most often. Where none is named: REFUSED if an answer is a refusal, else UNPARSED.
     """
-    texts = answers["text"]  # (row, sample)
-    named = np.array(
-        [[read(plan, row, bytes(each).decode(), parsing) for each in texts[row]] for row in range(len(texts))]
-    )
-    counts = (named[..., None] == np.arange(OPTIONS)).sum(axis=1)  # (row, option)
-    most = counts.max(axis=1)
-    sharing = (counts == most[:, None]).sum(axis=1)
-    refused = (named == REFUSED).any(axis=1)
-    chosen = np.select(
-        [(most == 0) & refused, most == 0, sharing > 1], [REFUSED, UNPARSED, TIED], counts.argmax(axis=1)
-    )
-    return counts / texts.shape[1], chosen.astype(np.int64)
+    named, counts = named_counts(answers["text"], lambda row, text: read(plan, row, text, parsing), OPTIONS)
+    return counts / named.shape[1], named_most(named, counts)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.answers import REFUSED, TIED, UNPARSED, parse_answer, parse_released
 from assay.blocks import Presentation, Section
 from assay.diagnosis import Ties
 from assay.dialogue import shown
@@ -23,7 +24,6 @@ from assay.probes.bbq import endpoint, paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import findings_of
-from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED, parse_answer, parse_released
 from assay.probes.bbq.beside import BESIDE, TITLE
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
@@ -33,12 +33,13 @@ from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.score_files import answered_files
 from assay.probes.bbq.settings import GenerateSettings, Settings
-from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, probabilities, showcase
+from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, showcase
 from assay.probes.bbq.source import Sample, Source
 from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_of
 from assay.probes.bbq.tally import Answered
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
+from assay.probes.listed import softmax
 from assay.queries import Answers, Status
 from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
@@ -202,7 +203,7 @@ def _said(
         return Said(part, written=lambda row: bytes(answers["text"][row * orders]).decode())
     if "tokens" in answers.arrays:
         return Said(part, scores[::orders], likelihoods(likelihood, plan.form == forms.LETTERS))
-    return Said(part, probabilities(scores[::orders]), PROBABILITIES)
+    return Said(part, softmax(scores[::orders]), PROBABILITIES)
 
 
 def _scores(plan: BBQPlan, answers: Answers, how: str) -> NDArray[np.float64]:

@@ -8,8 +8,9 @@ from pathlib import Path
 from assay.errors import DataError, UsageError
 from assay.plan import digest_of
 from assay.probes.bbq.examples import OPTIONS
-from assay.probes.bbq.prompts import SLOTS, Question, Shot, Words
+from assay.probes.bbq.prompts import SLOTS, Shot, Words
 from assay.probes.bbq.settings import FREE, LISTED_FORMS, NO_VARIANT, Settings
+from assay.probes.listed import Question
 from assay.rows import Bad, Row, rows_of
 
 _BRACE = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import permutations
@@ -13,20 +13,17 @@ from numpy.typing import NDArray
 
 from assay.plan import Arrays, digest_of
 from assay.probes.bbq.examples import AMBIGUOUS, OPTIONS, Dataset, Example
-from assay.probes.bbq.prompts import OWN, Question, Words, fields
+from assay.probes.bbq.prompts import OWN, Words
 from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, UNLISTED_FORMS
 from assay.probes.bbq.source import Sample, Source, selected
+from assay.probes.listed import COLUMNS, Question, ability_of, in_fields
 from assay.prompts import OF_FIELDS
 from assay.queries import (
-    ChoiceColumns,
     ChoiceQuery,
-    ListedColumns,
     ListedQuery,
     QueryColumns,
-    SampleColumns,
     SampleQuery,
     Scoring,
-    TextColumns,
     TextQuery,
 )
 
@@ -59,7 +56,7 @@ class BBQPlan:
     def ability(self) -> str:
         if self.form not in CHOICE_FORMS:
             return "text"
-        return {"": "choice", "samples": "sample", "text": "text"}.get(self.answer, "listed")
+        return ability_of(self.answer)
 
     @property
     def digest(self) -> str:
@@ -99,8 +96,9 @@ class BBQPlan:
 
     def columns_of(self, queries: Sequence[Any]) -> QueryColumns:
         """Queries of one kind as columns."""
-        kind = type(queries[0])
-        return _COLUMNS[kind](queries, Scoring(chat=self.chat, answer=self.answer if kind is ListedQuery else ""))
+        ability = {ChoiceQuery: "choice", ListedQuery: "listed", SampleQuery: "sample"}.get(type(queries[0]), "text")
+        scoring = Scoring(chat=self.chat, answer=self.answer if ability == "listed" else "")
+        return COLUMNS[ability](queries, scoring)
 
     def shown(self, row: int) -> tuple[Example, tuple[int, ...]]:
         """The example of a row, and the order in which its options are shown."""
@@ -131,7 +129,7 @@ class BBQPlan:
     def told(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
         """The question of a row for people to read: in words, also where an endpoint takes it in fields."""
         if self.answer in OF_FIELDS:
-            return TextQuery(fields(self.asked(row)), 0)
+            return TextQuery(in_fields(self.asked(row)), 0)
         return self.words.query(self.form, self.asked(row), wrote)
 
     def stored(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -189,14 +187,6 @@ class AnsweringPlan:
     def columns_from(self, arrays: Arrays, lo: int, hi: int) -> QueryColumns:
         both = zip(arrays["row"][lo:hi].tolist(), arrays["text"][lo:hi].tolist(), strict=True)
         return self.of.columns_of([self.of.query(row, wrote=text.decode()) for row, text in both])
-
-
-_COLUMNS: Mapping[type, Callable[[Sequence[Any], Scoring], QueryColumns]] = {
-    ChoiceQuery: ChoiceColumns.of,
-    ListedQuery: ListedColumns.of,
-    TextQuery: TextColumns.of,
-    SampleQuery: SampleColumns.of,
-}
 
 
 @lru_cache(maxsize=4)

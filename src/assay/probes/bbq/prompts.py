@@ -14,6 +14,7 @@ from assay.dialogue import ASSISTANT, SYSTEM, USER, Dialogue, Prompt, Turn, show
 from assay.plan import digest_of
 from assay.probes.bbq.settings import ARC, CHOICE_FORMS, FREE, LETTERS, OPTIONS, RACE, WRITTEN
 from assay.probes.bbq.variants import VARIANTS, First, Variant
+from assay.probes.listed import Question
 from assay.queries import ChoiceQuery, TextQuery, joined_by_blank
 
 PLACES = ("A", "B", "C")
@@ -32,14 +33,6 @@ _BEGUN: dict[str, str | None] = {OPTIONS: None, LETTERS: None, WRITTEN: "", FREE
 _ANSWER_TOKENS = {FREE: 64}
 _BREAK = " \\n "
 """How UnifiedQA's inputs separate their parts: a backslash and an n, as its authors document."""
-
-
-class Question(NamedTuple):
-    """A question with its options in the order in which they are shown; the context may be empty."""
-
-    context: str
-    question: str
-    options: tuple[str, ...]
 
 
 class Shot(NamedTuple):
@@ -174,20 +167,6 @@ def _unified(form: str, asked: Question) -> str:
     if form == RACE:
         return _BREAK.join(part for part in (asked.question, lettered, asked.context) if part)
     return _BREAK.join((joined_by_blank(asked.context, asked.question), lettered))
-
-
-def fields(asked: Question) -> str:
-    """A question for people to read that is put in fields, not in words.
-
-    >>> print(fields(Question("", "Who slept?", ("Ann", "Bo"))))
-    [question]
-    Who slept?
-    [options]
-    Ann
-    Bo
-    """
-    parts = ("context", asked.context), ("question", asked.question), ("options", "\n".join(asked.options))
-    return "\n".join(f"[{name}]\n{text}" for name, text in parts if text)
 
 
 def prompt_of(query: ChoiceQuery | TextQuery, form: str, words: list[Any]) -> Prompt:

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.answers import TIED, UNPARSED, parse_answer, parse_index, parse_released
 from assay.errors import DataError, UsageError
 from assay.probes.base import Request
-from assay.probes.bbq.answers import TIED, UNPARSED, parse_answer, parse_index, parse_released
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.examples import AMBIGUOUS
 from assay.probes.bbq.logs import log_kind, read_log

@@ -58,13 +58,6 @@ class Said:
         return AnswerKind(self.answered.judged.kind[row, 0])
 
 
-def probabilities(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Softmax over every row."""
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    shares: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
-    return shares
-
-
 def showcase(parts: Sequence[Said], most: int = MOST) -> list[Example]:
     """At most so many examples: each category and context in turn, within it what was shown least so far."""
     turns = [

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.probes.bbq.answers import REFUSED, TIED, UNPARSED
+from assay.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.examples import DISAMBIGUATED, NEGATIVE, AnswerKind, Dataset, Example
 from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally, ratio
 from assay.queries import NONE

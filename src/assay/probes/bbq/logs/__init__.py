@@ -18,9 +18,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from assay.answers import TIED
 from assay.errors import DataError
 from assay.files.opening import open_text
-from assay.probes.bbq.answers import TIED
 from assay.probes.bbq.examples import Example
 from assay.probes.bbq.logs import inspect_ai
 from assay.probes.bbq.logs.rows import Given, Official, Place, complete_example, option_of

@@ -18,9 +18,9 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
+from assay.answers import REFUSED, parse_answer
 from assay.errors import DataError
 from assay.files.opening import UNREADABLE, open_text
-from assay.probes.bbq.answers import REFUSED, parse_answer
 from assay.probes.bbq.examples import OPTIONS, Example
 from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, Place, complete_example, option_of, whole
 from assay.rows import Bad, Row

@@ -30,10 +30,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from numbers import Real
 from string import ascii_lowercase
 
-from assay.probes.bbq.answers import words as phrases
-from assay.probes.bbq.answers.naming import Options, lettered_options, named_options, options_of, with_letters
-from assay.probes.bbq.answers.words import NO_LETTERS, hinted, sentences_of, with_plain_apostrophes, words_of
-from assay.probes.bbq.examples import OPTIONS
+from assay.answers import words as phrases
+from assay.answers.naming import Options, lettered_options, named_options, options_of, with_letters
+from assay.answers.words import NO_LETTERS, hinted, sentences_of, with_plain_apostrophes, words_of
 
 REFUSED, UNPARSED, TIED = -1, -2, -3
 """What an answer may be instead of an option; TIED where several options share the highest score."""
@@ -243,7 +242,7 @@ def _released(text: str) -> str:
 _INDEX = re.compile(r"[^\w-]*(?:(?:ans)?(\d+)(?:\.0+)?|([a-z]))\W*", re.IGNORECASE)
 
 
-def parse_index(value: object, options: int = OPTIONS) -> int:
+def parse_index(value: object, options: int = 3) -> int:
     """The option that a number (0, 1, …, as such or as text) or a letter ("A", "b", "(c)") stands for, or UNPARSED.
 
     "ans0", … as in the authors' files of predictions are numbers as well.

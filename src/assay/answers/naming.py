@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from string import ascii_lowercase
 
-from assay.probes.bbq.answers import words as phrases
-from assay.probes.bbq.answers.words import A_LETTER, ARTICLE, INITIAL, LETTERS, hinted, words_of
+from assay.answers import words as phrases
+from assay.answers.words import A_LETTER, ARTICLE, INITIAL, LETTERS, hinted, words_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from assay.probes.bbq.answers import REFUSED, UNPARSED, parse_answer, parse_index, parse_released
+from assay.answers import REFUSED, UNPARSED, parse_answer, parse_index, parse_released
 from assay.probes.bbq.examples import UNKNOWN_STRINGS
 
 OPTIONS = ("The nurse", "The pilot", "Not known")

@@ -1,0 +1,191 @@
+"""Questions with listed options, put to a language model that is here or behind an endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from assay.answers import REFUSED, TIED, UNPARSED, parse_answer
+from assay.dialogue import message
+from assay.errors import UsageError
+from assay.plan import Ask
+from assay.prompts import OF_FIELDS, lettered, letters_for
+from assay.queries import (
+    Answers,
+    ChoiceColumns,
+    ChoiceQuery,
+    ListedColumns,
+    ListedQuery,
+    QueryColumns,
+    SampleColumns,
+    SampleQuery,
+    Scoring,
+    Status,
+    TextColumns,
+    TextQuery,
+)
+
+TOKENS = 512
+"""New tokens of an endpoint's written answer: a model may explain itself, or reason first."""
+
+ABILITIES = frozenset({"choice", "listed", "text"})
+"""One of these is needed to be asked."""
+
+
+class Question(NamedTuple):
+    """A question with its options in the order in which they are shown; the context may be empty."""
+
+    context: str
+    question: str
+    options: tuple[str, ...]
+
+
+def way_of(wanted: str, ask: Ask) -> str:
+    """In which way an endpoint is asked: the best one, or the one that the setting `answer` names."""
+    way = ask.ways[0] if wanted == "auto" else wanted
+    if way not in ask.ways:
+        problem = f"this endpoint cannot be asked with answer={way}; it can with {', '.join(ask.ways)}."
+        remedy = "See `assay doctor --model api:NAME@URL` for why."
+        raise UsageError(problem, remedy, code="missing-ability", key="answer")
+    return way
+
+
+def ability_of(way: str) -> str:
+    """What a way asks for; without one, letters are scored by a model that is here."""
+    return {"": "choice", "samples": "sample", "text": "text"}.get(way, "listed")
+
+
+@dataclass(frozen=True)
+class Listing:
+    """How questions with listed options are put and their answers read, in assay's own words.
+
+    `way` is an endpoint's (`Ask.ways`); empty for a model that is here, which scores the letters. `samples` are drawn
+    where the way is "samples"; `tokens` bounds what an endpoint writes.
+    """
+
+    way: str = ""
+    samples: int = 1
+    tokens: int = TOKENS
+    chat: bool = True
+
+    @property
+    def ability(self) -> str:
+        return ability_of(self.way)
+
+    @property
+    def content(self) -> list[Any]:
+        """All that decides the answers, for digests."""
+        return [self.way, self.samples if self.ability == "sample" else 1, self.tokens, self.chat]
+
+    def query(self, asked: Question) -> ChoiceQuery | TextQuery:
+        if self.ability == "listed":
+            return ListedQuery(*asked)  # the endpoint's dialect lists them
+        words = lettered(asked.question, asked.options)
+        if self.ability == "choice":
+            return ChoiceQuery(asked.context, words, letters_for(asked.options))
+        prompt = message(asked.context, words)
+        return (
+            SampleQuery(prompt, self.tokens, None, self.samples)
+            if self.ability == "sample"
+            else TextQuery(prompt, self.tokens)
+        )
+
+    def columns(self, asked: Sequence[Question]) -> QueryColumns:
+        make = COLUMNS[self.ability]
+        return make(
+            [self.query(each) for each in asked],
+            Scoring(chat=self.chat, answer=self.way if self.ability == "listed" else ""),
+        )
+
+    def told(self, asked: Question) -> str:
+        """A question for people to read: in words, or by field where an endpoint takes it in fields."""
+        if self.way in OF_FIELDS:
+            return in_fields(asked)
+        return message(asked.context, lettered(asked.question, asked.options))
+
+    def shares(self, answers: Answers, options: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:
+        """The probability of every option (row, option), all together 1, or less where an answer names none of them.
+
+        `options` are those of a row, as they were shown. Of samples it is the share that names the option; of one text
+        1 or 0. A refusal is 0 for all; NaN where nothing came, or too little of the probability is on the options.
+        """
+        if self.ability in ("choice", "listed"):
+            shares = softmax(answers["score"].astype(np.float64))
+        else:
+            texts = answers["text"].reshape(len(answers), -1)  # (row, sample)
+            shares = named_shares(texts, lambda row, text: parse_answer(text, options(row)), len(options(0)))
+        shares[np.isin(answers.status, (Status.REFUSED, Status.FILTERED))] = 0.0
+        shares[np.isin(answers.status, (Status.FAILED, Status.UNCLEAR))] = np.nan
+        return shares
+
+
+def listing_of(answer: str, samples: int, ask: Ask, *, chat: bool = True) -> Listing:
+    """How this model is asked; `answer` and `samples` are settings, which are for endpoints."""
+    if ask.ways:
+        return Listing(way_of(answer, ask), samples, chat=chat)
+    if answer != "auto":
+        raise UsageError(f"answer={answer} is for endpoints.", "Leave it out.", code="unsupported", key="answer")
+    if not {"choice", "text"} <= ask.abilities:
+        problem = "listed options are for language models, which read them."
+        raise UsageError(problem, "Name a causal model or an endpoint.", code="missing-ability")
+    return Listing(chat=chat)
+
+
+def in_fields(asked: Question) -> str:
+    """A question for people to read that is put in fields, not in words.
+
+    >>> print(in_fields(Question("", "Who slept?", ("Ann", "Bo"))))
+    [question]
+    Who slept?
+    [options]
+    Ann
+    Bo
+    """
+    parts = ("context", asked.context), ("question", asked.question), ("options", "\n".join(asked.options))
+    return "\n".join(f"[{name}]\n{text}" for name, text in parts if text)
+
+
+def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities (row, option) from their logarithms, or from logits; a row without scores stays NaN."""
+    above = scores - scores.max(axis=1, keepdims=True)
+    weights = np.exp(above)
+    shares: NDArray[np.float64] = weights / weights.sum(axis=1, keepdims=True)
+    return shares
+
+
+def named_counts(
+    texts: NDArray[Any], read: Callable[[int, str], int], options: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """What the samples (row, sample) name, and how many name each option (row, option)."""
+    named = np.array([[read(row, bytes(each).decode()) for each in texts[row]] for row in range(len(texts))])
+    named = named.reshape(texts.shape).astype(np.int64)
+    return named, (named[..., None] == np.arange(options)).sum(axis=1)
+
+
+def named_shares(texts: NDArray[Any], read: Callable[[int, str], int], options: int) -> NDArray[np.float64]:
+    shares: NDArray[np.float64] = named_counts(texts, read, options)[1] / texts.shape[1]
+    return shares
+
+
+def named_most(named: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The option that most of a row's samples name.
+
+    TIED where several are named most often. Where none is named: REFUSED if an answer is a refusal, else UNPARSED.
+    """
+    most = counts.max(axis=1)
+    sharing = (counts == most[:, None]).sum(axis=1)
+    refused = (named == REFUSED).any(axis=1)
+    rules = [(most == 0) & refused, most == 0, sharing > 1]
+    return np.select(rules, [REFUSED, UNPARSED, TIED], counts.argmax(axis=1)).astype(np.int64)
+
+
+COLUMNS: Mapping[str, Callable[[Sequence[Any], Scoring], QueryColumns]] = {
+    "choice": ChoiceColumns.of,
+    "listed": ListedColumns.of,
+    "text": TextColumns.of,
+    "sample": SampleColumns.of,
+}
