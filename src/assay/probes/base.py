@@ -216,7 +216,7 @@ class Prepared:
 
     `data` are the digests of the data behind the questions; `notes` what a reader must know, such as what is left out.
     `prompts` says, by stage, how a model that writes is asked; `brought` are the digests of texts that the user brought
-    for that, by their settings.
+    for that, by their settings. `model` is who answered, where files of answers say so.
     """
 
     settings: Mapping[str, Any]
@@ -226,6 +226,7 @@ class Prepared:
     seed: int
     prompts: Mapping[str, Prompt] = field(default_factory=dict, kw_only=True)
     brought: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    model: str = field(default="", kw_only=True)
 
 
 P = TypeVar("P", bound=Prepared)

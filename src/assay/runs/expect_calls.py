@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from assay.engine.ask import Asker
-from assay.engine.executor import answers_of
 from assay.engine.journal import Journal
 from assay.engine.spending import Price, Spending
-from assay.engine.store import ArrayStore, BlockStore, columns_of
+from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import UsageError
 from assay.models import find_model, load
 from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, unable
-from assay.plan import AnyPlan, Arrays
 from assay.probes import method_of
 from assay.probes.base import Method, Request, Stage
-from assay.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
+from assay.queries import Answer, ChoiceColumns, Status, TextColumns
 from assay.runs.audit import new_desk, new_executor
-
-_STEP = 1024
+from assay.runs.each_call import EachCall
 
 
 @dataclass
@@ -97,43 +94,20 @@ def _tried(
     return Tried(questions, time.perf_counter() - began, desk.spending, tuple(ask.notes))
 
 
-@dataclass
-class _Counting:
+class _Counting(EachCall):
     """An `ask` that only counts. It says that there is no answer, but to what is written: further questions may follow
     from that, so there it gives what is stored, or as many characters as would be written.
     """
 
-    model: EndpointModel
-    calls: Calls
-    journal: Journal
-    arrays: ArrayStore
-    seen: set[str] = field(default_factory=set)
-
-    @property
-    def abilities(self) -> frozenset[str]:
-        return self.model.spec.abilities
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        return self.model.spec.endpoint.ways if self.model.spec.endpoint else ()
-
-    def keep(self, arrays: Arrays) -> str:
-        return self.arrays.keep(arrays)
+    def __init__(self, model: EndpointModel, calls: Calls, journal: Journal, arrays: ArrayStore) -> None:
+        super().__init__(model, arrays)
+        self.calls, self.journal = calls, journal
+        self.seen: set[str] = set()
 
     def of(self, model: str) -> _Counting:
         raise UsageError(f"what {model} is asked depends on answers.", "Run it.", code="unsupported")
 
-    def __call__(self, plan: AnyPlan, label: str) -> Answers:
-        parts = []
-        for lo in range(0, len(plan), _STEP):
-            columns = columns_of(plan, self.arrays, lo, min(lo + _STEP, len(plan)))
-            if not isinstance(columns, ChoiceColumns | TextColumns):
-                raise unable(self.model.spec.name, columns.ability)
-            given = [self._asked(columns, row) for row in range(len(columns))]
-            parts.append(answers_of(given, columns, self.model.spec.name, of_endpoint=True))
-        return Answers.joined(parts)
-
-    def _asked(self, columns: ChoiceColumns | TextColumns, row: int) -> Answer:
+    def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
         query, replies = columns.row(row), []
         calls = self.model.calls(query, columns.scoring)
         for call in calls:

@@ -18,8 +18,9 @@ from assay.files.opening import digest_as_stored, open_bytes
 from assay.findings import Findings
 from assay.models.base import ModelSpec
 from assay.probes import concluded, described, method_of
-from assay.probes.base import Prepared, Request
+from assay.probes.base import Method, Prepared, Request
 from assay.run import Kind, Run, RunInfo
+from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
 from assay.runs.folder import info_in, open_for_writing, open_run
 
@@ -114,18 +115,32 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
         with open_bytes(file) as content:
             if not any(map(bytes.strip, content)):
                 raise DataError("this file is empty.", "Leave it out, or get it again.", code="empty-file", file=file)
-    prepared, gathered = method.read_files(files, request, answers)
+    prepared, gathered = _read(method, files, request, answers)
     found = concluded(method, prepared, gathered)
     info = RunInfo(
         kind=Kind.PREDICTIONS,
-        model=ModelSpec(files[0].stem),
+        model=ModelSpec(prepared.model or files[0].stem),
         settings=dict(request.settings),
+        prompts=dict(prepared.prompts),
+        brought=dict(prepared.brought),
         seed=request.seed,
         data={str(file): digest_as_stored(file) for file in files},
         skip_bad=request.skip_bad,
         notes=[*prepared.notes, *found.notes],
     )
     return found, info
+
+
+def _read(
+    method: Method[Any, Any], files: Sequence[Path], request: Request, answers: str | None
+) -> tuple[Prepared, Any]:
+    """The answers of files: results of a batch, or what the probe reads."""
+    if not any(map(batch.is_results, files)):
+        return method.read_files(files, request, answers)
+    if answers is not None:
+        problem, remedy = "results of a batch hold the answers where the service writes them.", "Leave --answers out."
+        raise UsageError(problem, remedy, code="bad-option", key="answers")
+    return batch.read_results(method, files, request)
 
 
 def gathered_again(
@@ -139,7 +154,7 @@ def gathered_again(
     if info.kind is Kind.PREDICTIONS:
         saved = {key: str(value) for key, value in info.settings.items() if key != "model"}
         request = Request(seed=info.seed or 0, settings={**saved, **(settings or {})}, skip_bad=info.skip_bad)
-        return method.read_files(_unchanged_files(info.data), request, info.identity.get("answers"))
+        return _read(method, _unchanged_files(info.data), request, info.identity.get("answers"))
     before = info.data_folder
     moved = data is not None and before is not None  # what lay in the old folder is found in the new one
     saved = {

@@ -54,7 +54,10 @@ class ApiModel:
         raise unable(self.spec.name, type(query).__name__)
 
     async def send(self, call: Call) -> Reply:
-        content = await self._client.post(call.path, call.body)
+        return self.received(call, await self._client.post(call.path, call.body))
+
+    def received(self, call: Call, content: Mapping[str, Any]) -> Reply:
+        """What came back to a call as a reply; TryAgainError where it lacks what was asked for."""
         read, written = billed(content)
         try:
             call.check(content)
