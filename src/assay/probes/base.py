@@ -275,6 +275,10 @@ class Method(Generic[P, D]):
         """Somebody else's answers from files; `answers` is the column that holds them in a table of questions."""
         raise self._cannot("cannot score files")
 
+    def logs_in(self, folder: Path) -> Sequence[Path]:
+        """The files of a folder that hold somebody else's answers, for probes that know them by their content."""
+        return ()
+
     def generation(self, request: Request) -> Generation:
         """The questions that a user wants as files."""
         raise self._cannot("cannot generate files")

@@ -45,6 +45,7 @@ MOST = 50_000
 ENDING = ".batch.json"
 
 _ID = re.compile(r"([0-9a-f]{12})-(\d+)-(\d+)(?:-(\d+))?")
+_HEAD = 1 << 16
 _NAMED = 3
 """So many ids of requests without an answer are named."""
 _SEND_AGAIN = "Send these requests again and score all results together, or leave them out with --skip-bad."
@@ -191,13 +192,17 @@ class _Writing(_Numbered):
 
 
 def is_results(path: Path) -> bool:
-    """Whether a file holds results of a batch."""
+    """Whether a file holds results of a batch: whether its first line is one."""
     with open_text(path) as file:
         try:
-            first = json.loads(next((line for line in file if line.strip()), ""))
+            head = file.read(_HEAD).lstrip()
+            if '"custom_id"' not in head:  # a file may be one line of a gigabyte
+                return False
+            line, ended, _ = head.partition("\n")
+            first = json.loads(line if ended else line + file.readline())
         except (ValueError, RecursionError):
             return False
-    return isinstance(first, dict) and "custom_id" in first and first.keys() & {"response", "error"} != set()
+    return isinstance(first, dict) and "custom_id" in first and bool(first.keys() & {"response", "error"})
 
 
 def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request) -> tuple[Prepared, Any]:

@@ -22,7 +22,7 @@ from assay.probes.base import Method, Prepared, Request
 from assay.run import Kind, Run, RunInfo
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
-from assay.runs.folder import info_in, open_for_writing, open_run
+from assay.runs.folder import INFO, info_in, open_for_writing, open_run
 
 
 def score(
@@ -38,13 +38,15 @@ def score(
 ) -> Run:
     """Compute a probe's findings from files of answers or from a run folder, and write a run folder.
 
-    `answers` is the column that holds them, where a file is a table of questions; `data` a folder of official data that
-    completes what a file leaves out. The setting `model` names the model for the report.
+    A folder that is no run stands for the logs in it, where the probe knows some. `answers` is the column that holds
+    them, where a file is a table of questions; `data` a folder of official data that completes what a file leaves out.
+    The setting `model` names the model for the report.
     """
     given = dict(settings or {})
     named, changed = given.get("model"), {key: value for key, value in given.items() if key != "model"}
     paths = [Path(file) for file in files]
-    run = next((path for path in paths if path.is_dir()), None)
+    logs = [log for path in paths for log in _logs(probe, path)]
+    run = next((path for path in logs if path.is_dir()), None)
     if run is not None and len(paths) > 1:
         raise UsageError("a run folder is scored alone.", f"assay score {probe} {run}", code="bad-option", key="files")
     name = f"{run.resolve().name}-again" if run else f"{probe}-scored-{paths[0].stem}"
@@ -59,7 +61,7 @@ def score(
         scored = [str(before.info.identity)]
     else:
         request = Request(seed=seed or 0, settings=changed, data=place_of(data), skip_bad=skip_bad)
-        findings, info = _predictions(probe, paths, request, answers)
+        findings, info = _predictions(probe, logs, request, answers)
         scored = sorted(info.data.values())
     findings = described(replace(findings, probe=probe, model=named or info.model.name))
     info = replace(
@@ -81,6 +83,13 @@ def score(
         opened.write_findings(findings)
         opened.note(finished=opened.info.started)
     return reported(Run(folder, opened.info, findings))
+
+
+def _logs(probe: str, path: Path) -> Sequence[Path]:
+    """The logs in a folder, or the path itself where it is a file or a run."""
+    if not path.is_dir() or (path / INFO).exists():
+        return [path]
+    return method_of(probe).logs_in(path) or [path]
 
 
 def _require_no_run(folder: Path) -> None:
