@@ -314,6 +314,8 @@ def chat(**message: Any) -> dict[str, Any]:
         ({"error": {"code": "content_filter", "message": "no"}}, 400, Status.FILTERED),
         (chat(finish="length", reasoning_content="So"), 200, Status.EMPTY),
         (chat(content="", finish="stop"), 200, Status.EMPTY),
+        (chat(content=None), 200, Status.EMPTY),
+        ({"choices": chat(content="B")["choices"] + chat(content="A")["choices"]}, 200, Status.OK),  # the first counts
         (chat(content="<think>well,", finish="length"), 200, Status.EMPTY),
         (chat(content="The answer", finish="length"), 200, Status.TRUNCATED),
         (chat(content=[{"type": "text", "text": "B"}]), 200, Status.OK),
@@ -374,6 +376,28 @@ def test_a_second_answer_to_one_question_is_not_taken(made: Made) -> None:
         server.behave = doubled
         assert asking(Listed(3, "decisions")).status.tolist() == [Status.OK] * 3
         assert times(server) == {2: 3}
+
+
+@pytest.mark.parametrize("way", ["letters", "decisions", "systemone"])
+def test_neither_replies_nor_probabilities_need_to_come_in_order(way: str, made: Made) -> None:
+    def reversed_(asked: Asked) -> Sent | None:
+        content = server.usual(asked)
+        if way == "letters":
+            content["choices"][0]["logprobs"]["content"][0]["top_logprobs"].reverse()
+        elif way == "decisions":
+            content["answers"][0]["probabilities"].reverse()
+        else:
+            answer = content["answers"]["answer"]
+            answer["probabilities"] = dict(reversed(answer["probabilities"].items()))
+        return Sent(content=content, wait=0.3 - 0.05 * (asked.number % 6))
+
+    with serving() as server:
+        asking = made(server)
+        plain = asking(Listed(12, way))
+        server.behave = reversed_
+        again = asking(Listed(12, way), Resume.NEVER)
+    assert times(server) == {2: 12}
+    assert np.array_equal(again["score"], plain["score"])
 
 
 def test_an_answer_without_a_token_is_empty(made: Made) -> None:

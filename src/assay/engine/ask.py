@@ -134,7 +134,7 @@ class Asker:
         self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, time.perf_counter() - began))
         answers = Answers.joined([found[lo][0] for lo in order])
         if self.model.endpoint:
-            self.notes.extend(_told(label, answers))
+            self.notes.extend(told(label, answers))
             costs = answers["billed"].sum(axis=0).tolist()
             self.billed.update(dict(zip(("requests", "input_tokens", "output_tokens"), costs, strict=True)))
             _require_few_failed(self.model, answers)
@@ -207,11 +207,15 @@ def _require_few_failed(model: ModelSpec, answers: Answers) -> None:
         raise ModelError(problem, remedy, code="no-answer")
 
 
-def _told(label: str, answers: Answers) -> Iterator[str]:
-    """What the answers of an endpoint show about the asking itself; the same for stored ones."""
+def told(label: str, answers: Answers, failed: str = "") -> Iterator[str]:
+    """What the answers of an endpoint show about the asking itself; the same for stored ones.
+
+    `failed` says what became of questions without an answer, where these are not asked again.
+    """
+    words = {**_WORDS, **({Status.FAILED: failed} if failed else {})}
     counts = {status: int((answers.status == status).sum()) for status in Status if status is not Status.OK}
     if any(counts.values()):
-        said = "; ".join(f"{count:,} {_WORDS[status]}" for status, count in counts.items() if count)
+        said = "; ".join(f"{count:,} {words[status]}" for status, count in counts.items() if count)
         yield f"{label}: of {plural(len(answers), 'answer')}, {said}"
     if "mass" in answers.arrays and len(mass := answers["mass"][answers["mass"] == answers["mass"]]):
         low, middle = float(mass.min()), float(np.median(mass))

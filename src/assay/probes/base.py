@@ -218,7 +218,8 @@ class Prepared:
 
     `data` are the digests of the data behind the questions; `notes` what a reader must know, such as what is left out.
     `prompts` says, by stage, how a model that writes is asked; `brought` are the digests of texts that the user brought
-    for that, by their settings. `measured` says whether `Probe.sees` holds for such a model.
+    for that, by their settings. `model` is who answered, where files of answers say so. `measured` says whether
+    `Probe.sees` holds for such a model.
     """
 
     settings: Mapping[str, Any]
@@ -228,6 +229,7 @@ class Prepared:
     seed: int
     prompts: Mapping[str, Prompt] = field(default_factory=dict, kw_only=True)
     brought: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    model: str = field(default="", kw_only=True)
     measured: bool = field(default=True, kw_only=True)
 
 
@@ -276,6 +278,10 @@ class Method(Generic[P, D]):
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[P, D]:
         """Somebody else's answers from files; `answers` is the column that holds them in a table of questions."""
         raise self._cannot("cannot score files")
+
+    def logs_in(self, folder: Path) -> Sequence[Path]:
+        """The files of a folder that hold somebody else's answers, for probes that know them by their content."""
+        return ()
 
     def generation(self, request: Request) -> Generation:
         """The questions that a user wants as files."""

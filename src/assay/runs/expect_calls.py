@@ -11,20 +11,19 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from assay.engine.ask import Asker
-from assay.engine.executor import Executor, answers_of
+from assay.engine.executor import Executor
 from assay.engine.journal import Journal
 from assay.engine.spending import Price, Spending
-from assay.engine.store import ArrayStore, BlockStore, columns_of
+from assay.engine.store import ArrayStore, BlockStore
 from assay.models import find_model, load
 from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, unable
-from assay.plan import AnyPlan, Arrays, Ask
+from assay.plan import Ask
 from assay.probes import method_of
 from assay.probes.base import Method, Request, Stage
 from assay.progress import Progress, Silent
-from assay.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
+from assay.queries import Answer, ChoiceColumns, Status, TextColumns
 from assay.runs.audit import new_desk, new_executor
-
-_STEP = 1024
+from assay.runs.each_call import EachCall
 
 
 @dataclass
@@ -143,7 +142,7 @@ _SPENT = ("sent", "used", "input_tokens", "output_tokens")
 
 
 @dataclass
-class _Counting:
+class _Counting(EachCall):
     """An `ask` that only counts. It says that there is no answer, but to what is written: further questions may follow
     from that, so there it gives what is stored, or as many characters as would be written.
     """
@@ -160,34 +159,13 @@ class _Counting:
     def journal(self) -> Journal:
         return Journal.of(new_desk().root, self.model.spec)
 
-    @property
-    def abilities(self) -> frozenset[str]:
-        return self.model.spec.abilities
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        return self.model.spec.endpoint.ways if self.model.spec.endpoint else ()
-
-    def keep(self, arrays: Arrays) -> str:
-        return self.arrays.keep(arrays)
-
     def of(self, model: str) -> Ask:
         spec = self.find(model)
         if spec.endpoint is not None:
             return replace(self, model=_loaded(spec))  # counted in common
         return Asker(spec, BlockStore.default(), self.executor, progress=self.progress, find=self.find)
 
-    def __call__(self, plan: AnyPlan, label: str) -> Answers:
-        parts = []
-        for lo in range(0, len(plan), _STEP):
-            columns = columns_of(plan, self.arrays, lo, min(lo + _STEP, len(plan)))
-            if not isinstance(columns, ChoiceColumns | TextColumns):
-                raise unable(self.model.spec.name, columns.ability)
-            given = [self._asked(columns, row) for row in range(len(columns))]
-            parts.append(answers_of(given, columns, self.model.spec.name, of_endpoint=True))
-        return Answers.joined(parts)
-
-    def _asked(self, columns: ChoiceColumns | TextColumns, row: int) -> Answer:
+    def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
         query, replies = columns.row(row), []
         calls = self.model.calls(query, columns.scoring)
         for call in calls:

@@ -117,7 +117,7 @@ class Client:
             if isinstance(found.get("error"), Mapping | str) and found["error"]:
                 raise TryAgainError(f"200 with an error: {words!r}")
             return found
-        if status == 400 and found is not None and _is_filtered(found):
+        if status == 400 and found is not None and is_filtered(found):
             return found
         if 300 <= status < 400:
             where = self._clean(str(headers.get("location", "somewhere else")))
@@ -180,6 +180,7 @@ def _object(said: str) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _is_filtered(found: Mapping[str, Any]) -> bool:
+def is_filtered(found: Mapping[str, Any]) -> bool:
+    """Whether an error, which came with the status 400, says that a content filter withheld the prompt."""
     error = found.get("error")
     return isinstance(error, Mapping) and "content_filter" in (error.get("code"), error.get("type"))

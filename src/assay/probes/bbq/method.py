@@ -29,9 +29,10 @@ from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
+from assay.probes.bbq.logs import logs_in
 from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
-from assay.probes.bbq.score_files import answered_files
+from assay.probes.bbq.score_files import answered_files, answering_model
 from assay.probes.bbq.settings import GenerateSettings, Settings
 from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, showcase
 from assay.probes.bbq.source import Sample, Source
@@ -150,9 +151,13 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
+        model = answering_model(files)
         said, notes = answered_files(files, settings, request, answers)
-        prepared = BBQPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings)
+        prepared = BBQPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings, model=model)
         return prepared, Gathered([said], False, {})
+
+    def logs_in(self, folder: Path) -> Sequence[Path]:
+        return logs_in(folder)
 
     def generation(self, request: Request) -> Any:
         settings = read_settings(GenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
