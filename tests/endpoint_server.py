@@ -84,6 +84,7 @@ class Server:
     answered: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     under_way: int = 0
     turned_down: int = 0
+    hang_up: bool = False  # after every reply, without a word
 
     @property
     def model(self) -> str:
@@ -211,7 +212,7 @@ class Server:
             await self._send(writer, sent, same)
         finally:
             self.under_way -= 1
-        return sent.cut is None
+        return sent.cut is None and not self.hang_up
 
     async def _send(self, writer: asyncio.StreamWriter, sent: Sent, same: str) -> None:
         body = sent.body
