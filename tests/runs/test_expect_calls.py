@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -76,6 +76,33 @@ def test_a_second_model_on_this_machine_is_really_asked(monkeypatch: pytest.Monk
     with serving() as server:
         assert expect_calls(server.model, "follows", Request()).requests == 3
     assert block.stat().st_mtime_ns == before
+
+
+class Coarse(Follows):
+    """Rounds its limit up to fifties; two questions in three are asked."""
+
+    limits: ClassVar[list[int | None]] = []
+
+    def prepare(self, request: Request, ask: Ask) -> Prepared:
+        self.limits.append(request.limit)
+        return Prepared({}, {}, [Stage("texts", 50 * -(-(request.limit or 400) // 50))], [], 0)
+
+    def gather(self, prepared: Prepared, ask: Ask) -> Any:
+        return ask(Prompts(tuple(range(prepared.stages[0].questions * 2 // 3))), "texts")
+
+
+@pytest.mark.parametrize(("at_most", "requests"), [(None, 266), (300, 266), (260, 233), (120, 100), (10, 33)])
+def test_a_run_with_too_many_requests_gets_a_limit(
+    at_most: int | None, requests: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a few attempts; the smallest run that there is may still have too many."""
+    monkeypatch.setattr(module, "method_of", lambda probe: Coarse(""))
+    Coarse.limits.clear()
+    with serving() as server:
+        calls = expect_calls(server.model, "coarse", Request(), at_most=at_most)
+    assert calls.requests == requests
+    assert calls.limit == Coarse.limits[-1]
+    assert len(Coarse.limits) <= 5
 
 
 def test_a_second_endpoint_is_counted_with_the_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -20,7 +20,6 @@ from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options
 from assay.plan import Ask
 from assay.probes import method_of
 from assay.probes.base import Method, Request, Stage
-from assay.progress import Progress, Silent
 from assay.queries import Answer, ChoiceColumns, Status, TextColumns
 from assay.runs.audit import new_desk, new_executor
 from assay.runs.each_call import EachCall
@@ -76,7 +75,6 @@ def expect_calls(
     trial: int = 0,
     spending: Spending | None = None,
     at_most: int | None = None,
-    progress: Progress | None = None,
 ) -> Calls:
     """What a run would send. Nothing is, unless some questions are asked for a `trial`, whose replies are kept.
 
@@ -90,13 +88,13 @@ def expect_calls(
     with TemporaryDirectory(prefix="assay-") as folder:  # blocks of the trial are not kept, its replies are
         if trial:
             tried = _tried(spec, method, request, trial, Path(folder), spending, find)
-        counting = _Counting(
-            _loaded(spec), Calls(spec), ArrayStore(Path(folder) / "arrays"), find, progress or Silent()
-        )
+        counting = _Counting(_loaded(spec), Calls(spec), ArrayStore(Path(folder) / "arrays"), find)
         calls = _counted(method, request, counting)
         while at_most is not None and calls.requests > at_most:
-            questions = calls.limit or calls.questions
-            limit = min(questions * at_most // calls.requests, questions - 1)
+            most = (
+                calls.questions if calls.limit is None else calls.limit * 9 // 10
+            )  # probes round a limit as they like
+            limit = most * at_most // calls.requests
             if limit < 1:
                 break
             calls = _counted(method, replace(request, limit=limit), counting)
@@ -151,7 +149,6 @@ class _Counting(EachCall):
     calls: Calls
     arrays: ArrayStore
     find: Callable[[str], ModelSpec]
-    progress: Progress
     executor: Executor = field(default_factory=new_executor)
     seen: set[str] = field(default_factory=set)
 
@@ -163,7 +160,7 @@ class _Counting(EachCall):
         spec = self.find(model)
         if spec.endpoint is not None:
             return replace(self, model=_loaded(spec))  # counted in common
-        return Asker(spec, BlockStore.default(), self.executor, progress=self.progress, find=self.find)
+        return Asker(spec, BlockStore.default(), self.executor, find=self.find)
 
     def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
         query, replies = columns.row(row), []

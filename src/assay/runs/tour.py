@@ -60,7 +60,7 @@ def tour(
     able = answerable(spec, told)
     requests = {probe.name: request for probe in able}
     if spec.endpoint is not None:
-        calls = expect_tour(model, able, request, options, told, progress=progress)
+        calls = expect_tour(model, able, request, options, told)
         requests = {name: replace(request, limit=each.limit) for name, each in calls.items()}
         told.listener.sends(calls)
     begun: dict[str, Begun] = {}
@@ -128,7 +128,6 @@ def expect_tour(
     *,
     trial: int = 0,
     spending: Spending | None = None,
-    progress: Progress | None = None,
 ) -> dict[str, Calls]:
     """What each probe of a tour sends to an endpoint.
 
@@ -140,7 +139,7 @@ def expect_tour(
         at_most = share if request.limit is None and request.preset == "quick" else None
         with told.about(probe.name, lacking=True):
             calls[probe.name] = expect_calls(
-                model, probe.name, request, options, trial=trial, spending=spending, at_most=at_most, progress=progress
+                model, probe.name, request, options, trial=trial, spending=spending, at_most=at_most
             )
             left -= calls[probe.name].requests
     told.require_some(calls)
