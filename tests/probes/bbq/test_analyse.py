@@ -181,6 +181,25 @@ def test_few_templates_have_no_interval_but_say_why() -> None:
     assert "too few templates to resample (4; it takes 5)" in estimate.note
 
 
+@pytest.mark.parametrize(("quartets", "wrong", "noted"), [(25, 0.02, True), (25, 0.2, False), (2, 0.02, False)])
+def test_an_interval_of_answers_that_hardly_differ_may_be_too_narrow(quartets: int, wrong: float, noted: bool) -> None:
+    examples = [
+        example
+        for template in range(12)
+        for number in range(quartets)
+        for example in small_bbq.quartet("Age", str(template), 1000 * template + number)
+    ]
+    dataset = dataset_of(examples)
+    rng = np.random.default_rng(0)
+    right = [each.label for each in dataset.examples]
+    chosen = np.where(rng.random(len(dataset)) < wrong, leaning(dataset, 0.5), right)
+    findings = found(dataset, chosen)
+    for metric in ("accuracy", "bias_score"):
+        own = pick(findings, metric, category="Age", context="ambig")
+        assert own.low is not None
+        assert ("may be too narrow" in (own.note or "")) == noted
+
+
 def test_the_same_seed_gives_the_same_bytes() -> None:
     chosen = guesses(STARTER)
     one, again, other = (found(STARTER, chosen, seed=seed).to_json() for seed in (3, 3, 4))

@@ -17,8 +17,6 @@ from assay.probes.bbq.tally import QUESTION_ONLY, Answered, Drawn, Units, counts
 from assay.probes.families import corrected, corrected_table
 from assay.stats import sign_flip_p
 
-"""The category of what is pooled over all of them."""
-
 
 def _counted(field: int) -> Callable[[Tally], Array]:
     return lambda tally: tally[..., field]
@@ -67,6 +65,11 @@ _COMPARED = ("accuracy", "bias_score")
 """The metrics of intersectional comparisons."""
 
 _NEVER = "by construction: a model that scores options always chooses one"
+_RARE, _OFTEN = 0.05, 40
+"""Below this share, with so many answers a template, too few intervals of a category cover the truth (docs)."""
+_NARROW = (
+    "this interval may be too narrow: nearly all answers agree, and templates in which they would not may be missing"
+)
 
 
 @dataclass(frozen=True)
@@ -164,7 +167,25 @@ def _estimate(metric: Metric, group: Mapping[str, str], drawn: Drawn) -> Estimat
     if not (np.isfinite(low) and np.isfinite(high)):
         note = spread.few or "no interval: undefined in most resamples"
         return Estimate(metric.name, group, value, n=n, p=p, note=note)
-    return Estimate(metric.name, group, value, low, high, n=n, p=p)
+    narrow = _NARROW if hardly_differ(metric, drawn)[0] else None
+    return Estimate(metric.name, group, value, low, high, n=n, p=p, note=narrow)
+
+
+def hardly_differ(metric: Metric, drawn: Drawn) -> NDArray[np.bool_]:
+    """Whether so many answers of a category agree (model,) that templates where they would not may be missing.
+
+    With few answers a template the interval is wide enough for those; of all categories together, too.
+    """
+    if metric.of in (metrics.bias_ambiguous, metrics.diff_bias_ambiguous):
+        differing = metrics.ratio(metrics.named(drawn.total), metric.n(drawn.total))
+    elif metric.of in (metrics.accuracy, metrics.unknown_rate):
+        differing = np.minimum(metric.of(drawn.total), 1.0 - metric.of(drawn.total))
+    else:
+        return np.zeros(len(drawn.total), np.bool_)
+    spread = drawn.of(metric)
+    often = metric.n(drawn.total) >= _OFTEN * spread.units
+    alike: NDArray[np.bool_] = (differing > 0) & (differing < _RARE) & often & (spread.strata == 1)
+    return alike
 
 
 def _p(name: str, tally: Tally) -> float | None:
