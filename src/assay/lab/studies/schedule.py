@@ -19,6 +19,7 @@ from assay.lab.studies.steps import Compare, MakeModel, RunProbe, Step
 from assay.lab.training import KINDS
 from assay.models import kinds
 from assay.probes import probes
+from assay.queries import OF_ENDPOINTS
 
 Known = Mapping[str, frozenset[str] | None]
 """What each model can do; None where that is not known before it is there."""
@@ -165,7 +166,7 @@ def _chosen(runs: Runs, probe: str, file: StudyFile, abilities: Known, notes: li
         if does is None or not does.isdisjoint(answered):
             able.append(name)
             continue
-        needed = " or ".join(answered)
+        needed = " or ".join(each for each in answered if each not in OF_ENDPOINTS)
         if named[name]:
             trained = " or ".join(f'train = "{word}"' for word in answered if word in KINDS) or "see docs/own-model.md"
             problem = f"{probe} needs a model that can answer {needed} questions, and {name} cannot."
