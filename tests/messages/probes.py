@@ -95,7 +95,8 @@ def older(folder: Path) -> None:
 CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "unknown-probe": (
         lambda folder: probe_named("bqb"),
-        "unknown probe 'bqb'; expected unqover, bbq, bbq-starter, sodapop, sodapop-names.\nSee `assay list probes`.",
+        "unknown probe 'bqb'; expected unqover, bbq, bbq-starter, sodapop, sodapop-names; did you mean \"bbq\"?\n"
+        "See `assay list probes`.",
     ),
     "unknown-setting": (
         lambda folder: method_of("sodapop").generation(Request(settings={"what": "names", "cap": "9"})),

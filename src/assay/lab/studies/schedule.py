@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
-from assay.errors import UsageError
-from assay.files.toml import near, said
+from assay.errors import UsageError, near
+from assay.files.toml import said
 from assay.lab.debiasing import METHODS
 from assay.lab.studies.file import Entry, Model, Runs, StudyFile
 from assay.lab.studies.steps import Compare, MakeModel, RunProbe, Step
