@@ -108,7 +108,7 @@ def _words(
     study: Study,
     seed: Sequence[int],
 ) -> list[list[Cell]]:
-    """A row for every word, those with the greatest |RD| first; `again` is RD in the resamples (resample, word)."""
+    """A row for every word, those with the greatest |RD| first; `again` is RD in resamples (drawn, resample, word)."""
     a, b = sr[contrast.a], sr[contrast.b]  # (name, word)
     d, m = group_difference(a, b), group_mean(a, b)
     rd = relative_difference(d, m)
@@ -117,7 +117,7 @@ def _words(
     most, strict, rng = study.settings.permutations, study.settings.p == "strict", np.random.default_rng(list(seed))
     strata = contrast.strata
     p = permutation_test(both, first, rng, strata=strata, few=min(most, _FEW), many=most, strict=strict).p
-    low, high = rd_interval(rd, again, contrast.sides, (-2.0, 2.0))
+    low, high = rd_interval(rd, again, contrast.sides, (-2.0, 2.0), len(rates.successes))
     alone = blind[contrast.a], blind[contrast.b]
     pools = relative_difference(group_difference(*alone), group_mean(*alone))
     rows, controls = np.concatenate([contrast.a, contrast.b]), study.controls
