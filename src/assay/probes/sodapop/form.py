@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from assay.dialogue import Prompt
 from assay.errors import UsageError
 from assay.plan import Ask, digest_of
-from assay.probes.listed import ABILITIES, Listing, Question, listing_of
+from assay.probes.listed import ABILITIES, Listing, Question, listing_of, note_on
 from assay.probes.sodapop.contexts import Context
 from assay.probes.sodapop.settings import BUILTIN, EXACT, LETTERS, OPTIONS, Settings
-from assay.prompts import WAYS
 from assay.queries import ChoiceQuery
 
 WRONG = "(a wrong answer)", "(another wrong answer)"
 """Stand for them in the prompt of run.json, which is made before they are written."""
-
-_TOKENS = 32
-"""New tokens of an answer that a model writes here."""
 
 
 @dataclass(frozen=True)
@@ -63,18 +59,14 @@ class Form:
             query = ChoiceQuery(filled.context, filled.question, ())
             return {"answers": Prompt(self.name, query.prompt, query.plain, digest_of([self.name]))}
         asked = Question(filled.context, filled.question, (filled.answer, *WRONG))
-        told = self.listing.told(asked)
-        plain = told if self.sent else self.listing.query(asked).plain
-        return {"answers": Prompt(self.name, told, plain, digest_of([self.name, self.listing.content]))}
+        return {"answers": self.listing.prompt(asked, self.name)}
 
     def notes(self) -> Iterator[str]:
         """What a reader must know of how the answers came about."""
         if self.listing is not None:
             yield "form=letters: three answers are listed, each question in two orders"
             if self.sent:
-                way = self.listing.way
-                times = f", {self.listing.samples} to each question" if way == "samples" else ""
-                yield f"answers of an endpoint (answer={way}): {WAYS[way]}{times}"
+                yield note_on(self.listing.way, self.listing.samples)
         elif self.sent:
             yield "answers of an endpoint (form=options): the log probability of each answer's tokens behind the prompt"
 
@@ -108,18 +100,8 @@ def form_of(settings: Settings, ask: Ask) -> Form:
         if given != needed:
             problem = f"{key}={given} is for form={OPTIONS}."
             raise UsageError(problem, f"--set {key}={needed}", code="unsupported", key=key)
-    return Form(_listing(settings, ask, chat), reads, bool(ask.ways), chat)
-
-
-def _listing(settings: Settings, ask: Ask, chat: bool) -> Listing:
-    if ask.ways or "choice" in ask.abilities:
-        listing = listing_of(settings.answer, settings.samples, ask, chat=chat)
-    elif settings.answer != "auto":
-        problem = f"answer={settings.answer} is for endpoints."
-        raise UsageError(problem, "Leave it out.", code="unsupported", key="answer")
-    else:
-        listing = Listing("text", tokens=_TOKENS, chat=chat)  # a model that is here and only writes
-    return listing if settings.tokens is None else replace(listing, tokens=settings.tokens)
+    listing = listing_of(settings.answer, settings.samples, ask, chat=chat, tokens=settings.tokens)
+    return Form(listing, reads, bool(ask.ways), chat)
 
 
 def _require_options(settings: Settings, able: frozenset[str], endpoint: bool) -> None:
