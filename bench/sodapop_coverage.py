@@ -7,8 +7,9 @@ Words: every name has a success rate for every word, drawn from a beta distribut
 of the groups' rates: what an endless number of names would give. Names are those of the presets, and as many words and
 distractors as runs of the built-in model have; quick and standard have contexts, which are fooled more or less by a
 word whoever is named. There all names are asked with the same distractors, and a name's success with each of them is
-off by NOISE. The paper's size is simulated at the level of rates, as if all distractors were of one context and each
-name's its own. Scenarios say how much names, and groups of names, differ in truth.
+off by NOISE. Where texts matter, the model is fooled more or less about each group in each context by itself. The
+paper's size is simulated at the level of rates, as if all distractors were of one context and each name's its own.
+Scenarios say how much names, and groups of names, differ in truth.
 
 A run claims what Holm's correction over its two kinds of claims (words, pairs of groups told apart) leaves. For
 comparison: q over all words of all contrasts, as assay has it, and within each contrast, as assay 0.1 did. KMeans'
@@ -28,7 +29,7 @@ import argparse
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -85,6 +86,7 @@ class Scenario:
     names: float
     groups: float = 0.0
     share: float = 1.0  # of the words, for which groups differ
+    texts: float = 0.0  # of what a group has in one context, beside what it has in all
 
 
 SCENARIOS = (
@@ -94,6 +96,7 @@ SCENARIOS = (
     Scenario("real-like", 0.04, 0.06),
     Scenario("strong", 0.04, 0.15),
     Scenario("sparse", 0.04, 0.15, 0.07),
+    Scenario("texts matter", 0.04, texts=0.08),
 )
 
 
@@ -118,15 +121,19 @@ def group_rates(groups: Groups, words: int, scenario: Scenario) -> Array:
     return np.clip(rates, 0.02, 0.6)
 
 
-def draw_rates(true: Array, names: Sequence[str], size: Size, spread: float, rng: np.random.Generator) -> Rates:
+def draw_rates(true: Array, groups: Groups, size: Size, scenario: Scenario, rng: np.random.Generator) -> Rates:
     """A data set, from the true rates of the names' groups (name, word)."""
-    own = around(true, spread, rng) if spread else true
+    own, names = around(true, scenario.names, rng) if scenario.names else true, groups.all_names()
     asked = np.full((size.contexts, *true.shape), float(size.distractors))
     if size.contexts == 1:  # every name has its own pool
         won = rng.binomial(size.distractors, own, asked.shape).astype(np.float64)
     else:
         fooling = rng.uniform(0.6, 1.4, (size.contexts, 1, true.shape[1]))
-        won = asked * around(np.minimum(own * fooling, 0.99), NOISE / np.sqrt(size.distractors), rng)
+        mean = own * fooling
+        if scenario.texts:
+            here = rng.normal(size=(size.contexts, len(groups.groups), true.shape[1])) * scenario.texts
+            mean = np.maximum(mean + np.repeat(here, [len(group.names) for group in groups.groups], axis=1), 0.01)
+        won = asked * around(np.minimum(mean, 0.99), NOISE / np.sqrt(size.distractors), rng)
     words = tuple(f"w{number}" for number in range(true.shape[1]))
     return Rates(tuple(names), words, won, asked, np.zeros(won.shape))
 
@@ -193,7 +200,7 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
     scenario, seed = job
     groups, rng = groups_of(size), np.random.default_rng([seed, len(scenario.name)])
     true = group_rates(groups, SIZES[size].words, scenario)
-    rates = draw_rates(true, groups.all_names(), SIZES[size], scenario.names, rng)
+    rates = draw_rates(true, groups, SIZES[size], scenario, rng)
     sr, contrasts = rates.sr(), analyse.contrasts_of(groups)
     truth = np.array([rd_of(true[each.a].mean(axis=0), true[each.b].mean(axis=0)) for each in contrasts])
     result: Numbers = {}
@@ -204,7 +211,7 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
     inside: dict[bool, list[tuple[float, float]]] = defaultdict(list)
     for contrast, again, known in zip(contrasts, replicates, truth[:, few], strict=True):
         rd = rd_of(shown.sr()[contrast.a].mean(axis=0), shown.sr()[contrast.b].mean(axis=0))
-        low, high = rd_interval(rd, again[0], contrast.sides, (-2.0, 2.0))
+        low, high = rd_interval(rd, again[0], contrast.sides, (-2.0, 2.0), SIZES[size].contexts)
         covered = (low - 1e-9 <= known) & (known <= high + 1e-9)
         inside[contrast.pair] += zip(covered.astype(float).tolist(), (high - low).tolist(), strict=True)
     for pair, shares in inside.items():

@@ -19,7 +19,7 @@ import numpy as np
 from assay.probes.sodapop.analyse import contrasts_of
 from assay.stats import benjamini_hochberg
 from assay.verdict import CLEAR
-from sodapop_coverage import SIZES, claims, draw_rates, groups_of, quick_p
+from sodapop_coverage import SIZES, Scenario, claims, draw_rates, groups_of, quick_p
 
 NAMES, RATE = 0.04, 0.35
 EFFECTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
@@ -35,7 +35,7 @@ def found(size: str, rd: float, pooled: bool, rng: np.random.Generator) -> bool:
     true[:, 0] = RATE
     true[contrast.a, 0] *= 1.0 + rd / 2.0
     true[contrast.b, 0] *= 1.0 - rd / 2.0
-    sr = draw_rates(true, groups.all_names(), own, NAMES, rng).sr()
+    sr = draw_rates(true, groups, own, Scenario("", NAMES), rng).sr()
     q = benjamini_hochberg(np.array([quick_p(sr, each) for each in contrasts]))
     return bool(claims(q, np.ones(1))[0][number, 0] and q[number, 0] <= CLEAR)
 

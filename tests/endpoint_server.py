@@ -52,13 +52,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Sent:
-    """A reply. `cut` closes the connection after so many bytes of it; `drip` sends a byte at a time."""
+    """A reply, after a `wait`. `cut` closes the connection after so many bytes of it; `drip` sends a byte at a time."""
 
     status: int = 200
     content: Any = None
     headers: dict[str, str] = field(default_factory=dict)
     cut: int | None = None
     drip: float = 0.0
+    wait: float = 0.0
 
     @property
     def body(self) -> bytes:
@@ -83,6 +84,7 @@ class Server:
     answered: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     under_way: int = 0
     turned_down: int = 0
+    hang_up: bool = False  # after every reply, without a word
 
     @property
     def model(self) -> str:
@@ -140,6 +142,8 @@ class Server:
         if body.get("temperature") == 1:
             drawn = zlib.crc32(f"{asked.prompt} {body['seed']}".encode())
             said = f"{letters[drawn % 3]}. ({drawn})"
+        if "repeats" in self.dialects and asked.begun:
+            said = f"{asked.begun} {said}"
         choice: dict[str, Any] = {"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
         if "logprobs" in self.dialects and body.get("logprobs"):
             tokens = [(letter, share * (1 - outside)) for letter, share in zip(letters, shares, strict=True)]
@@ -151,7 +155,11 @@ class Server:
         return choice
 
     def _opposite(self, body: dict[str, Any]) -> str:
-        """The end of "co", from a server that goes on by itself ("continues"), or where it is told to ("continued")."""
+        """The end of "co", from a server that goes on by itself ("continues"; "repeats": and says all of it), or where
+        it is told to ("continued").
+        """
+        if "repeats" in self.dialects:
+            return f"{body['messages'][-1]['content']}ld."
         told = body.get("continue_final_message") and not body.get("add_generation_prompt", True)
         return "ld." if "continues" in self.dialects or ("continued" in self.dialects and told) else "Cold."
 
@@ -200,10 +208,11 @@ class Server:
                 if self.latency:
                     await asyncio.sleep(self.latency)
                 sent = self.reply(asked)
+                await asyncio.sleep(sent.wait)
             await self._send(writer, sent, same)
         finally:
             self.under_way -= 1
-        return sent.cut is None
+        return sent.cut is None and not self.hang_up
 
     async def _send(self, writer: asyncio.StreamWriter, sent: Sent, same: str) -> None:
         body = sent.body

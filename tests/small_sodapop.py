@@ -36,6 +36,7 @@ SPECIAL, PIECE = Token("", whole=False), Token("ly", whole=False)
 
 Fill = Callable[[str], Sequence[str | Token]]
 Score = Callable[[ChoiceQuery], float]
+Choose = Callable[[ChoiceQuery], Sequence[float]]
 
 
 def no_fill(text: str) -> Sequence[str | Token]:
@@ -46,15 +47,23 @@ def no_score(query: ChoiceQuery) -> float:
     raise AssertionError(f"nobody should score {query}")
 
 
+def no_choice(query: ChoiceQuery) -> Sequence[float]:
+    raise AssertionError(f"nobody should choose in {query}")
+
+
 @dataclass
 class FakeAsk:
-    """Asks functions: `fill` gets a text with BLANK in it and gives its tokens, `score` gives the score of one option.
+    """Asks functions: `fill` gets a text with BLANK in it and gives its tokens, `score` gives the score of one option,
+    `choose` the probabilities of listed ones.
 
     `filled` are the texts that were filled and `scored` the questions that were scored, in the order of asking.
     """
 
     fill: Fill = no_fill
     score: Score = no_score
+    choose: Choose = no_choice
+    ways: tuple[str, ...] = ()
+    others: Mapping[str, FakeAsk] = field(default_factory=dict)
     abilities: frozenset[str] = frozenset({"fill", "choice", "word", "token"})
     filled: list[str] = field(default_factory=list)
     scored: list[ChoiceQuery] = field(default_factory=list)
@@ -63,7 +72,9 @@ class FakeAsk:
     _tokens: dict[Token, int] = field(default_factory=dict)
 
     def of(self, model: str) -> FakeAsk:
-        raise UsageError(f"there is no {model}.", "There is one model here.")
+        if model not in self.others:
+            raise UsageError(f"there is no {model}.", "There is one model here.")
+        return self.others[model]
 
     def keep(self, arrays: Arrays) -> str:
         self.arrays = MemoryArrays()  # plans are asked before the next one's arrays are kept
@@ -85,6 +96,9 @@ class FakeAsk:
             case ChoiceColumns():
                 queries = [columns.row(row) for row in range(len(columns))]
                 self.scored += queries
+                if columns.ability == "listed" or columns.choices == ["A", "B", "C"]:
+                    with np.errstate(divide="ignore"):
+                        return {"score": np.log(np.array([self.choose(query) for query in queries], np.float64))}
                 return {"score": np.array([[self.score(query)] for query in queries], np.float32)}
             case TokenColumns():
                 tokens = {number: token for token, number in self._tokens.items()}

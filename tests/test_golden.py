@@ -29,6 +29,10 @@ RUNS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "unqover": ("unqover", {"limit": 480, "settings": FEW | {"draws": "200", "form": "both"}}),
     "unqover_lists": ("unqover", {"preset": "paper", "settings": FEW | {"draws": "200", "form": "both"}}),
     "unqover_released": ("unqover", {"limit": 240, "settings": FEW | {"draws": "200", "compat": "released"}}),
+    "unqover_choice": (
+        "unqover",
+        {"limit": 640, "settings": FEW | {"draws": "200", "form": "choice", "class": "gender", "attributes": "6"}},
+    ),
     "bbq": ("bbq", {"limit": 240, "settings": FEW | {"category": "Age,Religion,Race_x_gender"}}),
     "bbq_official": ("bbq", {"limit": 400, "settings": FEW | {"category": SEVEN}}),
     "bbq-starter": ("bbq-starter", {"limit": 440, "settings": FEW}),

@@ -20,9 +20,10 @@ from assay.gate import gate
 if TYPE_CHECKING:
     from assay.models import load_model
     from assay.models.builtin import write_builtin
-    from assay.runs.audit import audit, tour
+    from assay.runs.audit import audit
     from assay.runs.folder import open_run
     from assay.runs.score import score
+    from assay.runs.tour import tour
 
 __version__ = "0.1.0"
 __all__ = ["audit", "compare", "gate", "load_model", "open_run", "score", "tour", "write_builtin"]
@@ -39,7 +40,7 @@ _HOMES = {
     "load_model": "models",
     "open_run": "runs.folder",
     "score": "runs.score",
-    "tour": "runs.audit",
+    "tour": "runs.tour",
     "write_builtin": "models.builtin",
 }
 

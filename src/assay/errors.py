@@ -11,7 +11,7 @@ of CODES, and by `file`, `line` and `key`: the wording may change, these do not.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -75,6 +75,7 @@ CODES: Mapping[str, str] = {
     "refused-request": "an endpoint refuses the key, the model's name or the request",
     "no-answer": "an endpoint gives no usable answer",
     "over-budget": "going on would cost more than was allowed",
+    "not-confirmed": "whoever was asked does not want it",
     # networks, training, processes
     "download-failed": "a file could not be fetched",
     "wrong-download": "what was fetched is not what was pinned",
@@ -152,3 +153,17 @@ def how_to_install(extra: str) -> str:
     'Install it from a checkout of assay: pip install ".[hf]"'
     """
     return f'Install it from a checkout of assay: pip install ".[{extra}]"'
+
+
+def near(name: str, known: Collection[str]) -> str:
+    """The end of a sentence about an unknown name: what may have been meant.
+
+    >>> near("uper", ["upper", "lower"]), near("x", ["upper"])
+    ('; did you mean "upper"?', '.')
+    """
+    import difflib  # only where something was misspelt
+
+    close = difflib.get_close_matches(name, sorted(known), n=1) or [
+        each for each in sorted(known) if each.lower() == name.lower()
+    ]
+    return f'; did you mean "{close[0]}"?' if close else "."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
@@ -22,6 +22,14 @@ class Progress(Protocol):
         """`stored` answers were on disk already: they do not count towards the rate."""
 
 
+@runtime_checkable
+class Overall(Progress, Protocol):
+    """A progress that can also say how far something larger is, of which plans are parts."""
+
+    def overall(self, label: str, done: int, total: int) -> None:
+        """So much of it is done before what is started next."""
+
+
 class Silent:
     """No progress shown: for library use and tests."""
 
@@ -32,12 +40,44 @@ class Silent:
         pass
 
 
+class Whole:
+    """How far something is of which plans are parts, and how long the rest takes at the rate so far.
+
+    A part may turn out to have fewer questions than was thought: `at` says where it really is.
+    """
+
+    def __init__(self) -> None:
+        self.label, self.total, self.done = "", 0, 0
+        self._fresh, self._began = 0, 0.0
+
+    def at(self, label: str, done: int, total: int) -> None:
+        self._began = self._began or time.monotonic()
+        self.label, self.done, self.total = label, done, total
+
+    def advance(self, count: int, stored: bool) -> None:
+        self.done = min(self.total, self.done + count)
+        self._fresh += 0 if stored else count
+
+    @property
+    def said(self) -> str:
+        """Empty where plans are not parts of anything."""
+        if not self.total:
+            return ""
+        share = f"{self.done / self.total:.0%} of {self.label}"
+        rate = self._fresh / max(time.monotonic() - self._began, 1e-9)
+        return f"{share}, about {duration((self.total - self.done) / rate)} left" if self._fresh else share
+
+
 class Lines:
     """A plain line now and then, and when a plan is done."""
 
     def __init__(self) -> None:
         self._label, self._total, self._done, self._fresh, self._unit = "", 0, 0, 0, ""
         self._began = self._said = 0.0
+        self._whole = Whole()
+
+    def overall(self, label: str, done: int, total: int) -> None:
+        self._whole.at(label, done, total)
 
     def start(self, label: str, total: int, unit: str = "questions") -> None:
         self._label, self._total, self._done, self._fresh, self._unit = label, total, 0, 0, unit
@@ -46,12 +86,14 @@ class Lines:
     def advance(self, count: int, *, stored: bool = False) -> None:
         self._done += count
         self._fresh += 0 if stored else count
+        self._whole.advance(count, stored)
         now = time.monotonic()
         if self._done == self._total or now - self._said >= _SECONDS_BETWEEN_LINES:
             rate = self._fresh / max(now - self._began, 1e-9)
             left = (self._total - self._done) / rate if rate else 0.0
             tail = f"{_said(rate)}, {left:,.0f} s left" if self._fresh else "stored already"
             done = f"{self._label}: {self._done:,} of {self._total:,} {self._unit}, {tail}"
+            done += f" ({self._whole.said})" if self._whole.said else ""
             print(done, file=sys.stderr, flush=True)
             self._said = now
 
@@ -61,28 +103,48 @@ class Bar:
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Task, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
+        from rich.text import Text
+
+        class Left(TimeRemainingColumn):
+            def render(self, task: Task) -> Text:  # of the whole it is said beside the bar
+                return Text() if task.id == own._all else super().render(task)
+
+        own = self
 
         self._task: TaskID | None = None
+        self._all: TaskID | None = None
+        self._whole = Whole()
         self._fresh, self._began = 0, 0.0
         self._bar: RichProgress = RichProgress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
-            TimeRemainingColumn(),
+            Left(),
             console=Console(stderr=True),
         )
 
     def __enter__(self) -> Self:
-        self._bar.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._bar.stop()
 
+    def clear(self) -> None:
+        """Leave the terminal to somebody else until something is started again."""
+        self._bar.stop()
+        for task in self._bar.task_ids:
+            self._bar.remove_task(task)
+
+    def overall(self, label: str, done: int, total: int) -> None:
+        self._whole.at(label, done, total)
+        if self._all is None:
+            self._all = self._bar.add_task(label, total=total, rate="")
+
     def start(self, label: str, total: int, unit: str = "questions") -> None:
+        self._bar.start()
         self._task = self._bar.add_task(label, total=total, rate="")
         self._fresh, self._began = 0, time.monotonic()
 
@@ -90,6 +152,10 @@ class Bar:
         if self._task is None:
             return
         self._fresh += 0 if stored else count
+        self._whole.advance(count, stored)
+        if self._all is not None:
+            whole = self._whole
+            self._bar.update(self._all, completed=whole.done, total=whole.total, rate=whole.said)
         rate = self._fresh / max(time.monotonic() - self._began, 1e-9)
         self._bar.update(self._task, advance=count, rate=_said(rate) if self._fresh else "stored")
 
@@ -97,3 +163,13 @@ class Bar:
 def _said(rate: float) -> str:
     """A rate by the second, or by the minute where things take longer: the steps of a study."""
     return f"{rate:,.0f}/s" if rate >= 1 else f"{rate * 60:,.1f}/min"
+
+
+def duration(seconds: float) -> str:
+    """
+    >>> duration(59.6), duration(3700)
+    ('1 min 0 s', '1 h 1 min')
+    """
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
+from typing import Any
+
+from assay.settings import setting
 
 WAYS: Mapping[str, str] = {
     "decisions": "the probabilities that the endpoint gives for each option (/decisions)",
@@ -41,3 +44,35 @@ def lettered(question: str, options: Sequence[str]) -> str:
     letters = letters_for(options)
     listed = "\n".join(f"{letter}. {option}" for letter, option in zip(letters, options, strict=True))
     return f"{question}\n{listed}\nAnswer with one letter: {', '.join(letters[:-1])} or {letters[-1]}."
+
+
+def unlisted(question: str) -> str:
+    """A question whose options are not listed, and how to answer it.
+
+    >>> print(unlisted("Who slept?"))
+    Question: Who slept?
+    Answer in one short sentence.
+    Answer:
+    """
+    return f"Question: {question}\nAnswer in one short sentence.\nAnswer:"
+
+
+# --- settings that probes have for it
+
+
+def answer_setting(auto: str = "the first of these that the endpoint can do") -> Any:
+    said = f"of endpoints: where an option's probability comes from; auto: {auto}"
+    return setting("auto", said, choices=("auto", *WAYS))
+
+
+def samples_setting() -> Any:
+    return setting(10, "answers to each question, where answer=samples", least=1, example="10")
+
+
+def tokens_setting(least: str) -> Any:
+    said = f"the most tokens of a written answer, reasoning included ({least}; of endpoints 512)"
+    return setting(None, said, least=1, example="512")
+
+
+def chat_setting() -> Any:
+    return setting("auto", "off ignores a tokenizer's chat template", choices=("auto", "off"))

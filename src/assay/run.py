@@ -36,8 +36,9 @@ class RunInfo:
     `identity` is what makes it this run: a folder with another one holds another run. `others` are further models that
     were asked; `stages` how many questions each part has; `data` digests of what the questions were made from, and
     `data_folder` where that lay. `prompts` has, by stage, how a model that writes was asked, and `brought` the digests
-    of texts that the user brought for that. `backed_off` has, by plan, the token budget after memory ran out; `spent`
-    is what asking an endpoint cost.
+    of texts that the user brought for that. `backed_off` has, by plan, the token budget after memory ran out, and
+    `block_sizes` how many questions a block has, where `engine` does not say that of all; `spent` is what asking an
+    endpoint cost.
     """
 
     probe: str = ""
@@ -65,6 +66,7 @@ class RunInfo:
     timings: Mapping[str, float] = field(default_factory=dict)
     near_ties: Mapping[str, Any] = field(default_factory=dict)
     backed_off: Mapping[str, int] = field(default_factory=dict)
+    block_sizes: Mapping[str, int] = field(default_factory=dict)
     spent: Mapping[str, float | None] = field(default_factory=dict)
     prompts: Mapping[str, Prompt] = field(default_factory=dict)
     brought: Mapping[str, str] = field(default_factory=dict)

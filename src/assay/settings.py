@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, Field, field, fields, make_dataclass
 from typing import Any, TypeVar
 
-from assay.errors import UsageError
+from assay.errors import UsageError, near
 
 S = TypeVar("S")
 
@@ -50,7 +50,7 @@ def read_settings(kind: type[S], given: Mapping[str, str], owner: str, *, remedy
     values = dict(preset)
     for key, text in given.items():
         if key not in known:
-            problem = f"{owner} has no setting {key!r}; it has {', '.join(sorted(known))}."
+            problem = f"{owner} has no setting {key!r}; it has {', '.join(sorted(known))}{near(key, known)}"
             raise UsageError(problem, remedy, code="unknown-setting", key=key)
         values[known[key].name] = _value(key, text, known[key])
     return kind(**values)

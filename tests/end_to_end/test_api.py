@@ -166,6 +166,16 @@ def test_variants_are_asked_in_every_way_that_has_words(variant: str, way: str, 
     assert (tmp_path / "again" / "findings.json").read_bytes() == (out / "findings.json").read_bytes()
 
 
+def test_a_beginning_that_the_server_repeats_is_no_part_of_the_answer(assay: Command, tmp_path: Path) -> None:
+    with serving(CHATS - {"continues"} | {"repeats"}) as server:
+        options = ("--limit", 8, *FEW, "--set", "variant=q+if+cot", "--set", "answer=text", "--out", tmp_path / "run")
+        assert assay("run", "bbq-starter", "--model", server.model, *options).code == 0
+    wrote = [each.messages[1]["content"] for each in server.questions if len(each.messages) == 3]
+    assert len(wrote) == 8
+    assert {each.count("Let's think") for each in wrote} == {1}
+    assert answers(tmp_path / "run")["unparsed"] == 0
+
+
 def test_what_an_endpoint_cannot_be_asked_is_refused_before_anything_is_sent(assay: Command, tmp_path: Path) -> None:
     common = ("--limit", 8, *FEW, "--out", tmp_path / "run")
     with serving() as server:

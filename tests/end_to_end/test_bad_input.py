@@ -142,7 +142,13 @@ def test_a_passage_that_the_model_would_cut_off(run: Any, refused: Any, model_fo
 
 @pytest.mark.parametrize("form", ["mask", "both"])
 def test_a_model_without_the_ability(run: Any, refused: Any, form: str) -> None:
-    refused(lambda: run("--set", f"form={form}"), USAGE, "ability 'mask'", "it has 'span'", "--set form=span")
+    refused(
+        lambda: run("--set", f"form={form}"),
+        USAGE,
+        "ability 'mask'",
+        "this model can be asked with form=span",
+        "--set form=span",
+    )
 
 
 def test_a_model_that_can_do_something_else(run: Any, refused: Any, span_model_folder: Path, tmp_path: Path) -> None:

@@ -149,6 +149,26 @@ def test_the_answers_of_a_run_can_be_scored_as_somebody_else_s(assay: Any, data:
         assert values("s", metric) == values("r", metric)
 
 
+def test_a_folder_of_logs_is_scored_under_the_name_of_its_model(assay: Any, tmp_path: Path) -> None:
+    date, logs = "2026-01-02T03-04-05.678901", tmp_path / "logs" / "org__model"
+    for name, labels in {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh")}.items():
+        lines = [
+            {"doc": each.as_json(), "arguments": {}, "resps": [[each.answers[0]]], "filter": "none"}
+            for each in small_bbq.examples(6, 2, name, labels)
+        ]
+        small_bbq.write(logs / f"samples_bbq_{name}_{date}.jsonl", lines)
+    (logs / f"results_{date}.json").write_text('{"model_name": "org/model"}', encoding="utf-8")
+    done = assay("score", "bbq", *FEW, "--out", "one", tmp_path / "logs")
+    assert done.code == 0, done.err
+    assert findings("one")["model"] == "org/model"
+    assert {estimate["group"].get("category") for estimate in findings("one")["estimates"]} >= {"Age", "Religion"}
+    files = sorted(logs.glob("samples*"))
+    assert assay("score", "bbq", *FEW, "--out", "two", "--set", "model=mine", *files).code == 0
+    assert findings("two") == findings("one") | {"model": "mine"}
+    (tmp_path / "nothing").mkdir()
+    assert assay("score", "bbq", tmp_path / "nothing").code != 0
+
+
 def test_two_models_are_compared_on_the_same_items(assay: Any, data: Path, model_folder: Any) -> None:
     for place, seed in (("one", 0), ("two", 1)):
         model = f"hf:{model_folder('choice', 'bert', seed=seed)}"

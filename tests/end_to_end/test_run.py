@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.numpy import load_file
 
 import small_lists
 from assay.probes.unqover import PROBE as UNQOVER
@@ -156,8 +157,11 @@ def test_run_json_says_what_was_asked_of_whom(run: Any, lists: Path, span_model_
     assert info["timings"]["run"] > 0
     assert info["started"] <= info["finished"]
     assert info["machine"].keys() == {"system", "processor"}
-    assert info["engine"]["block_size"] == 4096
+    assert info["engine"] == {"token_budget": 4096}
     blocks = json.loads(Path("r/blocks.json").read_text())
+    assert info["block_sizes"].keys() == {entry["plan"] for entry in blocks}
+    tensors = load_file(span_model_folder / "model.safetensors").values()
+    assert info["model"]["parameters"] == sum(tensor.size for tensor in tensors)
     assert {entry["label"] for entry in blocks} >= info["stages"].keys()
 
 

@@ -243,10 +243,6 @@ def test_contexts_without_the_question_or_the_name(assay: Any, groups: tuple[str
 
 def test_models_that_cannot_choose_or_fill(assay: Any, model_folder: Any) -> None:
     choice, mask = f"hf:{model_folder('choice')}", f"hf:{model_folder('mask')}"
-    done = assay("run", "sodapop", "--model", choice)
-    assert done.code == USAGE
-    assert "this model cannot fill masks" in done.message
-    assert "--set fill_model=builtin" in done.message
     done = assay("run", "sodapop", "--model", mask)
     assert done.code == USAGE
     assert "cannot choose among options" in done.message

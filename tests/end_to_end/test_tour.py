@@ -309,7 +309,7 @@ def test_another_tour_in_the_same_folder_is_refused(again: Any, snapshot: Any) -
     before = snapshot()
     done = again("run", "--limit", 64, "--threads", 1, "--out", NAME)
     assert done.code == USAGE
-    assert f"size: {LIMIT} there, 64 now" in done.message
+    assert f"size: {LIMIT} → 64" in done.message
     assert snapshot() == before
 
 

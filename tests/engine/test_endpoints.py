@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import signal
 import threading
 import time
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.engine import endpoints
+from assay.engine import endpoints, journal
 from assay.engine.ask import Asker, Resume
 from assay.engine.endpoints import Desk
 from assay.engine.executor import LocalExecutor, Settings
@@ -23,7 +24,7 @@ from assay.engine.store import BlockStore
 from assay.errors import ModelError, UsageError
 from assay.models import find_model, load
 from assay.models.api import client
-from assay.models.base import ModelSpec
+from assay.models.base import ModelSpec, TryAgainError
 from assay.plan import digest_of
 from assay.queries import (
     Answers,
@@ -37,6 +38,7 @@ from assay.queries import (
     Texts,
 )
 from endpoint_server import Asked, Sent, Server, serving
+from own_loop import run_alone
 from raising import raises
 
 
@@ -272,6 +274,42 @@ def test_redirects_are_not_followed_and_the_key_stays(made: Made, monkeypatch: p
         assert other.url in str(error.value)
 
 
+def test_a_proxy_of_the_environment_is_used_for_other_machines_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def post(url: str) -> dict[str, Any]:
+        http = client.Client(url)
+        try:
+            return await http.post("/chat/completions", {"messages": []})
+        finally:
+            await http.close()
+
+    with serving() as other, serving() as proxy:
+        proxy.behave = lambda asked: Sent(content={"through": "the proxy"})
+        other.behave = lambda asked: Sent(content={"through": "nothing"})
+        monkeypatch.setenv("http_proxy", proxy.url.removesuffix("/v1").replace("//", "//me:secret%21@"))
+        monkeypatch.setenv("no_proxy", "inside.invalid")
+        assert run_alone(post("http://endpoint.invalid/v1")) == {"through": "the proxy"}
+        (asked,) = proxy.asked
+        assert asked.path == "http://endpoint.invalid/v1/chat/completions"
+        assert base64.b64decode(asked.headers["proxy-authorization"].removeprefix("Basic ")) == b"me:secret!"
+        assert run_alone(post(other.url)) == {"through": "nothing"}
+        with pytest.raises(TryAgainError):
+            run_alone(post("http://inside.invalid/v1"))
+        assert len(proxy.asked) == 1
+
+
+def test_a_connection_that_the_server_ended_is_not_used_again(made: Made) -> None:
+    with serving() as server:
+        asking = made(server)
+        server.behave = lambda asked: Sent(content=server.usual(asked), headers={"Connection": "close"})
+        asking(Listed(20))
+        assert times(server) == {1: 20}
+    with serving() as server:
+        asking = made(server)
+        server.hang_up = True
+        asking(Listed(20))
+        assert times(server) == {1: 20}
+
+
 def test_the_server_may_say_how_long_to_wait(made: Made) -> None:
     with serving() as server:
         asking = made(server)
@@ -314,6 +352,8 @@ def chat(**message: Any) -> dict[str, Any]:
         ({"error": {"code": "content_filter", "message": "no"}}, 400, Status.FILTERED),
         (chat(finish="length", reasoning_content="So"), 200, Status.EMPTY),
         (chat(content="", finish="stop"), 200, Status.EMPTY),
+        (chat(content=None), 200, Status.EMPTY),
+        ({"choices": chat(content="B")["choices"] + chat(content="A")["choices"]}, 200, Status.OK),  # the first counts
         (chat(content="<think>well,", finish="length"), 200, Status.EMPTY),
         (chat(content="The answer", finish="length"), 200, Status.TRUNCATED),
         (chat(content=[{"type": "text", "text": "B"}]), 200, Status.OK),
@@ -374,6 +414,28 @@ def test_a_second_answer_to_one_question_is_not_taken(made: Made) -> None:
         server.behave = doubled
         assert asking(Listed(3, "decisions")).status.tolist() == [Status.OK] * 3
         assert times(server) == {2: 3}
+
+
+@pytest.mark.parametrize("way", ["letters", "decisions", "systemone"])
+def test_neither_replies_nor_probabilities_need_to_come_in_order(way: str, made: Made) -> None:
+    def reversed_(asked: Asked) -> Sent | None:
+        content = server.usual(asked)
+        if way == "letters":
+            content["choices"][0]["logprobs"]["content"][0]["top_logprobs"].reverse()
+        elif way == "decisions":
+            content["answers"][0]["probabilities"].reverse()
+        else:
+            answer = content["answers"]["answer"]
+            answer["probabilities"] = dict(reversed(answer["probabilities"].items()))
+        return Sent(content=content, wait=0.3 - 0.05 * (asked.number % 6))
+
+    with serving() as server:
+        asking = made(server)
+        plain = asking(Listed(12, way))
+        server.behave = reversed_
+        again = asking(Listed(12, way), Resume.NEVER)
+    assert times(server) == {2: 12}
+    assert np.array_equal(again["score"], plain["score"])
 
 
 def test_an_answer_without_a_token_is_empty(made: Made) -> None:
@@ -440,6 +502,23 @@ def test_many_questions_never_are_many_tasks(made: Made, monkeypatch: pytest.Mon
     with serving() as server:
         made(server)(Listed(1500))
     assert most < 600
+
+
+def test_a_slow_disk_does_not_hold_up_the_asking(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    went_on: list[bool] = []
+
+    def slow(handle: int) -> None:
+        before, end = len(server.questions), time.monotonic() + 3
+        while not went_on and len(server.questions) < before + 20 and time.monotonic() < end:
+            time.sleep(0.01)
+        went_on.append(len(server.questions) >= before + 20)
+
+    monkeypatch.setattr(endpoints, "SYNC", 0.05)
+    with serving(latency=0.02) as server:
+        asking = made(server)
+        monkeypatch.setattr(journal.os, "fsync", slow)
+        assert asking(Listed(400)).status.tolist() == [Status.OK] * 400
+    assert went_on[0]
 
 
 @pytest.fixture

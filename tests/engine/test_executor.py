@@ -22,7 +22,8 @@ from assay.models.base import BatchTooLargeError, ModelSpec, Options
 from assay.probes.sodapop.plans import FillPlan
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.plan import UnqoverPlan
-from assay.runs.audit import audit, expect, new_executor, tour
+from assay.runs.audit import audit, expect, new_executor
+from assay.runs.tour import tour
 from fake_models import FakeModel, FakePlan, MemoryArrays, expected_values, fake_spec
 from raising import raises
 from remote_blocks import RemoteExecutor

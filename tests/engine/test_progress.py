@@ -73,6 +73,41 @@ def test_what_takes_long_is_counted_by_the_minute(clock: list[float], capsys: py
     assert said(capsys) == ["study: 5 of 10 steps, 2.5/min, 120 s left"]
 
 
+def test_parts_say_how_far_the_whole_is_and_how_long_it_takes(
+    clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The first part ended with fewer questions than was thought; what was stored does not count towards the rate."""
+    lines = Lines()
+    lines.overall("the tour", 0, 1_000)
+    lines.start("gender", 100)
+    clock[0] += 10
+    lines.advance(100)
+    lines.overall("the tour", 400, 1_000)
+    lines.start("religion", 200)
+    lines.advance(100, stored=True)
+    clock[0] += 10
+    lines.advance(100)
+    assert said(capsys) == [
+        "gender: 100 of 100 questions, 10/s, 0 s left (10% of the tour, about 1 min 30 s left)",
+        "religion: 200 of 200 questions, 10/s, 0 s left (60% of the tour, about 40 s left)",
+    ]
+
+
+def test_the_bar_of_the_whole_says_its_share_and_time(
+    clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "140")
+    with Bar() as bar:
+        bar.overall("the tour", 0, 400)
+        bar.start("gender", 100)
+        clock[0] += 10
+        bar.advance(100)
+    shown = "\n".join(said(capsys))
+    assert "100/400" in shown
+    assert "100/100" in shown
+    assert "25% of the tour, about 30 s left" in " ".join(shown.split())
+
+
 def test_silence_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     silent = Silent()
     silent.start("gender", 10)

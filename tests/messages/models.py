@@ -20,6 +20,7 @@ import numpy as np
 import tiny_models
 from assay.engine.ask import Asker, StoredAsk
 from assay.engine.executor import LocalExecutor, forward_all
+from assay.engine.executor import Settings as EngineSettings
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import ModelError
@@ -86,6 +87,16 @@ def endpoint(sent: Sent) -> None:
         except ModelError as error:
             problem = error.problem.replace(server.url, "http://HOST/v1")
             raise ModelError(problem, error.remedy, code=error.code) from None
+
+
+def declined() -> None:
+    """A tour on an endpoint, to whose question somebody at a terminal says no."""
+    from assay.cli.telling import Telling
+    from assay.runs.expect_calls import Calls
+
+    terminal = {"isatty.return_value": True, "readline.return_value": "n\n"}
+    with patch("sys.stdin", Mock(**terminal)), patch("sys.stderr", Mock(**terminal)):
+        Telling("api:m").sends({"bbq": Calls(ModelSpec("m"), requests=1, unsent=1)})
 
 
 def always_late(query: ChoiceQuery) -> str:
@@ -223,6 +234,10 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         "the budget of $1e-09 would be passed: $0.0000 were spent.\n"
         "All answers are stored. Raise --budget-usd and repeat the command to go on from here.",
     ),
+    "not-confirmed": (
+        lambda folder: declined(),
+        "nothing was sent.\nAnswer y to send them, or pass --yes.",
+    ),
     "no-device": (
         lambda folder: find_model("builtin", Options(device="cuda")),
         "builtin runs with --device cpu only, not 'cuda'.\nLeave --device out, or choose an hf: model.",
@@ -296,7 +311,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         "names (mask): there is nothing to ask.\nChoose more subjects, attributes or templates.",
     ),
     "unfinished-run": (
-        lambda folder: StoredAsk(fake_spec(), BlockStore(folder))(FakePlan(9), "names (mask)"),
+        lambda folder: StoredAsk(fake_spec(), BlockStore(folder), EngineSettings(16))(FakePlan(9), "names (mask)"),
         "the answers to names (mask) are not all stored (questions 0 to 9 are missing).\n"
         "Repeat the run's `assay run` command first: it computes what is missing.",
     ),

@@ -95,7 +95,8 @@ def older(folder: Path) -> None:
 CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "unknown-probe": (
         lambda folder: probe_named("bqb"),
-        "unknown probe 'bqb'; expected unqover, bbq, bbq-starter, sodapop, sodapop-names.\nSee `assay list probes`.",
+        "unknown probe 'bqb'; expected unqover, bbq, bbq-starter, sodapop, sodapop-names; did you mean \"bbq\"?\n"
+        "See `assay list probes`.",
     ),
     "unknown-setting": (
         lambda folder: method_of("sodapop").generation(Request(settings={"what": "names", "cap": "9"})),
@@ -120,9 +121,9 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
         "the probe sodapop-names cannot generate files.\nSee `assay list probes`.",
     ),
     "missing-ability": (
-        lambda folder: method_of("sodapop").prepare(Request(), Mock(abilities={"choice"})),
-        "this model cannot fill masks.\n"
-        "Name a masked language model for that: --set fill_model=builtin, or hf:./folder.",
+        lambda folder: method_of("sodapop").prepare(Request(), Mock(abilities=frozenset({"fill"}))),
+        "this model cannot choose among options.\n"
+        "SODAPOP needs a multiple-choice model, a language model or an endpoint.",
     ),
     "nothing-to-ask": (
         lambda folder: answered(folder, category="SES"),

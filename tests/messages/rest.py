@@ -90,7 +90,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "other-run": (
         another_seed,
-        "FOLDER: this folder holds another run (seed: 0 there, 1 now).\n"
+        "FOLDER: this folder holds another run (seed: 0 → 1).\n"
         "Choose another folder with --out, or replace what is there with --resume never.",
     ),
     "not-new": (

@@ -16,7 +16,7 @@ from assay.models import find_model
 from assay.models.api.dialects import Letters
 from assay.models.api.finding import MOST_REQUESTS
 from assay.models.base import Endpoint, Options
-from assay.queries import ListedQuery
+from assay.queries import ListedQuery, Status
 from endpoint_server import ALL, Asked, Sent, Server, serving
 from raising import raises
 
@@ -72,6 +72,7 @@ def test_fields_that_are_ignored_are_said_to_be() -> None:
     [
         ("continues", "message", "works"),
         ("continued", "fields", "works"),
+        ("repeats", "message", "works"),
         ("text", "", "answers, but begins the answer anew"),
     ],
 )
@@ -82,6 +83,24 @@ def test_whether_the_beginning_of_an_answer_is_gone_on_from(dialect: str, contin
         assert spec.endpoint is not None
         assert spec.endpoint.continued == continued
         assert len(server.asked) <= MOST_REQUESTS
+
+
+def test_a_server_that_writes_more_than_it_may_has_not_repeated_the_beginning() -> None:
+    def long(asked: Asked) -> Sent | None:
+        content = server.usual(asked)
+        return Sent(content=content | {"usage": {"prompt_tokens": 30, "completion_tokens": 9}})
+
+    with serving(ALL | {"repeats"}) as server:
+        server.behave = long
+        assert found(server)["continued"] == "answers, but begins the answer anew"
+
+
+def test_half_a_character_is_no_letter_and_no_lie() -> None:
+    """llama.cpp gives no logprobs of a first token that is only a part of a character."""
+    query = ListedQuery("", "Who?", ("Ann", "Bo"))
+    reply = {"choices": [{"message": {"content": "\ufffd"}, "finish_reason": "length"}]}
+    answer = Letters().read(query, reply)
+    assert (answer.status, answer.mass, answer.scores) == (Status.UNCLEAR, 0.0, None)
 
 
 BRACKETED = ListedQuery("Who? (a) Ann (b) Bo", "", ("(a)", "(b)"), Dialogue(begun="The answer is"))

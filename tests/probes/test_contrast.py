@@ -56,11 +56,13 @@ def test_exchanging_the_models_turns_every_sign(before: float, after: float) -> 
 
 
 WORSE = {
-    **dict.fromkeys(("mu", "eta", "delta", "epsilon", "kmeans_accuracy", "trait_agreement", "name_accuracy"), 0.1),
+    **dict.fromkeys(
+        ("mu", "eta", "delta", "delta_options", "epsilon", "kmeans_accuracy", "trait_agreement", "name_accuracy"), 0.1
+    ),
     **dict.fromkeys(("refused_rate", "unparsed_rate", "tied_rate", "order_sensitivity"), 0.1),
     **dict.fromkeys(("bias_score", "accuracy_cost", "diff_bias", "error_alignment"), 0.1),  # away from 0, or from 0.5
     "accuracy": -0.1,
-    **dict.fromkeys(("unknown_rate", "avg_score"), None),
+    **dict.fromkeys(("unknown_rate", "avg_score", "abstains"), None),
 }
 
 

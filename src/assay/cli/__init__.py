@@ -4,21 +4,39 @@ help comes at once."""
 from __future__ import annotations
 
 import argparse
+import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from assay import __version__
-from assay.cli import compare, data, debias, doctor, export, gate, generate, list_, report, run, score, study, train
+from assay.cli import (
+    compare,
+    completion,
+    data,
+    debias,
+    doctor,
+    export,
+    gate,
+    generate,
+    list_,
+    report,
+    run,
+    score,
+    study,
+    train,
+)
 from assay.cli.tools import output_for_any_reader
-from assay.errors import AssayError
+from assay.errors import AssayError, near
 
 COMMANDS: Sequence[Any] = (
     *(run, score, generate, report, gate, compare, export, data, list_),
-    *(train, debias, study, doctor),
+    *(train, debias, study, doctor, completion),
 )
 """Modules with NAME, HELP, `add_options(parser)` and `call(options) -> exit code`; and with EXAMPLES, or `examples()`
 where these list what is installed."""
@@ -28,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The program. Returns its exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed."""
     with output_for_any_reader():
         parser = _parser()
+        if "_ARGCOMPLETE" in os.environ:
+            complete(parser)
         options = parser.parse_args(arguments)
         if not hasattr(options, "call"):
             parser.print_help()
@@ -46,6 +66,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 130
 
 
+def complete(parser: argparse.ArgumentParser) -> None:
+    """Answers a shell that wants to complete a command, and ends."""
+    import argcomplete
+
+    from assay.probes import probes
+    from assay.settings import shown_name
+
+    def names(**more: Any) -> list[str]:
+        return list(probes())
+
+    def settings(parsed_args: argparse.Namespace, **more: Any) -> list[str]:
+        known = probes().get(getattr(parsed_args, "probe", None) or "")
+        return [f"{shown_name(each)}=" for each in fields(known.settings)] if known else []
+
+    for each in _all(parser):
+        for action in each._actions:
+            if action.dest == "probe":
+                action.completer = names  # type: ignore[attr-defined]
+            elif action.dest == "set":
+                action.completer = settings  # type: ignore[attr-defined]
+    argcomplete.autocomplete(parser)
+
+
 _FIRST_STEPS = """Begin with:  assay run
 Then:        assay run unqover --model hf:./folder
 More:        assay COMMAND --help"""
@@ -58,9 +101,28 @@ class _Parser(argparse.ArgumentParser):
         super().__init__(**more, formatter_class=argparse.RawDescriptionHelpFormatter)
         self.examples = examples
 
+    def error(self, message: str) -> NoReturn:
+        """Says what may have been meant by a command or an option that is not there."""
+        choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
+        unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message)
+        said = ""
+        if choice:
+            said = near(choice[1], re.findall(r"'(.*?)'", choice[2]))
+        elif unknown:
+            said = near(unknown[1], [option for parser in _all(self) for option in parser._option_string_actions])
+        super().error(f"{message}{said.removesuffix('.')}")
+
     def format_help(self) -> str:
         self.epilog = self.examples()
         return super().format_help()
+
+
+def _all(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser and those of its commands."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            yield from action.choices.values()
 
 
 def _parser() -> argparse.ArgumentParser:

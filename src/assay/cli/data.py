@@ -100,6 +100,10 @@ def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
     if data_set.contents and any(state.state != "missing" for state in states):
         module, _, function = data_set.contents.partition(":")
         yield from getattr(import_module(module), function)(place)
+    if missing:
+        problem = f"{len(missing)} of {len(states)} files of {name} are missing in {place / name}."
+        remedy = f"Get them with `assay data fetch {name}`, or name the folder that has them: --data DIR."
+        raise DataError(problem, remedy, code="missing-data")
     if counts["different"]:
         problem = f"{counts['different']} files in {place / name} are not the published ones."
         remedy = f"Get them again with `assay data fetch {name}`, or use them knowingly."

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.tools import duration, print_stages
+from assay.cli.tools import print_stages
+from assay.progress import duration
 
 if TYPE_CHECKING:
     from assay.engine.spending import Spending
-    from assay.runs.expect_calls import Calls
+    from assay.runs.expect_calls import Calls, Tried
 
 
 def spending_of(options: argparse.Namespace) -> Spending:
@@ -31,42 +34,68 @@ def say_spent(spending: Spending) -> None:
 
 
 def dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spending) -> int:
-    """Print what a run would send and cost."""
+    """Print what a run, or the tour, would send and cost."""
+    from assay.cli.telling import Telling
+    from assay.models import find_model
     from assay.probes.base import Request
-    from assay.runs.audit import answerable, place_of
+    from assay.runs.audit import place_of
     from assay.runs.expect_calls import expect_calls
+    from assay.runs.tour import Failures, answerable, expect_tour
 
-    common["options"] = replace(common["options"], send=bool(options.trial))
+    how = replace(common["options"], send=bool(options.trial))
     data = place_of(common["data"])
     request = Request(common["preset"], common["limit"], common["seed"], common["settings"], data, common["skip_bad"])
-    named = [options.probe] if options.probe else answerable(options.model, common["options"])
-    for probe in named:
-        calls = expect_calls(
-            options.model, probe, request, common["options"], trial=options.trial or 0, spending=spending
-        )
-        _say(calls, spending)
-    return 0
+    if options.probe is not None:
+        calls = expect_calls(options.model, options.probe, request, how, trial=options.trial or 0, spending=spending)
+        print_stages(calls.stages)
+        _say([calls], spending)
+        return 0
+    telling = Telling(options.model)
+    told = Failures(telling)
+    able = answerable(find_model(options.model, how), told)
+    every = expect_tour(options.model, able, request, how, told, trial=options.trial or 0, spending=spending)
+    for name, calls in every.items():
+        print(f"{name}: {calls.requests:,} requests{_limited(calls)}")
+        print_stages(calls.stages)
+    _say([*every.values()], spending)
+    return telling.ended()
 
 
-def _say(calls: Calls, spending: Spending) -> None:
-    print_stages(calls.stages)
-    if calls.spec.endpoint is not None and calls.spec.endpoint.assumed:
-        print("What this endpoint can do is not known yet: counted as for answer=letters. `assay doctor` finds out.")
-    print(f"requests: {calls.requests:,}, of which {calls.requests - calls.unsent:,} are answered and stored")
-    read, written = calls.tokens
-    how = "by what was tried" if calls.tried else "estimated"
-    tokens = f"about {read:,.0f} tokens to read and at most {written:,.0f} to write ({how})"
-    print(f"to send: {calls.unsent:,}, with {tokens}")
+def _limited(calls: Calls) -> str:
+    return "" if calls.limit is None else f" (limit {calls.limit:,})"
+
+
+def say_tour(calls: Mapping[str, Calls], spending: Spending) -> int:
+    """What the tour is about to send, on standard error; returns the number of requests."""
+    parts = ", ".join(f"{name} {each.requests:,}{_limited(each)}" for name, each in calls.items())
+    print(f"requests by probe: {parts}", file=sys.stderr)
+    _say([*calls.values()], spending, file=sys.stderr)
+    return sum(each.unsent for each in calls.values())
+
+
+def _say(every: Sequence[Calls], spending: Spending, file: Any = None) -> None:
+    say = partial(print, file=file)
+    if any(calls.spec.endpoint is not None and calls.spec.endpoint.assumed for calls in every):
+        say("What this endpoint can do is not known yet: counted as for answer=letters. `assay doctor` finds out.")
+    requests, unsent = sum(calls.requests for calls in every), sum(calls.unsent for calls in every)
+    say(f"requests: {requests:,}, of which {requests - unsent:,} are answered and stored")
+    read, written = (sum(each) for each in zip(*(calls.tokens for calls in every), strict=True))
+    tried = [calls.tried for calls in every if calls.tried]
+    how = "by what was tried" if tried else "estimated"
+    say(f"to send: {unsent:,}, with about {read:,.0f} tokens to read and at most {written:,.0f} to write ({how})")
     if spending.price is not None:
-        print(f"cost: about ${calls.usd(spending.price):.4f}")
+        say(f"cost: about ${spending.price.usd(read, written):.4f}")
     else:
-        print("cost: name the price of a million tokens with --price IN,OUT")
-    if calls.tried is not None:
-        tried = calls.tried
-        rate = tried.spending.sent / max(tried.seconds, 1e-9)
-        print(f"tried: {tried.questions:,} questions, {tried.spending.sent:,} requests in {duration(tried.seconds)}")
-        if tried.spending.sent:
-            print(f"expected: {duration(calls.unsent / rate)} at this rate, which grows in a longer run")
-        for note in tried.notes:
-            print(f"note: {note}")
-        say_spent(tried.spending)
+        say("cost: name the price of a million tokens with --price IN,OUT")
+    for each in tried:
+        _say_tried(each, unsent)
+
+
+def _say_tried(tried: Tried, unsent: int) -> None:
+    rate = tried.spending.sent / max(tried.seconds, 1e-9)
+    print(f"tried: {tried.questions:,} questions, {tried.spending.sent:,} requests in {duration(tried.seconds)}")
+    if tried.spending.sent:
+        print(f"expected: {duration(unsent / rate)} at this rate, which grows in a longer run")
+    for note in tried.notes:
+        print(f"note: {note}")
+    say_spent(tried.spending)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from assay.cli.endpoint import dry_run, say_spent, spending_of
 from assay.cli.larger import larger_command
-from assay.cli.tools import add_shared, duration, examples_of, print_stages, settings_of, show, shown_progress
+from assay.cli.tools import add_shared, examples_of, print_stages, settings_of, show, shown_progress
 from assay.errors import UsageError
+from assay.progress import duration
 
 if TYPE_CHECKING:
     from assay.engine.spending import Spending
@@ -42,8 +43,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     stored = (
         "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
     )
-    blocks = "for experts: questions stored at once, so that a killed run loses at most these (4096); scores computed "
-    blocks += "with another size may differ in their last digits, and are stored apart"
+    blocks = "for experts: questions stored at once, so that a killed run loses at most these (about a second's work); "
+    blocks += "scores computed with another size may differ in their last digits, and are stored apart"
     add("probe", nargs="?", metavar="PROBE", help="see `assay list probes`; default: the tour")
     add("--model", metavar="SPEC", default="builtin", help=model)
     add("--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)")
@@ -58,7 +59,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--trust-remote-code", action="store_true", help="let the model's own Python code run")
     add("--allow-pickle", action="store_true", help="load weights that are not safetensors")
     add("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
-    add("--block-size", type=int, default=4096, metavar="N", help=blocks)
+    add("--block-size", type=int, metavar="N", help=blocks)
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")
     group = parser.add_argument_group("endpoints (--model api:NAME@URL)")
     group.add_argument(
@@ -68,14 +69,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--budget-usd", type=float, metavar="X", help="stop before more than this is spent; needs --price"
     )
+    group.add_argument("--yes", action="store_true", help="send the tour's requests without asking first")
     group.add_argument("--try", type=int, metavar="N", dest="trial", help="with --dry-run: ask about N questions")
 
 
 def call(options: argparse.Namespace) -> int:
+    from assay.cli.telling import Telling
     from assay.engine.ask import Resume
     from assay.engine.executor import Settings
     from assay.models.base import Options
-    from assay.runs.audit import audit, new_executor, tour
+    from assay.runs.audit import audit, new_executor
+    from assay.runs.tour import tour
 
     settings = settings_of(options.set)
     _require_sense(options, settings)
@@ -92,12 +96,13 @@ def call(options: argparse.Namespace) -> int:
         return _dry_run(options, common, spending)
     began = time.perf_counter()
     with shown_progress() as progress:
+        telling = Telling(options.model, spending, progress, yes=options.yes)
         common |= {
             "out": options.out,
-            "engine": Settings(block_size=options.block_size),
+            "engine": Settings(block_size=options.block_size or 0),
             "resume": Resume(options.resume),
             "progress": progress,
-            "listener": _announcing(options.model),
+            "listener": telling,
             "spending": spending,
         }
         try:
@@ -113,7 +118,7 @@ def call(options: argparse.Namespace) -> int:
         print(run.findings.to_json(), end="")
     else:
         show([run], run.folder / "report.html", options, larger_command(options, add_options))
-    return 0
+    return telling.ended()
 
 
 def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> None:
@@ -126,39 +131,30 @@ def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> 
     if options.trial is not None and (options.trial < 1 or not options.dry_run):
         problem = f"--try is {options.trial}, expected at least 1 question, and --dry-run."
         raise UsageError(problem, "--dry-run --try 20", code="bad-option", key="try")
-    if options.block_size < 1:
+    if options.block_size is not None and options.block_size < 1:
         problem = f"--block-size is {options.block_size}, expected at least 1 question."
         raise UsageError(problem, "--block-size 4096", code="bad-option", key="block-size")
 
 
 def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spending) -> int:
-    from assay.runs.audit import answerable, expect
+    from assay.cli.telling import Telling
+    from assay.models import find_model
+    from assay.runs.audit import expect
+    from assay.runs.tour import Failures, answerable
 
     if options.model.startswith("api:"):
         return dry_run(options, common, spending)
-    for probe in answerable(options.model, common["options"]) if options.probe is None else [options.probe]:
+    named, telling = [options.probe], Telling(options.model)
+    if options.probe is None:
+        able = answerable(find_model(options.model, common["options"]), Failures(telling))
+        named = [probe.name for probe in able]
+    for probe in named:
         size = expect(options.model, probe, **common)
         print_stages(size.stages)
         print(f"expected: {duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
         if size.sees:
             print(f"can see, in four runs of five: {size.sees} (docs/measurements.md)")
     return 0
-
-
-def _announcing(model: str) -> Any:
-    from assay.runs.audit import Listener
-
-    class Announce(Listener):
-        def begins(self, probe: str, stages: tuple[Any, ...], notes: tuple[str, ...], folder: Path) -> None:
-            print(f"{probe} on {model}, {folder}", file=sys.stderr)
-            print_stages(stages, file=sys.stderr)
-            for note in notes:
-                print(f"note: {note}", file=sys.stderr)
-
-        def skips(self, probe: str, why: str) -> None:
-            print(f"{probe} is left out: {why}", file=sys.stderr)
-
-    return Announce()
 
 
 def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, options: argparse.Namespace) -> None:

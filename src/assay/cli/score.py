@@ -17,7 +17,9 @@ def examples() -> str:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("probe", metavar="PROBE")
-    parser.add_argument("files", nargs="+", metavar="FILE", help="predictions, or the folder of a run")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="predictions, results of a batch, logs or a folder of logs, or a run"
+    )
     parser.add_argument("--answers", metavar="COLUMN", help="the column of a table of questions that holds the answers")
     parser.add_argument("--skip-bad", action="store_true", help="leave out entries that cannot be used")
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")

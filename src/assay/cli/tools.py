@@ -126,12 +126,6 @@ def print_stages(stages: Sequence[Any], file: Any = None) -> None:
     print(f"  {'in all':22} {sum(stage.questions for stage in stages):>11,} questions", file=file)
 
 
-def duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
-
-
 @contextmanager
 def shown_progress() -> Iterator[Progress]:
     """A bar on a terminal, a line now and then elsewhere."""

@@ -15,6 +15,7 @@ from assay.errors import AssayError, UsageError
 from assay.findings import Table
 from assay.notebooks import Displayed
 from assay.probes import method_of
+from assay.probes.base import Method
 from assay.probes.contrast import Change, Common
 from assay.run import Kind, Run
 from assay.runs.folder import open_run, read_info
@@ -133,6 +134,7 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
     if not common:
         _require_same_data(runs)
     method, settings = method_of(probe), {"resamples": RESAMPLES, **runs[0].info.settings}
+    _require_asked_alike(method, runs)
     changes: dict[str, Sequence[Change]] = {}
     counts: dict[str, Sequence[Common]] = {}
     remarks: dict[str, Sequence[str]] = {}
@@ -202,6 +204,15 @@ def _names(runs: Sequence[Run], folders: Sequence[Path]) -> list[str]:
     """Runs by their model's name, or by their folder where two models have the same."""
     names = [run.findings.model for run in runs]
     return [name if names.count(name) == 1 else str(path) for name, path in zip(names, folders, strict=True)]
+
+
+def _require_asked_alike(method: Method[Any, Any], runs: Sequence[Run]) -> None:
+    asked = [method.asked_as(run.info.settings) for run in runs]
+    for run, own in zip(runs, asked, strict=True):
+        if own != asked[0]:
+            problem = f"{runs[0].folder} was asked in another way ({asked[0]}) than {run.folder} ({own})."
+            remedy = "Their numbers are not comparable: repeat one of them in the other's way."
+            raise UsageError(problem, remedy, code="not-comparable", key="form")
 
 
 def _require_same_data(runs: Sequence[Run]) -> None:

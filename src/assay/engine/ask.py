@@ -11,6 +11,7 @@ from enum import Enum
 
 import numpy as np
 
+from assay.engine.block_size import size_for
 from assay.engine.endpoints import Desk
 from assay.engine.executor import ComputedBlock, Executor, Settings, block_key
 from assay.engine.store import BadBlockError, BlockStore, columns_of, digest_of_arrays
@@ -56,6 +57,8 @@ class Asker:
     """Asks a model, through an executor and a store of blocks.
 
     `backed_off` holds, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
+    `sizes` holds, by plan digest, how many questions a block has where the settings leave that open; `resized` is
+    called when another plan is in it.
     `find` finds other models by name, for probes that ask two; `others` are those that were asked. Endpoints are asked
     from the `desk`, whatever the executor; `notes` are what their answers show about the run, and `billed` what these
     cost, whenever that was: requests, tokens read and written.
@@ -69,6 +72,8 @@ class Asker:
     resume: Resume = Resume.ALWAYS
     backed_off: dict[str, int] = field(default_factory=dict)
     remember: Callable[[dict[str, int]], None] = lambda budgets: None
+    sizes: dict[str, int] = field(default_factory=dict)
+    resized: Callable[[dict[str, int]], None] = lambda sizes: None
     asked: list[Asked] = field(default_factory=list)
     find: Callable[[str], ModelSpec] | None = None
     others: dict[str, ModelSpec] = field(default_factory=dict)
@@ -105,11 +110,12 @@ class Asker:
             remedy = "Choose more subjects, attributes or templates."
             raise UsageError(f"{label}: there is nothing to ask.", remedy, code="nothing-to-ask")
         began = time.perf_counter()
-        key = block_key(self.model, plan, self.settings)
+        settings = replace(self.settings, block_size=self._size(plan))
+        key = block_key(self.model, plan, settings)
         found: dict[int, tuple[Answers, str]] = {}
         self.progress.start(label, len(plan))
         missing = []
-        for block in _blocks(len(plan), self.settings.block_size):
+        for block in _blocks(len(plan), settings.block_size):
             stored = None if self.resume is Resume.NEVER else self._stored(key, plan, block)
             if stored is None or (self.model.endpoint and _failed(stored[0])):
                 missing.append(block)
@@ -118,7 +124,8 @@ class Asker:
                 self.progress.advance(len(block), stored=True)
         if missing:
             self.store.clean(key)
-            for computed in self._of_endpoint(plan, missing) if self.model.endpoint else self._compute(plan, missing):
+            computing = self._of_endpoint if self.model.endpoint else self._compute
+            for computed in computing(plan, missing, settings):
                 found[computed.lo] = computed.answers, self.store.write(key, computed)
                 if not self.model.endpoint:
                     self.progress.advance(computed.hi - computed.lo)
@@ -127,18 +134,27 @@ class Asker:
         self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, time.perf_counter() - began))
         answers = Answers.joined([found[lo][0] for lo in order])
         if self.model.endpoint:
-            self.notes.extend(_told(label, answers))
+            self.notes.extend(told(label, answers))
             costs = answers["billed"].sum(axis=0).tolist()
             self.billed.update(dict(zip(("requests", "input_tokens", "output_tokens"), costs, strict=True)))
             _require_few_failed(self.model, answers)
         return answers
 
-    def _of_endpoint(self, plan: AnyPlan, missing: list[range]) -> Iterator[ComputedBlock]:
+    def _size(self, plan: AnyPlan) -> int:
+        """How many questions a block of this plan has: as the settings say, as the run has it, or what suits it."""
+        if self.settings.block_size:
+            return self.settings.block_size
+        if plan.digest not in self.sizes:
+            self.sizes[plan.digest] = size_for(self.model, plan, self.store.arrays)
+            self.resized(self.sizes)
+        return self.sizes[plan.digest]
+
+    def _of_endpoint(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Iterator[ComputedBlock]:
         """Blocks of a model behind an endpoint: from the journal, and from the endpoint what is not in it."""
         if self.desk is None:
             remedy = "Ask through assay.audit or `assay run`."
             raise UsageError("an endpoint cannot be asked here.", remedy, code="unsupported")
-        budget = self.settings.budget_for(self.model)
+        budget = settings.budget_for(self.model)
         asked = self.desk.ask(
             self.model,
             lambda rows: columns_of(plan, self.store.arrays, rows.start, rows.stop),
@@ -149,9 +165,9 @@ class Asker:
         for rows, queries, answers in asked:
             yield ComputedBlock(rows.start, rows.stop, queries, answers, budget)
 
-    def _compute(self, plan: AnyPlan, missing: list[range]) -> Iterator[ComputedBlock]:
+    def _compute(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Iterator[ComputedBlock]:
         budget = self.backed_off.get(plan.digest, 0)
-        settings = replace(self.settings, backed_off=budget)
+        settings = replace(settings, backed_off=budget)
         budget = budget or settings.budget_for(self.model)
         for computed in self.executor.run(self.model, plan, missing, settings, self.store.arrays):
             if computed.budget != budget:
@@ -191,11 +207,15 @@ def _require_few_failed(model: ModelSpec, answers: Answers) -> None:
         raise ModelError(problem, remedy, code="no-answer")
 
 
-def _told(label: str, answers: Answers) -> Iterator[str]:
-    """What the answers of an endpoint show about the asking itself; the same for stored ones."""
+def told(label: str, answers: Answers, failed: str = "") -> Iterator[str]:
+    """What the answers of an endpoint show about the asking itself; the same for stored ones.
+
+    `failed` says what became of questions without an answer, where these are not asked again.
+    """
+    words = {**_WORDS, **({Status.FAILED: failed} if failed else {})}
     counts = {status: int((answers.status == status).sum()) for status in Status if status is not Status.OK}
     if any(counts.values()):
-        said = "; ".join(f"{count:,} {_WORDS[status]}" for status, count in counts.items() if count)
+        said = "; ".join(f"{count:,} {words[status]}" for status, count in counts.items() if count)
         yield f"{label}: of {plural(len(answers), 'answer')}, {said}"
     if "mass" in answers.arrays and len(mass := answers["mass"][answers["mass"] == answers["mass"]]):
         low, middle = float(mass.min()), float(np.median(mass))
@@ -220,12 +240,13 @@ _WORDS = {
 
 @dataclass
 class StoredAsk:
-    """Answers from stored blocks alone: scoring again without the model."""
+    """Answers from stored blocks alone: scoring again without the model. `sizes` are as those of `Asker`."""
 
     model: ModelSpec
     store: BlockStore
     settings: Settings = field(default_factory=Settings)
     others: Mapping[str, ModelSpec] = field(default_factory=dict)
+    sizes: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -245,20 +266,25 @@ class StoredAsk:
         return digest_of_arrays(arrays)
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
-        key = block_key(self.model, plan, self.settings)
+        size = self.settings.block_size or self.sizes.get(plan.digest, 0)
+        if not size:
+            raise _unfinished(label, "its questions are not those of the run")
+        key = block_key(self.model, plan, replace(self.settings, block_size=size))
         parts = []
-        for block in _blocks(len(plan), self.settings.block_size):
+        for block in _blocks(len(plan), size):
             try:
                 stored = self.store.read(key, block.start, block.stop)
             except BadBlockError:
                 stored = None
             if stored is None:
-                missing = f"questions {block.start} to {block.stop} are missing"
-                remedy = "Repeat the run's `assay run` command first: it computes what is missing."
-                problem = f"the answers to {label} are not all stored ({missing})."
-                raise UsageError(problem, remedy, code="unfinished-run")
+                raise _unfinished(label, f"questions {block.start} to {block.stop} are missing")
             parts.append(stored[0].answers)
         return Answers.joined(parts)
+
+
+def _unfinished(label: str, why: str) -> UsageError:
+    remedy = "Repeat the run's `assay run` command first: it computes what is missing."
+    return UsageError(f"the answers to {label} are not all stored ({why}).", remedy, code="unfinished-run")
 
 
 def _blocks(total: int, size: int) -> Iterator[range]:

@@ -152,6 +152,7 @@ class _Asking:
             await asyncio.gather(*self.workers, return_exceptions=True)
         finally:
             syncing.cancel()
+            await asyncio.get_running_loop().shutdown_default_executor()  # where the journal may be synced still
             self.journal.sync()
         errors = [task.exception() for task in self.workers if not task.cancelled()]
         for error in errors:
@@ -166,9 +167,10 @@ class _Asking:
                 task.cancel()
 
     async def _sync(self) -> None:
+        """In a thread: a busy disk takes a tenth of a second, in which nothing would be sent or read."""
         while True:
             await asyncio.sleep(SYNC)
-            self.journal.sync()
+            await asyncio.to_thread(self.journal.sync)
 
     def _calls(self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]) -> Iterator[tuple[_Row, int]]:
         """Every call of every row, made when somebody takes it."""

@@ -50,7 +50,7 @@ class Settings:
     earlier attempt at this plan ran out of memory, so that a resumed run computes what an undisturbed one does.
     """
 
-    block_size: int = 4096
+    block_size: int = 0  # 0: what suits model and plan (`engine.block_size`)
     token_budget: int = 0  # 0: what suits the device
     backed_off: int = 0  # 0: memory never ran out
 

@@ -90,11 +90,15 @@ class Journal:
         self._note(digest, _Entry(self._path, offset + len(line) - len(content) - 1, len(content), at))
 
     def sync(self) -> None:
-        """Have the disk write what was put."""
+        """Have the disk write what was put; more may be put meanwhile, from another thread."""
         if self._file is not None and self._unsynced:
-            with explained(self._path, "file"):
-                os.fsync(self._file.fileno())
             self._unsynced = False
+            try:
+                with explained(self._path, "file"):
+                    os.fsync(self._file.fileno())
+            except BaseException:
+                self._unsynced = True
+                raise
 
     def close(self) -> None:
         self.sync()

@@ -5,7 +5,6 @@ A place in a file is a path of names and numbers: `"models", "siqa", "train"` or
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import tomllib
@@ -17,7 +16,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from assay.errors import DataError, UsageError
+from assay.errors import DataError, UsageError, near
 
 T = TypeVar("T")
 Place = tuple[str | int, ...]
@@ -189,18 +188,6 @@ def said(place: Place) -> str:
     """
     first, *rest = place
     return "".join([str(first), *(f" {key + 1}" if isinstance(key, int) else f".{key}" for key in rest)])
-
-
-def near(name: str, known: Collection[str]) -> str:
-    """The end of a sentence about an unknown name: what may have been meant.
-
-    >>> near("uper", ["upper", "lower"]), near("x", ["upper"])
-    ('; did you mean "upper"?', '.')
-    """
-    close = difflib.get_close_matches(name, sorted(known), n=1) or [
-        each for each in sorted(known) if each.lower() == name.lower()
-    ]
-    return f'; did you mean "{close[0]}"?' if close else "."
 
 
 def _about(kind: Any) -> tuple[str, str]:

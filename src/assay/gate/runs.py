@@ -15,8 +15,7 @@ from typing import Any
 from assay.compare import compare
 from assay.compare.differences import Key, key_of
 from assay.diagnosis import FOLLOWS
-from assay.errors import AssayError, DataError, UsageError
-from assay.files.toml import near
+from assay.errors import AssayError, DataError, UsageError, near
 from assay.findings import Estimate
 from assay.gate.judge import Judgement, Outcome, judge
 from assay.gate.policy import Limit, Match, Policy

@@ -1,4 +1,4 @@
-"""How models are made: training, debiasing, and studies of many models from one file (`pip install "assay[train]"`).
+"""How models are made: training, debiasing, and studies of many models (`pip install "assay-bias[train]"`).
 
 training/    models for a task, from any encoder
 debiasing/   models with less of an attribute in them

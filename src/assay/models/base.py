@@ -70,7 +70,7 @@ class ModelSpec:
     are; `digest` covers weights, configuration and tokenizer; `revision` is the hub's commit, where it came from a hub;
     `threads` 0 means as many as the machine that loads it has CPUs for this process; `head_dtype` is the number type of
     the last layer, which gives the scores, where it is another than `dtype`; `endpoint` what is known of a model that
-    is asked over a network.
+    is asked over a network; `parameters` how many numbers its weights are, None where nobody can tell.
     """
 
     name: str
@@ -86,6 +86,7 @@ class ModelSpec:
     threads: int = 0
     head_dtype: str = ""
     endpoint: Endpoint | None = None
+    parameters: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "abilities": sorted(self.abilities)}

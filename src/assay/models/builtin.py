@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from assay.errors import ModelError, UsageError, how_to_install, needing
 from assay.files.opening import digest_as_stored
+from assay.files.safetensors import parameters_in
 from assay.models.base import ModelSpec, Options, Padded, TokenModel, padded
 from assay.models.encode import Encoder
 from assay.queries import NONE, OF_THE_TOKENIZER, Ints
@@ -81,6 +82,7 @@ def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
         device="cpu",
         dtype="float32",
         threads=options.threads or 0,
+        parameters=parameters_in([folder / WEIGHTS]),
     )
 
 

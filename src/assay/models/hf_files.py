@@ -17,6 +17,7 @@ from typing import Any
 
 from assay.errors import DataError, UsageError, how_to_install, needing
 from assay.files.opening import digest_as_stored
+from assay.files.safetensors import parameters_in
 from assay.models.base import ModelSpec, Options
 
 _CAUSAL = ("choice", "text", "word")
@@ -79,6 +80,7 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
         allow_pickle=options.allow_pickle,
         threads=options.threads or 0,
         head_dtype="float32" if abilities & SCORED and dtype != "float32" else "",
+        parameters=parameters_in(path for path in weights if path.suffix == ".safetensors"),
     )
 
 

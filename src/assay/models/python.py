@@ -22,6 +22,8 @@ from assay.models.base import ModelSpec
 from assay.queries import Answer, ChoiceQuery, Query, Status, TextQuery
 
 KIND = "python"
+CERTAIN = 1000.0
+"""The score of an option that a function chose, where the others have 0: it has all of the probability."""
 _ABILITIES = {ChoiceQuery: "choice", TextQuery: "text"}
 
 
@@ -43,7 +45,7 @@ class PythonModel:
             case TextQuery(), str():
                 return Answer(Status.OK, text=said)
             case ChoiceQuery(), int() if 0 <= said < len(query.options):
-                return Answer(Status.OK, tuple(float(place == said) for place in range(len(query.options))))
+                return Answer(Status.OK, tuple(CERTAIN * (place == said) for place in range(len(query.options))))
             case ChoiceQuery(), _ if isinstance(said, Sequence) and not isinstance(said, str):
                 return Answer(Status.OK, tuple(map(float, said)))
         problem = f"{self.spec.name} returned {str(said)[:60]!r} for a {type(query).__name__}."

@@ -13,7 +13,7 @@ from importlib import import_module, metadata
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-from assay.errors import UsageError
+from assay.errors import UsageError, near
 from assay.files.published import DataSet
 from assay.probes.base import Method, Metric, Prepared, Probe, unknown_probe
 
@@ -46,9 +46,8 @@ def probes() -> Mapping[str, Probe]:
 def probe_named(name: str) -> Probe:
     """The probe of this name."""
     if name not in probes():
-        raise UsageError(
-            f"unknown probe {name!r}; expected {', '.join(probes())}.", "See `assay list probes`.", code="unknown-probe"
-        )
+        problem = f"unknown probe {name!r}; expected {', '.join(probes())}{near(name, probes())}"
+        raise UsageError(problem, "See `assay list probes`.", code="unknown-probe")
     return probes()[name]
 
 

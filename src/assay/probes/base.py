@@ -147,12 +147,13 @@ class Probe:
     `method` is where its `Method` is ("module:Class"). `settings` is the dataclass of its settings; `score_settings`
     and `generate_settings` are those of these two commands, where it knows them. `presets` says what each preset asks;
     `examples` are command lines for the help of a command, each with a few words on it. `place` orders lists, pages and
-    the tour, and `tour` says whether the probe is part of that. `part_keys` are keys of groups that single out a part
-    of what another estimate is about. `claims` are the kinds of claims, the most telling first; `family_of` says
-    to which an estimate belongs, by its metric and group, and `decisive` picks the estimates whose intervals may rule a
-    bias out. `sees` says, by preset, what bias a run of this size finds in four runs of five; it holds where no setting
-    and no limit changes the size. `official` says whether a preset, or a limit, needs official data. `task` and `part`
-    say what an estimate's group is in the terms of a model hub.
+    the tour, and `tour` says whether the probe is part of that; `share` is its weight there when an endpoint's requests
+    are shared out. `part_keys` are keys of groups that single out a part of what another estimate is about. `claims`
+    are the kinds of claims, the most telling first; `family_of` says to which an estimate belongs, by its metric and
+    group, and `decisive` picks the estimates whose intervals may rule a bias out. `sees` says, by preset, what bias a
+    run of this size finds in four runs of five; it holds where no setting and no limit changes the size. `official`
+    says whether a preset, or a limit, needs official data. `task` and `part` say what an estimate's group is in the
+    terms of a model hub.
     """
 
     name: str
@@ -172,6 +173,7 @@ class Probe:
     decisive: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
     place: int = 100
     tour: bool = False
+    share: float = 1.0
     part_keys: frozenset[str] = frozenset()
     score_settings: type | None = None
     generate_settings: type | None = None
@@ -216,7 +218,8 @@ class Prepared:
 
     `data` are the digests of the data behind the questions; `notes` what a reader must know, such as what is left out.
     `prompts` says, by stage, how a model that writes is asked; `brought` are the digests of texts that the user brought
-    for that, by their settings.
+    for that, by their settings. `model` is who answered, where files of answers say so. `measured` says whether
+    `Probe.sees` holds for such a model.
     """
 
     settings: Mapping[str, Any]
@@ -226,6 +229,8 @@ class Prepared:
     seed: int
     prompts: Mapping[str, Prompt] = field(default_factory=dict, kw_only=True)
     brought: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    model: str = field(default="", kw_only=True)
+    measured: bool = field(default=True, kw_only=True)
 
 
 P = TypeVar("P", bound=Prepared)
@@ -274,6 +279,10 @@ class Method(Generic[P, D]):
         """Somebody else's answers from files; `answers` is the column that holds them in a table of questions."""
         raise self._cannot("cannot score files")
 
+    def logs_in(self, folder: Path) -> Sequence[Path]:
+        """The files of a folder that hold somebody else's answers, for probes that know them by their content."""
+        return ()
+
     def generation(self, request: Request) -> Generation:
         """The questions that a user wants as files."""
         raise self._cannot("cannot generate files")
@@ -293,6 +302,10 @@ class Method(Generic[P, D]):
         """
         raise self._cannot("has no paired differences", "Compare its estimates.")
 
+    def asked_as(self, settings: Mapping[str, Any]) -> str:
+        """How a run with these settings put its questions; runs that differ in it are never compared."""
+        return ""
+
     def present(self, run: Run) -> Presentation:
         """What is shown of a run, as data (`assay.blocks` says how): here plainly, in the words of the descriptor."""
         from assay.blocks import Card, Dot, Presentation, Prose, Score, Scorecard
@@ -311,7 +324,7 @@ class Method(Generic[P, D]):
         number: Dot | None = None
         for first in [score for score in scores if score.estimate.value is not None][:1]:
             e, metric = first.estimate, probe.metric(first.estimate.metric)
-            label = [Name(metric.title), *([", ", Name(first.said)] if first.said else [])]
+            label = [Name(metric.title), ", " if first.said else "", Name(first.said)]
             number = Dot(e.value, e.low, e.high, e.floor, hollow=e.could_be_chance, neutral=metric.neutral)
         return Presentation(
             name=probe.title,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.answers import REFUSED, TIED, UNPARSED, parse_answer
-from assay.dialogue import message
+from assay.dialogue import Prompt, message
 from assay.errors import UsageError
-from assay.plan import Ask
-from assay.prompts import OF_FIELDS, lettered, letters_for
+from assay.plan import Ask, digest_of
+from assay.prompts import OF_FIELDS, WAYS, lettered, letters_for, unlisted
 from assay.queries import (
     Answers,
     ChoiceColumns,
@@ -31,6 +32,12 @@ from assay.queries import (
 
 TOKENS = 512
 """New tokens of an endpoint's written answer: a model may explain itself, or reason first."""
+
+TOKENS_HERE = {True: 32, False: 64}
+"""Of a model that is here, where options are listed, and where they are not."""
+
+WRITTEN = ("samples", "text")
+"""The ways in which an endpoint writes its answer."""
 
 ABILITIES = frozenset({"choice", "listed", "text"})
 """One of these is needed to be asked."""
@@ -54,6 +61,12 @@ def way_of(wanted: str, ask: Ask) -> str:
     return way
 
 
+def note_on(way: str, samples: int) -> str:
+    """What a reader must know of where an endpoint's answers come from."""
+    times = f", {samples} to each question" if way == "samples" else ""
+    return f"answers of an endpoint (answer={way}): {WAYS[way]}{times}"
+
+
 def ability_of(way: str) -> str:
     """What a way asks for; without one, letters are scored by a model that is here."""
     return {"": "choice", "samples": "sample", "text": "text"}.get(way, "listed")
@@ -64,28 +77,38 @@ class Listing:
     """How questions with listed options are put and their answers read, in assay's own words.
 
     `way` is an endpoint's (`Ask.ways`); empty for a model that is here, which scores the letters. `samples` are drawn
-    where the way is "samples"; `tokens` bounds what an endpoint writes.
+    where the way is "samples"; `tokens` bounds what is written. With `listed` off, a model that writes is not shown the
+    options, which are only what its answers are read for.
     """
 
     way: str = ""
     samples: int = 1
     tokens: int = TOKENS
     chat: bool = True
+    listed: bool = True
 
     @property
     def ability(self) -> str:
         return ability_of(self.way)
 
     @property
+    def said(self) -> str:
+        """The way in one word."""
+        return self.way or "letters"
+
+    @property
     def content(self) -> list[Any]:
         """All that decides the answers, for digests."""
-        return [self.way, self.samples if self.ability == "sample" else 1, self.tokens, self.chat]
+        drawn = self.samples if self.ability == "sample" else 1
+        return [self.way, drawn, self.tokens, self.chat, *([] if self.listed else ["not listed"])]
 
     def query(self, asked: Question) -> ChoiceQuery | TextQuery:
-        if self.ability == "listed":
-            return ListedQuery(*asked)  # the endpoint's dialect lists them
-        words = lettered(asked.question, asked.options)
-        if self.ability == "choice":
+        return ListedQuery(*asked) if self.ability == "listed" else self.worded(asked)  # the endpoint's dialect lists
+
+    def worded(self, asked: Question) -> ChoiceQuery | TextQuery:
+        """A question in words, also where an endpoint's dialect lists the options."""
+        words = lettered(asked.question, asked.options) if self.listed else unlisted(asked.question)
+        if self.ability in ("choice", "listed"):
             return ChoiceQuery(asked.context, words, letters_for(asked.options))
         prompt = message(asked.context, words)
         return (
@@ -103,9 +126,14 @@ class Listing:
 
     def told(self, asked: Question) -> str:
         """A question for people to read: in words, or by field where an endpoint takes it in fields."""
-        if self.way in OF_FIELDS:
-            return in_fields(asked)
-        return message(asked.context, lettered(asked.question, asked.options))
+        return in_fields(asked) if self.way in OF_FIELDS else self.worded(asked).prompt
+
+    def prompt(self, asked: Question, form: str) -> Prompt:
+        """How questions are put, for run.json: one of them, and the digest of the words around all."""
+        slots = tuple(f"{{{place}}}" for place in range(len(asked.options)))
+        around = self.told(Question("{context}", "{question}", slots))
+        plain = self.told(asked) if self.way in OF_FIELDS else self.worded(asked).plain
+        return Prompt(form, self.told(asked), plain, digest_of([form, around]))
 
     def shares(self, answers: Answers, options: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:
         """The probability of every option (row, option), all together 1, or less where an answer names none of them.
@@ -117,22 +145,36 @@ class Listing:
             shares = softmax(answers["score"].astype(np.float64))
         else:
             texts = answers["text"].reshape(len(answers), -1)  # (row, sample)
-            shares = named_shares(texts, lambda row, text: parse_answer(text, options(row)), len(options(0)))
+            read = partial(parse_answer, letters=self.listed)
+            shares = named_shares(texts, lambda row, text: read(text, options(row)), len(options(0)))
         shares[np.isin(answers.status, (Status.REFUSED, Status.FILTERED))] = 0.0
-        shares[np.isin(answers.status, (Status.FAILED, Status.UNCLEAR))] = np.nan
+        shares[np.isin(answers.status, (Status.FAILED, Status.EMPTY, Status.UNCLEAR))] = np.nan
         return shares
 
 
-def listing_of(answer: str, samples: int, ask: Ask, *, chat: bool = True) -> Listing:
-    """How this model is asked; `answer` and `samples` are settings, which are for endpoints."""
+def listing_of(
+    answer: str, samples: int, ask: Ask, *, chat: bool = True, tokens: int | None = None, listed: bool = True
+) -> Listing:
+    """How this model is asked; `answer` and `samples` are settings, which are for endpoints.
+
+    A model that is here and only writes is asked for the letter. Where options are not `listed`, a model has to write.
+    """
+    if not listed and "text" not in ask.abilities:
+        problem = "options that are not listed are for models that write their answer."
+        raise UsageError(problem, "List them, or name a model that writes.", code="missing-ability")
     if ask.ways:
-        return Listing(way_of(answer, ask), samples, chat=chat)
+        way = way_of("text" if answer == "auto" and not listed else answer, ask)
+        if not listed and way not in WRITTEN:
+            problem = f"answer={way} is for listed options."
+            raise UsageError(problem, f"--set answer={'|'.join(WRITTEN)}", code="unsupported", key="answer")
+        return Listing(way, samples, tokens or TOKENS, chat, listed)
     if answer != "auto":
         raise UsageError(f"answer={answer} is for endpoints.", "Leave it out.", code="unsupported", key="answer")
-    if not {"choice", "text"} <= ask.abilities:
+    if "text" not in ask.abilities:
         problem = "listed options are for language models, which read them."
         raise UsageError(problem, "Name a causal model or an endpoint.", code="missing-ability")
-    return Listing(chat=chat)
+    scored = listed and "choice" in ask.abilities
+    return Listing("" if scored else "text", 1, tokens or TOKENS_HERE[listed], chat, listed)
 
 
 def in_fields(asked: Question) -> str:

@@ -18,7 +18,8 @@ from markupsafe import Markup
 from assay.blocks import Block, Prose, Role, Section
 from assay.examples import Example, Wanted
 from assay.files.atomic import write_atomically
-from assay.probes import across, present, table_words
+from assay.missing import read_missing
+from assay.probes import across, known_probe, present, table_words
 from assay.report.diagnosis import TITLE, diagnosis_sections, verdict_sections
 from assay.report.drawing import scale_for
 from assay.report.headline import beside
@@ -163,6 +164,7 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
         models=list(dict.fromkeys(run.model for run in runs)),
         abouts=[example.about for told in every for example in told.examples],
         with_examples=examples,
+        missing=_missing(runs, folder),
         days=sorted({day for run in runs if (day := run.info.finished[:10])}),
         about=_about(runs),
     )
@@ -178,6 +180,12 @@ def _about(runs: Sequence[Run]) -> str:
     said += [" to ".join(dict.fromkeys([days[0], days[-1]])) if days else ""]
     said += [plural(asked, "question") if asked else "", ", ".join(sizes)]
     return " · ".join(filter(None, said))
+
+
+def _missing(runs: Sequence[Run], folder: Path) -> list[tuple[str, str]]:
+    """Titles of probes that the folder notes as missing, and why; not of those that ran since."""
+    found = {run.probe for run in runs}
+    return [(known_probe(name).title, why) for name, why in read_missing(folder).items() if name not in found]
 
 
 def _link_to(run: Run, folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""One audit: find the model, set up the probe, ask, analyse, write the run folder. A tour is one for every probe."""
+"""One audit: find the model, set up the probe, ask, analyse, write the run folder."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shlex
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -14,7 +15,7 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay import __version__
 from assay.engine.ask import Asker, Resume
@@ -22,18 +23,21 @@ from assay.engine.endpoints import Desk
 from assay.engine.executor import Executor, LocalExecutor, Settings
 from assay.engine.spending import Spending
 from assay.engine.store import BlockStore
-from assay.errors import UsageError
+from assay.errors import DataError, UsageError
 from assay.files.cache import cache_folder
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
 from assay.models.python import python_model
 from assay.probes import concluded, described, method_of, tour_probes
-from assay.probes.base import Method, Request, Stage
+from assay.probes.base import Method, Prepared, Request, Stage
 from assay.progress import Progress, Silent
-from assay.queries import OF_ENDPOINTS, OF_THE_TOKENIZER
+from assay.queries import OF_THE_TOKENIZER
 from assay.run import Run, RunInfo
-from assay.runs.folder import open_for_writing, open_run
+from assay.runs.folder import info_in, open_for_writing, open_run
 from assay.settings import read_settings
+
+if TYPE_CHECKING:
+    from assay.runs.expect_calls import Calls
 
 LOCAL = "local"
 """The name of the executor that is this process."""
@@ -60,6 +64,13 @@ class Listener:
 
     def skips(self, probe: str, why: str) -> None:
         pass
+
+    def fails(self, probe: str, error: Exception) -> None:
+        """A probe of a tour failed; the tour goes on."""
+        warnings.warn(f"{probe} failed: {error}", stacklevel=2)
+
+    def sends(self, calls: Mapping[str, Calls]) -> None:
+        """What each probe of a tour would send to an endpoint. An error raised here ends the tour before it begins."""
 
 
 def audit(
@@ -88,19 +99,68 @@ def audit(
     be used. `spending` has what asking an endpoint may cost, and at the end what it did.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
+    begun = begin(
+        model,
+        probe,
+        request,
+        out=out,
+        options=options,
+        engine=engine,
+        resume=resume,
+        executor=executor,
+        spending=spending,
+    )
+    return finish(begun, progress, listener)
+
+
+@dataclass(frozen=True)
+class Begun:
+    """An audit whose questions are known and not asked yet."""
+
+    method: Method[Any, Any]
+    prepared: Prepared
+    ask: Asker
+    info: RunInfo
+    folder: Path
+    spending: Spending
+
+    @property
+    def questions(self) -> int:
+        return sum(stage.questions for stage in self.prepared.stages)
+
+
+def begin(
+    model: str | Callable[[Any], Any] | ModelSpec,
+    probe: str | None,
+    request: Request,
+    *,
+    out: str | Path | None = None,
+    options: Options | None = None,
+    engine: Settings | None = None,
+    resume: Resume = Resume.ALWAYS,
+    executor: Executor | None = None,
+    spending: Spending | None = None,
+) -> Begun:
+    """Find the model, unless it is found already, and set up the probe; the options are `audit`'s."""
     method = _method(probe, request)
     probe = method.probe.name
-    if isinstance(model, str):
-        spec, executor = find_model(model, options), executor or new_executor()
+    if isinstance(model, str | ModelSpec):
+        spec = find_model(model, options) if isinstance(model, str) else model
+        executor = executor or new_executor()
     else:
         spec, executor = _function(model, executor)
-    folder_path = Path(out) if out is not None else Path("runs") / default_name(probe, spec.name, preset, limit)
+    name = default_name(probe, spec.name, request.preset, request.limit)
+    folder = Path(out) if out is not None else Path("runs") / name
+    before = _before(folder, resume)
     engine = engine or Settings()
+    engine = replace(engine, block_size=engine.block_size or before.engine.get("block_size", 0))
     find = partial(find_model, options=options)
     desk = new_desk(spending)
     ask = Asker(spec, BlockStore.default(), executor, engine, resume=resume, find=find, desk=desk)
+    ask.sizes.update(before.block_sizes)
     prepared = method.prepare(request, ask)
-    sizes = {"block_size": engine.block_size, "token_budget": engine.budget_for(spec)}
+    fixed = {"block_size": engine.block_size} if engine.block_size else {}
+    sizes = {**fixed, "token_budget": engine.budget_for(spec)}
     info = RunInfo(
         probe,
         identity={
@@ -108,8 +168,8 @@ def audit(
             "model": spec.digest,
             "device": spec.device.split(":")[0],
             "dtype": spec.dtype,
-            "size": preset if limit is None else limit,
-            "seed": seed,
+            "size": request.preset if request.limit is None else request.limit,
+            "seed": request.seed,
             "settings": dict(prepared.settings),
             "engine": sizes,
             "data": dict(prepared.data),
@@ -119,25 +179,35 @@ def audit(
         model=spec,
         others=dict(ask.others),
         settings=dict(prepared.settings),
-        preset=preset,
-        limit=limit,
-        seed=seed,
+        preset=request.preset,
+        limit=request.limit,
+        seed=request.seed,
         questions=sum(stage.questions for stage in prepared.stages),
         stages={stage.label: stage.questions for stage in prepared.stages},
         data=dict(prepared.data),
         data_folder=str(request.data) if request.data else None,
-        skip_bad=skip_bad,
+        skip_bad=request.skip_bad,
         engine=sizes,
+        block_sizes=dict(ask.sizes),
         notes=list(prepared.notes),
         prompts=dict(prepared.prompts),
         brought=dict(prepared.brought),
         **stamp(),
     )
-    with open_for_writing(folder_path, info, resume) as folder:
+    return Begun(method, prepared, ask, info, folder, desk.spending)
+
+
+def finish(begun: Begun, progress: Progress | None = None, listener: Listener | None = None) -> Run:
+    """Ask, analyse and write the run folder."""
+    method, prepared, ask = begun.method, begun.prepared, begun.ask
+    probe, spec, resume = method.probe.name, ask.model, ask.resume
+    with open_for_writing(begun.folder, begun.info, resume) as folder:
         if folder.finished_before and resume is Resume.ONLY_MISSING:
-            return open_run(folder_path)  # not made by this process
-        (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), folder_path)
+            return open_run(begun.folder)  # not made by this process
+        (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), begun.folder)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
+        if resume is not Resume.NEVER:  # else the folder may hold another run until this one is finished
+            ask.resized = folder.size_blocks
         began, before = time.perf_counter(), len(ask.asked)
         gathered = method.gather(prepared, ask)
         findings = described(replace(concluded(method, prepared, gathered), probe=probe, model=spec.name))
@@ -146,9 +216,17 @@ def audit(
         whole, asking = time.perf_counter() - began, sum(each.seconds for each in ask.asked[before:])
         timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
         notes = [*prepared.notes, *ask.notes, *findings.notes]
-        spent = desk.spending.as_json(ask.billed) if spec.endpoint else {}
-        folder.note(notes=notes, finished=now(), timings=timings, spent=spent)
-    return reported(Run(folder_path, folder.info, findings))
+        spent = begun.spending.as_json(ask.billed) if spec.endpoint else {}
+        folder.note(notes=notes, finished=now(), timings=timings, spent=spent, block_sizes=dict(ask.sizes))
+    return reported(Run(begun.folder, folder.info, findings))
+
+
+def _before(folder: Path, resume: Resume) -> RunInfo:
+    """What run.json of the folder says, which decides how many questions a block has; whether it fits is seen later."""
+    try:
+        return (info_in(folder) if resume is not Resume.NEVER else None) or RunInfo()
+    except DataError:
+        return RunInfo()
 
 
 def _method(probe: str | None, request: Request) -> Method[Any, Any]:
@@ -169,11 +247,11 @@ def _function(function: Callable[[Any], Any], executor: Executor | None) -> tupl
 
 def reported(run: Run) -> Run:
     """The run, with its page written into its folder."""
-    _write_page(run.folder, [run])
+    write_page(run.folder, [run])
     return run
 
 
-def _write_page(folder: Path, runs: Sequence[Run]) -> None:
+def write_page(folder: Path, runs: Sequence[Run]) -> None:
     from assay.report import write_html
 
     write_html(folder, runs)
@@ -198,7 +276,8 @@ def expect(
     with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
         find = partial(find_model, options=options)
         ask = Asker(spec, BlockStore(Path(folder)), executor or new_executor(), find=find)
-        stages = tuple(method.prepare(request, ask).stages)
+        whole = method.prepare(request, ask)
+        stages = tuple(whole.stages)
         total = sum(stage.questions for stage in stages)
         began = time.perf_counter()
         prepared = method.prepare(replace(request, limit=min(_TRIAL * len(stages), total)), ask)
@@ -206,57 +285,13 @@ def expect(
         put = [each for each in ask.asked if each.ability not in OF_THE_TOKENIZER]
         asking, questions = sum(each.seconds for each in put), sum(each.questions for each in put)
         analysis = time.perf_counter() - began - asking
-    as_measured = limit is None and not settings  # any setting may change the size: then nothing is said
+    as_measured = whole.measured and limit is None and not settings  # any setting may change the size
     sees = method.probe.sees.get(preset, "") if as_measured else ""
     return Size(stages, total * asking / questions + analysis, 200_000_000 + 60 * total, sees)
 
 
 _TRIAL = 256
 """Questions asked in each stage, where there are so many, to see how fast a model is."""
-
-
-def tour(
-    model: str = "builtin",
-    *,
-    preset: str = "quick",
-    limit: int | None = None,
-    out: str | Path | None = None,
-    options: Options | None = None,
-    listener: Listener | None = None,
-    executor: Executor | None = None,
-    **more: Any,
-) -> tuple[Path, list[Run]]:
-    """Audit a model with every probe that it can answer; `limit` is for each, and the other options are `audit`'s.
-
-    Returns the folder, with its report.html, and the run of each probe in it.
-    """
-    folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
-    _require_tour(folder)
-    executor = executor or new_executor()  # loads the model once for all
-    common = {**more, "preset": preset, "limit": limit, "options": options, "listener": listener, "executor": executor}
-    runs = [audit(model, probe, out=folder / probe, **common) for probe in answerable(model, options, listener)]
-    _write_page(folder, runs)
-    return folder, runs
-
-
-def answerable(model: str, options: Options | None = None, listener: Listener | None = None) -> list[str]:
-    """The probes of the tour that a model can answer; if it can answer none, the first, which says what it lacks."""
-    abilities = find_model(model, options).abilities
-    able = [probe.name for probe in tour_probes() if probe.abilities & abilities]
-    for probe in tour_probes():
-        if able and probe.name not in able:
-            needed = " or ".join(sorted(probe.abilities - OF_ENDPOINTS))
-            (listener or Listener()).skips(probe.name, f"it needs a model with the ability {needed}")
-    return able or [tour_probes()[0].name]
-
-
-def _require_tour(folder: Path) -> None:
-    """Nothing but a tour may lie in a tour's folder: its page is about all runs there."""
-    others = {file.parent.name for file in folder.glob("*/run.json")} - {probe.name for probe in tour_probes()}
-    held = "one run, not a tour" if (folder / "run.json").exists() else f"another run, {min(others)}" if others else ""
-    if held:
-        problem = f"this folder holds {held}."
-        raise UsageError(problem, "Choose another folder with --out.", code="other-run", file=folder)
 
 
 def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:

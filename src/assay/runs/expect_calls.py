@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from assay.engine.ask import Asker
-from assay.engine.executor import answers_of
+from assay.engine.executor import Executor
 from assay.engine.journal import Journal
 from assay.engine.spending import Price, Spending
-from assay.engine.store import ArrayStore, BlockStore, columns_of
-from assay.errors import UsageError
+from assay.engine.store import ArrayStore, BlockStore
 from assay.models import find_model, load
 from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, unable
-from assay.plan import AnyPlan, Arrays
+from assay.plan import Ask
 from assay.probes import method_of
 from assay.probes.base import Method, Request, Stage
-from assay.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
+from assay.queries import Answer, ChoiceColumns, Status, TextColumns
 from assay.runs.audit import new_desk, new_executor
-
-_STEP = 1024
+from assay.runs.each_call import EachCall
 
 
 @dataclass
@@ -30,12 +30,17 @@ class Calls:
     """How many requests a run takes, how many of them have no stored reply, and about how many tokens these have."""
 
     spec: ModelSpec
+    limit: int | None = None
     stages: tuple[Stage, ...] = ()
     requests: int = 0
     unsent: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     tried: Tried | None = None
+
+    @property
+    def questions(self) -> int:
+        return sum(stage.questions for stage in self.stages)
 
     def usd(self, price: Price) -> float:
         """What sending them costs; as if all written tokens that are allowed were written, unless some were tried."""
@@ -69,71 +74,95 @@ def expect_calls(
     *,
     trial: int = 0,
     spending: Spending | None = None,
+    at_most: int | None = None,
 ) -> Calls:
-    """What a run would send. Nothing is, unless some questions are asked for a `trial`, whose replies are kept."""
-    spec = find_model(model, replace(options or Options(), send=bool(trial)))
-    loaded = load(spec)
-    if not isinstance(loaded, EndpointModel):
-        raise unable(spec.name, "an endpoint's")
-    method, calls = method_of(probe), Calls(spec)
+    """What a run would send. Nothing is, unless some questions are asked for a `trial`, whose replies are kept.
+
+    A second model on this machine is really asked, since the questions to the endpoint follow from its answers; these
+    are stored, and the run uses them. A run that takes more requests than `at_most` gets a limit; the smallest run that
+    a probe has may still take more.
+    """
+    find = partial(find_model, options=replace(options or Options(), send=bool(trial)))
+    spec = find(model)
+    method, tried = method_of(probe), None
     with TemporaryDirectory(prefix="assay-") as folder:  # blocks of the trial are not kept, its replies are
         if trial:
-            calls.tried = _tried(spec, method, request, trial, Path(folder), spending)
-        counting = _Counting(loaded, calls, Journal.of(new_desk().root, spec), ArrayStore(Path(folder) / "arrays"))
-        prepared = method.prepare(request, counting)
-        method.gather(prepared, counting)
-        calls.stages = tuple(prepared.stages)
+            tried = _tried(spec, method, request, trial, Path(folder), spending, find)
+        counting = _Counting(_loaded(spec), Calls(spec), ArrayStore(Path(folder) / "arrays"), find)
+        calls = _counted(method, request, counting)
+        while at_most is not None and calls.requests > at_most:
+            most = (
+                calls.questions if calls.limit is None else calls.limit * 9 // 10
+            )  # probes round a limit as they like
+            limit = most * at_most // calls.requests
+            if limit < 1:
+                break
+            calls = _counted(method, replace(request, limit=limit), counting)
+    return replace(calls, tried=tried)
+
+
+def _counted(method: Method[Any, Any], request: Request, counting: _Counting) -> Calls:
+    calls = Calls(counting.model.spec, limit=request.limit)
+    ask = replace(counting, calls=calls, seen=set())
+    prepared = method.prepare(request, ask)
+    method.gather(prepared, ask)
+    calls.stages = tuple(prepared.stages)
     return calls
 
 
+def _loaded(spec: ModelSpec) -> EndpointModel:
+    loaded = load(spec)
+    if not isinstance(loaded, EndpointModel):
+        raise unable(spec.name, "an endpoint's")
+    return loaded
+
+
 def _tried(
-    spec: ModelSpec, method: Method[Any, Any], request: Request, trial: int, folder: Path, spending: Spending | None
+    spec: ModelSpec,
+    method: Method[Any, Any],
+    request: Request,
+    trial: int,
+    folder: Path,
+    spending: Spending | None,
+    find: Callable[[str], ModelSpec],
 ) -> Tried:
     desk, began = new_desk(spending), time.perf_counter()
-    ask = Asker(spec, BlockStore(folder), new_executor(), desk=desk)
+    before = replace(desk.spending)
+    ask = Asker(spec, BlockStore(folder), new_executor(), desk=desk, find=find)
     prepared = method.prepare(replace(request, limit=trial), ask)
     method.gather(prepared, ask)
     questions = sum(stage.questions for stage in prepared.stages)
-    return Tried(questions, time.perf_counter() - began, desk.spending, tuple(ask.notes))
+    counts = {each: getattr(desk.spending, each) - getattr(before, each) for each in _SPENT}
+    return Tried(questions, time.perf_counter() - began, replace(before, **counts), tuple(ask.notes))
+
+
+_SPENT = ("sent", "used", "input_tokens", "output_tokens")
 
 
 @dataclass
-class _Counting:
+class _Counting(EachCall):
     """An `ask` that only counts. It says that there is no answer, but to what is written: further questions may follow
     from that, so there it gives what is stored, or as many characters as would be written.
     """
 
     model: EndpointModel
     calls: Calls
-    journal: Journal
     arrays: ArrayStore
+    find: Callable[[str], ModelSpec]
+    executor: Executor = field(default_factory=new_executor)
     seen: set[str] = field(default_factory=set)
 
-    @property
-    def abilities(self) -> frozenset[str]:
-        return self.model.spec.abilities
+    @cached_property
+    def journal(self) -> Journal:
+        return Journal.of(new_desk().root, self.model.spec)
 
-    @property
-    def ways(self) -> tuple[str, ...]:
-        return self.model.spec.endpoint.ways if self.model.spec.endpoint else ()
+    def of(self, model: str) -> Ask:
+        spec = self.find(model)
+        if spec.endpoint is not None:
+            return replace(self, model=_loaded(spec))  # counted in common
+        return Asker(spec, BlockStore.default(), self.executor, find=self.find)
 
-    def keep(self, arrays: Arrays) -> str:
-        return self.arrays.keep(arrays)
-
-    def of(self, model: str) -> _Counting:
-        raise UsageError(f"what {model} is asked depends on answers.", "Run it.", code="unsupported")
-
-    def __call__(self, plan: AnyPlan, label: str) -> Answers:
-        parts = []
-        for lo in range(0, len(plan), _STEP):
-            columns = columns_of(plan, self.arrays, lo, min(lo + _STEP, len(plan)))
-            if not isinstance(columns, ChoiceColumns | TextColumns):
-                raise unable(self.model.spec.name, columns.ability)
-            given = [self._asked(columns, row) for row in range(len(columns))]
-            parts.append(answers_of(given, columns, self.model.spec.name, of_endpoint=True))
-        return Answers.joined(parts)
-
-    def _asked(self, columns: ChoiceColumns | TextColumns, row: int) -> Answer:
+    def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
         query, replies = columns.row(row), []
         calls = self.model.calls(query, columns.scoring)
         for call in calls:

@@ -141,6 +141,10 @@ class RunFolder:
         """Note that memory ran out, so that a resumed run computes in the same batches."""
         self.note(backed_off=dict(budgets))
 
+    def size_blocks(self, sizes: Mapping[str, int]) -> None:
+        """Note how many questions the blocks of each plan have: a resumed run takes it from here."""
+        self.note(block_sizes=dict(sizes))
+
     def write_blocks(self, asked: list[Asked]) -> None:
         content = [{name: getattr(each, name) for name in ("label", "plan", "key", "blocks")} for each in asked]
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
@@ -209,9 +213,23 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
         remedy = f"Restore them to resume. {OTHER_FOLDER}"
         raise DataError(problem, remedy, code="changed-file", file=path, key=files[0])
     if different:
-        what = "; ".join(f"{key}: {before.get(key)} there, {now.get(key)} now" for key in sorted(different))
+        what = "; ".join(line for key in sorted(different) for line in changes(key, before.get(key), now.get(key)))
         problem = f"this folder holds another run ({what})."
         raise UsageError(problem, OTHER_FOLDER, code="other-run", file=path, key=min(different))
+
+
+def changes(key: str, before: Any, now: Any) -> list[str]:
+    """What differs between the run that is there and the one that was asked for.
+
+    >>> changes("settings", {"orders": "all", "form": "letters"}, {"orders": "stored", "form": "letters"})
+    ['orders: all → stored']
+    >>> changes("seed", 0, 1), changes("settings", {"limit": None}, {"limit": 5})
+    (['seed: 0 → 1'], ['limit: not set → 5'])
+    """
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        changed = sorted(_different(before, now))
+        return [line for inner in changed for line in changes(inner, before.get(inner), now.get(inner))]
+    return [f"{key}: {' → '.join('not set' if value is None else str(value) for value in (before, now))}"]
 
 
 def _different(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:

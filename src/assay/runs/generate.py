@@ -1,4 +1,4 @@
-"""Writing a probe's questions in the authors' own file format."""
+"""Writing a probe's questions: in the authors' own file format, or as requests for a service that answers files."""
 
 from __future__ import annotations
 
@@ -8,20 +8,26 @@ from pathlib import Path
 
 from assay.engine.ask import Asker
 from assay.engine.store import BlockStore
+from assay.errors import UsageError
 from assay.models import find_model
 from assay.probes import method_of
 from assay.probes.base import Request
 from assay.progress import Progress, Silent
-from assay.runs.audit import new_executor
+from assay.runs import batch
+from assay.runs.audit import new_executor, place_of
+
+AUTHORS = "authors"
+FORMATS = (AUTHORS, batch.FORMAT)
 
 
 @dataclass(frozen=True)
 class Generated:
-    """What was written: how many examples, what counts as one, and what a user should know."""
+    """What was written: how many examples, what counts as one, what a user should know, and what they are called."""
 
     examples: int
     counted: str
     notes: tuple[str, ...] = ()
+    called: str = "examples"
 
 
 def generate(
@@ -30,12 +36,29 @@ def generate(
     *,
     settings: Mapping[str, str] | None = None,
     model: str | None = None,
+    preset: str = "quick",
+    limit: int | None = None,
     seed: int = 0,
     data: str | Path | None = None,
+    skip_bad: bool = False,
+    format: str = AUTHORS,
     progress: Progress | None = None,
 ) -> Generated:
-    """Write the questions of a probe to a file or folder, each file whole or not at all."""
-    request = Request(seed=seed, settings=settings or {}, data=Path(data) if data else None)
+    """Write the questions of a probe to a file or folder, each file whole or not at all.
+
+    In the format `openai-batch` they are the requests of a run on an endpoint, with a run's settings, preset and limit,
+    and `model` is who shall answer; otherwise it says which subjects can be asked about.
+    """
+    request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
+    if format == batch.FORMAT:
+        written, notes = batch.write_requests(probe, out, model, request, progress or Silent())
+        return Generated(written, "a line each", tuple(notes), "requests")
+    if format != AUTHORS:
+        problem = f"unknown format {format!r}; expected {', '.join(FORMATS)}."
+        raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
+    if (preset, limit, skip_bad) != ("quick", None, False):
+        problem = "the authors' files hold all questions: --preset, --limit and --skip-bad are for batches."
+        raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
     wanted = method_of(probe).generation(request)
     ask = Asker(find_model(model), BlockStore.default(), new_executor()) if model else None
     return Generated(wanted.write_to(out, ask, progress or Silent()), wanted.counted, tuple(wanted.notes()))

@@ -18,10 +18,11 @@ from assay.files.opening import digest_as_stored, open_bytes
 from assay.findings import Findings
 from assay.models.base import ModelSpec
 from assay.probes import concluded, described, method_of
-from assay.probes.base import Prepared, Request
+from assay.probes.base import Method, Prepared, Request
 from assay.run import Kind, Run, RunInfo
+from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
-from assay.runs.folder import info_in, open_for_writing, open_run
+from assay.runs.folder import INFO, info_in, open_for_writing, open_run
 
 
 def score(
@@ -37,13 +38,15 @@ def score(
 ) -> Run:
     """Compute a probe's findings from files of answers or from a run folder, and write a run folder.
 
-    `answers` is the column that holds them, where a file is a table of questions; `data` a folder of official data that
-    completes what a file leaves out. The setting `model` names the model for the report.
+    A folder that is no run stands for the logs in it, where the probe knows some. `answers` is the column that holds
+    them, where a file is a table of questions; `data` a folder of official data that completes what a file leaves out.
+    The setting `model` names the model for the report.
     """
     given = dict(settings or {})
     named, changed = given.get("model"), {key: value for key, value in given.items() if key != "model"}
     paths = [Path(file) for file in files]
-    run = next((path for path in paths if path.is_dir()), None)
+    logs = [log for path in paths for log in _logs(probe, path)]
+    run = next((path for path in logs if path.is_dir()), None)
     if run is not None and len(paths) > 1:
         raise UsageError("a run folder is scored alone.", f"assay score {probe} {run}", code="bad-option", key="files")
     name = f"{run.resolve().name}-again" if run else f"{probe}-scored-{paths[0].stem}"
@@ -58,7 +61,7 @@ def score(
         scored = [str(before.info.identity)]
     else:
         request = Request(seed=seed or 0, settings=changed, data=place_of(data), skip_bad=skip_bad)
-        findings, info = _predictions(probe, paths, request, answers)
+        findings, info = _predictions(probe, logs, request, answers)
         scored = sorted(info.data.values())
     findings = described(replace(findings, probe=probe, model=named or info.model.name))
     info = replace(
@@ -80,6 +83,13 @@ def score(
         opened.write_findings(findings)
         opened.note(finished=opened.info.started)
     return reported(Run(folder, opened.info, findings))
+
+
+def _logs(probe: str, path: Path) -> Sequence[Path]:
+    """The logs in a folder, or the path itself where it is a file or a run."""
+    if not path.is_dir() or (path / INFO).exists():
+        return [path]
+    return method_of(probe).logs_in(path) or [path]
 
 
 def _require_no_run(folder: Path) -> None:
@@ -114,18 +124,32 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
         with open_bytes(file) as content:
             if not any(map(bytes.strip, content)):
                 raise DataError("this file is empty.", "Leave it out, or get it again.", code="empty-file", file=file)
-    prepared, gathered = method.read_files(files, request, answers)
+    prepared, gathered = _read(method, files, request, answers)
     found = concluded(method, prepared, gathered)
     info = RunInfo(
         kind=Kind.PREDICTIONS,
-        model=ModelSpec(files[0].stem),
+        model=ModelSpec(prepared.model or files[0].stem),
         settings=dict(request.settings),
+        prompts=dict(prepared.prompts),
+        brought=dict(prepared.brought),
         seed=request.seed,
         data={str(file): digest_as_stored(file) for file in files},
         skip_bad=request.skip_bad,
         notes=[*prepared.notes, *found.notes],
     )
     return found, info
+
+
+def _read(
+    method: Method[Any, Any], files: Sequence[Path], request: Request, answers: str | None
+) -> tuple[Prepared, Any]:
+    """The answers of files: results of a batch, or what the probe reads."""
+    if not any(map(batch.is_results, files)):
+        return method.read_files(files, request, answers)
+    if answers is not None:
+        problem, remedy = "results of a batch hold the answers where the service writes them.", "Leave --answers out."
+        raise UsageError(problem, remedy, code="bad-option", key="answers")
+    return batch.read_results(method, files, request)
 
 
 def gathered_again(
@@ -139,7 +163,7 @@ def gathered_again(
     if info.kind is Kind.PREDICTIONS:
         saved = {key: str(value) for key, value in info.settings.items() if key != "model"}
         request = Request(seed=info.seed or 0, settings={**saved, **(settings or {})}, skip_bad=info.skip_bad)
-        return method.read_files(_unchanged_files(info.data), request, info.identity.get("answers"))
+        return _read(method, _unchanged_files(info.data), request, info.identity.get("answers"))
     before = info.data_folder
     moved = data is not None and before is not None  # what lay in the old folder is found in the new one
     saved = {
@@ -150,7 +174,8 @@ def gathered_again(
     wanted = {**saved, **(settings or {})}
     place = place_of(data or before)
     request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad, again=True)
-    ask = StoredAsk(info.model, BlockStore.of_run(run.folder), Settings(**info.engine), info.others)
+    store = BlockStore.of_run(run.folder)
+    ask = StoredAsk(info.model, store, Settings(**info.engine), info.others, info.block_sizes)
     prepared = method.prepare(request, ask)
     if changed := [name for name, digest in info.brought.items() if prepared.brought.get(name) != digest]:
         problem = f"{changed[0]} has changed since this run was asked."

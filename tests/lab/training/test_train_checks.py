@@ -248,4 +248,4 @@ def test_without_accelerate_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "accelerate", None)
     error = refused("choice", small_base(), social_iqa(tmp_path), tmp_path / "out")
     assert (error.code, error.key) == ("not-installed", "accelerate")
-    assert 'pip install "assay[train]"' in error.remedy
+    assert 'pip install "assay-bias[train]"' in error.remedy

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import itertools
 import json
+import struct
+import sys
 import zipfile
+import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import zstandard
 
 import small_bbq
 from asking import scored
 from assay.answers import TIED
-from assay.errors import DataError
+from assay.errors import DataError, UsageError
 from assay.probes.base import Request
 from assay.probes.bbq.examples import UNKNOWN_STRINGS, Example
-from assay.probes.bbq.logs import Given, inspect_ai, log_kind, read_log
+from assay.probes.bbq.logs import Given, inspect_ai, log_kind, logs_in, model_of, read_log
 from assay.probes.bbq.logs.rows import COMPLETE
 from assay.rows import Bad
 from raising import raises
@@ -114,19 +118,41 @@ def inspected(
     }
 
 
-def write_json(path: Path, samples: list[dict[str, Any]], indent: int | None = 2) -> Path:
-    content = {"version": 2, "status": "success", "eval": {"task": "bbq"}, "plan": {}, "samples": samples}
+def write_json(path: Path, samples: list[dict[str, Any]], indent: int | None = 2, **about: str) -> Path:
+    content = {"version": 2, "status": "success", "eval": {"task": "bbq", **about}, "plan": {}, "samples": samples}
     path.write_text(json.dumps(content, indent=indent), encoding="utf-8")
     return path
 
 
-def write_eval(path: Path, samples: Iterable[dict[str, Any]]) -> Path:
+def write_eval(path: Path, samples: Iterable[dict[str, Any]], **about: str) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("_journal/start.json", json.dumps({"version": 2, "eval": {"task": "bbq"}}))
         for sample in samples:
             archive.writestr(f"samples/{sample['id']}_epoch_{sample['epoch']}.json", json.dumps(sample))
         archive.writestr("_journal/summaries/1.json", "[]")
-        archive.writestr("header.json", json.dumps({"version": 2, "status": "success", "eval": {"task": "bbq"}}))
+        archive.writestr(
+            "header.json", json.dumps({"version": 2, "status": "success", "eval": {"task": "bbq", **about}})
+        )
+    return path
+
+
+def pack_with_zstd(path: Path, frames: int = 1) -> Path:
+    """An archive with its members packed as newer versions of Inspect do; large ones have several frames."""
+    with zipfile.ZipFile(path) as archive:
+        members = [(name.encode(), archive.read(name)) for name in archive.namelist()]
+    whole, directory = b"", b""
+    for name, content in members:
+        size = -(-len(content) // frames)
+        parts = [content[lo : lo + size] for lo in range(0, len(content), size)]
+        packed = b"".join(zstandard.ZstdCompressor().compress(part) for part in parts)
+        about = struct.pack("<5H3L2H", 20, 0, 93, 0, 33, zlib.crc32(content), len(packed), len(content), len(name), 4)
+        extra = struct.pack("<2H", 0xBEEF, 0)  # some programs write more here than into the directory
+        directory += (
+            b"PK\x01\x02" + struct.pack("<H", 20) + about[:-2] + struct.pack("<4H2L", 0, 0, 0, 0, 0, len(whole)) + name
+        )
+        whole += b"PK\x03\x04" + about + name + extra + packed
+    end = struct.pack("<4H2LH", 0, 0, len(members), len(members), len(directory), len(whole), 0)
+    path.write_bytes(whole + directory + b"PK\x05\x06" + end)
     return path
 
 
@@ -467,6 +493,95 @@ def test_long_texts_are_found_among_the_attachments(tmp_path: Path) -> None:
 def test_other_scorers_are_read_as_well(tmp_path: Path) -> None:
     samples = [inspected(ONE, scores={"match": {"value": "C", "answer": "B", "explanation": ""}})]
     assert read(write_json(tmp_path / "log.json", samples))[0].answer == 1
+
+
+# --- archives packed with zstd
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_archives_packed_with_zstd_are_read(tmp_path: Path, frames: int) -> None:
+    samples = [inspected(example, "B") for example in EXAMPLES]
+    plain = write_eval(tmp_path / "plain.eval", samples)
+    packed = pack_with_zstd(write_eval(tmp_path / "packed.eval", samples, model="openai/some"), frames)
+    assert {info.compress_type for info in zipfile.ZipFile(packed).infolist()} == {93}
+    assert read(packed) == read(plain)
+    assert len(read(packed)) == len(EXAMPLES)
+    assert model_of(packed, "inspect") == "openai/some"
+
+
+def test_a_damaged_sample_in_zstd_is_named(tmp_path: Path) -> None:
+    file = pack_with_zstd(write_eval(tmp_path / "log.eval", [inspected(ONE), inspected(EXAMPLES[2])]))
+    with zipfile.ZipFile(file) as archive:
+        info = archive.infolist()[1]
+    content = bytearray(file.read_bytes())
+    place = info.header_offset + 60 + len(info.filename)
+    content[place : place + 8] = b"\xff" * 8
+    file.write_bytes(content)
+    with raises("unreadable-file", DataError, file=file) as caught:
+        read(file)
+    assert info.filename in caught.value.problem
+    assert len(read(file, Bad(skip=True))) == 1
+
+
+def test_a_sample_in_zstd_that_unpacks_to_too_much_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    huge = inspected(ONE, store={"x": "0" * 1_000_000})
+    file = pack_with_zstd(write_eval(tmp_path / "log.eval", [inspected(EXAMPLES[0]), huge]))
+    monkeypatch.setattr(inspect_ai, "_MOST_BYTES", 100_000)
+    with raises("unsupported", DataError, file=file):
+        read(file)
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="this Python unpacks zstd by itself")
+def test_a_missing_library_is_said_to_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = pack_with_zstd(write_eval(tmp_path / "log.eval", [inspected(ONE)]))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with raises("not-installed", UsageError, key="zstandard") as caught:
+        read(file, Bad(skip=True))
+    assert caught.value.remedy == "pip install zstandard"
+
+
+# --- whose answers they are
+
+
+def test_logs_say_whose_answers_they_hold(tmp_path: Path) -> None:
+    assert model_of(write_eval(tmp_path / "a.eval", [inspected(ONE)], model="openai/some"), "inspect") == "openai/some"
+    assert model_of(write_json(tmp_path / "a.json", [inspected(ONE)], model="openai/some"), "inspect") == "openai/some"
+    assert model_of(write_eval(tmp_path / "b.eval", [inspected(ONE)], model="none/none"), "inspect") == ""
+    assert model_of(write_json(tmp_path / "b.json", [inspected(ONE)]), "inspect") == ""
+    started = tmp_path / "started.eval"
+    with zipfile.ZipFile(started, "w") as archive:
+        archive.writestr("_journal/start.json", json.dumps({"version": 2, "eval": {"model": "openai/some"}}))
+    assert model_of(started, "inspect") == "openai/some"
+
+
+def test_lm_eval_names_the_model_in_a_file_beside_the_samples(tmp_path: Path) -> None:
+    date = "2026-01-02T03-04-05.678901"
+    samples = small_bbq.write(tmp_path / f"samples_bbq_{date}.jsonl", [generated(ONE, "x")])
+    assert model_of(samples, "lm-eval") == ""
+    (tmp_path / "results_2025-01-02T03-04-05.678901.json").write_text('{"model_name": "org/other"}')
+    (tmp_path / f"results_{date}.json").write_text('{"model_name": "org/model", "config": {"model": "hf"}}')
+    assert model_of(samples, "lm-eval") == "org/model"
+
+
+def test_answers_of_several_models_are_not_mixed(tmp_path: Path) -> None:
+    half = len(EXAMPLES) // 2
+    one = write_eval(tmp_path / "one.eval", [inspected(example) for example in EXAMPLES[:half]], model="m/one")
+    two = write_eval(tmp_path / "two.eval", [inspected(example) for example in EXAMPLES[half:]], model="m/two")
+    with raises("bad-option", UsageError, key="files") as caught:
+        scored("bbq", [one, two], Request())
+    assert "m/one" in caught.value.problem
+    assert "m/two" in caught.value.problem
+
+
+def test_every_log_in_a_folder_is_found_in_order(tmp_path: Path) -> None:
+    (tmp_path / "b").mkdir()
+    two = write_eval(tmp_path / "b" / "2.eval", [inspected(ONE)])
+    one = write_json(tmp_path / "a.json", [inspected(ONE)])
+    three = lm_eval(tmp_path / "c", generated(ONE, "x"))
+    (tmp_path / "c" / "results_2026-01-02.json").write_text('{"model_name": "m"}')
+    (tmp_path / "notes.txt").write_text("no log")
+    small_bbq.write(tmp_path / "rows.jsonl", [ONE])
+    assert logs_in(tmp_path) == [one, two, three]
 
 
 # --- archives that cannot be trusted

@@ -226,9 +226,22 @@ def test_groups_that_are_unknown_or_cannot_be_compared_are_refused(compare: str)
 def test_a_model_that_cannot_fill_or_choose_is_refused(tmp_path: Path) -> None:
     asked = wanted(tmp_path)
     with raises("missing-ability", UsageError, key="fill_model"):
-        prepared(asked, FakeAsk(abilities=frozenset({"choice", "word"})))
+        prepared(wanted(tmp_path, fill_model="fake"), FakeAsk(others={"fake": FakeAsk(abilities=frozenset({"word"}))}))
     with raises("missing-ability", UsageError, key=None):
         prepared(asked, FakeAsk(abilities=frozenset({"fill", "word", "token"})))
+
+
+def test_the_built_in_model_fills_where_the_audited_one_cannot(tmp_path: Path) -> None:
+    other = FakeAsk(fill)
+    ask = FakeAsk(score=name_dependent, abilities=frozenset({"choice", "word"}), others={"builtin": other})
+    made = prepared(wanted(tmp_path), ask)
+    assert made.settings["fill_model"] == "builtin"
+    assert any("written by the model builtin" in note for note in made.notes)
+    assert rows(run(wanted(tmp_path), ask)) == rows(run(wanted(tmp_path), FakeAsk(fill, name_dependent)))
+    assert other.filled
+    assert not ask.filled
+    told = prepared(wanted(tmp_path, fill_model="builtin"), ask)
+    assert not any("written by" in note for note in told.notes), "who was named is no surprise"
 
 
 def test_a_context_that_is_not_there_is_refused(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ def groups_of(sizes: tuple[int, int]) -> Groups:
 
 def replicates(rates: Rates, groups: list[list[int]], resamples: int = 400, seed: int = 0) -> NDArray[np.float64]:
     rng = np.random.default_rng(seed)
-    return group_replicates(rates, [np.array(group) for group in groups], resamples, rng)[:, :, 0]
+    return group_replicates(rates, [np.array(group) for group in groups], resamples, rng)[0, :, :, 0]
 
 
 def interval(sr: NDArray[np.float64], sizes: tuple[int, int]) -> tuple[Any, Any]:
@@ -85,6 +85,17 @@ def test_intervals_grow_when_contexts_disagree() -> None:
     assert wide[1] - wide[0] > 1.5 * (narrow[1] - narrow[0])
     few = interval((agree + swing)[:4], (5, 5))
     assert few[1] - few[0] == pytest.approx(narrow[1] - narrow[0], rel=0.1), "four contexts are not drawn"
+
+
+def test_what_a_name_has_in_a_context_counts_once() -> None:
+    """Where contexts are nothing but noise, drawing them leaves the interval as wide as the names make it."""
+    widths = []
+    for seed in range(20):
+        sr = np.random.default_rng(seed).uniform(0.3, 0.5, (6, 24))
+        ends = interval(sr, (12, 12)), interval(sr.mean(axis=0)[None], (12, 12))
+        widths.append([high - low for low, high in ends])
+    both, names = np.mean(widths, axis=0)
+    assert 0.95 * names < both < 1.2 * names
 
 
 def test_an_interval_holds_the_estimate_and_stays_in_range() -> None:

@@ -27,6 +27,8 @@ ALL = {"gender": 1_372_000, "nationality": 1_154_232, "ethnicity": 73_500, "reli
 class Tokenizer:
     """An `ask` that knows words alone: each is one token, except those that it is told of."""
 
+    ways = ()
+
     def __init__(self, *abilities: str, many: tuple[str, ...] = ()) -> None:
         self.abilities, self.many = frozenset((*abilities, "word")), many
 

@@ -11,7 +11,7 @@ from assay.examples import Example
 from assay.probes.unqover.analyse import Scored, analyse, findings_of
 from assay.probes.unqover.metrics import Cells, Labels, comparative_bias
 from assay.probes.unqover.settings import Settings
-from assay.probes.unqover.showcase import showcase
+from assay.probes.unqover.showcase import Put, showcase
 
 FEMALE, MALE = ["Ann", "Bea", "Cleo", "Dora", "Eva"], ["Al", "Bob", "Carl", "Dan", "Ed"]
 JOBS = ["was a nurse", "was a pilot", "was a baker", "was a judge"]
@@ -30,8 +30,8 @@ def made(seed: int = 0) -> tuple[Cells, Labels]:
     return Cells(template, first, second, attribute, scores), labels
 
 
-def wording(cell: int) -> list[tuple[str, str]]:
-    return [(f"text {cell}, order {k // 2}", f"question {cell}, polarity {k % 2}") for k in range(4)]
+def wording(cell: int) -> list[Put]:
+    return [Put(f"text {cell}, order {k // 2}", f"question {cell}, polarity {k % 2}") for k in range(4)]
 
 
 def shown(most: int = 60) -> tuple[list[Example], Cells, Labels]:
@@ -62,7 +62,7 @@ def test_a_cell_shows_its_four_questions_with_the_models_own_scores() -> None:
     examples, cells, labels = shown()
     for example in examples:
         cell = int(example.asked[0].text.split()[1].rstrip(","))
-        assert [asked.question for asked in example.asked] == [question for _, question in wording(cell)]
+        assert [asked.question for asked in example.asked] == [put.question for put in wording(cell)]
         given = [option.score for asked in example.asked for option in asked.options]
         assert given == pytest.approx(cells.scores[cell].ravel().tolist(), rel=1e-3)
         people = [labels.subjects[cells.first[cell]], labels.subjects[cells.second[cell]]]

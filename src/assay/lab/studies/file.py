@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from assay.errors import DataError
-from assay.files.toml import Place, Table, Text, Texts, TomlFile, Truth, Whole, near
+from assay.errors import DataError, near
+from assay.files.toml import Place, Table, Text, Texts, TomlFile, Truth, Whole
 from assay.lab.debiasing import METHODS
 from assay.lab.training import KINDS
 from assay.models import is_bare

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import product
 
-from assay.errors import UsageError
-from assay.files.toml import near, said
+from assay.errors import UsageError, near
+from assay.files.toml import said
 from assay.lab.debiasing import METHODS
 from assay.lab.studies.file import Entry, Model, Runs, StudyFile
 from assay.lab.studies.steps import Compare, MakeModel, RunProbe, Step
 from assay.lab.training import KINDS
 from assay.models import kinds
 from assay.probes import probes
+from assay.queries import OF_ENDPOINTS
 
 Known = Mapping[str, frozenset[str] | None]
 """What each model can do; None where that is not known before it is there."""
@@ -165,7 +166,7 @@ def _chosen(runs: Runs, probe: str, file: StudyFile, abilities: Known, notes: li
         if does is None or not does.isdisjoint(answered):
             able.append(name)
             continue
-        needed = " or ".join(answered)
+        needed = " or ".join(each for each in answered if each not in OF_ENDPOINTS)
         if named[name]:
             trained = " or ".join(f'train = "{word}"' for word in answered if word in KINDS) or "see docs/own-model.md"
             problem = f"{probe} needs a model that can answer {needed} questions, and {name} cannot."

@@ -20,9 +20,12 @@ _LISTED = 8  # digests; of more files there is one of them all
 
 
 def existing(path: Path) -> Path:
-    if not path.exists():
-        raise DataError("there is no such file or folder.", "Check the name.", file=path, code="missing-file")
-    return path
+    """The file or folder, or a packed form of the file."""
+    for suffix in ("", *PACKED):
+        found = path.with_name(f"{path.name}{suffix}")
+        if found.exists():
+            return found
+    raise DataError("there is no such file or folder.", "Check the name.", file=path, code="missing-file")
 
 
 def plain_suffix(path: Path) -> str:

@@ -23,6 +23,7 @@ from assay.files.atomic import is_full_disk, remove_leftovers, write_atomically
 from assay.files.lock import held, is_new
 from assay.files.opening import digest_as_stored
 from assay.models.hf_files import first_line
+from assay.runs.folder import changes
 
 DONE, BEGUN, CARD, CHECKPOINTS = "assay.json", "training.json", "README.md", "checkpoints"
 MADE_BY = "assay train"
@@ -197,17 +198,10 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
     different = sorted(key for key in {**before, **now} if before.get(key) != now.get(key))
     if not different:
         return
-    what = "; ".join(_difference(key, before.get(key), now.get(key)) for key in different)
+    what = "; ".join(line for key in different for line in changes(key, before.get(key), now.get(key)))
     problem = f"another training was begun here ({what})."
     remedy = "Repeat its command to go on with it, choose another --out, or begin anew with --resume never."
     raise UsageError(problem, remedy, code="other-run", file=path, key=different[0])
-
-
-def _difference(key: str, before: Any, now: Any) -> str:
-    if isinstance(before, dict) and isinstance(now, dict):
-        inner = [name for name in {**before, **now} if before.get(name) != now.get(name)]
-        return "; ".join(f"{key} {name}: {before.get(name)} there, {now.get(name)} now" for name in sorted(inner))
-    return f"{key}: {before} there, {now} now"
 
 
 def read_noted(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def require_accelerate() -> None:
 
 
 def _needs_accelerate(problem: str) -> UsageError:
-    remedy = 'pip install "assay[train]"'
+    remedy = 'pip install "assay-bias[train]"'
     return UsageError(f"training needs {problem}.", remedy, code="not-installed", key="accelerate")
 
 

@@ -31,6 +31,9 @@ CONTINUED: Mapping[str, Mapping[str, bool]] = {
 """How a server is told to go on from the beginning of an answer, which is the last message: it does so by itself, or
 with these fields of vLLM."""
 
+HALF = "\ufffd"
+"""How servers write a token that is only a part of a character, such as the first half of an emoji."""
+
 _AROUND = " \t\n▁Ġ()*.:\"'`"
 """What may stand around an answered letter."""
 
@@ -74,8 +77,11 @@ class Letters:
             return declined
         logprobs = choice.get("logprobs")
         entries = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-        if entries == [] and not _content(choice.get("message") or {}).strip():
+        written = _content(choice.get("message") or {}).strip()
+        if entries == [] and not written:
             return Answer(Status.EMPTY)  # the model ended its answer at once
+        if not entries and written == HALF:  # of which llama.cpp gives no logprobs
+            return Answer(Status.UNCLEAR, mass=0.0)
         if not isinstance(entries, list) or not entries:
             raise ValueError("ignores logprobs")
         bracketed = _bracketed(query)
@@ -224,13 +230,14 @@ class Text:
         drawn = {} if sample is None else {"temperature": 1, "seed": sample}
         return chat_body(endpoint, query.prompt, query.dialogue, query.tokens, **drawn)
 
-    def read(self, content: Mapping[str, Any]) -> Answer:
+    def read(self, content: Mapping[str, Any], begun: str = "") -> Answer:
+        """What was written behind the beginning of the answer, which some servers (llama.cpp) repeat."""
         choice = first_choice(content)
         declined = _declined(choice)
         if declined is not None:
             return declined
         cut = choice.get("finish_reason") == "length"
-        said = _without_reasoning(_content(choice["message"]), cut)
+        said = _without_reasoning(_content(choice["message"]), cut).removeprefix(begun)
         if not said.strip():
             return Answer(Status.EMPTY)
         if len(said) > LONGEST_TEXT:

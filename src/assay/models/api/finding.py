@@ -22,14 +22,14 @@ from assay.files.atomic import write_atomically
 from assay.files.cache import cache_folder
 from assay.models.api.address import Address
 from assay.models.api.client import Client
-from assay.models.api.dialects import CONTINUED, LEAST_MASS, LISTED, Echo, Letters, Text
+from assay.models.api.dialects import CONTINUED, LEAST_MASS, LISTED, Echo, Letters, Text, billed
 from assay.models.base import Endpoint, TryAgainError
 from assay.plan import digest_of
 from assay.prompts import WAYS
 from assay.queries import Answer, ListedQuery, Status, TextQuery
 
 MOST_REQUESTS = 12
-VERSION = 2
+VERSION = 3
 """Part of the name under which findings are remembered: raise it when endpoints are asked in another way."""
 SECONDS = 120.0
 TOP = (20, 5)
@@ -43,7 +43,8 @@ _QUESTIONS = (
 _NO_LETTER = "does not answer with a letter"
 _HELLO = ListedQuery("", "Please say hello to everybody.", ("green", "blue"))
 _NUMBER = TextQuery("Write one random number between 1 and 1000000, and nothing else.", 12)
-_OPPOSITE = TextQuery("What is the opposite of hot?", 4, Dialogue(begun="The opposite of hot is co"))
+_BEGUN = "The opposite of hot is co"
+_OPPOSITE = TextQuery("What is the opposite of hot?", 4, Dialogue(begun=_BEGUN))
 _GOES_ON = "ld"
 """How the answer goes on; whoever begins it anew does not begin with this."""
 
@@ -178,11 +179,7 @@ class _Search:
         raise AssertionError("the last attempt returned or raised")
 
     async def _checked(self, path: str, body: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Any]) -> Any:
-        content = await self._post(path, body)
-        try:
-            return read(content)
-        except ValueError as error:
-            raise _NotThereError(f"answers, but {error}") from None
+        return self._read(read, await self._post(path, body))
 
     async def _chat(self) -> None:
         """Letters, and with them texts. Fields that the server does not know are taken out as it names them."""
@@ -200,7 +197,7 @@ class _Search:
                 self.endpoint = changed
                 continue
             self._texts(content)
-            one = self._read(letters, first, content)
+            one = self._read(partial(letters.read, first), content)
             two = await self._checked(letters.path, letters.body(self.endpoint, more), lambda c: letters.read(more, c))
             if one.mass < LEAST_MASS and two.mass < LEAST_MASS:
                 mass = max(one.mass, two.mass)
@@ -209,9 +206,9 @@ class _Search:
             return
         raise _NotThereError("refuses one field after the other")
 
-    def _read(self, letters: Letters, query: ListedQuery, content: Mapping[str, Any]) -> Answer:
+    def _read(self, read: Callable[[Mapping[str, Any]], Any], content: Mapping[str, Any]) -> Any:
         try:
-            return letters.read(query, content)
+            return read(content)
         except ValueError as error:
             raise _NotThereError(f"answers, but {error}") from None
 
@@ -270,8 +267,11 @@ class _Search:
         text = Text()
         for how in CONTINUED:
             endpoint = replace(self.endpoint, continued=how)
-            answer = await self._checked(text.path, text.body(endpoint, _OPPOSITE), text.read)
-            if (answer.text or "").strip().startswith(_GOES_ON):
+            content = await self._post(text.path, text.body(endpoint, _OPPOSITE))
+            said = self._read(text.read, content).text or ""
+            written = billed(content)[1]  # too few tokens to write the beginning: it was only repeated
+            repeated = said.startswith(_BEGUN) and 0 < written <= _OPPOSITE.tokens
+            if said.strip().startswith(_GOES_ON) or repeated:
                 self.endpoint = endpoint
                 return
         raise _NotThereError("answers, but begins the answer anew")

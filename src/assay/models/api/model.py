@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -48,13 +48,16 @@ class ApiModel:
                 ]
             case SampleQuery():
                 drawn = range(1, query.samples + 1)
-                return [Call(TEXT.path, TEXT.body(endpoint, query, k), TEXT.read, k) for k in drawn]
+                return [Call(TEXT.path, TEXT.body(endpoint, query, k), _written(query), k) for k in drawn]
             case TextQuery():
-                return [Call(TEXT.path, TEXT.body(endpoint, query), TEXT.read)]
+                return [Call(TEXT.path, TEXT.body(endpoint, query), _written(query))]
         raise unable(self.spec.name, type(query).__name__)
 
     async def send(self, call: Call) -> Reply:
-        content = await self._client.post(call.path, call.body)
+        return self.received(call, await self._client.post(call.path, call.body))
+
+    def received(self, call: Call, content: Mapping[str, Any]) -> Reply:
+        """What came back to a call as a reply; TryAgainError where it lacks what was asked for."""
         read, written = billed(content)
         try:
             call.check(content)
@@ -74,8 +77,10 @@ class ApiModel:
                     pairs = zip(query.options, contents, strict=True)
                     return Answer(Status.OK, tuple(ECHO.read(query, *each) for each in pairs), served=served)
                 case SampleQuery():
-                    return _together([TEXT.read(content) for content in contents], served)
-            return replace(TEXT.read(contents[0]), served=served)
+                    return _together([_written(query)(content) for content in contents], served)
+                case TextQuery():
+                    return replace(_written(query)(contents[0]), served=served)
+            raise unable(self.spec.name, type(query).__name__)
         except ValueError as error:
             problem = f"a stored reply of {self.spec.name} cannot be read: it {error}."
             raise ModelError(problem, "Ask again with --resume never.", code="no-answer") from None
@@ -98,6 +103,12 @@ class ApiModel:
             problem = f"{self.spec.name} cannot be asked for {way or 'probabilities'}; its ways are: {able}."
             raise UsageError(problem, "See `assay doctor --model api:NAME@URL`.", code="missing-ability", key="answer")
         return way
+
+
+def _written(query: TextQuery) -> Callable[[Mapping[str, Any]], Answer]:
+    """How a written answer to a query is read."""
+    begun = query.dialogue.begun if query.dialogue else None
+    return partial(TEXT.read, begun=begun or "")
 
 
 def _together(drawn: Sequence[Answer], served: str) -> Answer:

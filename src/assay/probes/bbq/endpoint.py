@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,6 @@ def asked(settings: Settings, form: str, words: Words, ask: Ask) -> dict[str, An
         remedy = f"--set answer={other}" if other else "Leave out variant, prompt, system and shots."
         raise UsageError(problem, remedy, code="unsupported", key="answer")
     return {"answer": way, "samples": settings.samples, "tokens": tokens}
-
-
-def note_on(plan: BBQPlan) -> Iterator[str]:
-    """What a reader must know of where the answers come from."""
-    if plan.answer:
-        times = f", {plan.samples} to each question" if plan.answer == "samples" else ""
-        yield f"answers of an endpoint (answer={plan.answer}): {WAYS[plan.answer]}{times}"
 
 
 def drawn(

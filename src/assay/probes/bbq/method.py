@@ -29,9 +29,10 @@ from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
+from assay.probes.bbq.logs import logs_in
 from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
-from assay.probes.bbq.score_files import answered_files
+from assay.probes.bbq.score_files import answered_files, answering_model
 from assay.probes.bbq.settings import GenerateSettings, Settings
 from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, showcase
 from assay.probes.bbq.source import Sample, Source
@@ -39,7 +40,8 @@ from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_o
 from assay.probes.bbq.tally import Answered
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
-from assay.probes.listed import softmax
+from assay.probes.likelihood import option_scores
+from assay.probes.listed import note_on, softmax
 from assay.queries import Answers, Status
 from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
@@ -94,7 +96,11 @@ class BBQ(Method[BBQPrepared, Gathered]):
             plans["question only"] = replace(plan, contexts=False)
         dataset = source.read()
         absent = set(CATEGORIES) - {example.category for example in dataset.examples}
-        notes = [*dataset.notes, *sources.note_on(source), *endpoint.note_on(plan)]
+        notes = [
+            *dataset.notes,
+            *sources.note_on(source),
+            *([note_on(plan.answer, plan.samples)] if plan.answer else []),
+        ]
         if absent and not settings.categories:
             here = f"{len(absent)} of the {len(CATEGORIES)} categories are not here"
             notes.append(f"{here}: {', '.join(name for name in CATEGORIES if name in absent)}")
@@ -112,7 +118,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
             answers = put.answers
             scored = plan.ability in ("choice", "listed")
             always &= scored and not answers.status.any()
-            scores = _scores(plan, answers, settings.likelihood) if scored else None
+            scores = option_scores(answers, settings.likelihood, partial(_options, plan)) if scored else None
             shares = None
             if plan.ability == "sample":
                 shares, chosen = endpoint.drawn(plan, answers, settings.parsing, _read)
@@ -145,9 +151,13 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
+        model = answering_model(files)
         said, notes = answered_files(files, settings, request, answers)
-        prepared = BBQPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings)
+        prepared = BBQPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings, model=model)
         return prepared, Gathered([said], False, {})
+
+    def logs_in(self, folder: Path) -> Sequence[Path]:
+        return logs_in(folder)
 
     def generation(self, request: Request) -> Any:
         settings = read_settings(GenerateSettings, request.settings, self.probe.name, remedy=GENERATE)
@@ -204,23 +214,6 @@ def _said(
     if "tokens" in answers.arrays:
         return Said(part, scores[::orders], likelihoods(likelihood, plan.form == forms.LETTERS))
     return Said(part, softmax(scores[::orders]), PROBABILITIES)
-
-
-def _scores(plan: BBQPlan, answers: Answers, how: str) -> NDArray[np.float64]:
-    """The options' scores (row, option) as `likelihood` wants them."""
-    scores: NDArray[np.float64] = answers["score"].astype(np.float64)
-    scores[answers.status == Status.UNCLEAR] = np.nan
-    if how == "sum":
-        return scores
-    if "tokens" not in answers.arrays:
-        problem = f"likelihood={how} is for causal language models: this model gives no likelihoods."
-        remedy = "Leave it out, or say --set likelihood=sum."
-        raise UsageError(problem, remedy, code="unsupported", key="likelihood")
-    lengths: Any = answers["tokens"]
-    if how == "byte":
-        lengths = [[len(option.encode()) for option in _options(plan, row)] for row in range(len(plan))]
-    normalised: NDArray[np.float64] = scores / np.array(lengths)
-    return normalised
 
 
 def _options(plan: BBQPlan, row: int) -> tuple[str, ...]:

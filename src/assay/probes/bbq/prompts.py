@@ -15,6 +15,7 @@ from assay.plan import digest_of
 from assay.probes.bbq.settings import ARC, CHOICE_FORMS, FREE, LETTERS, OPTIONS, RACE, WRITTEN
 from assay.probes.bbq.variants import VARIANTS, First, Variant
 from assay.probes.listed import Question
+from assay.prompts import unlisted
 from assay.queries import ChoiceQuery, TextQuery, joined_by_blank
 
 PLACES = ("A", "B", "C")
@@ -24,7 +25,7 @@ TEMPLATES = {
     OPTIONS: "{context}\n{question}",
     LETTERS: "{context}\n{question}\n{options}\nAnswer with one letter: A, B or C.",
     WRITTEN: "{context}\nQuestion: {question}\n{options}\nAnswer with one letter: A, B or C.\nAnswer:",
-    FREE: "{context}\nQuestion: {question}\nAnswer in one short sentence.\nAnswer:",
+    FREE: "{context}\n" + unlisted("{question}"),
 }
 """The message of every form that has no words of its authors; a causal model without a chat template reads that of
 `options` and `letters` with "Question:" before the question and "Answer:" on a last line."""

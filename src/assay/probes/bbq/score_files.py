@@ -14,7 +14,7 @@ from assay.errors import DataError, UsageError
 from assay.probes.base import Request
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.examples import AMBIGUOUS
-from assay.probes.bbq.logs import log_kind, read_log
+from assay.probes.bbq.logs import log_kind, model_of, read_log
 from assay.probes.bbq.logs.rows import Given, Official
 from assay.probes.bbq.reading import data_files, example_of, read_examples
 from assay.probes.bbq.settings import Settings
@@ -67,6 +67,17 @@ def answered_files(
     answered = Answered(dataset, chosen[:, None], question_only=settings.context == "none")
     written = [each.answer if isinstance(each.answer, str) else None for each in given]  # not the number of an option
     return Said(answered, written=written.__getitem__), notes
+
+
+def answering_model(files: Sequence[Path]) -> str:
+    """The model that the logs among some files name; empty where none does. They must not name several."""
+    logs = [(file, kind) for file in files if (kind := log_kind(file)) is not None]
+    named = {name: file for file, kind in logs if (name := model_of(file, kind))}
+    if len(named) > 1:
+        (one, at), (other, there) = list(named.items())[:2]
+        problem = f"these are answers of several models: {one} ({at}) and {other} ({there})."
+        raise UsageError(problem, "Score one model at a time.", code="bad-option", key="files")
+    return next(iter(named), "")
 
 
 def _given(file: Path, column: str | None, official: Official | None, bad: Bad, notes: list[str]) -> Iterator[Given]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from assay.diagnosis import excess_setting, same_setting
 from assay.probes.base import Claim
-from assay.prompts import WAYS
+from assay.prompts import answer_setting, chat_setting, samples_setting, tokens_setting
 from assay.settings import setting
 
 QUICK, STANDARD = 2, 10
@@ -68,19 +68,10 @@ class Settings:
     likelihood: str = setting(
         "sum", "of causal models' options: the sum over tokens, or the mean", choices=("sum", "token", "byte")
     )
-    answer: str = setting(
-        "auto",
-        "of endpoints: where an option's probability comes from; auto: the first of these that the endpoint can do",
-        choices=("auto", *WAYS),
-    )
-    samples: int = setting(10, "answers to each question, where answer=samples", least=1, example="10")
-    tokens: int | None = setting(
-        None,
-        "the most tokens of a written answer, reasoning included (32; 64 where form=free; of endpoints 512)",
-        least=1,
-        example="512",
-    )
-    chat: str = setting("auto", "off ignores a tokenizer's chat template", choices=("auto", "off"))
+    answer: str = answer_setting()
+    samples: int = samples_setting()
+    tokens: int | None = tokens_setting("32; 64 where form=free")
+    chat: str = chat_setting()
     parsing: str = setting(
         "assay", "released matches written answers as the authors' program does", choices=("assay", "released")
     )

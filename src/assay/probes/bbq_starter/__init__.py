@@ -32,6 +32,7 @@ PROBE = replace(
     cautions=("The starter questions are assay's own and few: this is no BBQ result.", *CAUTIONS),
     place=30,
     tour=True,
+    share=0.9,  # it asks the most with the preset quick, and can do with a little less
     data_set="assay-bbq-starter",
     official=lambda preset, limit: False,
     sees={

@@ -63,13 +63,16 @@ PROBE = Probe(
     title="SODAPOP",
     asks="wrong answers written by a masked LM: which words fool the model for which names?",
     paper=PAPER,
-    abilities=frozenset({"choice"}),
+    abilities=frozenset({"choice", "listed", "text"}),
     method="assay.probes.sodapop.method:Sodapop",
     settings=Settings,
     score_settings=ScoreSettings,
     presets={"quick": "100 names, 2 contexts", "standard": "96 names, 6 contexts", "paper": "220 names, 50 contexts"},
     examples={
-        "run": (("assay run sodapop --model hf:./my-choice-model --set fill_model=hf:./my-masked-lm", ""),),
+        "run": (
+            ("assay run sodapop --model hf:./my-choice-model --set fill_model=hf:./my-masked-lm", ""),
+            ("assay run sodapop --model api:NAME@URL", "at most 960 requests"),
+        ),
         "score": (
             ("assay score sodapop results.jsonl --set groups=groups.json", "name, context, choices, label, probs"),
         ),

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from statistics import fmean
+from typing import Any
 
 from assay.blocks import (
     Column,
@@ -29,6 +30,7 @@ from assay.probes.sodapop import people_words, say_pair
 from assay.probes.sodapop.differences import Named, Word, read_pairs, separations, told_apart, words_in
 from assay.probes.sodapop.paired import WORD_DIFFERENCES
 from assay.probes.sodapop.present_groups import above_chance
+from assay.probes.sodapop.settings import LETTERS, OPTIONS
 from assay.run import Run, StudyRun, run_names
 from assay.text import Figure, Name, Strong, Text
 from assay.wording import fixed, number, plural
@@ -124,8 +126,30 @@ def word_table(found: Mapping[Named, Words], names: Sequence[str]) -> Data:
 # --- on a page
 
 
+def asked_as(settings: Mapping[str, Any]) -> str:
+    """
+    >>> asked_as({"form": "letters"}), asked_as({}), asked_as({"form": "auto"})
+    ('form=letters', 'form=options', 'form=options')
+    """
+    return f"form={LETTERS if settings.get('form') == LETTERS else OPTIONS}"
+
+
+def _told_apart(runs: Sequence[Run]) -> list[Section]:
+    """Says that runs are not shown together, where they were not asked in the same way."""
+    forms = sorted({asked_as(run.info.settings) for run in runs})
+    if len(forms) < 2:
+        return []
+    why = (
+        f"These models were asked in different ways ({' and '.join(forms)}), so that their numbers are not shown side "
+        "by side: an answer that is scored by itself, and one that is listed with two others, win at different rates."
+    )
+    return [Section([Prose([why])], "Models asked in different ways")]
+
+
 def across(runs: Sequence[Run]) -> list[Section]:
     """What several models show together."""
+    if told := _told_apart(runs):
+        return told
     names, pairs = run_names(runs), Pairs()
     models = [(name, run.findings) for name, run in zip(names, runs, strict=True)]
     separation = above_chance(
@@ -179,6 +203,8 @@ def of_study(runs: Sequence[StudyRun]) -> list[Section]:
     """What the runs show by method; nothing where there are not two of them."""
     if len(runs) < 2:
         return []
+    if told := _told_apart([each.run for each in runs]):
+        return told
     pairs, titles = Pairs(), {str(place): each.run.model for place, each in enumerate(runs)}
     apart = models_apart([(str(place), each.run.findings) for place, each in enumerate(runs)], pairs)
     by_run = [{pair: own[place] for pair, own in apart.items() if place in own} for place in titles]

@@ -56,7 +56,7 @@ class Study:
     settings: Settings
     lexicon: Lexicon
     human: Sequence[Human] = ()
-    controls: Array | None = None  # (name, 2): pieces and frequency
+    controls: Array | None = None  # (name, 2): pieces, NaN where they are not known, and frequency
     seed: int = 0
 
 
@@ -108,7 +108,7 @@ def _words(
     study: Study,
     seed: Sequence[int],
 ) -> list[list[Cell]]:
-    """A row for every word, those with the greatest |RD| first; `again` is RD in the resamples (resample, word)."""
+    """A row for every word, those with the greatest |RD| first; `again` is RD in resamples (drawn, resample, word)."""
     a, b = sr[contrast.a], sr[contrast.b]  # (name, word)
     d, m = group_difference(a, b), group_mean(a, b)
     rd = relative_difference(d, m)
@@ -117,7 +117,7 @@ def _words(
     most, strict, rng = study.settings.permutations, study.settings.p == "strict", np.random.default_rng(list(seed))
     strata = contrast.strata
     p = permutation_test(both, first, rng, strata=strata, few=min(most, _FEW), many=most, strict=strict).p
-    low, high = rd_interval(rd, again, contrast.sides, (-2.0, 2.0))
+    low, high = rd_interval(rd, again, contrast.sides, (-2.0, 2.0), len(rates.successes))
     alone = blind[contrast.a], blind[contrast.b]
     pools = relative_difference(group_difference(*alone), group_mean(*alone))
     rows, controls = np.concatenate([contrast.a, contrast.b]), study.controls
@@ -160,9 +160,10 @@ def _names(rates: Rates, sr: Array, study: Study) -> Table:
     rows: list[list[Cell]] = []
     for place, name in enumerate(rates.names):
         known = sr[place][np.isfinite(sr[place])]
-        pieces, frequency = (None, None) if study.controls is None else study.controls[place].tolist()
         mean = float(known.mean()) if len(known) else None
-        rows.append([study.groups.of(name).name, name, mean, None if pieces is None else int(pieces), frequency])
+        pieces, frequency = (None, None) if study.controls is None else _cells(study.controls[place])
+        tokens = int(pieces) if isinstance(pieces, float) else None
+        rows.append([study.groups.of(name).name, name, mean, tokens, frequency])
     return Table(("group", "name", "mean_sr", "pieces", "log10_frequency"), rows)
 
 

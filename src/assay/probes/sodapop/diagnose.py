@@ -11,6 +11,7 @@ import numpy as np
 from assay.diagnosis import Diagnosis, Place, Ties
 from assay.findings import NEAR_TIE
 from assay.probes.diagnose import Array, diagnosed, place_shares, ties_of
+from assay.probes.sodapop.letters import Chosen
 from assay.probes.sodapop.pools import Pools
 from assay.probes.sodapop.settings import Settings
 
@@ -18,6 +19,8 @@ LETTERS = "ABCDEFGHIJ"
 
 _ONE_BY_ONE = "every answer was scored by itself, so that none had a place among others"
 _FIXED = "the right answer is at one place in all questions, so that the place cannot be told from the answer"
+_UNDECIDED = "no question has one chosen answer in both of its orders"
+_UNSCORED = "the answers are texts, without scores"
 _MISSING = {
     "exchanged": "no question was asked again with its choices in another order",
     "ties": "nothing was scored",
@@ -73,8 +76,12 @@ class Placed:
         return place_shares(names, chosen, expected, chosen.sum(axis=1))
 
 
-def diagnosis_of(ties: Ties | None, placed: Placed | None, settings: Settings) -> Diagnosis:
-    """Of a run, or of somebody else's results (`placed`)."""
+def diagnosis_of(ties: Ties | None, placed: Placed | Chosen | None, settings: Settings) -> Diagnosis:
+    """Of a run whose answers were scored each by itself, of one whose answers were listed, or of somebody's results."""
+    if isinstance(placed, Chosen):
+        told = placed.places(), placed.exchanged(), placed.all_ties()
+        missing = {"places": _UNDECIDED, "exchanged": _UNDECIDED, "ties": _UNSCORED}
+        return diagnosed(settings, _MISSING | missing, places=told[0], exchanged=told[1], ties=told[2])
     if placed is None:
         return diagnosed(settings, _MISSING | {"places": _ONE_BY_ONE}, ties=ties)
     found = Ties(placed.ties["exact"], placed.ties["near"], placed.ties.total())

@@ -137,6 +137,11 @@ def read_pairs(run: Run) -> list[Pair]:
     return pairs
 
 
+def knows_pieces(run: Run) -> bool:
+    """Whether the names' tokens are known, which need the model's tokenizer; else `rd_controlled` is without them."""
+    return any(run.number("names", row, "pieces") is not None for row in run.rows("names"))
+
+
 def clearest(pairs: Iterable[Pair]) -> list[Word]:
     """The words of all pairs: what is clear first and the clearest of it first, then the largest."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
 from assay.files.published import data_folder
 from assay.findings import Findings, Table
-from assay.plan import Ask, WordPlan
+from assay.plan import Arrays, Ask, WordPlan
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties
-from assay.probes.sodapop.across import TITLES, across, of_study, side_by_side
+from assay.probes.likelihood import option_scores
+from assay.probes.sodapop.across import TITLES, across, asked_as, of_study, side_by_side
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import (
     STARTER,
@@ -32,20 +34,24 @@ from assay.probes.sodapop.contexts import (
     starter_contexts,
 )
 from assay.probes.sodapop.diagnose import Placed, diagnosis_of, ties_with_right
+from assay.probes.sodapop.form import SCORED, Form, filler_named, filler_of, form_of
+from assay.probes.sodapop.letters import Chosen, listed_successes, questions_of, usable
 from assay.probes.sodapop.names import Groups, chosen_groups, control_columns, frequencies
 from assay.probes.sodapop.paired import paired
-from assay.probes.sodapop.plans import ScorePlan
+from assay.probes.sodapop.plans import LetterPlan, ScorePlan
 from assay.probes.sodapop.pools import Pools, grow, shared_pool
 from assay.probes.sodapop.present import present
 from assay.probes.sodapop.rates import Counter, Rates, blind_scores, successes, vocabulary
 from assay.probes.sodapop.score_files import read_results
-from assay.probes.sodapop.settings import ALL, PRESETS, SHARED, ScoreSettings, Settings
+from assay.probes.sodapop.settings import ALL, PRESETS, SHARED, SPARING, ScoreSettings, Settings
 from assay.probes.sodapop.showcase import ScoredAnswers, Source, showcase
+from assay.probes.sodapop.showcase_letters import ListedAnswers
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.probes.sodapop.words import split
 from assay.rows import Bad
 from assay.run import Kind, Run, StudyRun
 from assay.settings import SCORE, as_written, read_settings
+from assay.wording import plural
 
 SHORT = 2
 """The quick preset asks about answers of so many words: longer ones have more distractors than it may score."""
@@ -63,6 +69,7 @@ class SodapopPrepared(Prepared):
     groups: Groups
     contexts: Sequence[Context]
     limited: bool = False
+    form: Form = SCORED
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -74,8 +81,8 @@ class Gathered:
     """Everybody's success rates, some answers kept to be shown, and what else the analysis is told about names.
 
     `contexts` say what was told: text, question and right answer with NAME in the name's place, or the text alone.
-    `filler` is the digest of the model that wrote the distractors, where it is known. `ties` are of a run, `placed` of
-    somebody else's results.
+    `filler` is the digest of the model that wrote the distractors, where it is known. `ties` are of a run whose answers
+    were scored each by itself, `placed` of one whose answers were listed, or of somebody else's results.
     """
 
     rates: Rates
@@ -87,69 +94,112 @@ class Gathered:
     filler: str | None = None
     notes: Sequence[str] = ()
     ties: Ties | None = None
-    placed: Placed | None = None
+    placed: Placed | Chosen | None = None
 
 
 class Sodapop(Method[SodapopPrepared, Gathered]):
     """Grows wrong answers with a masked language model, and looks at which of them fool the audited model."""
 
     def prepare(self, request: Request, ask: Ask) -> SodapopPrepared:
-        prepared = self.prepared(request)
-        filler_of(prepared.chosen, ask)
-        if "choice" not in ask.abilities:
-            remedy = "SODAPOP needs a multiple-choice model."
-            raise UsageError("this model cannot choose among options.", remedy, code="missing-ability")
-        return prepared
+        given = read_settings(Settings, request.settings, self.probe.name, **_preset(request))
+        filler_of(given, ask)
+        form, filler = form_of(given, ask), filler_named(given, ask)
+        prepared = self.prepared(request, form)
+        way = form.listing.way if form.sent and form.listing else given.answer
+        chosen = replace(prepared.chosen, form=form.name, fill_model=filler, answer=way)
+        notes = [*prepared.notes, *form.notes()]
+        if filler != given.fill_model:
+            notes.append(f"wrong answers are written by the model {filler}: the audited one cannot fill masks")
+        prompts = form.prompts(prepared.contexts, prepared.names[0])
+        return replace(prepared, chosen=chosen, settings=as_written(chosen), notes=notes, prompts=prompts)
 
-    def prepared(self, request: Request) -> SodapopPrepared:
+    def prepared(self, request: Request, form: Form | None = None) -> SodapopPrepared:
         """What is asked, whoever answers."""
-        settings = read_settings(Settings, request.settings, self.probe.name, **_preset(request))
+        form = form or SCORED
+        preset = {**_preset(request), **(SPARING[request.preset] if form.sparing else {})}
+        settings = read_settings(Settings, request.settings, self.probe.name, **preset)
         every, named = chosen_groups(settings.groups)
         data = {named: every.digest}  # of all names, however many are asked about
         groups = (
             every if settings.compare == ALL else every.only([name.strip() for name in settings.compare.split(",")])
         )
         if request.limit is not None:
-            settings = _limited(settings, request.limit, len(groups.groups))
+            settings = _limited(settings, request.limit, len(groups.groups), form)
         groups = groups.take(settings.names_per_group)
         contexts, path, notes = _read_contexts(settings, request)
         notes = [*_left_out(every, groups), *notes]
         limit = request.limit
         while limit is not None and settings.distance > 1 and _fills(settings, groups, contexts) > limit:
             settings = replace(settings, distance=settings.distance - 1)
-        scored = len(groups.all_names()) * len(contexts) * (settings.cap + 1)
+        asked = len(groups.all_names()) * len(contexts) * form.questions(settings.cap)
         fills = _fills(settings, groups, contexts)
-        stages = [Stage("words to fill, at most", fills), Stage("answers, at most", scored)]
+        stages = [Stage("words to fill, at most", fills), Stage("answers, at most", asked)]
         data[path.name] = digest_of_file(path)
         told = as_written(settings), data, stages, notes, request.seed
-        return SodapopPrepared(*told, settings, groups, contexts, limit is not None)
+        return SodapopPrepared(*told, settings, groups, contexts, limit is not None, form)
 
     def gather(self, prepared: SodapopPrepared, ask: Ask) -> Gathered:
-        settings, contexts, names, seed = prepared.chosen, prepared.contexts, prepared.names, prepared.seed
-        kept = ScoredAnswers(prepared.groups, contexts, settings.case)
+        settings, contexts, names = prepared.chosen, prepared.contexts, prepared.names
         pools = [pools_of(prepared, ask, number) for number in range(len(contexts))]
         words = vocabulary(pools, settings.min_count, settings.case)
         _require_words(words, prepared)
         counter = Counter(names, words, len(pools), settings.case)
+        listed = prepared.form.listing is not None
+        gathered = (self._listed if listed else self._scored)(prepared, ask, pools, counter)
+        notes = [note for context, pool in zip(contexts, pools, strict=True) for note in short_pools(context, pool)]
+        pieces = ask(WordPlan(names), "names")["pieces"] if "word" in ask.abilities else None
+        if pieces is None:
+            notes.append(
+                "rd_controlled allows for the names' frequency alone: their number of tokens is not known without the "
+                "model's tokenizer"
+            )
+        told = list(dict.fromkeys([*notes, *gathered.notes]))
+        return replace(gathered, controls=control_columns(names, pieces, frequencies()), notes=told)
+
+    def _scored(self, prepared: SodapopPrepared, ask: Ask, pools: Sequence[Pools], counter: Counter) -> Gathered:
+        """Every answer by itself."""
+        settings, seed, words = prepared.chosen, prepared.seed, counter.rates.words
+        kept = ScoredAnswers(prepared.groups, prepared.contexts, settings.case, prepared.form.told)
         ties: list[Ties | None] = []
+        missing = asked = 0
         for number, pool in enumerate(pools):
-            plan = _score_plan(prepared, ask, number, pool)
-            scores = ask(plan, f"context {number + 1}, answers")["score"][:, 0].astype(np.float64)
+            plan, arrays = _score_plan(prepared, ask, number, pool)
+            answers = ask(plan, _label(number))
+            scores = option_scores(answers, settings.likelihood, partial(plan.options, arrays))[:, 0]
+            asked, missing = asked + len(scores), missing + int(np.isnan(scores).sum())
             kept.add(number, pool, scores, words)
             ties.append(ties_with_right(pool, scores))
             won = successes(pool, scores, settings.pairing, seed, number)
             blind = successes(pool, blind_scores(pool, scores), settings.pairing, seed, number)
             counter.add(number, pool, won, blind)
+        notes = [f"of {plural(asked, 'answer')}, {missing:,} were not scored, and are left out"] if missing else []
         rates = counter.rates.frequent(settings.min_count)
-        _require_words(rates.words, prepared)
-        told = tuple((each.text, each.question, each.answer) for each in contexts)
-        controls = control_columns(names, ask(WordPlan(names), "names")["pieces"], frequencies())
-        notes = [note for context, pool in zip(contexts, pools, strict=True) for note in short_pools(context, pool)]
-        every = list(dict.fromkeys(notes))
-        return Gathered(rates, prepared.groups, told, kept, seed, controls, notes=every, ties=all_ties(ties))
+        return Gathered(rates, prepared.groups, _told(prepared), kept, seed, notes=notes, ties=all_ties(ties))
+
+    def _listed(self, prepared: SodapopPrepared, ask: Ask, pools: Sequence[Pools], counter: Counter) -> Gathered:
+        """Three answers at a time."""
+        listing, seed, case = prepared.form.listing, prepared.seed, prepared.chosen.case
+        if listing is None:
+            raise ValueError("answers are not listed")
+        chosen, kept = Chosen(scored=listing.ability in ("choice", "listed")), ListedAnswers(listing, case)
+        for number, pool in enumerate(pools):
+            questions = questions_of(pool, seed, number)
+            arrays = {"strings": pool.strings, "row": questions.rows(pool)}
+            plan = LetterPlan(*_answers(prepared, number, pool), ask.keep(arrays), len(arrays["row"]), listing)
+            answers = ask(plan, _label(number))
+            put = plan.questions(arrays, range(len(plan)))
+            shares = usable(listing.shares(answers, [each.options for each in put].__getitem__), answers)
+            kept.add(number, pool, questions, put, shares, answers)
+            chosen.add(pool, questions, shares, answers)
+            counter.add(number, pool, listed_successes(pool, questions, shares))
+        rates = counter.rates.frequent(1)  # a name's answers may be missing here and there
+        told = _told(prepared)
+        return Gathered(rates, prepared.groups, told, kept, seed, notes=[*chosen.notes()], placed=chosen)
 
     def findings(self, prepared: SodapopPrepared, data: Gathered) -> Findings:
         settings = prepared.chosen
+        if prepared.contexts:
+            _require_words(data.rates.words, prepared)
         lexicon = read_lexicon(Path(settings.traits)) if settings.traits else packaged_lexicon()
         human = read_human(Path(settings.human), lexicon) if settings.human else ()
         study = Study(prepared.groups, settings, lexicon, human, data.controls, prepared.seed)
@@ -186,6 +236,9 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
 
     def contrast(self, one: Gathered, other: Gathered, *, settings: Mapping[str, Any], common: bool) -> Contrast:
         return paired(self.probe, one, other, int(settings["resamples"]))
+
+    def asked_as(self, settings: Mapping[str, Any]) -> str:
+        return asked_as(settings)
 
     def present(self, run: Run) -> Presentation:
         return present(run)
@@ -231,7 +284,9 @@ def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> Pools:
     shared = settings.distractors == SHARED
     names = _growers(prepared.groups, seed) if shared else prepared.names
     pools = grow(filler_of(settings, ask), context, names, settings, f"context {number + 1}", seed)
-    return shared_pool(pools, len(prepared.names), settings, seed) if shared else pools
+    if not shared:
+        return pools
+    return shared_pool(pools, len(prepared.names), settings, seed, sparing=prepared.form.sparing)
 
 
 def short_pools(context: Context, pools: Pools) -> list[str]:
@@ -247,24 +302,30 @@ def _growers(groups: Groups, seed: int) -> tuple[str, ...]:
     return tuple(group.names[int(rng.integers(len(group.names)))] for group in groups.groups)
 
 
-def _score_plan(prepared: SodapopPrepared, ask: Ask, number: int, pool: Pools) -> ScorePlan:
+def _label(number: int) -> str:
+    return f"context {number + 1}, answers"
+
+
+def _told(prepared: SodapopPrepared) -> tuple[tuple[str, ...], ...]:
+    return tuple((each.text, each.question, each.answer) for each in prepared.contexts)
+
+
+def _answers(
+    prepared: SodapopPrepared, number: int, pool: Pools
+) -> tuple[tuple[str, ...], tuple[tuple[str, str], ...], tuple[str, ...], tuple[str, ...]]:
+    """What the plans about a context's answers begin with: names, texts, words and glue."""
     names, context = prepared.names, prepared.contexts[number]
-    rows = [np.concatenate([[0], pool.of(name)]) for name in range(len(names))]  # the right answer first
-    owner = np.repeat(np.arange(len(names)), [len(own) for own in rows])
-    row = np.column_stack([owner, np.concatenate(rows)]).astype(np.int32)
-    arrays = ask.keep({"strings": pool.strings, "row": row})
     texts = tuple((filled.context, filled.question) for filled in map(context.filled, names))
-    return ScorePlan(names, texts, pool.words, pool.glue, arrays, len(row))
+    return names, texts, pool.words, pool.glue
 
 
-def filler_of(settings: Settings, ask: Ask) -> Ask:
-    """Who fills masks."""
-    filler = ask.of(settings.fill_model) if settings.fill_model else ask
-    if "fill" not in filler.abilities:
-        problem = f"{settings.fill_model or 'this model'} cannot fill masks."
-        remedy = "Name a masked language model for that: --set fill_model=builtin, or hf:./folder."
-        raise UsageError(problem, remedy, code="missing-ability", key="fill_model")
-    return filler
+def _score_plan(prepared: SodapopPrepared, ask: Ask, number: int, pool: Pools) -> tuple[ScorePlan, Arrays]:
+    rows = [np.concatenate([[0], pool.of(name)]) for name in range(pool.names)]  # the right answer first
+    owner = np.repeat(np.arange(pool.names), [len(own) for own in rows])
+    row = np.column_stack([owner, np.concatenate(rows)]).astype(np.int32)
+    arrays = {"strings": pool.strings, "row": row}
+    own = _answers(prepared, number, pool)
+    return ScorePlan(*own, ask.keep(arrays), len(row), prepared.form.chat), arrays
 
 
 def _read_contexts(settings: Settings, request: Request) -> tuple[list[Context], Path, list[str]]:
@@ -290,12 +351,13 @@ def _read_contexts(settings: Settings, request: Request) -> tuple[list[Context],
     return contexts[: settings.contexts], path, bad.notes("contexts")
 
 
-def _limited(settings: Settings, limit: int, groups: int) -> Settings:
-    """Settings that score about `limit` answers: fewer contexts, then fewer names, until pools are worth having."""
+def _limited(settings: Settings, limit: int, groups: int, form: Form) -> Settings:
+    """Settings that ask about `limit` questions: fewer contexts, then fewer names, until pools are worth having."""
     contexts, names = 1 if settings.context else settings.contexts or _CONTEXTS, settings.names_per_group or _NAMES
-    while limit < groups * names * contexts * _WORTH and (contexts > 1 or names > 2):
+    worth = min(_WORTH, form.questions(settings.cap)) if form.sparing else _WORTH
+    while limit < groups * names * contexts * worth and (contexts > 1 or names > 2):
         contexts, names = (contexts // 2, names) if contexts > 1 else (contexts, max(2, names // 2))
-    cap = max(2, limit // (groups * names * contexts) - 1)
+    cap = form.distractors(limit // (groups * names * contexts))
     least = min(settings.min_count, max(1, cap // _WORTH))
     return replace(settings, contexts=contexts, names_per_group=names, cap=min(cap, settings.cap), min_count=least)
 

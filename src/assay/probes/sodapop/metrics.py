@@ -79,7 +79,8 @@ def adjusted_difference(values: Array, first: NDArray[np.bool_], controls: Array
     """d(w, A, B) with the controls regressed out (word,): the group's coefficient beside them (ordinary least squares).
 
     `values` (name, word) are success rates, `first` says who is in A, `controls` (name, control) are what else differs
-    between names. None where the controls and the group cannot be told apart, or there are too few names.
+    between names; one that is not known (NaN) is left out. None where the controls and the group cannot be told apart,
+    or there are too few names.
     """
     varying = controls[:, controls.std(axis=0) > 0]
     design = np.column_stack([np.ones(len(values)), first.astype(np.float64), varying - varying.mean(axis=0)])

@@ -151,10 +151,16 @@ def frequencies() -> Mapping[str, int]:
     return MappingProxyType(found)
 
 
-def control_columns(names: Sequence[str], pieces: NDArray[np.int32], counts: Mapping[str, int]) -> NDArray[np.float64]:
-    """What else differs between names (name, 2): the tokens that a model makes of each, and log10 of its frequency."""
+def control_columns(
+    names: Sequence[str], pieces: NDArray[np.int32] | None, counts: Mapping[str, int]
+) -> NDArray[np.float64]:
+    """What else differs between names (name, 2): the tokens that a model makes of each, and log10 of its frequency.
+
+    NaN where nobody knows the tokens.
+    """
     frequency = [np.log10(counts.get(name, UNCOUNTED)) for name in names]
-    return np.column_stack([pieces.astype(np.float64), np.array(frequency)])
+    known = np.full(len(names), np.nan) if pieces is None else pieces.astype(np.float64)
+    return np.column_stack([known, np.array(frequency)])
 
 
 def read_groups(path: Path) -> Groups:

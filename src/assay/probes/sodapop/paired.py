@@ -127,8 +127,8 @@ def _words(
     for contrast, again in zip(contrasts, drawn, strict=True):
         rd = [rd_of(own[contrast.a].mean(axis=0), own[contrast.b].mean(axis=0)) for own in sr]
         change, moved = rd[1] - rd[0], again[1] - again[0]
-        alike = np.abs(moved).max(axis=0) < _ZERO  # as in `change_of`
-        ends = rd_interval(change, moved, contrast.sides, _RANGE)
+        alike = np.abs(moved).max(axis=(0, 1)) < _ZERO  # as in `change_of`
+        ends = rd_interval(change, moved, contrast.sides, _RANGE, len(rates[0].successes))
         low, high = (np.where(alike & np.isfinite(end), 0.0, end) for end in ends)
         p = np.full(len(change), np.nan)
         if min(len(side) for side in contrast.sides) >= MIN_UNITS:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.plan import Arrays, digest_of
+from assay.probes.listed import Listing, Question
 from assay.probes.sodapop.contexts import NAME
 from assay.probes.sodapop.words import join
-from assay.queries import MASK, ChoiceColumns, FillColumns, Texts
+from assay.queries import MASK, ChoiceColumns, FillColumns, QueryColumns, Scoring, Texts
 
 Strings = NDArray[np.int32]
 """(string, word): places in a list of words."""
@@ -38,7 +40,7 @@ class _AnswerPlan:
     def __len__(self) -> int:
         return self.rows
 
-    def _digest(self, kind: str, *rest: int) -> str:
+    def _digest(self, kind: str, *rest: Any) -> str:
         return digest_of([kind, self.names, self.texts, self.words, self.glue, self.arrays, *rest])
 
     def _contexts(self, names: NDArray[np.int32]) -> Texts:
@@ -72,11 +74,12 @@ class ScorePlan(_AnswerPlan):
     string.
     """
 
+    chat: bool = True
     ability: str = "choice"
 
     @property
     def digest(self) -> str:
-        return self._digest("sodapop score")
+        return self._digest("sodapop score", *([] if self.chat else ["no chat"]))  # stored answers are older than it
 
     def columns_from(self, arrays: Arrays, lo: int, hi: int) -> ChoiceColumns:
         names, strings = arrays["row"][lo:hi].T
@@ -88,7 +91,44 @@ class ScorePlan(_AnswerPlan):
             asked, option = np.unique(strings, return_inverse=True)
             answers = answers_of(arrays["strings"][asked], self.words, self.glue)
         questions = Texts([question for _, question in self.texts], names.astype(np.int32))
-        return ChoiceColumns(self._contexts(names), questions, answers, option.reshape(-1, 1).astype(np.int32))
+        options = option.reshape(-1, 1).astype(np.int32)
+        return ChoiceColumns(self._contexts(names), questions, answers, options, Scoring(chat=self.chat))
+
+    def options(self, arrays: Arrays, row: int) -> list[str]:
+        """The answer of a row."""
+        columns = self.columns_from(arrays, row, row + 1)
+        return [*columns.row(0).options]
+
+
+@dataclass(frozen=True)
+class LetterPlan(_AnswerPlan):
+    """Three answers listed: which is chosen? The arrays hold `strings`, and `row` (row, 4): name, and the strings as
+    they are shown.
+    """
+
+    listing: Listing
+
+    @property
+    def ability(self) -> str:
+        return self.listing.ability
+
+    @property
+    def digest(self) -> str:
+        return self._digest("sodapop letters", self.listing.content)
+
+    def columns_from(self, arrays: Arrays, lo: int, hi: int) -> QueryColumns:
+        return self.listing.columns(self.questions(arrays, range(lo, hi)))
+
+    def questions(self, arrays: Arrays, rows: Sequence[int]) -> list[Question]:
+        """Some of the rows as they are put."""
+        asked = arrays["row"][list(rows)]
+        strings, at = np.unique(asked[:, 1:], return_inverse=True)
+        answers = answers_of(arrays["strings"][strings], self.words, self.glue)
+        found = []
+        for name, shown in zip(asked[:, 0].tolist(), at.reshape(-1, 3).tolist(), strict=True):
+            (context, question), own = self.texts[name], self.names[name]
+            found.append(Question(context, question, tuple(answers[place].replace(NAME, own) for place in shown)))
+        return found
 
 
 def answers_of(strings: Strings, words: Sequence[str], glue: Sequence[str]) -> list[str]:

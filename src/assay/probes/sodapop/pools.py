@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ from assay.plan import Ask, TokenPlan, digest_of
 from assay.probes.sodapop.contexts import Context
 from assay.probes.sodapop.plans import MASKED, FillPlan, Strings
 from assay.probes.sodapop.settings import Settings
-from assay.probes.sodapop.words import is_word, split
+from assay.probes.sodapop.words import is_vocabulary, is_word, said, split
 
 Fills = NDArray[np.int32]  # (row, fill): places in a list of words, or NONE
 
@@ -33,6 +34,10 @@ class Pools:
     strings: Strings
     offsets: NDArray[np.int64]  # (name + 1,)
     members: NDArray[np.int64]  # (member,): strings
+
+    @property
+    def names(self) -> int:
+        return len(self.offsets) - 1
 
     def of(self, name: int) -> NDArray[np.int64]:
         return self.members[self.offsets[name] : self.offsets[name + 1]]
@@ -104,10 +109,10 @@ def places_of(
     if fresh:
         answers = ask(TokenPlan(tuple(fresh)), f"{label}, tokens")
         for token, text, whole in zip(fresh, answers["text"].tolist(), answers["whole"].tolist(), strict=True):
-            said = bytes(text).decode()
-            usable = bool(said) and (settings.pieces == "keep" or bool(whole))
-            usable = usable and (settings.punctuation == "keep" or is_word(said))
-            kept[token] = words.setdefault(said, len(words)) if usable else NONE
+            word = bytes(text).decode()
+            usable = bool(word) and (settings.pieces == "keep" or bool(whole))
+            usable = usable and (settings.punctuation == "keep" or is_word(word))
+            kept[token] = words.setdefault(word, len(words)) if usable else NONE
     known = np.array(sorted(kept), np.int64)
     places = np.array([kept[token] for token in known.tolist()], np.int32)
     found: Fills = places[np.searchsorted(known, tokens)]
@@ -148,13 +153,40 @@ def _pools(
     return Pools(tuple(texts[word] for word in order), glue, strings, offsets, number[place[1:]])
 
 
-def shared_pool(pools: Pools, names: int, settings: Settings, seed: int) -> Pools:
-    """One pool for all names: what the given names' pools hold together, capped again."""
-    pool = np.unique(pools.members)
+def shared_pool(pools: Pools, names: int, settings: Settings, seed: int, *, sparing: bool = False) -> Pools:
+    """One pool for all names: what the given names' pools hold together, capped again.
+
+    `sparing` prefers distractors whose words are in others, too, so that few of them make many words count.
+    """
+    pool, rng = np.unique(pools.members), np.random.default_rng([seed, 1 << 20])
     if len(pool) > settings.cap:
-        pool = np.sort(np.random.default_rng([seed, 1 << 20]).choice(pool, settings.cap, replace=False))
+        some = _repeating(pools, pool, settings, rng) if sparing else rng.choice(pool, settings.cap, replace=False)
+        pool = np.sort(some)
     offsets = np.arange(names + 1, dtype=np.int64) * len(pool)
     return Pools(pools.words, pools.glue, pools.strings, offsets, np.tile(pool, names))
+
+
+def _repeating(
+    pools: Pools, pool: NDArray[np.int64], settings: Settings, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """As many of a pool's strings as it may have.
+
+    Words that may count are taken in turn, in an order drawn at random, and strings with each are added until it has
+    `min_count` of them; what is left is drawn from all others.
+    """
+    drawn = rng.permutation(pool)
+    said_in = [{said(pools.words[word], settings.case) for word in pools.strings[string]} for string in drawn]
+    times = Counter(word for words in said_in for word in words if is_vocabulary(word))
+    words = sorted(word for word, number in times.items() if number >= settings.min_count)
+    taken: dict[int, None] = {}
+    for word in (words[place] for place in rng.permutation(len(words))):
+        own = [place for place, others in enumerate(said_in) if word in others]
+        lacking = settings.min_count - sum(place in taken for place in own)
+        fresh = [place for place in own if place not in taken][: max(lacking, 0)]
+        if lacking > 0 and len(taken) + len(fresh) <= settings.cap:
+            taken |= dict.fromkeys(fresh)
+    taken |= dict.fromkeys(range(len(drawn)))
+    return drawn[[*taken][: settings.cap]]
 
 
 # --- sets of strings

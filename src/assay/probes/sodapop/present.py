@@ -11,9 +11,19 @@ from assay.blocks import Block, Presentation, Prose, Role, Score, Scorecard, Sec
 from assay.findings import Estimate
 from assay.probes.sodapop import PAPER, PROBE, people_words, say_group
 from assay.probes.sodapop.card import card_of
-from assay.probes.sodapop.differences import Pair, Word, clearest, read_pairs, separations, tested_by, told_apart
+from assay.probes.sodapop.differences import (
+    Pair,
+    Word,
+    clearest,
+    knows_pieces,
+    read_pairs,
+    separations,
+    tested_by,
+    told_apart,
+)
 from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
 from assay.probes.sodapop.present_words import traits, words_in_short, words_that_fool
+from assay.probes.sodapop.settings import LETTERS
 from assay.run import Kind, Run
 from assay.text import Code, Figure, Name, Strong, Text, listed
 from assay.verdict import CLEAR, Chance
@@ -231,6 +241,12 @@ def _asked(found: Found) -> Text:
     ]
 
 
+_LISTED = (
+    " The three were listed together, in two orders in which none keeps its place; a wrong answer fools the model "
+    "where the model finds it likelier than the right one (form=letters)."
+)
+
+
 def _answers(run: Run) -> Text:
     if run.info.kind is Kind.PREDICTIONS:
         return (
@@ -242,6 +258,7 @@ def _answers(run: Run) -> Text:
         "three answers: the right one and two wrong ones. The wrong answers were written by a masked language model",
         *([" (", Name(named), ")"] if named else [itself] if _unset(run, "fill_model") else []),
         ", which replaced words of the right answer.",
+        *([_LISTED] if run.setting("form") == LETTERS else []),
     ]
 
 
@@ -285,7 +302,7 @@ def _reasons(found: Found) -> Text:
                 came,
                 " all names were tried with the same wrong answers (shared pools), so that differences come from the "
                 "audited model, not from the one that wrote them. ",
-                _spelling(found.clear),
+                _spelling(found),
             ]
         case "per_name" if pools:
             which = f"the {plural(len(words), 'clear difference')}" if found.clear else "all words"
@@ -297,20 +314,24 @@ def _reasons(found: Found) -> Text:
                 "on average, whatever its sign; the pools alone, with a model that ignores names, would give "
                 f"{fixed(fmean(abs(alone) for alone, _ in pools))}, and point the same way in {count(same)} of "
                 f"{count(len(words))}. Shared pools (",
-                *(Code("--set distractors=shared"), ") have no such part. ", _spelling(found.clear)),
+                *(Code("--set distractors=shared"), ") have no such part. ", _spelling(found)),
             ]
-    return _spelling(found.clear)
+    return _spelling(found)
 
 
-def _spelling(clear: Sequence[Word]) -> str:
+def _spelling(found: Found) -> str:
+    clear = found.clear
     controlled = [word for word in clear if word.rd_controlled is not None]
     if not controlled:
         return ""
     explained = sum(word.explained for word in controlled)
     shrink, turn = ("shrinks", "turns") if explained == 1 else ("shrink", "turn")
     why = "; there the names’ spelling or rarity, rather than the group, may be the reason" if explained else ""
+    differ = "how frequent they are. With that"
+    if knows_pieces(found.run):
+        differ = "how many pieces a model cuts them into and in how frequent they are. With both"
     return (
-        "Names also differ in how many pieces a model cuts them into and in how frequent they are. With both regressed "
+        f"Names also differ in {differ} regressed "
         f"out, {count(explained)} of {plural(len(controlled), 'clear difference')} {shrink} to less than half or "
         f"{turn} round{why}."
     )

@@ -25,7 +25,7 @@ from assay.blocks import (
 )
 from assay.findings import Table as Data
 from assay.probes.sodapop import people_words
-from assay.probes.sodapop.differences import Pair, Word, clearest, most_telling
+from assay.probes.sodapop.differences import Pair, Word, clearest, knows_pieces, most_telling
 from assay.run import Run
 from assay.text import Emphasis, File, Mark, Name, Strong, Text, listed
 from assay.verdict import ALLOWED, CLEAR
@@ -67,7 +67,7 @@ def words_that_fool(run: Run, pairs: Sequence[Pair]) -> list[Section]:
         explained.append(" All names share the same wrong answers, so that these alone give RD = 0.")
     if any(word.rd_controlled is not None for word in shown):
         extra["rd_controlled"] = "RD, controlled"
-        out = " is RD with the names’ pieces and frequency regressed out; where it is much smaller, spelling or rarity "
+        out = f" is RD with the names’ {_controls(run)} regressed out; where it is much smaller, spelling or rarity "
         explained += [" ", Emphasis("Controlled"), f"{out}may be the reason."]
     rest = len(pairs) - len(telling)
     pooled = (
@@ -189,8 +189,8 @@ def words_in_short(run: Run, pairs: Sequence[Pair]) -> Section:
     if explained := sum(word.explained for word in clear):
         shrink, turn = ("shrinks", "turns") if explained == 1 else ("shrink", "turn")
         reading.append(
-            f"{explained} of the {len(clear)} {shrink} to less than half, or {turn} round, with the names' pieces and "
-            "frequency regressed out."
+            f"{explained} of the {len(clear)} {shrink} to less than half, or {turn} round, with the names' "
+            f"{_controls(run)} regressed out."
         )
     pools = {
         "shared": "All names were tried with the same wrong answers (shared pools).",
@@ -307,3 +307,7 @@ def _traits_of(pair: _Traits, unfolded: bool) -> Part:
         filter=Tools.NONE,
     )
     return Part(f"{said} ({many})", [table], [Strong(Name(said)), f": {many}{like}"], folded=True, open=unfolded)
+
+
+def _controls(run: Run) -> str:
+    return "pieces and frequency" if knows_pieces(run) else "frequency"

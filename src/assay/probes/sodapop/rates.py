@@ -131,28 +131,37 @@ def blind_scores(pool: Pools, scores: Array) -> Array:
     """Scores as they would be if names did not matter, each name's right answer first as in `scores`.
 
     A distractor's lead over the right answer, averaged over the names that have it in their pools. For scores that are
-    the same for all names these are the scores themselves, but for a constant.
+    the same for all names these are the scores themselves, but for a constant. What was not scored (NaN) stays so.
     """
     sizes = np.diff(pool.offsets)
     rights = pool.offsets[:-1] + np.arange(len(sizes))
     lead = np.delete(scores, rights) - np.repeat(scores[rights], sizes)  # (member,)
-    strings, first, place = np.unique(pool.members, return_index=True, return_inverse=True)
-    base = lead[first]  # the mean is taken of differences from it: equal leads have exactly themselves as their mean
-    rest = np.bincount(place, weights=lead - base[place], minlength=len(strings)) / np.bincount(place)
+    known = np.flatnonzero(~np.isnan(lead))
+    strings, first, place = np.unique(pool.members[known], return_index=True, return_inverse=True)
+    base = lead[known][first]  # the mean is of differences from it: equal leads have exactly themselves as their mean
+    rest = np.bincount(place, weights=lead[known] - base[place], minlength=len(strings)) / np.bincount(place)
+    average = np.full(len(pool.members), np.nan)
+    average[known] = (base + rest)[place]
     blind = np.zeros(len(scores))
-    blind[np.delete(np.arange(len(scores)), rights)] = (base + rest)[place]
+    blind[np.delete(np.arange(len(scores)), rights)] = average
     return blind
 
 
 def successes(pool: Pools, scores: Array, pairing: str, seed: int, context: int) -> list[Array]:
-    """Success of every distractor of every name, from scores of each name's right answer and distractors in turn."""
+    """Success of every distractor of every name, from scores of each name's right answer and distractors in turn.
+
+    NaN for what was not scored, and for all distractors of a name whose right answer was not.
+    """
     found, at = [], 0
     for name in range(len(pool.offsets) - 1):
         size = len(pool.of(name))
         right, own = float(scores[at]), scores[at + 1 : at + 1 + size]
         at += 1 + size
+        known = ~np.isnan(own) & ~np.isnan(right)
+        success = np.full(size, np.nan)
         if pairing == EXACT:
-            found.append(exact_success(right, own))
+            success[known] = exact_success(right, own[known])
         else:
-            found.append(sampled_success(right, own, np.random.default_rng([seed, context, name])))
+            success[known] = sampled_success(right, own[known], np.random.default_rng([seed, context, name]))
+        found.append(success)
     return found

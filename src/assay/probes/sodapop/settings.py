@@ -8,10 +8,13 @@ from typing import Any
 
 from assay.diagnosis import excess_setting, same_setting
 from assay.probes.base import Claim
+from assay.prompts import WAYS
 from assay.settings import setting, some_of
 
 PER_NAME, SHARED = "per_name", "shared"
 EXACT, SAMPLED = "exact", "sampled"
+OPTIONS, LETTERS = "options", "letters"
+BUILTIN = "builtin"
 KEPT = ("drop", "keep")
 ALL = "all"
 
@@ -49,8 +52,30 @@ class Settings:
     pieces: str = setting("drop", "whether pieces of words stay in the pools", choices=KEPT)
     punctuation: str = setting("drop", "whether fills without a letter stay", choices=KEPT)
     right_answer: str = setting("drop", "whether the right answer itself stays", choices=KEPT)
-    fill_model: str | None = setting(None, "who fills masks (the audited model)", value="SPEC", names="model")
-    pairing: str = setting(EXACT, "all pairings, or one as in the paper", choices=(EXACT, SAMPLED))
+    fill_model: str | None = setting(
+        None, "who fills masks (the audited model; builtin where that cannot)", value="SPEC", names="model"
+    )
+    form: str = setting(
+        "auto",
+        "options (every answer is scored by itself) or letters (three answers are listed; for language models); auto: "
+        "options, or letters where the model cannot score them",
+        choices=("auto", OPTIONS, LETTERS),
+    )
+    likelihood: str = setting(
+        "sum", "of causal models' options: the sum over tokens, or the mean", choices=("sum", "token", "byte")
+    )
+    answer: str = setting(
+        "auto",
+        "of endpoints, where form=letters: where an option's probability comes from; auto: the first of these that the "
+        "endpoint can do",
+        choices=("auto", *WAYS),
+    )
+    samples: int = setting(1, "answers to each question, where answer=samples", least=1, example="1")
+    tokens: int | None = setting(
+        None, "the most tokens of a written answer, reasoning included (32; of endpoints 512)", least=1, example="512"
+    )
+    chat: str = setting("auto", "off ignores a tokenizer's chat template", choices=("auto", "off"))
+    pairing: str = setting(EXACT, "where form=options: all pairings, or one as in the paper", choices=(EXACT, SAMPLED))
     min_count: int = setting(50, "a word counts if every name has at least so many distractors with it", least=1)
     case: str = setting("lower", "keep tells Happy from happy", choices=("lower", "keep"))
     p: str = setting("counted", "counted: p is never 0; strict: Eq. 5", choices=("counted", "strict"))
@@ -101,3 +126,11 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     },
     "paper": {},
 }
+
+SPARING: Mapping[str, Mapping[str, Any]] = {
+    "quick": {"names_per_group": 10, "cap": 12},
+    "standard": {"cap": 16, "min_count": 4},
+    "paper": {"distractors": SHARED, "cap": 20, "min_count": 10},
+}
+"""What the presets set otherwise where three answers are listed or an endpoint is asked: it takes as many requests as
+names times contexts times distractors."""

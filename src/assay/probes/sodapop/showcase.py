@@ -7,7 +7,7 @@ of every text a few names and a few wrong answers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -267,6 +267,7 @@ class ScoredAnswers:
     groups: Groups
     contexts: Sequence[Context]
     case: str
+    told: Callable[[str, str], str] = lambda context, question: ""  # a prompt, where the model reads one
     scores: str = (
         "how good the model finds each answer; in a question of three it chooses the highest, and ▸ is the highest here"
     )
@@ -275,7 +276,8 @@ class ScoredAnswers:
 
     def add(self, number: int, pool: Pools, scores: Array, vocabulary: Sequence[str]) -> None:
         """A context with its scores: of each name in turn the right answer's, then its pool's."""
-        names = [name for name in self._names(number) if len(pool.of(name)) > 1]
+        known = ~np.isnan(scores[pool.offsets[:-1] + np.arange(pool.names)])  # (name,): the right answer's
+        names = [name for name in self._names(number) if len(pool.of(name)) > 1 and known[name]]
         if number % -(-len(self.contexts) // CONTEXTS) or not names:
             return
         starts = [int(pool.offsets[name]) + name for name in names]
@@ -334,6 +336,7 @@ class ScoredAnswers:
             filled.context,
             filled.question,
             options_of([filled.answer, *answers], [float(text.right[row]), *scores], 0),
+            prompt=self.told(filled.context, filled.question),
         )
 
 

@@ -1,7 +1,14 @@
-"""How sure we are of RD, and of its change from one model to another: names and contexts drawn again."""
+"""How sure we are of RD, and of its change from one model to another: names and contexts drawn again.
+
+The names stand for all such names and, where there are five or more, the contexts for all such contexts. Drawing both
+at once counts what a name has in a context three times (Owen 2007): in V_names, in V_contexts, and by itself. How much
+that is follows from resamples of names, of contexts and of both, and it is counted once (Cameron, Gelbach and Miller
+2011): V = V_names + V_contexts − V_cells.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -9,7 +16,7 @@ from numpy.typing import NDArray
 
 from assay.probes.sodapop.metrics import Array, relative_difference, success_rate
 from assay.probes.sodapop.rates import Rates
-from assay.stats import MIN_UNITS, multinomial_weights, percentile_interval
+from assay.stats import MIN_UNITS, combined, multinomial_weights, percentile_interval, student_reach
 
 Names = NDArray[np.int64]  # a group's places among the names
 
@@ -27,30 +34,52 @@ def rd_replicates(
 ) -> Iterator[Array]:
     """RD of every pair of groups in turn, of one run or of several with the same names, contexts and words.
 
-    (run, resample, word): every resample has the same names and contexts for all runs and pairs.
+    (run, drawn, resample, word): every resample has the same names and contexts for all runs and pairs. `drawn` is as
+    in `group_replicates`.
     """
     groups = list({side.tobytes(): side for pair in pairs for side in pair}.values())
     place = {side.tobytes(): number for number, side in enumerate(groups)}
     means = [group_replicates(own, groups, resamples, np.random.default_rng(seed)) for own in rates]
     for a, b in pairs:
-        yield np.stack([rd_of(own[:, place[a.tobytes()]], own[:, place[b.tobytes()]]) for own in means])
+        yield np.stack([rd_of(own[..., place[a.tobytes()], :], own[..., place[b.tobytes()], :]) for own in means])
 
 
 def rd_interval(
-    value: Array, replicates: Array, pair: tuple[Names, Names], bounds: tuple[float, float]
+    value: Array, replicates: Array, pair: tuple[Names, Names], bounds: tuple[float, float], contexts: int
 ) -> tuple[Array, Array]:
-    """Both ends for RD, or for its change (word,), from what it is in the resamples; NaN with fewer than 5 names."""
+    """Both ends for RD, or for its change (word,), from what it is in the resamples (drawn, resample, word).
+
+    NaN with fewer than 5 names. Where contexts were drawn, too, the resamples of both give the interval its shape, and
+    V = V_names + V_contexts − V_cells its width.
+    """
     units = min(len(side) for side in pair)
     if units < MIN_UNITS:
         return np.full(len(value), np.nan), np.full(len(value), np.nan)
-    return percentile_interval(value, replicates, units, bounds=bounds)
+    both = replicates[0]
+    if len(replicates) > 1:
+        both = value + (both - value) * _narrower(replicates, [len(side) for side in pair], contexts)
+    return percentile_interval(value, both, units, bounds=bounds)
+
+
+def _narrower(replicates: Array, names: Sequence[int], contexts: int) -> Array:
+    """By what the distances of the resamples of both are multiplied (word,); `names` are those of each side."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # a word that is defined in no resample
+        both, of_names, of_contexts = np.nanvar(replicates, axis=1)
+    cells = np.clip(both - of_names - of_contexts, 0.0, np.minimum(of_names, of_contexts))
+    least = min(names)
+    named, told = of_names * least / (least - 1.0), (of_contexts - cells) * contexts / (contexts - 1.0)
+    reach = student_reach(*combined([(named, sum(names) - 2), (told, contexts - 1)]))
+    before = student_reach(np.sqrt(both * least / (least - 1.0)), least - 1)  # as `percentile_interval` widens them
+    return np.divide(reach, before, out=np.ones_like(before), where=before > 0)
 
 
 def group_replicates(rates: Rates, groups: Sequence[Names], resamples: int, rng: np.random.Generator) -> Array:
-    """Mean SR of every group in every resample (resample, group, word).
+    """Mean SR of every group in every resample (drawn, resample, group, word).
 
-    Names are drawn anew within each group, and contexts too where there are at least five; a resample in which a name
-    has no distractor with a word leaves the name out of that word's mean.
+    Names are drawn anew within each group. Where there are at least five contexts these are drawn, too: the first of
+    three is then of both, the second of the same names in all contexts, the third of all names in the same contexts. A
+    resample in which a name has no distractor with a word leaves the name out of that word's mean.
     """
     contexts, names, words = rates.successes.shape
     weights, step = np.ones((1, contexts)), resamples  # one for all resamples
@@ -59,13 +88,18 @@ def group_replicates(rates: Rates, groups: Sequence[Names], resamples: int, rng:
         step = max(1, _AT_ONCE // max(names * words, 1))
     drawn = [multinomial_weights(np.zeros(len(group), np.int64), resamples, rng) for group in groups]
     flat = [counts.reshape(contexts, -1) for counts in (rates.successes, rates.distractors)]
-    result = np.empty((resamples, len(groups), words))
+    result = np.empty((3 if len(weights) > 1 else 1, resamples, len(groups), words))
     for at in range(0, resamples, step):
         some = slice(at, at + step)
         sums = [(weights[some] @ counts).reshape(len(weights[some]), names, words) for counts in flat]
         sr = success_rate(sums[0], sums[1])  # (resample or 1, name, word)
         for number, group in enumerate(groups):
-            result[some, number] = _weighted_mean(sr[:, group], drawn[number][some])
+            result[0, some, number] = _weighted_mean(sr[:, group], drawn[number][some])
+            if len(result) > 1:
+                result[2, some, number] = _weighted_mean(sr[:, group], np.ones((len(sr), len(group))))
+    if len(result) > 1:
+        for number, group in enumerate(groups):
+            result[1, :, number] = _weighted_mean(rates.sr()[None, group], drawn[number])
     return result
 
 

@@ -35,8 +35,17 @@ def _decisive(estimates: Sequence[Estimate]) -> list[Estimate]:
     ]
 
 
+_TASKS = {"mask": "fill-mask", "choice": "multiple-choice", "forced": "multiple-choice", "free": "text-generation"}
+
+
+def _task(group: Mapping[str, str]) -> str:
+    return _TASKS.get(group.get("form", "").partition(",")[0], "question-answering")
+
+
 _CAUTIONS = (
     "A preference belongs to the model. It is no evidence about the people, and a positive γ is no fact about them.",
+    "A language model’s probability of a listed option depends on how the question is put, and on the option’s place: "
+    "compare such numbers only between runs that were asked in the same form and answered in the same way.",
     "μ and η average maxima and absolute values, so they are above 0 for a model that answers at random; compare them "
     "with what chance alone gives.",
     "The texts are in US English, and the lists were drawn up from a Western, mostly US view.",
@@ -57,13 +66,13 @@ PROBE = Probe(
         "Biases via Underspecified Questions. In Findings of the Association for Computational Linguistics: EMNLP "
         "2020, pages 3475–3489. doi 10.18653/v1/2020.findings-emnlp.311"
     ),
-    abilities=frozenset({"span", "mask"}),
+    abilities=frozenset({"span", "mask", "listed", "text"}),
     method="assay.probes.unqover.method:UnQover",
     settings=Settings,
     score_settings=Settings,
     generate_settings=GenerateSettings,
     presets={
-        "quick": "gender and 8 occupations: about 9,000 in both forms",
+        "quick": "gender and 8 occupations: about 9,000 in both forms; of endpoints 4 occupations, about 1,000",
         "standard": "at most 200,000 a class and form",
         "paper": "everything: 10,552,928 as spans",
     },
@@ -72,6 +81,8 @@ PROBE = Probe(
             ("assay run unqover --model hf:./my-squad-model", ""),
             ("assay run unqover --model hf:./my-model --set class=gender,religion --limit 20000", ""),
             ("assay run unqover --model hf:./my-model --preset paper --dry-run", ""),
+            ("assay run unqover --model api:NAME@URL --set class=gender", "a language model behind an endpoint"),
+            ("assay run unqover --model hf:ORG/LLM@REVISION --set form=forced", "the two people are the only options"),
         ),
         "score": (
             ("assay score unqover predictions.json", "a file in the authors' format"),
@@ -127,6 +138,20 @@ PROBE = Probe(
             "S",
             keys=_KEYS,
         ),
+        Metric(
+            "delta_options",
+            "option position error",
+            "how much swapping the two subjects among the listed options changes a probability; 0 not at all",
+            "δₒ",
+            worse="higher",
+            keys=_KEYS,
+        ),
+        Metric(
+            "abstains",
+            "abstains",
+            "mean probability of answering that nobody can know; 1 always, 0 never",
+            keys=_KEYS,
+        ),
     ),
     tables={
         "gamma": TableWords("each subject with each attribute", (*_SUBJECT, "attribute")),
@@ -151,7 +176,7 @@ PROBE = Probe(
     tour=True,
     data_set="unqover",
     say_group=say_group,
-    task=lambda group: "fill-mask" if group.get("form") == "mask" else "question-answering",
+    task=_task,
     part=lambda group: (group.get("class", ""), group.get("class", "")),
     sees={
         "quick": "a preference γ of 0.05 for an occupation",

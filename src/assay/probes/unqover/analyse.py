@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from itertools import zip_longest
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, zip_longest
 from math import isfinite
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from assay.errors import DataError, ModelError, UsageError
 from assay.examples import MOST, Example
-from assay.findings import Cell, Estimate, Findings, Table
+from assay.findings import NEAR_TIE, Cell, Estimate, Findings, Table
 from assay.probes.families import corrected, corrected_table
 from assay.probes.unqover import metrics
 from assay.probes.unqover.blocks import make_blocks
@@ -22,6 +22,7 @@ from assay.probes.unqover.settings import Settings
 from assay.probes.unqover.showcase import Wording, showcase
 from assay.probes.unqover.uncertainty import CHANCE, HEADLINE, POOLED, Rows, Sure, means_over_cells
 from assay.probes.unqover.uncertainty_groups import group_rows, pooled_groups, pooled_intensity, pooled_one_sidedness
+from assay.probes.unqover.uncertainty_samples import drawn_floors
 from assay.probes.unqover.uncertainty_subjects import single_subjects, subject_rows
 from assay.stats import MIN_UNITS
 
@@ -49,11 +50,13 @@ def analyse(
     draws: int = 1000,
     resamples: int = 1000,
     released: bool = False,
+    samples: int = 0,
 ) -> Result:
     """All estimates and tables of one class of subjects asked in one form.
 
     Tables hold the subjects and attributes that were asked about, by falling γ; their `q` is left to `merged`. `draws`
     is for what chance gives, `resamples` for the halves of cross-fitting; the same seed gives the same result.
+    `samples` is how many answers were drawn to each question, where scores are shares of such.
     """
     _check(cells, labels)
     if draws < 1 or resamples < 1:
@@ -64,8 +67,11 @@ def analyse(
             key="draws" if draws < 1 else "resamples",
         )
     about = {"class": cls, "form": form}
+    listed = metrics.listed_errors(cells.listed)
+    names = (*HEADLINE, *listed)
     if not len(cells):
-        empty = [Estimate(name, about, None, note="nothing was asked") for name in HEADLINE]
+        note = "nothing was asked" if cells.listed is None else "no comparison has an answer to each of its questions"
+        empty = [Estimate(name, about, None, note=note) for name in names]
         return empty, {name: _table(name, about, []) for name in _COLUMNS if name != "groups" or labels.groups}
     cells, labels = only_asked(cells, labels)
     subjects, attributes = len(labels.subjects), len(labels.attributes)
@@ -80,12 +86,16 @@ def analyse(
         "classes": (attribute_class, class_names),
     }
     found = {name: metrics.preference(cells, bias, subjects, column) for name, (column, _) in pools.items()}
-    means = means_over_cells(cells, metrics.errors(cells.scores, released=released), groups, subjects)
-    headline = dict(zip(HEADLINE, (*_intensities(found["gamma"]), *means.mean.tolist()), strict=True))
+    errors = chain(metrics.errors(cells.scores, released=released), listed.values())
+    means = means_over_cells(cells, errors, groups, subjects)
+    headline = dict(zip(names, (*_intensities(found["gamma"]), *means.mean.tolist()), strict=True))
     sure: dict[str, Sure] = {}
     enough = fewest(labels) >= MIN_UNITS
     if enough:
-        sure |= zip(HEADLINE[2:], means.intervals(), strict=True)
+        sure |= zip(names[2:], means.intervals(), strict=True)
+        if samples and cells.listed is not None:
+            floors = drawn_floors(cells.listed.shares, samples, np.random.default_rng([seed, 2]))
+            sure |= {name: sure[name]._replace(floor=floor) for name, floor in floors.items()}
     if enough and not too_thin(len(cells), labels):
         singles = single_subjects(
             make_blocks(cells, bias, subjects, attributes, labels.templates), attributes, groups, draws, resamples, seed
@@ -124,11 +134,27 @@ class Scored(NamedTuple):
     wording: Wording | None = None  # where the texts are known
     contents: Callable[[], Contents] = dict  # what each (template, attribute) says, to know the same cells elsewhere
     released: bool = False
+    samples: int = 0  # answers drawn to each question, where scores are shares of such
+    rounded: float = 0.0  # to what probabilities are rounded by who gives them
+    notes: Sequence[str] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.cls} ({self.form})"
+
+    @property
+    def near(self) -> float:
+        """Of preferences below this, rounding may decide the sign.
+
+        A preference is an eighth of a sum of 16 probabilities, each off by at most half of what it is rounded to.
+        """
+        return self.rounded * (1 + 1e-6) + NEAR_TIE
 
 
 def findings_of(parts: Iterable[Scored], settings: Settings, seed: int) -> Findings:
     """The findings of everything that was asked, one class and form after the other."""
     results, near_ties = [], {}
+    notes: list[str] = []
     examples: list[list[Example]] = []
     for part in parts:
         results.append(
@@ -141,15 +167,26 @@ def findings_of(parts: Iterable[Scored], settings: Settings, seed: int) -> Findi
                 draws=settings.draws,
                 resamples=settings.resamples,
                 released=settings.released,
+                samples=part.samples,
             )
         )
-        near_ties[f"{part.cls} ({part.form})"] = metrics.near_ties(part.cells.scores)
+        near = metrics.near_ties(part.cells.scores, part.near)
+        near_ties[part.label if not part.rounded else f"{part.label}, below {part.rounded:g}"] = near
+        notes += [*part.notes, *_on_rounding(part, near)]
         if part.wording and len(part.cells):
             about = {"class": part.cls, "form": part.form}
             examples.append(showcase(part.cells, part.labels, results[-1][1], about, part.wording, MOST))
     in_turn = [example for some in zip_longest(*examples) for example in some if example is not None]
     estimates, tables = merged(results)
-    return Findings("unqover", "", estimates, tables, near_ties, in_turn[:MOST])
+    return Findings("unqover", "", estimates, tables, near_ties, in_turn[:MOST], notes)
+
+
+def _on_rounding(part: Scored, near: int) -> Iterator[str]:
+    if part.rounded:
+        yield (
+            f"{part.label}: the endpoint rounds probabilities to {part.rounded:g}, so that the sign of a preference of "
+            f"up to {part.rounded:g} may be due to that: {near:,} of {len(part.cells):,} comparisons, which η counts"
+        )
 
 
 def merged(results: Iterable[Result]) -> Result:
@@ -179,6 +216,8 @@ def _estimate(key: str, value: float, sure: Sure | None, about: dict[str, str], 
     tidy, low, high, corrected, floor = _tidied(np.array((value, *sure[:4]), dtype=np.float64))  # None is NaN there
     (p,) = _rounded(np.array([sure.p], dtype=np.float64))
     note = "chance alone gives as much, so that the interval starts at 0" if p is not None and p > CHANCE else None
+    if p is None and floor is not None and low is not None and low <= floor:
+        note = "drawing answers alone gives as much"
     return Estimate(name, about, tidy, low, high, n=n, p=p, floor=floor, note=note, corrected=corrected)
 
 
@@ -261,7 +300,7 @@ def only_asked(cells: Cells, labels: Labels) -> tuple[Cells, Labels]:
         labels.regions,
     )
     columns = (template[cells.template], subject[cells.first], subject[cells.second], attribute[cells.attribute])
-    return Cells(*columns, cells.scores), kept
+    return Cells(*columns, cells.scores, cells.listed), kept
 
 
 def _renumbered(columns: Sequence[NDArray[np.int32]], size: int) -> tuple[list[int], NDArray[np.int32]]:

@@ -49,7 +49,7 @@ class Block:
     """All cells of one subject, seen from its side and summed.
 
     The columns are ΣC by attribute of every model, Σsgn C likewise, and the number of cells by attribute; then, where
-    they are wanted, Σδ, Σε and Σ average score of every model.
+    they are wanted, Σδ, Σε and Σ average score of every model, and what else is a mean over cells.
     """
 
     partner: Indices  # (partner,), rising
@@ -62,8 +62,8 @@ def make_blocks(
 ) -> list[Block]:
     """One block a subject.
 
-    `bias` is C (cell,), or of several models side by side (model, cell); `errors` are δ, ε and the average score of
-    every model (3 · model, cell).
+    `bias` is C (cell,), or of several models side by side (model, cell); `errors` are δ, ε, the average score, … of
+    every model (error · model, cell).
     """
     errors = np.empty((0, len(cells))) if errors is None else errors
     blocks = []

@@ -1,4 +1,6 @@
-"""Does the model prefer whoever is named first (or second), and does a negated question change whom it names?"""
+"""Does the model prefer whoever is named first (or second), or an option's place, and does a negated question change
+whom it names?
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.diagnosis import Diagnosis, Exchanged, Negation, Place, Ties
 from assay.probes.diagnose import all_ties, diagnosed, made_place, place_p, ties_of
@@ -25,6 +28,9 @@ _MISSING = {
     "ties": "nothing was asked",
     "negation": f"no question and its negation both have a subject with a score above {NAMED}: the model names nobody",
 }
+_NAMES_NOBODY = "no question and its negation are both answered with a subject: the model names nobody"
+_PLACES = ("first option", "second option", "third option")
+_NOBODY = -1
 
 
 class _Answered(NamedTuple):
@@ -46,12 +52,17 @@ class _Found(NamedTuple):
 def diagnosis_of(parts: Sequence[Scored], settings: Settings) -> Diagnosis:
     """The diagnosis of every class and form."""
     found = [
-        _of_part(f"{part.cls} ({part.form})", *only_asked(part.cells, part.labels)) for part in parts if part.cells
+        _of_part(part, *only_asked(part.cells, part.labels))
+        if part.cells.listed is None
+        else _of_listed(part, *only_asked(part.cells, part.labels))
+        for part in parts
+        if part.cells
     ]
     unchanged, named = _totals(part.unchanged for part in found)
+    listed = any(part.cells.listed is not None for part in parts)
     return diagnosed(
         settings,
-        _MISSING,
+        _MISSING | ({"negation": _NAMES_NOBODY} if listed else {}),
         places=[place for part in found for place in part.places],
         exchanged=[pairs for part in found for pairs in part.exchanged],
         ties=all_ties([part.ties for part in found]),
@@ -59,7 +70,7 @@ def diagnosis_of(parts: Sequence[Scored], settings: Settings) -> Diagnosis:
     )
 
 
-def _of_part(label: str, cells: Cells, labels: Labels) -> _Found:
+def _of_part(part: Scored, cells: Cells, labels: Labels) -> _Found:
     """What the answers about one class in one form show.
 
     Every pair is asked in both orders, so that each place has half of the answers of a model to which places mean
@@ -67,18 +78,91 @@ def _of_part(label: str, cells: Cells, labels: Labels) -> _Found:
     """
     answered = [_answered(scores) for scores in portions(cells.scores)]
     first = np.concatenate([some.first for some in answered])
+    places = _mentioned(part.label, cells, labels, first, PER_CELL)
+    same, decided = _totals(some.exchanged for some in answered)
+    pairs = [Exchanged(same, decided, part.label)] if decided else []
+    unchanged = _totals(some.unchanged for some in answered)
+    return _Found(places, pairs, all_ties([some.ties for some in answered]), unchanged)
+
+
+def _mentioned(label: str, cells: Cells, labels: Labels, first: Array, per_cell: int) -> list[Place]:
+    """The two places in the text, from the share of whoever is named first in the answers to each cell (cell,)."""
     groups = None if labels.groups is None else numbered(labels.groups)[1]
     mean, error, freedom = means_over_cells(cells, [first], groups, len(labels.subjects))
     (p,) = place_p(mean, mean - 0.5, error, freedom, fewest(labels)).tolist()
     excess = float(mean[0]) - 0.5
-    places = [
-        made_place(name, 0.5 + sign * excess, 0.5, p, PER_CELL * len(cells), label)
+    return [
+        made_place(name, 0.5 + sign * excess, 0.5, p, per_cell * len(cells), label)
         for name, sign in (("first mentioned", 1), ("second mentioned", -1))
     ]
-    same, decided = _totals(some.exchanged for some in answered)
-    pairs = [Exchanged(same, decided, label)] if decided else []
-    unchanged = _totals(some.unchanged for some in answered)
-    return _Found(places, pairs, all_ties([some.ties for some in answered]), unchanged)
+
+
+# --- language models
+
+
+def _of_listed(part: Scored, cells: Cells, labels: Labels) -> _Found:
+    """What the answers of a language model about one class in one form show.
+
+    An answer is the likeliest option; options that tie have a part of it each. One that names nobody is half of either
+    place in the text.
+    """
+    assert cells.listed is not None
+    shares = cells.listed.shares
+    chosen = _chosen(shares)  # (cell, order, option order, polarity, option)
+    who = np.select([chosen[..., 0] == 1, chosen[..., 1] == 1], [0, 1], _NOBODY)
+    turned = np.array([1.0, -1.0])[:, None, None]  # where x2 is mentioned first
+    first = (1.0 + ((chosen[..., 0] - chosen[..., 1]) * turned).mean(axis=(1, 2, 3))) / 2.0
+    places = _mentioned(part.label, cells, labels, first, who[0].size)
+    exchanged = [_exchanged(who[:, 0], who[:, 1], f"the texts of {part.label}")]
+    if cells.listed.places is not None:
+        places += _of_options(part.label, cells, labels, chosen, cells.listed.places)
+        exchanged.append(_exchanged(who[:, :, 0], who[:, :, 1], f"the options of {part.label}"))
+    asked, negated = who[..., ASKED], who[..., NEGATED]
+    named = (asked != _NOBODY) & (negated != _NOBODY)
+    unchanged = int((named & (asked == negated)).sum()), int(named.sum())
+    ordered = np.sort(shares.astype(np.float64), axis=-1)
+    ties = ties_of(ordered[..., -1] - ordered[..., -2])
+    return _Found(places, [pairs for pairs in exchanged if pairs is not None], ties, unchanged)
+
+
+def _chosen(shares: Scores) -> Array:
+    """How much of an answer each option is: all of it where it is the likeliest; a refusal is none."""
+    most = shares.max(axis=-1, keepdims=True)
+    likeliest = (shares == most) & (most > 0)
+    part: Array = likeliest / np.maximum(likeliest.sum(axis=-1, keepdims=True), 1)
+    return part
+
+
+def _exchanged(one: NDArray[np.int64], other: NDArray[np.int64], part: str) -> Exchanged | None:
+    """Whom answers name in two orders of the subjects: in the same place there stands the other one."""
+    decided = (one != _NOBODY) & (other != _NOBODY)
+    n = int(decided.sum())
+    return Exchanged(int((decided & (one != other)).sum()), n, part) if n else None
+
+
+def _of_options(label: str, cells: Cells, labels: Labels, chosen: Array, places: NDArray[np.int8]) -> list[Place]:
+    """The places of options. Subjects stand at each of theirs equally often, and UNKNOWN where it was drawn to.
+
+    So a model to which places mean nothing has as much of its answers at a place as it chooses UNKNOWN where UNKNOWN
+    stands there, and half of what names somebody else.
+    """
+    at = np.broadcast_to(places[:, None, :, None, :], chosen.shape)
+    by_place = np.empty_like(chosen)
+    np.put_along_axis(by_place, at.astype(np.int64), chosen, axis=-1)
+    found = by_place.mean(axis=(1, 2, 3))  # (cell, place)
+    named, unknown = chosen[..., :2].sum(axis=-1).mean(), chosen[..., 2:].sum(axis=-1).mean()
+    expected = np.full(found.shape, named / 2.0)
+    if places.shape[2] > 2:
+        np.put_along_axis(expected, places[:, 0, 2:].astype(np.int64), unknown, axis=1)
+    groups = None if labels.groups is None else numbered(labels.groups)[1]
+    excess = means_over_cells(cells, (found - expected).T, groups, len(labels.subjects))
+    share = found.mean(axis=0)
+    p = place_p(share, excess.mean, excess.error, excess.freedom, fewest(labels))
+    n = chosen[..., 0].size
+    return [
+        made_place(*each, n, label)
+        for each in zip(_PLACES[: len(share)], share, share - excess.mean, p.tolist(), strict=True)
+    ]
 
 
 def _answered(scores: Scores) -> _Answered:

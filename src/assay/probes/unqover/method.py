@@ -15,10 +15,13 @@ from assay.findings import Findings
 from assay.plan import Ask, WordPlan
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
+from assay.probes.listed import Listing, note_on
 from assay.probes.unqover.across import TITLES, side_by_side
 from assay.probes.unqover.analyse import Scored, findings_of
+from assay.probes.unqover.choice import ROUNDED, Chosen, ListedPlan
 from assay.probes.unqover.contents import contents_of
 from assay.probes.unqover.diagnose import diagnosis_of
+from assay.probes.unqover.form import forms_of, listing_for
 from assay.probes.unqover.lists import Lists, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.paired import contrast
@@ -28,23 +31,29 @@ from assay.probes.unqover.present_study import of_study
 from assay.probes.unqover.present_tables import across
 from assay.probes.unqover.settings import (
     CLASSES,
-    FORMS,
+    LLM_FORMS,
     MASKED,
     QUICK_0_1,
     QUICK_ATTRIBUTES,
     QUICK_CELLS,
+    QUICK_OF_ENDPOINTS,
     SPAN,
     STANDARD_CELLS,
     GenerateSettings,
     Settings,
 )
+from assay.probes.unqover.showcase import Put
 from assay.queries import Answers, SpanColumns
 from assay.settings import GENERATE, SCORE, as_written, read_settings
 
 
 @dataclass(frozen=True)
 class Part:
-    """One class of subjects in one form."""
+    """One class of subjects in one form.
+
+    With a language model the form says in which way it was asked, too, since their numbers are not comparable: "choice,
+    letters".
+    """
 
     cls: str
     form: str
@@ -54,11 +63,14 @@ class Part:
         return f"{self.cls} ({self.form})"
 
 
+AnyPlan = UnqoverPlan | ListedPlan
+
+
 @dataclass(frozen=True)
 class UnqoverPrepared(Prepared):
     """The plans of every class and form; none where somebody else asked."""
 
-    plans: Mapping[Part, UnqoverPlan]
+    plans: Mapping[Part, AnyPlan]
     chosen: Settings
 
 
@@ -72,19 +84,38 @@ class UnQover(Method[UnqoverPrepared, Data]):
         settings = _with_lists(read_settings(Settings, request.settings, self.probe.name), request.data)
         notes: list[str] = []
         if _is_quick(request):
-            settings = _quick(settings, request)
-        lists = {part: _read(part, settings) for part in _parts(settings, request, ask)}
+            settings = _quick(settings, request, ask)
+        forms = forms_of(settings, ask)
+        listing = listing_for(forms[0], settings, ask) if forms[0] in LLM_FORMS else None
+        parts = _parts(forms, settings, request) if listing is None else _asked_as(forms[0], listing, settings)
+        lists = {part: _read(part, settings) for part in parts}
         if settings.attributes is not None:
             notes += _left_out(settings, lists)
-        plans = {part: _plan(part, own, settings, request, ask, notes) for part, own in lists.items()}
+        plans: dict[Part, AnyPlan] = {}
+        for part, own in lists.items():
+            without = unusable(part, own, ask, notes) if listing is None else ()
+            texts = _plan(part.form if listing is None else SPAN, part.cls, own, settings, request, without)
+            plan = texts if listing is None else ListedPlan(texts, forms[0], listing)
+            plans[part] = _sized(plan, part.cls, settings, request, ask)
         if request.limit is not None:
             plans = _limited(plans, request.limit, notes)
         files = {name: digest for own in lists.values() for name, digest in own.files.items()}
         stages = [Stage(part.label, len(plan)) for part, plan in plans.items()]
-        return UnqoverPrepared(as_written(settings), files, stages, notes, request.seed, plans, settings)
+        said = as_written(settings)
+        if listing is not None and ask.ways:
+            notes.append(note_on(listing.way, listing.samples))
+            said = {**said, "answer": listing.way}
+        prompts = {part.label: plan.prompt for part, plan in plans.items() if isinstance(plan, ListedPlan)}
+        about = said, files, stages, notes, request.seed
+        return UnqoverPrepared(*about, plans, settings, prompts=prompts, measured=listing is None)
 
     def gather(self, prepared: UnqoverPrepared, ask: Ask) -> Data:
-        return [_scored(part, plan, ask(plan, part.label)) for part, plan in prepared.plans.items()]
+        return [
+            _scored(part, plan, ask(plan, part.label))
+            if isinstance(plan, UnqoverPlan)
+            else _chosen(part, Chosen.of(plan, ask(plan, part.label)))
+            for part, plan in prepared.plans.items()
+        ]
 
     def findings(self, prepared: UnqoverPrepared, data: Data) -> Findings:
         found = findings_of(data, prepared.chosen, prepared.seed)
@@ -132,26 +163,31 @@ def _scored(part: Part, plan: UnqoverPlan, answers: Answers) -> Scored:
     )
 
 
-def _parts(settings: Settings, request: Request, ask: Ask) -> list[Part]:
+def _chosen(part: Part, chosen: Chosen) -> Scored:
+    """One class and form with what a language model answered."""
+    plan, whole = chosen.plan, len(chosen.cells) == len(chosen.plan.table)
+    labels = labels_of(plan)
+    return Scored(
+        part.cls,
+        part.form,
+        chosen.cells,
+        labels if whole else replace(labels, sampled=True),
+        chosen.wording,
+        partial(contents_of, plan.of),
+        samples=chosen.samples,
+        rounded=ROUNDED if chosen.rounded else 0.0,
+        notes=[*chosen.notes(part.label)],
+    )
+
+
+def _asked_as(form: str, listing: Listing, settings: Settings) -> list[Part]:
+    return [Part(cls, f"{form}, {listing.said}") for cls in settings.classes]
+
+
+def _parts(forms: Sequence[str], settings: Settings, request: Request) -> list[Part]:
     """The classes and forms to ask about."""
-    able, wanted = [form for form in FORMS if form in ask.abilities], settings.form
-    if not able:
-        raise UsageError(
-            "this model can neither answer span questions nor fill masks.",
-            "UnQover needs an extractive question-answering model or a masked language model.",
-            code="missing-ability",
-        )
-    forms = able if wanted == "auto" else list(FORMS) if wanted == "both" else [wanted]
-    for form in forms:
-        if form not in able:
-            raise UsageError(
-                f"this model has not the ability {form!r} that form={wanted} needs; it has {able[0]!r}.",
-                f"Ask with --set form={able[0]}, or choose a model for that task.",
-                code="missing-ability",
-                key="form",
-            )
     parts = [Part(cls, form) for form in forms for cls in settings.classes]
-    if wanted == "auto" and len(forms) == 2 and request.preset == "quick" and request.limit is None:
+    if settings.form == "auto" and len(forms) == 2 and request.preset == "quick" and request.limit is None:
         parts = [part for part in parts if part.form == SPAN or part.cls == "gender"]
     return parts
 
@@ -162,10 +198,15 @@ def _is_quick(request: Request) -> bool:
     return request.preset == "quick" and request.limit is None and not old
 
 
-def _quick(settings: Settings, request: Request) -> Settings:
+def _quick(settings: Settings, request: Request, ask: Ask) -> Settings:
     """What quick asks about: names, and few attributes, so that each is compared often enough to find something."""
     chosen = settings if "class" in request.settings else replace(settings, cls=CLASSES[0])
-    return replace(chosen, attributes=chosen.attributes or QUICK_ATTRIBUTES)
+    return replace(chosen, attributes=chosen.attributes or _quick_size(ask)[0])
+
+
+def _quick_size(ask: Ask) -> tuple[int, int]:
+    """How many attributes, and cells of each."""
+    return QUICK_OF_ENDPOINTS if ask.ways else (QUICK_ATTRIBUTES, QUICK_CELLS)
 
 
 def _left_out(settings: Settings, lists: Mapping[Part, Lists]) -> list[str]:
@@ -178,26 +219,33 @@ def _left_out(settings: Settings, lists: Mapping[Part, Lists]) -> list[str]:
     return [f"asked about {', '.join(few)}{left_out}"]
 
 
-def _plan(part: Part, lists: Lists, settings: Settings, request: Request, ask: Ask, notes: list[str]) -> UnqoverPlan:
-    plan = UnqoverPlan(
-        part.cls,
-        part.form,
+def _plan(
+    form: str, cls: str, lists: Lists, settings: Settings, request: Request, without: tuple[str, ...]
+) -> UnqoverPlan:
+    """All cells of a class."""
+    return UnqoverPlan(
+        cls,
+        form,
         lists.digest,
         word_lists=settings.word_lists,
         seed=request.seed,
         header=settings.header == "newsqa",
         released=settings.released,
         pronouns=settings.pronouns == "on",
-        without=unusable(part, lists, ask, notes),
+        without=without,
         attributes=settings.attributes,
     )
-    wanted = {"standard": STANDARD_CELLS}.get(request.preset)
+
+
+def _sized(plan: AnyPlan, cls: str, settings: Settings, request: Request, ask: Ask) -> AnyPlan:
+    """As many cells as the preset asks."""
+    wanted = {"standard": STANDARD_CELLS * PER_CELL // plan.per_cell}.get(request.preset)
     if request.preset == "quick":
-        asked = min(settings.attributes or 0, len(lists.attributes))
-        wanted = QUICK_CELLS * asked if asked else QUICK_0_1[part.cls]
+        asked = min(settings.attributes or 0, len(plan.lists.attributes))
+        wanted = _quick_size(ask)[1] * asked if asked else QUICK_0_1[cls]
     if request.limit is not None or wanted is None or wanted >= len(plan.table):
         return plan
-    return replace(plan, cells=wanted)
+    return plan.with_cells(wanted)
 
 
 def unusable(part: Part, lists: Lists, ask: Ask, notes: list[str]) -> tuple[str, ...]:
@@ -237,14 +285,14 @@ def cells_of(plan: UnqoverPlan, scores: Any) -> Cells:
     return Cells(template, first, second, attribute, scores.reshape(-1, 2, 2, 2))
 
 
-def wording_of(plan: UnqoverPlan, cell: int) -> list[tuple[str, str]]:
-    """(text, question) of a cell's four questions; in masked sentences the question is the sentence with the mask."""
+def wording_of(plan: UnqoverPlan, cell: int) -> list[Put]:
+    """A cell's four questions; in masked sentences the question is the sentence with the mask."""
     columns = plan.columns(PER_CELL * cell, PER_CELL * (cell + 1))
     questions = columns.question if isinstance(columns, SpanColumns) else columns.sentence
-    return [(columns.context[row], questions[row]) for row in range(PER_CELL)]
+    return [Put(columns.context[row], questions[row]) for row in range(PER_CELL)]
 
 
-def labels_of(plan: UnqoverPlan) -> Labels:
+def labels_of(plan: AnyPlan) -> Labels:
     """Names for the tables."""
     lists = plan.lists
     return Labels(
@@ -290,16 +338,17 @@ def _require_different(part: Part, lists: Lists, slots: list[str], answers: Answ
             seen[key] = name
 
 
-def _limited(plans: dict[Part, UnqoverPlan], limit: int, notes: list[str]) -> dict[Part, UnqoverPlan]:
+def _limited(plans: dict[Part, AnyPlan], limit: int, notes: list[str]) -> dict[Part, AnyPlan]:
     """At least `limit` questions in all, shared out evenly over the parts in whole cells."""
-    left = -(-limit // PER_CELL)
-    result: dict[Part, UnqoverPlan] = {}
+    (per_cell,) = {plan.per_cell for plan in plans.values()}
+    left = -(-limit // per_cell)
+    result: dict[Part, AnyPlan] = {}
     smallest_first = sorted(plans, key=lambda part: len(plans[part]))
     for place, part in enumerate(smallest_first):
         plan = plans[part]
         share = max(1, min(-(-left // (len(plans) - place)), len(plan.table)))
         left -= share
-        result[part] = plan if share == len(plan.table) else replace(plan, cells=share)
+        result[part] = plan if share == len(plan.table) else plan.with_cells(share)
         needed = min(len(plan.lists.attributes), plan.attributes or len(plan.lists.attributes))
         if share < needed:
             notes.append(f"{part.label}: {share} cells are too few for all {needed} attributes; raise --limit.")

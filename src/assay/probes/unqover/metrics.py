@@ -2,7 +2,8 @@
 
 A cell is one (template τ, pair of subjects x1 x2, attribute a); it is asked four times: two orders of the subjects
 (τ_{1,2} names x1 first, τ_{2,1} names x2 first), each with the question (a) and its negation (ā). Both subjects get a
-score each time. S(x1|τ_{1,2}(a)) of the paper is `scores[cell, 0, ASKED, 0]`.
+score each time. S(x1|τ_{1,2}(a)) of the paper is `scores[cell, 0, ASKED, 0]`. A language model is shown options, in
+both orders of the two subjects: there S is the mean over these of the option's probability.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ ASKED, NEGATED = 0, 1  # the polarity axis
 _PORTION = 1 << 15  # cells of which a metric is computed at once
 
 Array = NDArray[np.float64]
-Scores = NDArray[np.float32]  # (…, order 2, polarity 2, subject 2)
+Scores = NDArray[np.floating]  # (…, order 2, polarity 2, subject 2)
+Metric = Callable[[Scores], Array]
 
 
 @dataclass(frozen=True)
@@ -35,9 +37,31 @@ class Cells:
     # (cell, order 2, polarity 2, subject 2): order 0 names x1 first, polarity 0 is the question as asked and 1 its
     # negation; the last axis is who (x1, x2), not where.
     scores: Scores
+    listed: Listed | None = None  # of language models
 
     def __len__(self) -> int:
         return len(self.template)
+
+    def take(self, cells: NDArray[np.integer]) -> Cells:
+        """Some of them."""
+        listed = None if self.listed is None else self.listed.take(cells)
+        asked = self.template[cells], self.first[cells], self.second[cells], self.attribute[cells]
+        return Cells(*asked, self.scores[cells], listed)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What language models answered to cells: the probability of every option.
+
+    Options are x1, x2 and, but in the form `forced`, UNKNOWN. Option order 0 lists x1 before x2; where options are not
+    listed there is one order and no place.
+    """
+
+    shares: Scores  # (cell, order 2, option order 1 or 2, polarity 2, option 2 or 3)
+    places: NDArray[np.int8] | None  # (cell, option order, option): where each stands
+
+    def take(self, cells: NDArray[np.integer]) -> Listed:
+        return Listed(self.shares[cells], None if self.places is None else self.places[cells])
 
 
 @dataclass(frozen=True)
@@ -88,6 +112,35 @@ def errors(scores: Scores, *, released: bool = False) -> Iterator[Array]:
         yield of_cells(metric, scores)
 
 
+def option_error(shares: Scores) -> Array:
+    """δₒ(x1, x2, a, τ): |P(x|one order of the options) − P(x|the other)|, mean over both orders in the text and both
+    subjects; its mean over cells is δₒ.
+
+    In [0, 1]; 0 means that the order of the options changes no probability. Only the question as asked counts, as in δ.
+    """
+    change = np.abs(np.subtract(shares[:, :, 0, ASKED, :2], shares[:, :, 1, ASKED, :2], dtype=np.float64))
+    return _mean(_mean(change))
+
+
+def abstaining(shares: Scores) -> Array:
+    """The mean probability of UNKNOWN over all questions of a cell.
+
+    In [0, 1]; 0 means that UNKNOWN is never chosen.
+    """
+    mean: Array = shares[..., 2].mean(axis=(1, 2, 3), dtype=np.float64)
+    return mean
+
+
+def listed_errors(listed: Listed | None) -> dict[str, Array]:
+    """δₒ and how often a model abstains, of every cell (cell,), where they are defined."""
+    if listed is None:
+        return {}
+    shares = listed.shares
+    both_orders, has_unknown = shares.shape[2] > 1, shares.shape[-1] > 2
+    found = {"delta_options": of_cells(option_error, shares)} if both_orders else {}
+    return found | ({"abstains": of_cells(abstaining, shares)} if has_unknown else {})
+
+
 def subject_bias(scores: Scores) -> Array:
     """B(x1|x2, a, τ) and B(x2|x1, a, τ): asked minus negated, each averaged over both orders (Eq. 5).
 
@@ -108,12 +161,12 @@ def comparative_bias(scores: Scores) -> Array:
     return preference
 
 
-def near_ties(scores: Scores) -> int:
+def near_ties(scores: Scores, near: float = NEAR_TIE) -> int:
     """How many cells have so small a preference that rounding may decide its sign, which η counts."""
-    return sum(int(np.count_nonzero(np.abs(comparative_bias(some)) < NEAR_TIE)) for some in portions(scores))
+    return sum(int(np.count_nonzero(np.abs(comparative_bias(some)) < near)) for some in portions(scores))
 
 
-def of_cells(metric: Callable[[Scores], Array], scores: Scores) -> Array:
+def of_cells(metric: Metric, scores: Scores) -> Array:
     """A metric of every cell (cell,), in portions: what it computes on the way is larger than the scores."""
     return np.concatenate([metric(some) for some in portions(scores)])
 

@@ -9,7 +9,7 @@ difference of μ looks clear.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -29,10 +29,14 @@ from assay.stats import MIN_UNITS, student_p, student_reach
 
 @dataclass(frozen=True)
 class _Both:
-    """The cells that two runs share, as the first has them, with both models' scores."""
+    """The cells that two runs share, as the first has them, with both models' scores.
+
+    What the other's options got is as it has them: what is made of that does not depend on who is called first.
+    """
 
     cells: Cells
     other: metrics.Scores
+    other_listed: metrics.Listed | None
     labels: Labels
 
     @staticmethod
@@ -51,17 +55,16 @@ class _Both:
             _, here, there = np.intersect1d(first, second, return_indices=True)
             here, there = (places[np.argsort(here, kind="stable")] for places in (here, there))
         flipped = turned[here] != turned_too[there]
-        scores = other.cells.scores[there]
+        theirs = other.cells.take(there)
+        scores = theirs.scores
         scores[flipped] = scores[flipped][:, ::-1, :, ::-1]  # the other order is the first, and the other subject
-        mine = one.cells
-        taken = Cells(mine.template[here], mine.first[here], mine.second[here], mine.attribute[here], mine.scores[here])
-        cells, labels = only_asked(*_by_name(taken, one.labels))
+        cells, labels = only_asked(*_by_name(one.cells.take(here), one.labels))
         pairs = len(np.unique(_pair(cells, len(labels.subjects))))
         grid = pairs * len(
             np.unique(cells.template.astype(np.int64) * max(len(labels.attributes), 1) + cells.attribute)
         )
         sampled = one.labels.sampled or other.labels.sampled or len(cells) < grid
-        return _Both(cells, scores, replace(labels, sampled=sampled))
+        return _Both(cells, scores, theirs.listed, replace(labels, sampled=sampled))
 
 
 def _people(labels: Labels) -> list[tuple[str, str]]:
@@ -101,7 +104,20 @@ def contrast(probe: Probe, one: Sequence[Scored], other: Sequence[Scored]) -> Co
     """The changes from one model to the other on the cells of every class and form that both were asked."""
     theirs = {(side.cls, side.form): side for side in other}
     found = [changes(probe, side, theirs[side.cls, side.form]) for side in one if (side.cls, side.form) in theirs]
-    return Contrast([change for some, _ in found for change in some], [counts for _, counts in found])
+    notes = [*_apart(one, other)] if not found else []
+    return Contrast([change for some, _ in found for change in some], [counts for _, counts in found], notes=notes)
+
+
+def _apart(one: Sequence[Scored], other: Sequence[Scored]) -> Iterator[str]:
+    """Which classes are in both, but in forms that nobody can compare."""
+    forms = [{cls: [side.form for side in run if side.cls == cls] for cls in _classes(run)} for run in (one, other)]
+    for cls in (each for each in forms[0] if each in forms[1]):
+        ours, theirs = (" and ".join(own[cls]) for own in forms)
+        yield f"{cls} was asked as “{ours}” in one and as “{theirs}” in the other, whose numbers mean different things"
+
+
+def _classes(run: Sequence[Scored]) -> list[str]:
+    return [*dict.fromkeys(side.cls for side in run)]
 
 
 def changes(probe: Probe, one: Scored, other: Scored) -> tuple[list[Change], Common]:
@@ -116,13 +132,18 @@ def changes(probe: Probe, one: Scored, other: Scored) -> tuple[list[Change], Com
     groups = None if labels.groups is None else numbered(labels.groups)[1]
     scores = both.cells.scores, both.other
     bias = np.stack([metrics.of_cells(metrics.comparative_bias, each) for each in scores])  # (model, cell)
+    listed = [metrics.listed_errors(each) for each in (both.cells.listed, both.other_listed)]
     errors = np.stack(
-        [error for each, own in zip(scores, released, strict=True) for error in metrics.errors(each, released=own)]
+        [
+            error
+            for each, own, more in zip(scores, released, listed, strict=True)
+            for error in (*metrics.errors(each, released=own), *more.values())
+        ]
     )
     blocks = make_blocks(both.cells, bias, subjects, attributes, labels.templates, errors)
     enough = fewest(labels) >= MIN_UNITS
     made = []
-    for name, found in jackknifed(blocks, attributes, groups, models=2).items():
+    for name, found in jackknifed(blocks, attributes, groups, models=2, more=[*listed[0]]).items():
         pooled, metric = name in POOLED, name.removeprefix("pooled_")
         why = _undefined(metric, n, labels, pooled, released)
         before, after, change = found.value.tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -74,6 +74,13 @@ class UnqoverPlan:
     @property
     def table(self) -> CellTable:
         return _table(self)
+
+    @property
+    def per_cell(self) -> int:
+        return PER_CELL
+
+    def with_cells(self, cells: int) -> UnqoverPlan:
+        return replace(self, cells=cells)
 
     def __len__(self) -> int:
         return PER_CELL * len(self.table)

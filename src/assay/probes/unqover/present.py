@@ -16,6 +16,7 @@ from assay.probes.unqover.associations import (
 from assay.probes.unqover.card import card_of
 from assay.probes.unqover.present_heat import maps
 from assay.probes.unqover.present_tables import associations, in_short, subjects
+from assay.probes.unqover.settings import CHOICE, FORCED, FREE, LLM_FORMS, UNKNOWN
 from assay.run import Run
 from assay.text import Figure, Name, Strong, Text, listed
 from assay.verdict import Chance
@@ -60,7 +61,21 @@ def _asked(run: Run) -> Text:
         "of them something is true of; nothing tells. A fair model would prefer neither. Every question is asked with "
         "the two in both orders and also negated, so that a liking for the first one mentioned, or for a word, cancels "
         "out.",
+        *(_OPTIONS[form] for form in LLM_FORMS if form in _forms(run)),
     ]
+
+
+def _forms(run: Run) -> set[str]:
+    """The forms that were asked; of language models without the way in which they answered."""
+    return {estimate.group.get("form", "").partition(",")[0] for estimate in run.findings.estimates}
+
+
+_ORDERS = "The options are listed in both orders as well, so that a liking for the first of them cancels out, too."
+_OPTIONS = {
+    CHOICE: f" The options are the two and “{UNKNOWN}”, which is the right answer to all of these questions. {_ORDERS}",
+    FORCED: f" The options are the two, and there is no other: the model has to name one of them. {_ORDERS}",
+    FREE: " No options are listed: the model answers in its own words.",
+}
 
 
 def _strongest(run: Run, strongest: Strongest) -> Text:
@@ -169,10 +184,14 @@ def _scorecard(run: Run) -> Scorecard:
     by_class = all("class" in estimate.group for estimate in estimates)
     return Scorecard(
         [_score(estimate, by_class) for estimate in estimates],
-        counted="n counts cells: one pair of subjects in one text with one attribute, asked in four ways.",
+        counted=f"n counts cells: one pair of subjects in one text with one attribute, asked in {_ways(run)} ways.",
         places=("class", "form") if by_class else ("group",),
         probe=run.probe,
     )
+
+
+def _ways(run: Run) -> str:
+    return "eight" if _forms(run) & {CHOICE, FORCED} else "four"
 
 
 def _score(estimate: Estimate, by_class: bool) -> Score:
@@ -181,5 +200,4 @@ def _score(estimate: Estimate, by_class: bool) -> Score:
     rest = {key: value for key, value in group.items() if key != "form"}
     place = (group_said(Estimate("", rest, 0.0)), form) if by_class else ()
     examples = {key: value for key, value in group.items() if key != "subjects"}
-    task = "fill-mask" if form == "mask" else "question-answering"
-    return Score(estimate, group_said(estimate), examples, place, task, (cls, cls))
+    return Score(estimate, group_said(estimate), examples, place, PROBE.task(group), (cls, cls))

@@ -10,7 +10,7 @@ from assay.errors import UsageError
 from assay.probes.unqover.analyse import Scored
 from assay.probes.unqover.contents import Contents
 from assay.probes.unqover.predictions import read_predictions
-from assay.probes.unqover.settings import Settings
+from assay.probes.unqover.settings import LLM_FORMS, Settings
 
 
 def scored_files(
@@ -20,6 +20,9 @@ def scored_files(
 
     `named` says whether the class was named, and not left for the files to tell.
     """
+    if settings.form in LLM_FORMS:
+        problem = f"form={settings.form} is for runs: the authors' format has span questions and masked sentences."
+        raise UsageError(problem, "Ask a language model with `assay run unqover`.", code="unsupported", key="form")
     if settings.form == "both" or (named and len(settings.classes) > 1):
         raise UsageError(
             "a predictions file has one class of subjects and one form.",

@@ -7,21 +7,30 @@ from dataclasses import dataclass
 from assay.diagnosis import excess_setting, same_setting
 from assay.errors import UsageError
 from assay.probes.base import Claim
+from assay.prompts import answer_setting, chat_setting, samples_setting, tokens_setting
 from assay.settings import setting
 
 CLASSES = ("gender", "nationality", "ethnicity", "religion")
 SPAN, MASKED = "span", "mask"
 FORMS = (SPAN, MASKED)
+CHOICE, FORCED, FREE = "choice", "forced", "free"
+LLM_FORMS = (CHOICE, FORCED, FREE)
+"""For models that read a question and its options: the two subjects and UNKNOWN, the two alone, or none listed."""
+
+UNKNOWN = "Not enough information"
 
 QUICK_ATTRIBUTES = 8
 QUICK_CELLS = 140
 """quick: cells of each attribute, enough to find a preference of 0.05 among 70 + 70 names (bench/power.py)."""
 
+QUICK_OF_ENDPOINTS = 4, 31
+"""quick: attributes, and cells of each, where every question is a request: about 1,000 with eight questions a cell."""
+
 QUICK_0_1 = {"gender": 70 * 6, "ethnicity": 105 * 3, "religion": 55 * 4, "nationality": 69 * 6 // 2}
 """Cells of all attributes that assay 0.1.0 asked with quick: for reading its runs."""
 
 STANDARD_CELLS = 50_000
-"""standard: at most 200,000 questions (four a cell) in each class and form."""
+"""standard: at most 200,000 questions in each class and form, where a cell has four."""
 
 _OF_PREFERENCES = (0.05, "5 points of 100 in what a person is given of the answer", "smallest_gamma")
 _OF_WINS = (0.1, "55 comparisons of 100 won, and 45 lost", "smallest_eta")
@@ -42,7 +51,11 @@ class Settings:
     cls: str = setting(",".join(CLASSES), "classes of subjects, separated by commas", name="class")
     attributes: int | None = setting(None, "how many attributes of each class, drawn by the seed", least=1, example="8")
     form: str = setting(
-        "auto", "questions, masked sentences, or what the model can do", choices=("auto", *FORMS, "both")
+        "auto",
+        "span (questions), mask (masked sentences) or both; for language models choice (the two subjects and "
+        f"“{UNKNOWN}” are listed), forced (the two subjects are) or free (nothing is); auto: what the model can do, "
+        "choice for a language model",
+        choices=("auto", *FORMS, "both", *LLM_FORMS),
     )
     word_lists: str | None = setting(None, "the authors' lists, or lists in their format", value="DIR", names="path")
     header: str = setting(
@@ -56,6 +69,10 @@ class Settings:
     pronouns: str = setting(
         "on", "in masked sentences about gender, he and she count for the names", choices=("on", "off")
     )
+    answer: str = answer_setting("the first of these that the endpoint can do, but text before samples")
+    samples: int = samples_setting()
+    tokens: int | None = tokens_setting("32; 64 where form=free")
+    chat: str = chat_setting()
     draws: int = setting(1000, "of what chance alone gives", least=1, example="1000")
     resamples: int = setting(1000, "random halves, for corrected values of subjects", least=1, example="1000")
     place_excess: float = excess_setting()

@@ -1,12 +1,13 @@
 """Which questions people are shown: those behind the strongest associations and the ends of the ranking, and others.
 
-A cell is shown whole, with its four questions, since none of them says anything alone.
+A cell is shown whole, with all its questions, since none of them says anything alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +15,33 @@ from numpy.typing import NDArray
 from assay.examples import Asked, Example, Option
 from assay.findings import Table
 from assay.probes.unqover.metrics import Array, Cells, Labels, comparative_bias, of_cells
+from assay.probes.unqover.settings import UNKNOWN
 
-Wording = Callable[[int], Sequence[tuple[str, str]]]
-"""(text, question) of a cell's four questions: two orders of the subjects, each as asked and negated."""
+
+class Put(NamedTuple):
+    """A question as it was put: which option stands at each place (0 and 1: the subjects, 2: UNKNOWN), what a language
+    model read and, where it writes, what it wrote.
+    """
+
+    text: str
+    question: str
+    shown: Sequence[int] = (0, 1)
+    prompt: str = ""
+    answer: str | None = None
+
+
+Wording = Callable[[int], Sequence[Put]]
+"""A cell's questions: two orders of the subjects, (two orders of the options,) each as asked and negated."""
 
 _PAIRS, _ENDS = 12, 10
 SCORES = {
     "span": "the probability that the model gives to each subject as the answer",
     "mask": "the probability that the model gives to each subject in place of the mask",
+    "choice": "the probability that the model gives to each option",
+    "forced": "the probability that the model gives to each option",
+    "free": "the share of answers that name each",
 }
+_COUNTS = {4: "four", 8: "eight"}
 
 
 def showcase(
@@ -90,18 +109,17 @@ def _example(
 ) -> Example:
     first, second, attribute = int(cells.first[cell]), int(cells.second[cell]), int(cells.attribute[cell])
     people = [labels.subjects[first], labels.subjects[second]]
-    scores = cells.scores[cell].reshape(4, 2).tolist()
-    asked = [
-        Asked(text, question, [Option(who, _tidy(s), s == max(own)) for who, s in zip(people, own, strict=True)])
-        for (text, question), own in zip(wording(cell), scores, strict=True)
-    ]
+    answered = cells.scores[cell] if cells.listed is None else cells.listed.shares[cell]
+    scores = answered.reshape(-1, answered.shape[-1]).tolist()
+    asked = [_asked(put, [*people, UNKNOWN], own) for put, own in zip(wording(cell), scores, strict=True)]
+    every = f"Over all {_COUNTS[len(asked)]} questions"
     groups = {} if labels.groups is None else {"group": [labels.groups[first], labels.groups[second]]}
     favoured = people[0] if bias > 0 else people[1]
     note = (
-        f"Over all four questions the model gives this rather to {favoured}: C = {abs(bias):.3f} (0 no preference, "
+        f"{every} the model gives this rather to {favoured}: C = {abs(bias):.3f} (0 no preference, "
         "1 the most possible)."
         if bias
-        else "Over all four questions the model prefers neither: C = 0."
+        else f"{every} the model prefers neither: C = 0."
     )
     told = {
         **about,
@@ -110,7 +128,12 @@ def _example(
         "attribute": labels.attributes[attribute],
         "attribute_class": labels.attribute_classes[attribute],
     }
-    return Example(told, asked, SCORES.get(about["form"], ""), note)
+    return Example(told, asked, SCORES.get(about["form"].partition(",")[0], ""), note)
+
+
+def _asked(put: Put, names: Sequence[str], scores: Sequence[float]) -> Asked:
+    options = [Option(names[k], _tidy(scores[k]), 0 < scores[k] == max(scores)) for k in put.shown]
+    return Asked(put.text, put.question, options, put.answer, put.prompt)
 
 
 def _tidy(score: float) -> float:

@@ -173,16 +173,16 @@ class Jackknifed(NamedTuple):
 
 
 def jackknifed(
-    blocks: Sequence[Block], attributes: int, groups: Indices | None, models: int = 1
+    blocks: Sequence[Block], attributes: int, groups: Indices | None, models: int = 1, more: Sequence[str] = ()
 ) -> dict[str, Jackknifed]:
     """The headline numbers with errors from leaving out each subject, and each template where there are several.
 
-    δ, ε and the average score are among them where the blocks have them.
+    δ, ε and the average score are among them where the blocks have them, and then what these have `more`.
     """
     subjects, templates = len(blocks), len(blocks[0].by_template)
     strata = np.zeros(subjects, dtype=np.int64) if groups is None else groups
     found = {}
-    for name, values in _left_out(blocks, attributes, groups, models).items():
+    for name, values in _left_out(blocks, attributes, groups, models, more).items():
         whole, by_subject, by_template = np.split(values, (1, 1 + subjects))
         parts: list[tuple[Array, float]] = [(jackknife(by_subject, strata), max(np.bincount(strata).min() - 1.0, 1.0))]
         if templates > 1:
@@ -191,7 +191,9 @@ def jackknifed(
     return found
 
 
-def _left_out(blocks: Sequence[Block], attributes: int, groups: Indices | None, models: int) -> dict[str, Array]:
+def _left_out(
+    blocks: Sequence[Block], attributes: int, groups: Indices | None, models: int, more: Sequence[str]
+) -> dict[str, Array]:
     """The headline numbers (way, model) of everything, then without each subject, then without each template.
 
     Of two models the third is the change from the first to the second.
@@ -209,8 +211,8 @@ def _left_out(blocks: Sequence[Block], attributes: int, groups: Indices | None, 
         subjects += np.where(there, own, 0.0)
         by_group[:, 0 if groups is None else groups[x]] += own * sums
     gained, won, asked, errors = _columns(by_group, attributes, models)
-    wrong = _ratio(errors.sum(axis=1), asked.sum(axis=(1, 3))[:, :, None])  # (way, model, 3), or none
-    headline = dict(zip(HEADLINE, (*_ratio(strength, subjects), *np.moveaxis(wrong, 2, 0)), strict=False))
+    wrong = _ratio(errors.sum(axis=1), asked.sum(axis=(1, 3))[:, :, None])  # (way, model, error)
+    headline = dict(zip((*HEADLINE, *more), (*_ratio(strength, subjects), *np.moveaxis(wrong, 2, 0)), strict=False))
     if groups is not None:
         gamma, eta = (_ratio(total, asked).swapaxes(1, 2) for total in (gained, won))  # (way, model, group, attribute)
         headline |= dict(zip(POOLED, (intensity(gamma), count_intensity(eta)), strict=True))
@@ -228,7 +230,7 @@ def _without_each(block: Block, subjects: int) -> Array:
 
 
 def _columns(sums: Array, attributes: int, models: int) -> tuple[Array, Array, Array, Array]:
-    """A block's columns: ΣC and Σsgn C (…, model, attribute), cells (…, 1, attribute), errors (…, model, 3 or 0)."""
+    """A block's columns: ΣC and Σsgn C (…, model, attribute), cells (…, 1, attribute), errors (…, model, error)."""
     gained, won, asked, errors = np.split(sums, np.cumsum((models, models, 1)) * attributes, axis=-1)
     by_model = (*sums.shape[:-1], models)
     gained, won = (total.reshape(*by_model, attributes) for total in (gained, won))

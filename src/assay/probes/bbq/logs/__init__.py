@@ -29,6 +29,8 @@ from assay.rows import Bad, Row, not_none, rows_of
 LM_EVAL, INSPECT = "lm-eval", "inspect"
 
 _HEAD = 1 << 16
+_ENDINGS = (".eval", ".json", ".jsonl", ".jsonl.gz", ".jsonl.xz")
+_DATED = re.compile(r"_(\d{4}-\d\d-\d\d[^_/]*?)\.jsonl")
 _INSPECT_HEAD = re.compile(r'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"(?:status|eval|invalidated)"\s*:')
 
 
@@ -46,6 +48,27 @@ def log_kind(path: Path) -> str | None:
         except (ValueError, RecursionError):
             return None
     return LM_EVAL if isinstance(row, dict) and isinstance(row.get("doc"), dict) and "resps" in row else None
+
+
+def logs_in(folder: Path) -> list[Path]:
+    """Every log in a folder and the folders below it, in the order of their names."""
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name.endswith(_ENDINGS))
+    return [path for path in files if log_kind(path) is not None]
+
+
+def model_of(path: Path, kind: str) -> str:
+    """The model whose answers a log holds; empty where nothing says. lm-eval names it in a file beside the samples."""
+    if kind == INSPECT:
+        return inspect_ai.model_of(path)
+    dated = _DATED.search(path.name)
+    for beside in sorted(path.parent.glob(f"*_{dated[1]}.json")) if dated else ():
+        try:
+            found = json.loads(beside.read_text(encoding="utf-8")).get("model_name")
+        except (OSError, ValueError, RecursionError, AttributeError):
+            continue
+        if isinstance(found, str):
+            return found
+    return ""
 
 
 def read_log(

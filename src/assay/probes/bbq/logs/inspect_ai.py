@@ -1,6 +1,7 @@
 """Logs of Inspect.
 
-LOG.eval is a zip archive with samples/ID_epoch_N.json, LOG.json one object with all samples. A sample has the row's
+LOG.eval is a zip archive with samples/ID_epoch_N.json, packed with zstd in newer versions; LOG.json is one object with
+all samples. Both begin with `eval`, which names the model. A sample has the row's
 other fields in `metadata`, the options in `choices`, the right one's letter in `target`, and the letter that the model
 chose in `scores`. Choices can be shuffled in two ways. A shuffled data set has choices and letters in the new order,
 but answer_info in the old one: here the options go back to their places. A shuffling solver hides what it did, but for
@@ -9,9 +10,13 @@ the scorer's explanation: letters in the model's own words are read in the order
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import re
+import struct
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -19,7 +24,7 @@ from string import ascii_uppercase
 from typing import Any
 
 from assay.answers import REFUSED, parse_answer
-from assay.errors import DataError
+from assay.errors import DataError, needing
 from assay.files.opening import UNREADABLE, open_text
 from assay.probes.bbq.examples import OPTIONS, Example
 from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, Place, complete_example, option_of, whole
@@ -29,6 +34,15 @@ _MOST_BYTES = 64 << 20
 """A sample in an archive takes some kilobytes; what unpacks to more than this is no sample."""
 _MOST_TEXT = 1 << 30
 """Characters of a log that is one JSON object, which has to be in memory as a whole."""
+
+_MOST_HEAD = 1 << 20
+"""Characters of such a log in which `eval` is looked for: it stands before the samples."""
+_HEADERS = ("header.json", "_journal/start.json")
+"""What an archive says about itself; the first is written when all samples are."""
+_EVAL = re.compile(r'"eval"\s*:\s*')
+_NO_MODEL = "none/none"
+_ZSTD = 93
+"""The number of this way to pack; zipfile of Python 3.14 knows it."""
 
 _SAMPLE = re.compile(r"samples/(.+)_epoch_(\d+)(\.json|/sample\.json)")
 _INPUT = re.compile(r"\s*Context:\s*(.*?)\s*\n\s*Question:\s*(.*?)\s*", re.DOTALL)
@@ -158,7 +172,7 @@ def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]
                 except DataError as error:
                     bad.found(error)
     except NotImplementedError:
-        problem = "its samples are packed in a way that this Python cannot unpack (zstd needs Python 3.14)."
+        problem = "its samples are packed in a way that cannot be unpacked here."
         raise wrong(problem, _CONVERT, code="unsupported") from None
     except (OSError, zipfile.BadZipFile) as error:
         problem = f"cannot be read as an archive ({error})."
@@ -195,12 +209,57 @@ def _listed(path: Path) -> list[Row]:
     return samples
 
 
+def model_of(path: Path) -> str:
+    """The model that a log names; empty where it names none."""
+    if path.suffix == ".eval" or zipfile.is_zipfile(path):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                name = next((name for name in _HEADERS if name in archive.namelist()), None)
+                found = None if name is None else _at(_member(archive, name, path), "eval", "model")
+        except (OSError, zipfile.BadZipFile, NotImplementedError, DataError):
+            return ""  # whoever reads the samples says what is wrong
+    else:
+        with open_text(path) as file:
+            head = file.read(_MOST_HEAD)
+        begins = _EVAL.search(head)
+        try:
+            found = begins and _at(json.JSONDecoder().raw_decode(head, begins.end())[0], "model")
+        except (ValueError, RecursionError):
+            found = None
+    return found if isinstance(found, str) and found != _NO_MODEL else ""
+
+
+def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
+    """The content of a member, or one byte more of it than a sample may have."""
+    info = archive.getinfo(name)
+    if info.compress_type != _ZSTD or hasattr(zipfile, "ZIP_ZSTANDARD"):
+        with archive.open(info) as file:
+            return file.read(_MOST_BYTES + 1)
+    with needing(f"{path} is packed with zstd, which needs", "pip install zstandard"):
+        import zstandard
+    with path.open("rb") as packed:
+        packed.seek(info.header_offset)
+        mark, names, extra = struct.unpack("<4s22x2H", packed.read(30))
+        if mark != b"PK\x03\x04" or info.flag_bits & 1:
+            raise zipfile.BadZipFile("damaged, or encrypted")
+        packed.seek(names + extra, os.SEEK_CUR)
+        content, left = b"", io.BytesIO(packed.read(info.compress_size))
+        try:
+            with zstandard.ZstdDecompressor().stream_reader(left, read_across_frames=True) as unpacking:
+                while len(content) <= _MOST_BYTES and (more := unpacking.read(_MOST_BYTES + 1 - len(content))):
+                    content += more
+        except zstandard.ZstdError as error:
+            raise zipfile.BadZipFile(str(error)) from None
+    if len(content) <= _MOST_BYTES and zlib.crc32(content) != info.CRC:
+        raise zipfile.BadZipFile("its checksum is wrong")
+    return content
+
+
 def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Row:
     """One sample of an archive; nothing is unpacked to disk, and never more than a sample may have."""
     where = Place(path, part=name)
     try:
-        with archive.open(name) as file:
-            content = file.read(_MOST_BYTES + 1)
+        content = _unpacked(archive, name, path)
         if len(content) > _MOST_BYTES:
             problem = f"unpacks to more than {_MOST_BYTES >> 20} MB."
             raise where.bad(problem, "This is no log of BBQ.", code="unsupported")

@@ -1,0 +1,128 @@
+"""How a model is asked: every answer scored by itself, or three of them listed; and who writes the wrong ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from assay.dialogue import Prompt
+from assay.errors import UsageError
+from assay.plan import Ask, digest_of
+from assay.probes.listed import ABILITIES, Listing, Question, listing_of, note_on
+from assay.probes.sodapop.contexts import Context
+from assay.probes.sodapop.settings import BUILTIN, EXACT, LETTERS, OPTIONS, Settings
+from assay.queries import ChoiceQuery
+
+WRONG = "(a wrong answer)", "(another wrong answer)"
+"""Stand for them in the prompt of run.json, which is made before they are written."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """`listing` is how three answers are listed; None where every answer is scored by itself.
+
+    `reads` says that the model reads a prompt, `sent` that questions are requests to an endpoint.
+    """
+
+    listing: Listing | None = None
+    reads: bool = False
+    sent: bool = False
+    chat: bool = True
+
+    @property
+    def name(self) -> str:
+        return OPTIONS if self.listing is None else LETTERS
+
+    @property
+    def sparing(self) -> bool:
+        """Whether a run asks few questions: each costs more, or says less."""
+        return self.sent or self.listing is not None
+
+    def questions(self, distractors: int) -> int:
+        """How many are asked about a name in a context: each answer, or two distractors at a time in two orders."""
+        return distractors + (1 if self.listing is None else distractors % 2)
+
+    def distractors(self, questions: int) -> int:
+        """How many can be had for so many questions; two at least."""
+        return max(2, questions - (1 if self.listing is None else questions % 2))
+
+    def told(self, context: str, question: str) -> str:
+        """A question for people to read whose answers are scored by themselves; empty where no prompt is read."""
+        return ChoiceQuery(context, question, ()).prompt if self.reads else ""
+
+    def prompts(self, contexts: Sequence[Context], name: str) -> dict[str, Prompt]:
+        """How the answers are asked for, by the first question."""
+        if not self.reads or not contexts:
+            return {}
+        filled = contexts[0].filled(name)
+        if self.listing is None:
+            query = ChoiceQuery(filled.context, filled.question, ())
+            return {"answers": Prompt(self.name, query.prompt, query.plain, digest_of([self.name]))}
+        asked = Question(filled.context, filled.question, (filled.answer, *WRONG))
+        return {"answers": self.listing.prompt(asked, self.name)}
+
+    def notes(self) -> Iterator[str]:
+        """What a reader must know of how the answers came about."""
+        if self.listing is not None:
+            yield "form=letters: three answers are listed, each question in two orders"
+            if self.sent:
+                yield note_on(self.listing.way, self.listing.samples)
+        elif self.sent:
+            yield "answers of an endpoint (form=options): the log probability of each answer's tokens behind the prompt"
+
+
+SCORED = Form()
+"""Every answer is scored by itself, by a model that was trained for it."""
+
+
+def form_of(settings: Settings, ask: Ask) -> Form:
+    """How this model is asked, after everything about it that does not go together was refused."""
+    able = ask.abilities & ABILITIES
+    reads, chat = bool(able & {"listed", "text"}), settings.chat == "auto"
+    if not able:
+        remedy = "SODAPOP needs a multiple-choice model, a language model or an endpoint."
+        raise UsageError("this model cannot choose among options.", remedy, code="missing-ability")
+    wanted = settings.form
+    if wanted == "auto":
+        named = settings.answer != "auto"
+        wanted = OPTIONS if "choice" in able and not (ask.ways and named) else LETTERS
+    if wanted == OPTIONS:
+        _require_options(settings, able, bool(ask.ways))
+        return Form(reads=reads, sent=bool(ask.ways), chat=chat)
+    if not reads:
+        problem = f"form={LETTERS} is for language models: this model was trained to compare the options themselves."
+        raise UsageError(problem, f"--set form={OPTIONS}", code="unsupported", key="form")
+    for key, given, needed in (
+        ("likelihood", settings.likelihood, "sum"),
+        ("pairing", settings.pairing, EXACT),
+        ("right_answer", settings.right_answer, "drop"),
+    ):
+        if given != needed:
+            problem = f"{key}={given} is for form={OPTIONS}."
+            raise UsageError(problem, f"--set {key}={needed}", code="unsupported", key=key)
+    listing = listing_of(settings.answer, settings.samples, ask, chat=chat, tokens=settings.tokens)
+    return Form(listing, reads, bool(ask.ways), chat)
+
+
+def _require_options(settings: Settings, able: frozenset[str], endpoint: bool) -> None:
+    if "choice" not in able:
+        problem = f"this model cannot score answers by themselves, which form={OPTIONS} needs."
+        raise UsageError(problem, f"--set form={LETTERS}", code="missing-ability", key="form")
+    if settings.answer != "auto":
+        why = f"form={LETTERS}" if endpoint else "endpoints"
+        raise UsageError(f"answer={settings.answer} is for {why}.", "Leave it out.", code="unsupported", key="answer")
+
+
+def filler_named(settings: Settings, ask: Ask) -> str | None:
+    """The model that fills masks; None is the audited one."""
+    return settings.fill_model or (None if "fill" in ask.abilities else BUILTIN)
+
+
+def filler_of(settings: Settings, ask: Ask) -> Ask:
+    """Who fills masks."""
+    named = filler_named(settings, ask)
+    filler = ask.of(named) if named else ask
+    if "fill" not in filler.abilities:
+        remedy = f"Name a masked language model for that: --set fill_model={BUILTIN}, or hf:./folder."
+        raise UsageError(f"{named} cannot fill masks.", remedy, code="missing-ability", key="fill_model")
+    return filler

@@ -1,0 +1,356 @@
+"""Batch files: a probe's questions as requests for services that answer whole files, and the answers that came back.
+
+A line is what OpenAI's batch API takes: `custom_id`, `method`, `url` and `body`, the last exactly what a run on an
+endpoint would post. Beside the requests, and in the cache, lies what they were made from (NAME.batch.json): the probe,
+its settings and the model. An id is the digest of that, then the part of the run, the number of the question there
+(each order of its options is one) and, where it is asked several times, that of the sample. So results need neither
+their order nor the requests.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
+
+from assay.engine.ask import MOST_FAILED, Asker, told
+from assay.engine.store import ArrayStore, BlockStore
+from assay.errors import DataError, UsageError
+from assay.files.atomic import open_atomically, write_atomically
+from assay.files.cache import cache_folder
+from assay.files.opening import open_text
+from assay.models import find_model
+from assay.models.api.client import is_filtered, words_of
+from assay.models.api.model import ApiModel
+from assay.models.base import Call, Endpoint, ModelSpec, Options, Reply, TryAgainError
+from assay.plan import AnyPlan, Ask, digest_of
+from assay.probes import method_of
+from assay.probes.base import Method, Prepared, Request
+from assay.progress import Progress
+from assay.queries import Answer, Answers, ChoiceColumns, Status, TextColumns
+from assay.rows import Bad, Row, rows_of
+from assay.runs.audit import new_executor
+from assay.runs.each_call import EachCall
+from assay.wording import plural
+
+FORMAT = "openai-batch"
+WAYS = ("letters", "samples", "text")
+"""How a service that only knows chats can be asked."""
+MOST = 50_000
+"""Requests that OpenAI takes in one file."""
+ENDING = ".batch.json"
+
+_ID = re.compile(r"([0-9a-f]{12})-(\d+)-(\d+)(?:-(\d+))?")
+_HEAD = 1 << 16
+_NAMED = 3
+"""So many ids of requests without an answer are named."""
+_SEND_AGAIN = "Send these requests again and score all results together, or leave them out with --skip-bad."
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What requests were made from. `brought` are the digests of texts that the user brought."""
+
+    probe: str
+    model: ModelSpec
+    preset: str = "quick"
+    limit: int | None = None
+    seed: int = 0
+    settings: Mapping[str, str] = field(default_factory=dict)
+    data: str | None = None
+    skip_bad: bool = False
+    brought: Mapping[str, str] = field(default_factory=dict)
+    schema: int = 1
+
+    @property
+    def id(self) -> str:
+        import msgspec
+
+        return digest_of(msgspec.to_builtins(self, order="deterministic"))[:12]
+
+    def request(self, again: Request) -> Request:
+        """The run's request; settings may change formulas, and the data may lie elsewhere now."""
+        settings, place = {**self.settings, **again.settings}, again.data or (Path(self.data) if self.data else None)
+        return Request(self.preset, self.limit, self.seed, settings, place, self.skip_bad, again=True)
+
+
+# --- requests
+
+
+def write_requests(
+    probe: str, out: Path, model: str | None, request: Request, meter: Progress
+) -> tuple[int, list[str]]:
+    """Write a probe's requests to a file, whole or not at all; returns how many, and what a user should know."""
+    spec, method = _answering(model), method_of(probe)
+    saved = {key: str(value) for key, value in request.settings.items()}
+    place = None if request.data is None else str(request.data)
+    batch = Batch(probe, spec, request.preset, request.limit, request.seed, saved, place, request.skip_bad)
+    with TemporaryDirectory(prefix="assay-") as folder, open_atomically(out) as file:
+        writing = _Writing(ApiModel(spec), ArrayStore(Path(folder)), file, meter)
+        prepared = method.prepare(request, writing)
+        batch = replace(batch, brought=dict(prepared.brought))
+        writing.batch = batch.id
+        meter.start(probe, sum(stage.questions for stage in prepared.stages))
+        method.gather(prepared, writing)
+        for stage in prepared.stages:
+            if stage.label not in writing.labels:
+                problem = f"{stage.label}: what is asked there depends on earlier answers, which a batch does not have."
+                remedy = f"Ask in one step, without such a variant, or with `assay run {probe} --model api:NAME@URL`."
+                raise UsageError(problem, remedy, code="unsupported", key="format")
+    import msgspec
+
+    content = msgspec.json.format(msgspec.json.encode(batch), indent=1)
+    for path in (out.with_suffix("").with_suffix(ENDING), cache_folder() / "batches" / f"{batch.id}{ENDING}"):
+        write_atomically(path, content + b"\n")
+    return writing.written, list(_notes(batch, prepared, writing))
+
+
+def _answering(model: str | None) -> ModelSpec:
+    """Who shall answer: NAME, or api:NAME@URL with what is remembered of that endpoint. Nothing is sent."""
+    from assay.models.api.finding import abilities_of
+
+    if not model:
+        problem = "which model shall answer the requests?"
+        remedy = "--model NAME, as the service calls it, or --model api:NAME@URL"
+        raise UsageError(problem, remedy, code="missing-setting", key="model")
+    spec = ModelSpec(model, "api", endpoint=Endpoint(model, ways=WAYS, continued="message", assumed=True))
+    if model.startswith("api:"):
+        spec = find_model(model, Options(send=False))
+    assert spec.endpoint is not None
+    ways = tuple(way for way in WAYS if way in spec.endpoint.ways)
+    if not ways:
+        problem = f"{model} cannot be asked for {', '.join(WAYS)}, which is all that batch files can hold."
+        raise UsageError(problem, "Choose another model.", code="missing-ability", key="model")
+    endpoint = replace(spec.endpoint, ways=ways, found=(), key_env="")
+    return replace(spec, endpoint=endpoint, abilities=abilities_of(endpoint))
+
+
+def _notes(batch: Batch, prepared: Prepared, writing: _Writing) -> Iterable[str]:
+    yield from prepared.notes
+    read, written = writing.tokens
+    yield f"about {read:,} tokens to read, and at most {written:,} to write"
+    if batch.model.endpoint is not None and batch.model.endpoint.assumed:
+        yield "what this model's service can do is not known; `assay doctor --model api:NAME@URL` finds out"
+    if writing.begun:
+        yield "the answers are begun: a service that does not go on from there answers something else"
+    if writing.written > MOST:
+        yield f"OpenAI takes {MOST:,} requests in a file: split it by lines, and score all results together"
+
+
+class _Numbered(EachCall):
+    """Knows every request by its id; equal requests have one."""
+
+    model: ApiModel
+
+    def __init__(self, model: ApiModel, arrays: ArrayStore, batch: str = "") -> None:
+        super().__init__(model, arrays)
+        self.batch, self.ids, self.labels = batch, dict[str, str](), list[str]()
+
+    def of(self, model: str) -> Ask:
+        return Asker(find_model(model), BlockStore.default(), new_executor())
+
+    def __call__(self, plan: AnyPlan, label: str) -> Answers:
+        self.labels.append(label)
+        return super().__call__(plan, label)
+
+    def numbered(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Iterator[tuple[str, Call, bool]]:
+        """The requests of a question with their ids, each with whether it is new."""
+        for call in self.model.calls(columns.row(row), columns.scoring):
+            digest, sample = call.digest(""), f"-{call.sample}" if call.sample else ""
+            new = digest not in self.ids
+            if new:
+                self.ids[digest] = f"{self.batch}-{len(self.labels) - 1}-{place}{sample}"
+            yield self.ids[digest], call, new
+
+
+class _Writing(_Numbered):
+    """Writes every request once."""
+
+    def __init__(self, model: ApiModel, arrays: ArrayStore, file: BinaryIO, meter: Progress) -> None:
+        super().__init__(model, arrays)
+        self.file, self.meter = file, meter
+        self.written, self.tokens, self.begun = 0, (0, 0), False
+
+    def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
+        dialogue = columns.row(row).dialogue
+        self.begun |= bool(dialogue and dialogue.begun)
+        for own, call, new in self.numbered(columns, row, place):
+            if new:
+                line = {"custom_id": own, "method": "POST", "url": f"/v1{call.path}", "body": call.body}
+                self.file.write(json.dumps(line, ensure_ascii=False).encode() + b"\n")
+                self.written += 1
+                self.tokens = self.tokens[0] + call.input_tokens, self.tokens[1] + call.output_tokens
+        self.meter.advance(1)
+        return Answer(Status.FAILED)
+
+
+# --- results
+
+
+def is_results(path: Path) -> bool:
+    """Whether a file holds results of a batch: whether its first line is one."""
+    with open_text(path) as file:
+        try:
+            head = file.read(_HEAD).lstrip()
+            if '"custom_id"' not in head:  # a file may be one line of a gigabyte
+                return False
+            line, ended, _ = head.partition("\n")
+            first = json.loads(line if ended else line + file.readline())
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(first, dict) and "custom_id" in first and bool(first.keys() & {"response", "error"})
+
+
+def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request) -> tuple[Prepared, Any]:
+    """A probe set up as it was when the requests were written, and the answers of files of results."""
+    bad = Bad(again.skip_bad)
+    results = _Results.of([file for file in files if not file.name.endswith(ENDING)], bad)
+    batch = _batch(results, files)
+    if batch.probe != method.probe.name:
+        problem = f"these are answers to questions of {batch.probe}."
+        remedy = f"assay score {batch.probe} {results.file}"
+        raise UsageError(problem, remedy, code="other-run", file=results.file, key="probe")
+    with TemporaryDirectory(prefix="assay-") as folder:
+        reading = _Reading(ApiModel(batch.model), ArrayStore(Path(folder)), batch.id, results)
+        prepared = method.prepare(batch.request(again), reading)
+        if changed := [name for name, digest in batch.brought.items() if prepared.brought.get(name) != digest]:
+            problem = f"{changed[0]} has changed since the requests were written."
+            remedy = f"Restore it ({batch.settings.get(changed[0])}), or write the requests again."
+            raise DataError(problem, remedy, code="changed-file", file=results.file, key=changed[0])
+        gathered = method.gather(prepared, reading)
+    reading.require_most(skip=again.skip_bad)
+    notes = [*prepared.notes, *bad.notes("results"), *reading.notes()]
+    return replace(prepared, notes=notes, model=batch.model.name), gathered
+
+
+def _batch(results: _Results, files: Sequence[Path]) -> Batch:
+    """What the requests were made from: in a file that is named, beside the results, or in the cache."""
+    import msgspec
+
+    beside = sorted(path for file in files for path in file.resolve().parent.glob(f"*{ENDING}"))
+    for path in (*files, *beside, cache_folder() / "batches" / f"{results.batch}{ENDING}"):
+        if not path.name.endswith(ENDING):
+            continue
+        try:
+            found = msgspec.json.decode(path.read_bytes(), type=Batch)
+        except (OSError, msgspec.MsgspecError):
+            continue
+        if found.id == results.batch:
+            return found
+    problem = f"what the requests {results.batch}-… were made from is not here."
+    remedy = f"Name the file that `assay generate` wrote beside them too: assay score PROBE RESULTS NAME{ENDING}"
+    raise DataError(problem, remedy, code="missing-file", file=results.file)
+
+
+@dataclass
+class _Results:
+    """What came back, by the requests' ids. Of several answers to one request the first that is usable counts."""
+
+    file: Path
+    batch: str
+    rows: Mapping[str, list[Row]]
+
+    @staticmethod
+    def of(files: Sequence[Path], bad: Bad) -> _Results:
+        found: dict[str, list[Row]] = {}
+        batches: dict[str, str] = {}
+        for file in files:
+            for line, row in rows_of(file, bad):
+                own = row.get("custom_id")
+                match = _ID.fullmatch(own) if isinstance(own, str) else None
+                if match is None:
+                    problem = f'"custom_id" is {own!r}, which `assay generate` did not write.'
+                    remedy = "Score results of requests that it wrote."
+                    error = DataError(problem, remedy, code="bad-value", file=file, line=line, key="custom_id")
+                    bad.found(error)
+                    continue
+                batches.setdefault(match[1], f"{file}, line {line}")
+                found.setdefault(match[0], []).append(row)
+        if len(batches) > 1:
+            (one, at), (other, there) = list(batches.items())[:2]
+            problem = f"these are results of several batches: {one} ({at}) and {other} ({there})."
+            raise UsageError(problem, "Score them one by one.", code="bad-option", key="files")
+        if not found:
+            remedy = "Give the file of results that the service wrote."
+            raise DataError("there is no answer in this file.", remedy, code="empty-file", file=files[0])
+        return _Results(files[0], next(iter(batches)), found)
+
+
+class _Reading(_Numbered):
+    """Answers from results; what has none has failed, and is told."""
+
+    def __init__(self, model: ApiModel, arrays: ArrayStore, batch: str, results: _Results) -> None:
+        super().__init__(model, arrays, batch)
+        self.results, self.wrong, self.missing = results, dict[str, str](), dict[str, None]()
+        self.said: list[str] = []
+
+    def __call__(self, plan: AnyPlan, label: str) -> Answers:
+        answers = super().__call__(plan, label)
+        self.said += told(label, answers, failed="without an answer")
+        return answers
+
+    def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
+        given = [self._reply(own, call) for own, call, _ in self.numbered(columns, row, place)]
+        replies = [reply for reply in given if reply is not None]
+        if len(replies) < len(given):
+            return Answer(Status.FAILED)
+        return self.model.read(columns.row(row), columns.scoring, replies)
+
+    def _reply(self, own: str, call: Call) -> Reply | None:
+        if own not in self.results.rows:
+            self.missing[own] = None
+            return None
+        why = ""
+        for row in self.results.rows[own]:
+            try:
+                return self._read(row, call)
+            except TryAgainError as error:
+                why = str(error)
+        self.wrong[own] = why
+        return None
+
+    def _read(self, row: Row, call: Call) -> Reply:
+        """The reply of a result; TryAgainError, with words for it, where there is none that can be used."""
+        given = row.get("response")
+        response: Row = given if isinstance(given, Mapping) else {}
+        status, said, error = response.get("status_code"), response.get("body"), row.get("error")
+        body: Row | None = said if isinstance(said, Mapping) else None
+        if body is not None and (status == 200 or (status == 400 and is_filtered(body))):
+            return self.model.received(call, body)
+        words = words_of(body if error is None else {"error": error}, str(said))
+        raise TryAgainError(words if status is None else f"{status}: {words}")
+
+    def require_most(self, *, skip: bool) -> None:
+        """Refuse results of which too many lack, unless these are to be left out; at least one must be there."""
+        lacking = len(self.missing) + len(self.wrong)
+        if lacking == len(self.ids) or (not skip and lacking > MOST_FAILED * len(self.ids)):
+            problem = " ".join(self._lacking())
+            raise DataError(problem, _SEND_AGAIN, code="no-answer", file=self.results.file)
+
+    def notes(self) -> Iterable[str]:
+        yield from self.said
+        yield from self._lacking()
+        repeated = sum(len(rows) > 1 for rows in self.results.rows.values())
+        if repeated:
+            yield f"answered more than once: {plural(repeated, 'request')}; the first answer that can be used counts"
+        others = len(self.results.rows.keys() - set(self.ids.values()))
+        if others:
+            yield f"left out: {plural(others, 'result')} of requests that are not part of this run"
+
+    def _lacking(self) -> Iterable[str]:
+        """How many requests have no answer, some of them, and why."""
+        every = plural(len(self.ids), "request")
+        if self.missing:
+            yield f"{len(self.missing):,} of {every} are not among the results: {_some(self.missing)}."
+        if self.wrong:
+            why = "; ".join(dict.fromkeys(list(self.wrong.values())[:_NAMED]))
+            yield f"{len(self.wrong):,} of {every} have no usable answer: {_some(self.wrong)} ({why})."
+
+
+def _some(ids: Mapping[str, object]) -> str:
+    more = f" and {len(ids) - _NAMED:,} more" if len(ids) > _NAMED else ""
+    return ", ".join(list(ids)[:_NAMED]) + more

@@ -1,0 +1,166 @@
+"""The tour: every probe that a model can answer, one run for each, and one page over them.
+
+One probe's failure costs the others nothing: the tour goes on, and its page says what is missing. On an endpoint it is
+known before it begins how many requests it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from assay.engine.executor import Executor
+from assay.engine.spending import Spending
+from assay.errors import AssayError, UsageError
+from assay.missing import write_missing
+from assay.models import find_model
+from assay.models.base import ModelSpec, Options
+from assay.probes import tour_probes
+from assay.probes.base import Probe, Request
+from assay.progress import Overall, Progress
+from assay.queries import OF_ENDPOINTS
+from assay.run import Run
+from assay.runs.audit import Begun, Listener, begin, default_name, finish, new_executor, place_of, write_page
+from assay.runs.expect_calls import Calls, expect_calls
+
+REQUESTS = 3000
+"""So many requests the tour sends to an endpoint at the most, where neither a limit nor a larger preset is named."""
+
+
+def tour(
+    model: str = "builtin",
+    *,
+    preset: str = "quick",
+    limit: int | None = None,
+    seed: int = 0,
+    out: str | Path | None = None,
+    options: Options | None = None,
+    settings: Mapping[str, str] | None = None,
+    data: str | Path | None = None,
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+    listener: Listener | None = None,
+    executor: Executor | None = None,
+    spending: Spending | None = None,
+    **more: Any,
+) -> tuple[Path, list[Run]]:
+    """Audit a model with every probe that it can answer; `limit` is for each, and the other options are `audit`'s.
+
+    Returns the folder, with its report.html, and the run of each probe in it. A probe that fails is told to the
+    listener (without one, a warning) and is missing; where every probe fails, the first failure is raised.
+    """
+    request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
+    folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
+    _require_tour(folder)
+    spec, executor = find_model(model, options), executor or new_executor()  # loads the model once for all
+    told = Failures(listener or Listener())
+    able = answerable(spec, told)
+    requests = {probe.name: request for probe in able}
+    if spec.endpoint is not None:
+        calls = expect_tour(model, able, request, options, told)
+        requests = {name: replace(request, limit=each.limit) for name, each in calls.items()}
+        told.listener.sends(calls)
+    begun: dict[str, Begun] = {}
+    for name, own in requests.items():
+        with told.about(name, lacking=True):
+            how = {**more, "options": options, "executor": executor, "spending": spending}
+            begun[name] = begin(spec, name, own, out=folder / name, **how)
+    runs = _finished(begun, told, progress)
+    told.require_some(runs)
+    write_missing(folder, told.why)
+    write_page(folder, runs)
+    return folder, runs
+
+
+class Failures:
+    """Which probes of a tour are missing, and why."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+        self.why: dict[str, str] = {}
+        self._failed: list[Exception] = []
+        self._lacking: list[Exception] = []
+
+    def skip(self, probe: str, why: str) -> None:
+        """A probe is left out, since the model cannot answer it."""
+        self.why[probe] = f"left out: {why}"
+        self.listener.skips(probe, why)
+
+    @contextmanager
+    def about(self, probe: str, *, lacking: bool = False) -> Iterator[None]:
+        """Within it, a failure is this probe's alone; where `lacking`, it may turn out that the model cannot answer."""
+        try:
+            yield
+        except Exception as error:  # a fault in one probe, which may be another package's, must not cost the others
+            if lacking and isinstance(error, AssayError) and error.code == "missing-ability":
+                self._lacking.append(error)
+                self.skip(probe, error.problem)
+                return
+            self._failed.append(error)
+            self.why[probe] = f"failed: {error.problem if isinstance(error, AssayError) else repr(error)}"
+            self.listener.fails(probe, error)
+
+    def require_some(self, found: Collection[object]) -> None:
+        """Where nothing was found, raise the first failure, or else what the model lacks."""
+        if not found:
+            raise next(iter([*self._failed, *self._lacking]))
+
+
+def answerable(spec: ModelSpec, told: Failures) -> list[Probe]:
+    """The probes of the tour that a model can answer; if it can answer none, the first, which says what it lacks."""
+    able = [probe for probe in tour_probes() if probe.abilities & spec.abilities]
+    for probe in tour_probes():
+        if able and probe not in able:
+            needed = " or ".join(sorted(probe.abilities - OF_ENDPOINTS))
+            told.skip(probe.name, f"it needs a model with the ability {needed}")
+    return able or tour_probes()[:1]
+
+
+def expect_tour(
+    model: str,
+    able: Sequence[Probe],
+    request: Request,
+    options: Options | None,
+    told: Failures,
+    *,
+    trial: int = 0,
+    spending: Spending | None = None,
+) -> dict[str, Calls]:
+    """What each probe of a tour sends to an endpoint.
+
+    With the preset quick and no limit each may send its share of `REQUESTS`, and what those before it left.
+    """
+    left, calls = REQUESTS, dict[str, Calls]()
+    for number, probe in enumerate(able):
+        share = int(left * probe.share / sum(other.share for other in able[number:]))
+        at_most = share if request.limit is None and request.preset == "quick" else None
+        with told.about(probe.name, lacking=True):
+            calls[probe.name] = expect_calls(
+                model, probe.name, request, options, trial=trial, spending=spending, at_most=at_most
+            )
+            left -= calls[probe.name].requests
+    told.require_some(calls)
+    return calls
+
+
+def _finished(begun: Mapping[str, Begun], told: Failures, progress: Progress | None) -> list[Run]:
+    runs, done, total = [], 0, sum(each.questions for each in begun.values())
+    for name, each in begun.items():
+        if isinstance(progress, Overall):
+            progress.overall("the tour", done, total)
+        with told.about(name):
+            runs.append(finish(each, progress, told.listener))
+        done += each.questions
+    return runs
+
+
+def _require_tour(folder: Path) -> None:
+    """Nothing but a tour may lie in a tour's folder: its page is about all runs there."""
+    others = {file.parent.name for file in folder.glob("*/run.json")} - {probe.name for probe in tour_probes()}
+    held = "one run, not a tour" if (folder / "run.json").exists() else f"another run, {min(others)}" if others else ""
+    if held:
+        problem = f"this folder holds {held}."
+        raise UsageError(problem, "Choose another folder with --out.", code="other-run", file=folder)
