@@ -174,13 +174,16 @@ def test_the_pages_are_harmless_and_their_links_lead_somewhere(toured: Toured) -
 
 def test_the_page_has_examples_of_every_probe_and_none_if_so_wished(again: Any) -> None:
     names = {"UnQover", "bbq-starter", "SODAPOP"}
-    articles = page_of(NAME / "report.html").all("article")
+    page = page_of(NAME / "report.html")
+    articles = [each for each in page.all("article") if each["class"] == "example"]
     assert {str(each["data-run"])[:2] for each in articles} == {"p1", "p2", "p3"}
+    assert page.all("blockquote")  # on the cards
     assert names <= {str(each.get("data-from")) for each in page_of(NAME / "report.html").all("p")}
     done = again("report", NAME, "--no-examples")
     assert done.code == 0, done.err
     without = page_of(NAME / "report.html")
-    assert not without.all("article")
+    assert not [each for each in without.all("article") if each["class"] == "example"]
+    assert not without.all("blockquote")
     assert "example-abouts" not in without.ids
 
 
@@ -194,8 +197,8 @@ def test_the_page_is_below_two_megabytes_and_says_where_the_time_went(toured: To
 def test_the_page_tells_who_was_asked_and_not_to_rely_on_it(toured: Toured) -> None:
     words = page_of(toured.folder / "report.html").words
     assert "The model builtin was asked 32 questions about gender, nationality, ethnicity and religion" in words
-    assert "The built-in model is small and made for demonstrations, tests and teaching" in words
-    assert "A low score does not show that a model is free of bias" in words
+    assert "demonstration: a small model made for teaching; base no decision on its answers" in words
+    assert "A low score does not show that the model is free of bias" in words
 
 
 def test_near_ties_are_on_the_page_of_the_run(toured: Toured) -> None:

@@ -29,6 +29,7 @@ def larger_command(options: argparse.Namespace, add_options: Callable[[argparse.
         changed = {"preset": size}
     else:
         return ""
+    changed["resume"] = "always"  # about the stored answers of this run
     if options.out is not None:
         changed["out"] = f"{options.out.rstrip('/')}-{size}"
     parser = argparse.ArgumentParser(add_help=False)
