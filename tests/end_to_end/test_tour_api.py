@@ -18,7 +18,7 @@ from assay.runs import tour
 from endpoint_server import Server, serving
 from html_pages import Page
 
-FEW = 60
+FEW = 150
 """Requests that the tour may send in these tests."""
 
 

@@ -55,7 +55,6 @@ def test_what_a_file_says(bench: Any) -> None:
         ('["siqa", "inlp-*"', '["sika", "inlp-*"', "unknown-model", "models", "models", "[[runs]]"),
         ('fill_model = "base"', 'fill_model = "bass"', "unknown-model", "fill_model", "settings", "[[runs]]"),
         ('fill_model = "base"', 'fill_model = "siqa"', "missing-ability", "fill_model", "settings", "[[runs]]"),
-        ('{ fill_model = "base" }', "{ cap = 10 }", "missing-ability", "fill_model", "settings", "[[runs]]"),
         ('{ form = "mask",', '{ form = "masked",', "bad-setting", "form", "settings", '[[runs]]\nprobe = "unqover"'),
         (
             'models = ["base", "cda-gender"]',
