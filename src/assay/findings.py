@@ -425,5 +425,5 @@ def _library(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
-        problem = f"{name} is not installed, and a frame of it needs it."
+        problem = f"to_{name}() requires {name}, which is not installed."
         raise UsageError(problem, f"pip install {name}", code="not-installed", key=name) from None

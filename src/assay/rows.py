@@ -76,7 +76,7 @@ def _csv_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
             row = next(reader, None)
         except csv.Error as error:
             problem = f"this is not CSV ({error})."
-            bad.found(DataError(problem, "Mend it.", code="bad-csv", file=path, line=reader.line_num))
+            bad.found(DataError(problem, "Fix the file.", code="bad-csv", file=path, line=reader.line_num))
             continue
         if row is None:
             return

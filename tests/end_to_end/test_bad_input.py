@@ -272,7 +272,7 @@ def test_a_full_disk_leaves_an_existing_run_as_it_was(run: Any, refused: Any, mo
 def test_a_folder_with_other_things_in_it(run: Any, refused: Any) -> None:
     Path("r").mkdir()
     Path("r/thesis.tex").write_text("years of work")
-    refused(lambda: run("--out", "r"), USAGE, "r: this folder holds something else", "--out")
+    refused(lambda: run("--out", "r"), USAGE, "r: this is not a run folder", "--out")
 
 
 def test_a_file_in_place_of_the_run_folder(run: Any, refused: Any) -> None:
@@ -323,7 +323,7 @@ def test_resume_never_replaces_another_run(run: Any) -> None:
         (["run", "unqover", "--model", "hf:MODEL", "--block-size", "0"], ["--block-size is 0"]),
         (["run", "unqover", "--model", "hf:MODEL", "--dry-run", "--limit", "0"], ["--limit is 0"]),
         (["score", "nothing", "x.json"], ["'nothing'", "unqover"]),
-        (["score", "unqover", "."], ["no run folder"]),
+        (["score", "unqover", "."], ["not a run folder"]),
         (["generate", "nothing", "--out", "x.json"], ["'nothing'", "unqover"]),
         (["generate", "unqover", "--out", "x.json"], ["which class", "--set class="]),
         (["generate", "unqover", "--out", "x.json", "--set", "class=gender,religion"], ["'gender,religion'"]),
@@ -332,7 +332,7 @@ def test_resume_never_replaces_another_run(run: Any) -> None:
         (["generate", "unqover", "--out", "x.json", "--set", "class=gender", "--set", "form=bert"], ["--model"]),
         (["generate", "unqover", "--out", ".", "--set", "class=religion"], ["this is a folder"]),
         (["compare", "a"], ["at least two"]),
-        (["compare", "a", "b"], ["a: ", "no run folder"]),
+        (["compare", "a", "b"], ["a: ", "not a run folder"]),
         (["compare", "a", "./a"], ["twice"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) and value[0] in _COMMANDS else "",

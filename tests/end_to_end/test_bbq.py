@@ -273,7 +273,7 @@ def test_a_damaged_packed_file_is_named(assay: Any, tmp_path: Path, command: tup
     ("options", "message"),
     [
         (("--set", "form=letters"), "form=letters is for language models"),
-        (("--set", "form=race"), "has not the ability 'text'"),
+        (("--set", "form=race"), "needs the ability 'text'"),
         (("--set", "variant=explain"), "form=letters is for language models"),
         (("--set", "shots=none.jsonl"), "shots is none.jsonl, which is no file"),
         (("--set", "likelihood=token"), "likelihood=token is for causal language models"),

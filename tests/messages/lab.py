@@ -98,7 +98,7 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "not-a-run": (
         lambda folder: (written(folder, "study.json", "{}"), read_record(folder)),
-        "FOLDER/study.json: this is no study.json of assay.\nChoose another folder with --out.",
+        "FOLDER/study.json: this is not a study.json of assay.\nChoose another folder with --out.",
     ),
     "missing-file": (
         lambda folder: existing(folder / "dev.jsonl"),

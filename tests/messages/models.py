@@ -204,7 +204,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "missing-ability": (
         lambda folder: asker(folder, abilities=("span", "word"))(FakePlan(3, ability="fill"), "names (mask)"),
-        "fake:one has not the ability 'fill' that names (mask) needs; it has: span.\n"
+        "names (mask) needs the ability 'fill', which fake:one does not have; it has: span.\n"
         "Choose a model for that task, or other questions with --set form=….",
     ),
     "bad-address": (
@@ -380,7 +380,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "not-installed": (
         without_polars,
-        "polars is not installed, and a frame of it needs it.\npip install polars",
+        "to_polars() requires polars, which is not installed.\npip install polars",
     ),
     "bad-option": (
         lambda folder: Options(threads=0),

@@ -86,7 +86,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     # runs
     "not-a-run": (
         read_info,
-        "FOLDER: this is no run folder (there is no run.json).\nName a folder that `assay run` made.",
+        "FOLDER: this is not a run folder (there is no run.json).\nName a folder that `assay run` made.",
     ),
     "other-run": (
         another_seed,
@@ -104,12 +104,12 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-json": (
         lambda folder: info(folder, b"[]"),
-        "FOLDER/run.json: this is no run.json of assay.\n"
+        "FOLDER/run.json: this is not a run.json of assay.\n"
         "Choose another folder with --out, or replace what is there with --resume never.",
     ),
     "bad-value": (
         lambda folder: info(folder, b'{"identity": {}, "seed": "3"}'),
-        "FOLDER/run.json: this is no run.json of assay (Expected `int | null`, got `str` - at `$.seed`).\n"
+        "FOLDER/run.json: this is not a run.json of assay (Expected `int | null`, got `str` - at `$.seed`).\n"
         "Choose another folder with --out, or replace what is there with --resume never.",
     ),
     "changed-file": (

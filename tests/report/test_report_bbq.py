@@ -143,7 +143,7 @@ def test_ties_are_told_as_such(write_run: WriteRun, bbq: Findings) -> None:
 def test_the_starter_set_is_never_called_bbq_nor_compared_with_people(write_run: WriteRun, bbq: Findings) -> None:
     official = page_of(write_run(bbq, name="official"))
     starter = page_of(write_run(replace(bbq, probe="bbq-starter"), name="starter"))
-    warning = "This is assay’s own starter set, and no BBQ result."
+    warning = "This is assay’s own starter set, not a BBQ result."
     assert warning in starter.words
     assert warning not in official.words
     headings = [re.findall(r"<h2[^>]*>(.*?)</h2>", page.source) for page in (starter, official)]

@@ -97,9 +97,9 @@ def test_refusals_and_answers_nobody_understood_get_a_line(write_run: WriteRun, 
 
 def test_the_starter_set_is_no_bbq_result(write_run: WriteRun, bbq: Findings) -> None:
     words = words_of(write_run(replace(bbq, probe="bbq-starter")))
-    assert "this is no BBQ result" in words
+    assert "this is not a BBQ result" in words
     assert "single people" not in words
-    assert "no BBQ result" not in words_of(write_run(bbq, name="official"))
+    assert "not a BBQ result" not in words_of(write_run(bbq, name="official"))
 
 
 def test_question_only_has_a_table_of_its_own(write_run: WriteRun, bbq: Findings) -> None:

@@ -80,7 +80,7 @@ def test_two_probes_with_pages_of_their_own_stand_side_by_side(
     assert_harmless(page, OF_A_TOUR)
     assert sections(page) == ["UnQover", "BBQ", "bbq-starter"]
     assert list(dict.fromkeys(link.split("/")[0] for link in page.files)) == ["unqover", "bbq", "bbq-starter"]
-    assert page.words.count("This is assay’s own starter set, and no BBQ result.") == 1
+    assert page.words.count("This is assay’s own starter set, not a BBQ result.") == 1
     assert "gives “nurse” more to “female” names" in page.words
     assert len(page.ids) == len(set(page.ids))
 

@@ -128,7 +128,7 @@ def test_the_command_scores_it_again_without_the_model(
     said = capsys.readouterr()
     assert str(tmp_path / "sent") in said.out
     assert "blocks of answers" in said.out
-    assert "Not in it: the data" in said.err
+    assert "Source data is not included" in said.err
     elsewhere()
     assert main(["score", "unqover", str(tmp_path / "sent"), "--out", str(tmp_path / "again"), "--json"]) == 0
     assert capsys.readouterr().out == findings(runs / "unqover")
@@ -190,7 +190,7 @@ def test_what_was_exported_can_be_exported_again_from_its_own_answers(
 
 def test_no_data_file_is_copied_and_their_digests_are(runs: Path, tmp_path: Path) -> None:
     (note, *_) = export(runs / "unqover", tmp_path / "sent").notes
-    assert note.startswith("Not in it: the data")
+    assert note.startswith("Source data is not included")
     data = json.loads((tmp_path / "sent" / "run.json").read_text(encoding="utf-8"))["data"]
     assert "nouns/subjects/female" in data
     assert not [name for name in all_files(tmp_path / "sent") if Path(name).name in {Path(file).name for file in data}]

@@ -39,5 +39,5 @@ def call(options: argparse.Namespace) -> int:
 
         print_sections(terminal_comparison(comparison), Console())
     if options.out:
-        print(f"The comparison, for a browser: {options.out}", file=sys.stderr)
+        print(f"Report: {options.out}", file=sys.stderr)
     return 0

@@ -73,7 +73,7 @@ def call(options: argparse.Namespace) -> int:
         print(json.dumps(done.record, indent=1, ensure_ascii=False))
     _print_failures(done)
     if done.page is not None and not options.json:
-        print(f"The study's page, for a browser: {done.page}")
+        print(f"Report: {done.page}")
     return done.exit_code
 
 
@@ -114,7 +114,9 @@ def _teller() -> Any:
             print(f"{said} ({state.value})" if state is not State.NEW else said, file=sys.stderr, flush=True)
 
         def moved(self, step: Step, place: Path) -> None:
-            print(f"note: the file says otherwise about {step.name} now; what was there is in {place}", file=sys.stderr)
+            print(
+                f"note: {step.name} changed in the study file; its old results were moved to {place}", file=sys.stderr
+            )
 
         def done(self, step: Step, seconds: float) -> None:
             print(f"      {step.name} took {seconds:,.0f} s", file=sys.stderr, flush=True)

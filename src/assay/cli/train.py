@@ -10,7 +10,7 @@ from assay.cli.tools import add_shared, settings_listed, settings_of, shown_prog
 NAME = "train"
 HELP = "train a model that a probe can ask, from any encoder"
 
-_RESUME = "a training that was begun in DIR: go on with it (always), or begin anew and replace what it made (never)"
+_RESUME = "a training that was begun in DIR: go on with it (always), or start over and replace what it made (never)"
 
 
 _EXAMPLES = """examples:

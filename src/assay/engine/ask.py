@@ -103,7 +103,9 @@ class Asker:
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         if plan.ability not in self.abilities:
             able = ", ".join(sorted(self.abilities - OF_THE_TOKENIZER)) or "none"
-            problem = f"{self.model.name} has not the ability {plan.ability!r} that {label} needs; it has: {able}."
+            problem = (
+                f"{label} needs the ability {plan.ability!r}, which {self.model.name} does not have; it has: {able}."
+            )
             remedy = "Choose a model for that task, or other questions with --set form=…."
             raise UsageError(problem, remedy, code="missing-ability", key=plan.ability)
         if not len(plan):

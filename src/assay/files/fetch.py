@@ -103,7 +103,7 @@ def fetch(
         replaced += wrong
         meter.advance(1, stored=bool(right))
     if failures:
-        more = f" So it is with {len(failures) - 1} more." if len(failures) > 1 else ""
+        more = f" {len(failures) - 1} more failed the same way." if len(failures) > 1 else ""
         raise DataError(failures[0].problem + more, failures[0].remedy, code=failures[0].code)
     return Fetched(name, folder, tuple(new), tuple(replaced), tuple(kept), size)
 

@@ -210,7 +210,7 @@ def _check_kind(limit: Limit) -> None:
         problem = f'"baseline" is {limit.baseline!r}, expected a folder.'
         raise WrongValue(problem, 'For example baseline = "runs/base".', "baseline")
     if not any(each.worse for each in metrics_called(limit.of_metric)):
-        problem = f'"worse_by": of {limit.of_metric} it is not known which direction is worse.'
+        problem = f'"worse_by" is not available for {limit.of_metric}: it has no worse direction.'
         raise WrongValue(problem, "Use upper and lower, or a metric of which it is.", "worse_by", code="bad-policy")
 
 

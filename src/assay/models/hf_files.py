@@ -109,7 +109,9 @@ def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
     try:
         place = Path(snapshot_download(repo, revision=revision or None, allow_patterns=patterns))
     except Exception as error:  # the hub's client raises many kinds of errors; each means: not to be had
-        problem = f"the model {rest} is neither a folder here nor to be had from the hub ({first_line(error)})."
+        problem = (
+            f"the model {rest} is not a folder here, and could not be downloaded from the hub ({first_line(error)})."
+        )
         remedy = "Check the name and the network, or give a local folder: hf:./folder."
         raise UsageError(problem, remedy, code="unknown-model") from error
     return place, place.name

@@ -188,9 +188,8 @@ def _notes(runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]], examp
     """What is not in it, and what is and should be known."""
     if data := sorted({name for run in runs for name in read_info(run).data}):
         yield (
-            f"Not in it: the data that the questions were made from ({_few(data)}); "
-            "run.json has their digests. What does not come with assay must be there to score or compare the answers, "
-            "where the run had it or as a --set names it."
+            f"Source data is not included ({_few(data)}); run.json has the digests. To score or compare the answers, "
+            "keep data that does not come with assay at its original path, or pass it with --set."
         )
     if without := [run.resolve().name for run in runs if not blocks[run]]:
         yield f"Scores of answers from elsewhere, with their findings but without the answers: {_few(without)}."

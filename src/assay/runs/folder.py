@@ -69,7 +69,7 @@ def read_info(folder: Path) -> RunInfo:
     """run.json of a run folder."""
     info = info_in(folder)
     if info is None:
-        problem = "this is no run folder (there is no run.json)."
+        problem = "this is not a run folder (there is no run.json)."
         raise UsageError(problem, "Name a folder that `assay run` made.", code="not-a-run", file=folder)
     return info
 
@@ -90,16 +90,18 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
         code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
         raise wrong(f"cannot be read ({error}).", code=code) from None
     if not isinstance(content, dict):
-        raise wrong("this is no run.json of assay.", code="bad-json")
+        raise wrong("this is not a run.json of assay.", code="bad-json")
     said = {key: value for key, value in content.items() if value is not None}
     for key in needed:
         if key not in said:
-            raise wrong("this is no run.json of assay.", code="missing-key", key=key)
+            raise wrong("this is not a run.json of assay.", code="missing-key", key=key)
     try:
         return msgspec.convert(_as_now(said), RunInfo)
     except msgspec.ValidationError as error:
         at = re.search(r"`\$\.([\w.]+)", str(error))
-        raise wrong(f"this is no run.json of assay ({error}).", code="bad-value", key=at[1] if at else None) from None
+        raise wrong(
+            f"this is not a run.json of assay ({error}).", code="bad-value", key=at[1] if at else None
+        ) from None
 
 
 def info_json(info: RunInfo) -> bytes:
@@ -198,7 +200,7 @@ def _info_before(path: Path, resume: Resume) -> RunInfo | None:
             return RunInfo()  # it will be replaced, whatever it is
         raise
     if info is None and not is_new(path, INFO):
-        problem = "this folder holds something else than a run."
+        problem = "this is not a run folder."
         raise UsageError(problem, "Choose another with --out.", code="not-a-run", file=path)
     return info
 

@@ -127,7 +127,7 @@ def read_record(out: Path) -> Record:
     except (OSError, ValueError) as error:
         raise DataError(f"cannot be read ({error}).", _OTHER, file=path, code="unreadable-file") from None
     if not isinstance(content, dict) or content.get("schema") != 1:
-        raise DataError("this is no study.json of assay.", _OTHER, file=path, code="not-a-run")
+        raise DataError("this is not a study.json of assay.", _OTHER, file=path, code="not-a-run")
     return Record(out, content)
 
 
@@ -147,5 +147,5 @@ def require_study(out: Path, file: StudyFile) -> None:
     if other is not None and other != file.name:
         raise UsageError(f"this folder holds another study, {other}.", _OTHER, code="other-run", file=out)
     if other is None and not is_new(out, FILE):
-        problem = "this folder holds something else than a study."
+        problem = "this is not a study folder."
         raise UsageError(problem, "Choose another one with --out.", code="not-new", file=out)

@@ -200,7 +200,7 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
         return
     what = "; ".join(line for key in different for line in changes(key, before.get(key), now.get(key)))
     problem = f"another training was begun here ({what})."
-    remedy = "Repeat its command to go on with it, choose another --out, or begin anew with --resume never."
+    remedy = "Repeat its command to go on with it, choose another --out, or start over with --resume never."
     raise UsageError(problem, remedy, code="other-run", file=path, key=different[0])
 
 

@@ -49,7 +49,7 @@ def form_of(settings: Settings, words: Words, abilities: frozenset[str], ways: S
 def _require_able(form: str, able: frozenset[str], endpoint: bool) -> None:
     needed, others = ("choice", TEXT_FORMS) if form in CHOICE_FORMS else ("text", CHOICE_FORMS)
     if needed not in able:
-        problem = f"this model has not the ability {needed!r} that form={form} needs."
+        problem = f"form={form} needs the ability {needed!r}, which this model does not have."
         other = LETTERS if endpoint else "|".join(others)
         raise UsageError(problem, f"--set form={other}", code="missing-ability", key="form")
     if form == LETTERS and "text" not in able:

@@ -20,7 +20,7 @@ from assay.verdict import ALLOWED, CLEAR
 from assay.wording import UNDEFINED, share
 
 WARNING: Text = [
-    Strong("This is assay’s own starter set, and no BBQ result."),
+    Strong("This is assay’s own starter set, not a BBQ result."),
     " Its questions are of BBQ’s kind, but few, written by assay’s authors, and validated by nobody else. Do not "
     "compare its figures with published ones; for those, run ",
     *(Code("assay run bbq"), " on the official data."),
@@ -111,7 +111,7 @@ SHORT = {AMBIGUOUS: "ambig.", DISAMBIGUATED: "disamb."}
 
 _TITLE = "Accuracy and bias by category"
 _SCORES = ("accuracy", "bias_score")
-_WARNING = Prose(["These are assay's own starter questions: this is no BBQ result."], Role.WARNING)
+_WARNING = Prose(["These are assay's own starter questions; this is not a BBQ result."], Role.WARNING)
 _RATES = {"unknown_rate": "UNKNOWN", "refused_rate": "refused", "unparsed_rate": "unparsed"}
 _MORE = {"error_alignment": "agreeing errors", "accuracy_cost": "accuracy cost", "order_sensitivity": "order-sensitive"}
 _LOST = {

@@ -29,7 +29,7 @@ PROBE = replace(
         "generate": (("assay generate bbq-starter --out DIR", "the starter set in the same format"),),
     },
     data_sets=(),
-    cautions=("The starter questions are assay's own and few: this is no BBQ result.", *CAUTIONS),
+    cautions=("The starter questions are assay's own and few; this is not a BBQ result.", *CAUTIONS),
     place=30,
     tour=True,
     share=0.9,  # it asks the most with the preset quick, and can do with a little less

@@ -178,11 +178,11 @@ def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list
         """Which answer is the right one: A, B or C."""
         if "correct" in row:
             if row["correct"] not in ("A", "B", "C"):
-                wrong("bad-label", "correct", f'"correct" is {row["correct"]!r}, expected A, B or C.', "Mend it")
+                wrong("bad-label", "correct", f'"correct" is {row["correct"]!r}, expected A, B or C.', "Fix the file")
             return str(row["correct"])
         label = labels[line - 1]
         if label not in ("1", "2", "3"):
-            wrong("bad-label", None, f"its label is {label!r}, expected 1, 2 or 3.", "Mend it")
+            wrong("bad-label", None, f"its label is {label!r}, expected 1, 2 or 3.", "Fix the file")
         return "ABC"[int(label) - 1]
 
     question = " ".join(text("question").split())

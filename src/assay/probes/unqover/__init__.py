@@ -149,7 +149,7 @@ PROBE = Probe(
         Metric(
             "abstains",
             "abstains",
-            "mean probability of answering that nobody can know; 1 always, 0 never",
+            "mean probability of choosing “not enough information”; 1 always, 0 never",
             keys=_KEYS,
         ),
     ),
