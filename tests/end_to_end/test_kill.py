@@ -91,9 +91,12 @@ def killed_and_resumed(runs: Attempts, *, kills: int, blocks: int, partial: int,
             runs.forget("killed")
             before, longest = {}, 0.7 * longest
     assert began_partial >= partial, "the kills hardly hit the asking"
-    said = runs.program("killed")
+    runs.program("killed")
     assert before.items() <= runs.blocks("killed").items()
-    assert "stored already" in said
+    log = runs.folder / "killed.log"
+    said = len(log.read_text())
+    assert runs.attempt("killed")[0] == 0
+    assert "stored already" in log.read_text()[said:]  # once more, with everything there
     assert len(runs.findings("killed")) == files
     assert runs.findings("killed") == runs.findings("undisturbed")
 

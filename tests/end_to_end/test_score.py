@@ -354,7 +354,7 @@ def test_subjects_of_an_unknown_class_need_its_name(assay: Any, questions: Any) 
         (["--set", "class=gender,religion"], "one class"),
         (["--set", "shape=round"], "'shape'"),
         (["--seed", "-1"], "--seed is -1"),
-        (["--out", "taken"], "something else"),
+        (["--out", "taken"], "not a run folder"),
     ],
 )
 def test_options_that_make_no_sense_for_predictions(assay: Any, questions: Any, options: list[str], part: str) -> None:
