@@ -41,7 +41,7 @@ def refused(opened: Opened, path: Path, code: str, file: Path) -> None:
 
 
 def refused_as_anothers(opened: Opened, path: Path) -> None:
-    with pytest.raises(UsageError, match="holds|is not a") as wrong, opened(path):
+    with pytest.raises(UsageError, match=r"holds|is not a") as wrong, opened(path):
         pytest.fail("opened")
     assert "--out" in wrong.value.remedy
 
