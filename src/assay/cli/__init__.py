@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import partial
 from typing import Any, NoReturn
 
@@ -47,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with output_for_any_reader():
         parser = _parser()
         if "_ARGCOMPLETE" in os.environ:
-            complete(parser)
+            completion.complete(parser, _all(parser))
         options = parser.parse_args(arguments)
         if not hasattr(options, "call"):
             parser.print_help()
@@ -64,29 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except KeyboardInterrupt:
             print("assay: stopped; the same command goes on from what is stored.", file=sys.stderr)
             return 130
-
-
-def complete(parser: argparse.ArgumentParser) -> None:
-    """Answers a shell that wants to complete a command, and ends."""
-    import argcomplete
-
-    from assay.probes import probes
-    from assay.settings import shown_name
-
-    def names(**more: Any) -> list[str]:
-        return list(probes())
-
-    def settings(parsed_args: argparse.Namespace, **more: Any) -> list[str]:
-        known = probes().get(getattr(parsed_args, "probe", None) or "")
-        return [f"{shown_name(each)}=" for each in fields(known.settings)] if known else []
-
-    for each in _all(parser):
-        for action in each._actions:
-            if action.dest == "probe":
-                action.completer = names  # type: ignore[attr-defined]
-            elif action.dest == "set":
-                action.completer = settings  # type: ignore[attr-defined]
-    argcomplete.autocomplete(parser)
 
 
 _FIRST_STEPS = """Begin with:  assay run

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
 
 NAME = "completion"
 HELP = "print a script that lets your shell complete assay commands"
@@ -23,3 +26,23 @@ def call(options: argparse.Namespace) -> int:
 
     print(shellcode(["assay"], shell=options.shell))
     return 0
+
+
+def complete(parser: argparse.ArgumentParser, every: Iterable[argparse.ArgumentParser]) -> None:
+    """Answers a shell that wants to complete a command, and ends; `every` are the parsers of all commands."""
+    import argcomplete
+
+    from assay.probes import probes
+    from assay.settings import shown_name
+
+    def names(**more: Any) -> list[str]:
+        return list(probes())
+
+    def settings(parsed_args: argparse.Namespace, **more: Any) -> list[str]:
+        known = probes().get(getattr(parsed_args, "probe", None) or "")
+        return [f"{shown_name(each)}=" for each in fields(known.settings)] if known else []
+
+    for action in (action for each in every for action in each._actions):
+        if action.dest in ("probe", "set"):
+            action.completer = names if action.dest == "probe" else settings  # type: ignore[attr-defined]
+    argcomplete.autocomplete(parser)

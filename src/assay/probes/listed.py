@@ -118,11 +118,7 @@ class Listing:
         )
 
     def columns(self, asked: Sequence[Question]) -> QueryColumns:
-        make = COLUMNS[self.ability]
-        return make(
-            [self.query(each) for each in asked],
-            Scoring(chat=self.chat, answer=self.way if self.ability == "listed" else ""),
-        )
+        return columns_of([self.query(each) for each in asked], self.ability, self.way, chat=self.chat)
 
     def told(self, asked: Question) -> str:
         """A question for people to read: in words, or by field where an endpoint takes it in fields."""
@@ -225,9 +221,14 @@ def named_most(named: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[n
     return np.select(rules, [REFUSED, UNPARSED, TIED], counts.argmax(axis=1)).astype(np.int64)
 
 
-COLUMNS: Mapping[str, Callable[[Sequence[Any], Scoring], QueryColumns]] = {
+_COLUMNS: Mapping[str, Callable[[Sequence[Any], Scoring], QueryColumns]] = {
     "choice": ChoiceColumns.of,
     "listed": ListedColumns.of,
     "text": TextColumns.of,
     "sample": SampleColumns.of,
 }
+
+
+def columns_of(queries: Sequence[Any], ability: str, way: str, *, chat: bool) -> QueryColumns:
+    """Queries of one ability as columns; only listed options are asked in an endpoint's way."""
+    return _COLUMNS[ability](queries, Scoring(chat=chat, answer=way if ability == "listed" else ""))

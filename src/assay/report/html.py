@@ -95,7 +95,6 @@ class Told:
         return {
             "verdict": verdict.says.value if verdict else "",
             "look": verdict.says.name.lower() if verdict else "",
-            "why": verdict.why if verdict else "",
             "warning": self.view.text(card.warning),
             "place": self.verdict() if found is not None and found.follows_place else "",
             "sentence": self.view.text(card.sentence),
@@ -165,7 +164,6 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
         abouts=[example.about for told in every for example in told.examples],
         with_examples=examples,
         missing=_missing(runs, folder),
-        days=sorted({day for run in runs if (day := run.info.finished[:10])}),
         about=_about(runs),
     )
 

@@ -13,7 +13,7 @@ from assay.probes.bbq import ALL, family_of, metrics
 from assay.probes.bbq.examples import AMBIGUOUS, COMPARISONS, DISAMBIGUATED, POLARITIES
 from assay.probes.bbq.metrics import SHARE, SIGNED, Array, Field, Metric, Tally
 from assay.probes.bbq.tables import leaning, tables_of
-from assay.probes.bbq.tally import QUESTION_ONLY, Answered, Drawn, Units, counts
+from assay.probes.bbq.tally import QUESTION_ONLY, Answered, Drawn, Spread, Units, counts
 from assay.probes.families import corrected, corrected_table
 from assay.stats import sign_flip_p
 
@@ -167,23 +167,22 @@ def _estimate(metric: Metric, group: Mapping[str, str], drawn: Drawn) -> Estimat
     if not (np.isfinite(low) and np.isfinite(high)):
         note = spread.few or "no interval: undefined in most resamples"
         return Estimate(metric.name, group, value, n=n, p=p, note=note)
-    narrow = _NARROW if hardly_differ(metric, drawn)[0] else None
+    narrow = _NARROW if hardly_differ(metric, drawn.total, spread)[0] else None
     return Estimate(metric.name, group, value, low, high, n=n, p=p, note=narrow)
 
 
-def hardly_differ(metric: Metric, drawn: Drawn) -> NDArray[np.bool_]:
+def hardly_differ(metric: Metric, total: Tally, spread: Spread) -> NDArray[np.bool_]:
     """Whether so many answers of a category agree (model,) that templates where they would not may be missing.
 
     With few answers a template the interval is wide enough for those; of all categories together, too.
     """
     if metric.of in (metrics.bias_ambiguous, metrics.diff_bias_ambiguous):
-        differing = metrics.ratio(metrics.named(drawn.total), metric.n(drawn.total))
+        differing = metrics.ratio(metrics.named(total), metric.n(total))
     elif metric.of in (metrics.accuracy, metrics.unknown_rate):
-        differing = np.minimum(metric.of(drawn.total), 1.0 - metric.of(drawn.total))
+        differing = np.minimum(spread.values, 1.0 - spread.values)
     else:
-        return np.zeros(len(drawn.total), np.bool_)
-    spread = drawn.of(metric)
-    often = metric.n(drawn.total) >= _OFTEN * spread.units
+        return np.zeros(len(total), np.bool_)
+    often = metric.n(total) >= _OFTEN * spread.units
     alike: NDArray[np.bool_] = (differing > 0) & (differing < _RARE) & often & (spread.strata == 1)
     return alike
 

@@ -16,14 +16,13 @@ from assay.probes.bbq.examples import AMBIGUOUS, OPTIONS, Dataset, Example
 from assay.probes.bbq.prompts import OWN, Words
 from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, UNLISTED_FORMS
 from assay.probes.bbq.source import Sample, Source, selected
-from assay.probes.listed import COLUMNS, Question, ability_of, in_fields
+from assay.probes.listed import Question, ability_of, columns_of, in_fields
 from assay.prompts import OF_FIELDS
 from assay.queries import (
     ChoiceQuery,
     ListedQuery,
     QueryColumns,
     SampleQuery,
-    Scoring,
     TextQuery,
 )
 
@@ -92,13 +91,10 @@ class BBQPlan:
         return len(self.dataset) * len(self.orders)
 
     def columns(self, lo: int, hi: int) -> QueryColumns:
-        return self.columns_of([self.query(row) for row in range(lo, hi)])
+        return self.columns_of([self.query(row) for row in range(lo, hi)], self.ability)
 
-    def columns_of(self, queries: Sequence[Any]) -> QueryColumns:
-        """Queries of one kind as columns."""
-        ability = {ChoiceQuery: "choice", ListedQuery: "listed", SampleQuery: "sample"}.get(type(queries[0]), "text")
-        scoring = Scoring(chat=self.chat, answer=self.answer if ability == "listed" else "")
-        return COLUMNS[ability](queries, scoring)
+    def columns_of(self, queries: Sequence[Any], ability: str) -> QueryColumns:
+        return columns_of(queries, ability, self.answer, chat=self.chat)
 
     def shown(self, row: int) -> tuple[Example, tuple[int, ...]]:
         """The example of a row, and the order in which its options are shown."""
@@ -155,7 +151,7 @@ class WritingPlan:
         return len(self.of)
 
     def columns(self, lo: int, hi: int) -> QueryColumns:
-        return self.of.columns_of([self.query(row) for row in range(lo, hi)])
+        return self.of.columns_of([self.query(row) for row in range(lo, hi)], self.ability)
 
     def query(self, row: int) -> TextQuery:
         first = self.of.words.first(self.of.asked(row))
@@ -186,7 +182,7 @@ class AnsweringPlan:
 
     def columns_from(self, arrays: Arrays, lo: int, hi: int) -> QueryColumns:
         both = zip(arrays["row"][lo:hi].tolist(), arrays["text"][lo:hi].tolist(), strict=True)
-        return self.of.columns_of([self.of.query(row, wrote=text.decode()) for row, text in both])
+        return self.of.columns_of([self.of.query(row, wrote=text.decode()) for row, text in both], self.ability)
 
 
 @lru_cache(maxsize=4)
