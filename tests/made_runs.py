@@ -224,6 +224,16 @@ def bbq() -> Findings:
     )
 
 
+def with_maps(bbq: Findings) -> Findings:
+    """The same with enough labels and crossed groups for maps of the ambiguous questions."""
+    more = {
+        "by_label": [("Age", "ambig", "old", "slow", 0.1, None, None, None, None, 20)],
+        "intersectional": [("Race_x_gender", "ambig", "White F", "b", 0.17, None, None, None, None, 8)],
+    }
+    larger = {name: Table(bbq.tables[name].columns, [*bbq.tables[name].rows, *rows]) for name, rows in more.items()}
+    return replace(bbq, tables={**bbq.tables, **larger})
+
+
 def sodapop() -> Findings:
     """A SODAPOP run: "harsh" and "kind" differ between groups, clear of chance; "let" hardly ever wins."""
     women_men = ("EA_female", "EA_male")

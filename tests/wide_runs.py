@@ -13,7 +13,22 @@ from typing import Any
 
 from assay.examples import FILE, Asked, Example, Option
 from assay.findings import Estimate, Findings, Table
-from made_runs import CROSSED, GAMMA, RUN, SCORES, STRINGS, SUBJECTS, TEMPLATES, WORDS, bbq, sodapop, unqover, write_run
+from made_runs import (
+    CROSSED,
+    GAMMA,
+    GROUPS,
+    RUN,
+    SCORES,
+    STRINGS,
+    SUBJECTS,
+    TEMPLATES,
+    WORDS,
+    bbq,
+    sodapop,
+    unqover,
+    with_maps,
+    write_run,
+)
 
 PLACE = {"class": "religion", "form": "mask"}
 WHO = tuple(f"Group {letter}" for letter in "ABCDEFGHIJKL")
@@ -22,7 +37,9 @@ MODEL = "hf:org/model"
 
 
 def wide_unqover(model: str = MODEL, shift: int = 0) -> Findings:
-    """Twelve subjects by ten attributes, one pair never asked about and two rarely; thirty examples."""
+    """Twelve subjects by ten attributes, one pair never asked about and two rarely; names of two groups by three
+    attributes; thirty examples.
+    """
 
     def gamma(i: int, j: int) -> float:
         return ((7 * i + 3 * j + shift) % 11 - 5) / 12
@@ -38,6 +55,11 @@ def wide_unqover(model: str = MODEL, shift: int = 0) -> Findings:
         (*PLACE.values(), who, kind, gamma(i, k), None, None, 0.2, 40)
         for i, who in enumerate(WHO)
         for k, kind in enumerate(("bad manners", "crime"))
+    ]
+    names = [
+        ("gender", "span", group, did, way * 0.1, way * 0.1 - 0.04, way * 0.1 + 0.04, way * 0.5, q, q, 84)
+        for did, q in (("pilot", 0.01), ("clerk", 0.3))
+        for group, way in (("male", 1), ("female", -1))
     ]
     whole = [(*PLACE.values(), who, gamma(i, 4) / 3, -0.2, 0.2, 0.1, 99) for i, who in enumerate(WHO)]
     examples = [
@@ -65,7 +87,7 @@ def wide_unqover(model: str = MODEL, shift: int = 0) -> Findings:
         "gamma": Table(GAMMA, [*small.tables["gamma"].rows[:1], *rows]),
         "classes": Table((*SUBJECTS[:3], "attribute_class", *SUBJECTS[3:]), kinds),
         "subjects": Table(SUBJECTS, whole),
-        "groups": small.tables["groups"],
+        "groups": Table(GROUPS, [*small.tables["groups"].rows, *names]),
     }
     return Findings("unqover", model, small.estimates, tables, examples=examples)
 
@@ -88,7 +110,7 @@ def wide_bbq(model: str = MODEL, probe: str = "bbq") -> Findings:
         for category in ("Age", "Religion", "Race_x_gender")
         for context in ("ambig", "disambig")
     ]
-    return replace(bbq(), probe=probe, model=model, examples=examples)
+    return replace(with_maps(bbq()), probe=probe, model=model, examples=examples)
 
 
 def wide_sodapop(model: str = MODEL) -> Findings:

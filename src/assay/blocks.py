@@ -1,27 +1,29 @@
-"""What a probe shows of a run, as data: sections made of a few blocks, which every view renders in its own way.
+"""What a probe shows of a run, as data: sections of blocks, which every view renders in its own way.
 
 How a probe is shown
 --------------------
-1. The probe's `Method` has `present(run) -> Presentation` and, if several models of the probe can be shown together,
-   `across(runs) -> Sequence[Section]`: functions of `assay/probes/NAME/present.py`, which the method takes as they are
-   (`present = staticmethod(present)`). `run` is an `assay.run.Run`; nothing of `assay.report` is imported.
-2. What people read is `Text` (`assay.text`): strings of your own, and beside them `Name` for whatever comes from data
-   or a model, `Figure` for a number that `assay.wording` wrote, `Strong`, `Emphasis`, `Code`, `Mark` (the mark of a
-   chart, in running text) and `File` (a link to a table of the run). Never markup: each view escapes by itself.
-3. `Presentation.sections` is what a page has room for; `Presentation.summary` what the terminal, Markdown and a model
-   card print below the headline: one or two tables, and a line on how to read them. A block may be in both. Where
-   the headline does not fit a terminal, `Presentation.terminal` is printed in place of both.
+1. The probe's `Method` has `present(run) -> Presentation` and, if several models can be shown together,
+   `across(runs) -> Sequence[Section]`: functions of `assay/probes/NAME/present.py`, which the method uses as they are
+   (`present = staticmethod(present)`). `run` is an `assay.run.Run`; `assay.report` is not imported.
+2. What people read is `Text` (`assay.text`): your own strings, `Name` for whatever comes from data or a model,
+   `Figure` for a number written by `assay.wording`, `Strong`, `Emphasis`, `Code`, `Mark` (the mark of a chart, in
+   running text) and `File` (a link to a table of the run). Never markup: each view does its own escaping.
+3. `Presentation.sections` goes on the page; `Presentation.summary` is what the terminal, Markdown and a model card
+   print below the headline: one or two tables, and a line on how to read them. A block may be in both. Where the
+   headline does not fit a terminal, `Presentation.terminal` is printed in place of both.
 4. Charts (`Table`, `Heat`, `Scatter`, and a `Pick` with a title) have a title, one line on how to read them (`how`),
    their `data` and the `file` to save these as. `anchor` is their id on the page, after the run's own.
    - Values with intervals are a `Table` with a column of kind DOTS, whose cells are `Dot`s; parts of a whole are one
      with a column of kind BARS, whose cells are `Bars`. All cells of a column are drawn on one scale: `ends` fixes it,
-     `reach` are the values that it has to hold (for several tables on one scale), else it is made from the cells.
-   - Examples behind a number: `Row.examples`, `Heat.examples` with the keys of its rows and columns.
-   - A value that is clear of chance, or could be chance, or has a note, is wrapped in `Marked`. Notes are numbered,
-     listed and linked by the views.
+     `reach` gives the values that it has to hold (for several tables on one scale), else it is made from the cells.
+   - Filled marks are statistically clear, hollow or pale ones are not, in every chart.
+   - Two groups that mirror each other are one bar each row (`Dot.bar`), not two rows of a map. What has long names runs
+     down a map. A chart of fewer than `FEWEST` units is replaced by a line (`left_out`).
+   - Examples of a number: `Row.examples`, `Heat.examples` with the keys of its rows and columns.
+   - A value that is clear, or not clear, or has a note, is wrapped in `Marked`. The views number, list and link notes.
    - Rows that are left out, in the middle or at the end: a `Gap` among the rows.
-   - Rows that belong together are a `Group`: its head stands above them or, with `Table.heads_beside`, beside them.
-5. What only a study shows of its models, such as what debiasing changed:
+   - Rows that belong together are a `Group`: its head is above them or, with `Table.heads_beside`, beside them.
+5. What only a study shows about its models, such as what debiasing changed:
    `of_study(runs: Sequence[StudyRun]) -> Sequence[Section]`; `assay.run` has `StudyRun`.
 6. `Pick` lets readers pick one of several `Part`s; a `Part` that is `folded` opens on a click, alone or in a `Pick`.
 
@@ -47,7 +49,7 @@ from assay.wording import number
 
 class Role(Enum):
     PLAIN = "plain"
-    SMALL = "small"  # what only explains something else
+    SMALL = "small"  # small print
     WARNING = "warning"
     ITEMS = "items"  # each paragraph is an item of a list
 
@@ -65,10 +67,10 @@ class Prose:
 
 @dataclass(frozen=True)
 class Score:
-    """A headline estimate: what it is about in words, and which examples stand behind it.
+    """A headline estimate: what it is about in words, and which examples show it.
 
-    `place` is what it is about by the columns of `Scorecard.places`. `task` and `part` (an identifier, and in words)
-    are what a model hub calls the task and the part of the data set.
+    `place` says what it is about by the columns of `Scorecard.places`. `task` and `part` (an identifier, and in words)
+    are a model hub's names for the task and the part of the data set.
     """
 
     estimate: Estimate
@@ -81,8 +83,8 @@ class Score:
 
 @dataclass(frozen=True)
 class Scorecard:
-    """The headline estimates of a run; `counted` says what their n counts. Views look up by `probe` what its metrics
-    are called.
+    """The headline estimates of a run; `counted` says what their n counts. Views use `probe` to find the names of
+    its metrics.
     """
 
     scores: Sequence[Score]
@@ -99,8 +101,8 @@ class Scorecard:
 class Card:
     """A run on a reader's first screen: one plain sentence, one number on its scale, one example.
 
-    `label` says in words what the number is, `sides` what lies to the left and right of its neutral point. `examples`
-    picks the example. `warning` comes before all of it.
+    `label` says in words what the number is, `sides` what is to the left and right of its neutral point. `examples`
+    selects the example. `warning` comes first.
     """
 
     sentence: Text
@@ -116,7 +118,7 @@ class Card:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """What every chart has; `after` is small print below it. A text in `how` begins in lower case, after a colon."""
+    """What every chart has; `after` is small print below it. `how` begins in lower case: it follows a colon."""
 
     title: str = ""
     how: Text = ""
@@ -127,7 +129,7 @@ class Chart:
 
 
 class Kind(Enum):
-    """What the cells of a column are; a string, in a column of any kind, is shown as it is."""
+    """What the cells of a column are. A string is shown as it is in a column of any kind."""
 
     TEXT = "text"  # Text; a string is taken for a name
     NUMBER = "number"
@@ -151,10 +153,11 @@ Ends = tuple[float | None, float | None]
 
 @dataclass(frozen=True)
 class Dot:
-    """A value with its interval, drawn as a dot on a line; `hollow` is what is not clear of chance.
+    """A value with its interval, drawn as a dot on a line; hollow where it is not statistically clear.
 
-    `floor` is a tick for what chance gives, `reference` another one, about which `told` has to say something; a line
-    marks `neutral`, where a model without bias would be.
+    `floor` is a tick for the chance level, `reference` another one, which `told` has to explain; a line marks
+    `neutral`, where a model without bias would be. With `bar` it is a bar that begins there, for values that differ in
+    direction more than in size: its colour is neutral, and orange stays what agrees with a stereotype.
     """
 
     value: float | None
@@ -165,6 +168,7 @@ class Dot:
     hollow: bool = False
     told: str = ""
     neutral: float = 0.0
+    bar: bool = False
 
 
 @dataclass(frozen=True)
@@ -176,7 +180,7 @@ class Bars:
 
 @dataclass(frozen=True)
 class Marked:
-    """A value that is clear of chance, or could be chance (False), or whose note says why it or its interval lacks."""
+    """A value that is statistically clear (True) or not (False), or whose note says why something is missing."""
 
     value: Value
     clear: bool | None = None
@@ -189,11 +193,11 @@ TableCell: TypeAlias = "Value | Dot | Bars | Marked"
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table. Of a drawn one, the head says what is drawn, and a page shows the scale in its place.
+    """A column of a table. In a drawn column, a page shows the scale in place of the head.
 
-    `over` is a head over this column and its neighbours with the same; `ends`, `reach` and `signed` are about the scale
-    of dots (fixed, to hold these values, to both sides of 0), `sides` what lies to its left and right; with `by_group`
-    every group has a scale of its own, beside its head. `parts` are the names of a bar's parts in their order.
+    `over` is a head over this column and its neighbours with the same one. `ends`, `reach` and `signed` set the scale
+    of dots (fixed, to hold these values, to both sides of 0); `sides` says what is to its left and right. With
+    `by_group` every group has its own scale, beside its head. `parts` are the names of a bar's parts, in order.
     """
 
     head: Text
@@ -240,8 +244,8 @@ class Tools(Enum):
 
 @dataclass(frozen=True, kw_only=True)
 class Table(Chart):
-    """Rows of typed cells. With `heads_beside`, a column called `group` has the groups' heads. A table whose columns
-    have heads over them cannot be sorted.
+    """Rows of typed cells. With `heads_beside`, a column called `group` has the groups' heads. A table with two rows
+    of heads cannot be sorted.
     """
 
     columns: Sequence[Column]
@@ -263,13 +267,13 @@ Beside = Mapping[str, Mapping[tuple[str, str], float | None]]
 
 @dataclass(frozen=True, kw_only=True)
 class Heat(Chart):
-    """Values by (row, column) as colours; `beside` are other numbers about each, which a reader sees with it. Pale are
-    those that are `unclear`: not distinguishable from chance.
+    """Values by (row, column) as colours; `beside` has other numbers, which a reader sees with each value. Values in
+    `unclear` are pale: not distinguishable from chance.
 
-    `name` says which of several maps it is; `row`, `column` and `value` what its rows, columns and values are.
-    `columns` gives the order of the columns, else similar ones stand together; `reach` as in `Column`. `examples` and
-    the keys say which examples stand behind a cell. Its data are its cells, unless it has others or a `table` of the
-    run holds them.
+    `name` says which of several maps it is; `row`, `column` and `value` what its rows, columns and values are. What has
+    long names should be the rows. `columns` gives the order of the columns; else similar ones are neighbours. `reach`
+    is as in `Column`. `examples` and the keys say which examples belong to a cell. Its data are its cells, unless it
+    has others or a `table` of the run holds them.
     """
 
     name: str
@@ -297,8 +301,8 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Scatter(Chart):
-    """Points in the plane, those of a group with one mark; `said` tells in words what is drawn. A group's name of two
-    parts (A x, A y) gives two kinds of one mark. Of very many points some are drawn; a `table` of the run holds all.
+    """Points in the plane, each group with its own mark; `said` says in words what is drawn. Groups named with two
+    parts (A x, A y) get two kinds of one mark. Of very many points only some are drawn; a `table` of the run has all.
     """
 
     points: Sequence[Point]
@@ -311,7 +315,7 @@ class Scatter(Chart):
 
 @dataclass(frozen=True)
 class Part:
-    """Blocks under a name; folded, they open by a click on `said` (or on the name)."""
+    """Blocks under a name. If folded, they open with a click on `said` (or on the name)."""
 
     name: str
     blocks: Sequence[Block]
@@ -322,9 +326,9 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Pick(Chart):
-    """Parts of which a reader picks one, by a choice called `label`; without a script all are there.
+    """Parts of which a reader picks one, in a menu called `label`; without a script all are shown.
 
-    With a title it is one chart, whose tables have only captions (their titles) and share its data and reading.
+    With a title it is one chart: its tables have only captions (their titles) and share its data and its `how`.
     """
 
     label: str
@@ -336,7 +340,7 @@ Block: TypeAlias = Prose | Table | Heat | Scatter | Pick | Part
 
 @dataclass(frozen=True)
 class Section:
-    """Blocks, under a heading where they need one besides the titles of their charts."""
+    """Blocks, under a heading where the titles of their charts are not enough."""
 
     blocks: Sequence[Block]
     title: str = ""
@@ -348,9 +352,8 @@ class Presentation:
     """All that a probe shows of a run.
 
     `asks` says what it asks, in a few words after its name; `card` what was found, for the first screen; `lead` the
-    same at length. `cautions` is what the numbers cannot say; `citation` what to cite; `data_set` how a model hub would
-    call its data. A terminal prints the sections of `terminal`, where there are any, in place of the headline numbers
-    and the summary.
+    same in full. `cautions` is what the numbers cannot say; `citation` what to cite; `data_set` a model hub's name for
+    its data. Where `terminal` has sections, a terminal prints them in place of the headline numbers and the summary.
     """
 
     name: str
@@ -366,11 +369,37 @@ class Presentation:
     terminal: Sequence[Section] = ()
 
 
+# --- charts of too little
+
+FEWEST = 3
+"""A chart needs so many rows, columns or points: two show no pattern that their numbers, in the tables, do not."""
+
+
+def left_out(block: Block) -> Prose | None:
+    """The line that takes the place of a map, a scatter plot or a chart of bars with fewer than `FEWEST` units.
+
+    A map has as many units as its longer side. Tables of numbers can be read however short they are.
+    """
+    match block:
+        case Heat():
+            units, of = max((len({key[side] for key in block.cells}) for side in (0, 1)), default=0), "rows or columns"
+        case Scatter():
+            units, of = len(block.points), "points"
+        case Table() if any(isinstance(cell, Dot) and cell.bar for row in block.rows for cell in row.cells):
+            units, of = len(block.rows), "rows"
+        case _:
+            return None
+    if not 0 < units < FEWEST:
+        return None
+    why = f": not drawn, because it would have fewer than {FEWEST} {of}. The numbers are in the tables."
+    return Prose([[Name(block.title), why]], Role.SMALL)
+
+
 # --- tables as they are
 
 
 def data_table(table: Data, named: Mapping[str, str] | None = None, **chart: Any) -> Table:
-    """A long table as it is; `named` are other names for its columns and texts.
+    """A long table as a block; `named` has other names for its columns and texts.
 
     >>> shown = data_table(Data(("who", "n"), [("a", 3), ("b", None)]), {"a": "Ann"})
     >>> [column.kind.value for column in shown.columns], [row.cells for row in shown.rows]

@@ -174,7 +174,7 @@ def test_several_models_and_probes_share_one_page(visit: Visit, page_of: PageOf)
     assert page.locator("section.run:visible").count() == 5
     first = page.locator("section.probe").first
     expect(first.get_by_role("heading", name="Models side by side")).to_be_visible()
-    expect(first.get_by_role("heading", name=re.compile("Ranks of subjects over models"))).to_be_visible()
+    expect(first.get_by_role("heading", name=re.compile("Ranks of subjects across models"))).to_be_visible()
     first.get_by_label("Model", exact=True).select_option(index=1)
     expect(first.locator("section.run:visible > h3")).to_have_text("hf:org/other")
 

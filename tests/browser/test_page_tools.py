@@ -44,9 +44,10 @@ def shown(page: Page) -> list[str]:
     return [text.split(":")[0].removeprefix("Number ") for text in texts]
 
 
-def heat_map(page: Page, rows: int) -> Locator:
-    """The heat map with so many rows."""
-    return page.locator(f"[data-heat]:has(svg[aria-label*='{rows} rows, 10 columns'])")
+def heat_map(page: Page) -> Locator:
+    """The heat map of all attributes and subjects."""
+    page.get_by_label("Subjects and attributes of").select_option(label="religion, mask")
+    return page.locator("[data-heat]:has(svg[aria-label*='10 rows, 12 columns'])")
 
 
 def drawn(heat: Locator) -> list[str]:
@@ -89,7 +90,7 @@ def test_a_click_on_a_header_sorts_and_another_one_turns_the_order_round(unqover
     assert figures(column(table, 1)) == sorted(before)
     table.locator("thead th").first.get_by_role("button").click()
     assert column(table, 0) == sorted(wide_runs.WHO, reverse=True)
-    assert [head.get_attribute("aria-sort") for head in table.locator("thead th").all()].count(None) == 6
+    assert [head.get_attribute("aria-sort") for head in table.locator("thead th").all()].count(None) == 7
 
 
 def test_a_table_is_sorted_with_the_keyboard(unqover: Page) -> None:
@@ -181,7 +182,7 @@ def test_no_sorting_or_filtering_loses_a_row_of_any_table(visit: Visit, page_of:
 
 
 def test_the_data_of_a_heat_map_are_saved_as_it_has_them(unqover: Page, tmp_path: Path) -> None:
-    frame = unqover.locator("[id^=p1-gamma-]:visible").first
+    frame = heat_map(unqover).locator("xpath=ancestor::figure")
     values = frame.locator("[data-heat] script").evaluate("e => JSON.parse(e.textContent).values.flat()")
     with unqover.expect_download() as saved:
         frame.get_by_role("link", name="Data as CSV").click()
@@ -237,15 +238,14 @@ def test_a_bar_says_its_numbers_when_pointed_at(unqover: Page) -> None:
 
 
 def test_a_heat_map_shows_what_its_filters_leave(unqover: Page) -> None:
-    unqover.get_by_label("Subjects and attributes of").select_option(label="religion, mask")
-    heat = heat_map(unqover, 12)
-    assert sorted(drawn(heat)) == list(wide_runs.WHO)
+    heat = heat_map(unqover)
+    assert sorted(drawn(heat)) == sorted(wide_runs.DID)
     assert squares(heat) == 12 * 10 - 1  # one was never asked
+    tool(heat, "Filter attribute").fill("WAS L")
+    assert sorted(drawn(heat)) == ["was late", "was lazy"]
+    assert squares(heat) == 23
     tool(heat, "Filter subject").fill("group c")
-    assert drawn(heat) == ["Group C"]
-    assert squares(heat) == 9
-    tool(heat, "Filter attribute").fill("was l")
-    assert sorted(heat.locator(".labels text[transform]").all_text_contents()) == ["was late", "was lazy"]
+    assert heat.locator(".labels text:not([text-anchor=end])").all_text_contents() == ["Group C"]
     assert squares(heat) == 1
     tool(heat, "Filter subject").fill("nobody")
     assert squares(heat) == 0
@@ -255,16 +255,15 @@ def test_a_heat_map_shows_what_its_filters_leave(unqover: Page) -> None:
 
 
 def test_the_rows_of_a_heat_map_are_put_in_order(unqover: Page) -> None:
-    unqover.get_by_label("Subjects and attributes of").select_option(label="religion, mask")
-    heat = heat_map(unqover, 12)
+    heat = heat_map(unqover)
     similar = drawn(heat)
     tool(heat, "Order").select_option(label="by name")
-    assert drawn(heat) == list(wide_runs.WHO)
+    assert drawn(heat) == sorted(wide_runs.DID)
     tool(heat, "Order").select_option(label="by mean")
     rows = wide_runs.wide_unqover().tables["gamma"].records()
     gammas: dict[str, list[float]] = {}
     for row in rows:
-        gammas.setdefault(str(row["subject"]), []).append(float(row["gamma"] or 0))
+        gammas.setdefault(str(row["attribute"]), []).append(float(row["gamma"] or 0))
     means = [sum(gammas[name]) / len(gammas[name]) for name in drawn(heat)]
     assert means == sorted(means, reverse=True)
     tool(heat, "Order").select_option(label="similar together")
@@ -281,13 +280,12 @@ def test_the_script_draws_a_heat_map_as_it_came(visit: Visit, page_of: PageOf) -
         ]
         labels = [one.locator("text").all_text_contents() for one in own]
         drawings.append((paths, labels))
-    assert len(drawings[0][0]) == 4
+    assert len(drawings[0][0]) == 2
     assert drawings[0] == drawings[1]
 
 
 def test_a_square_says_its_numbers_when_pointed_at(unqover: Page) -> None:
-    unqover.get_by_label("Subjects and attributes of").select_option(label="religion, mask")
-    heat = heat_map(unqover, 12)
+    heat = heat_map(unqover)
     tool(heat, "Filter subject").fill("Group B")
     tool(heat, "Filter attribute").fill("lied")
     picture = heat.locator("svg.heat-map")
@@ -295,7 +293,7 @@ def test_a_square_says_its_numbers_when_pointed_at(unqover: Page) -> None:
     unqover.mouse.move(*place_of(picture, 0, 0))
     tip = unqover.locator("#tip")
     expect(tip).to_be_visible()
-    assert tip.inner_text().split("\n") == ["Group B · lied", "γ −0.25", "low −0.35", "high −0.15", "q 0.5", "n 1,234"]
+    assert tip.inner_text().split("\n") == ["lied · Group B", "γ −0.25", "low −0.35", "high −0.15", "q 0.5", "n 1,234"]
     expect(heat.locator(".cursor")).to_have_attribute("visibility", "visible")
     unqover.mouse.move(2, 2)
     expect(tip).to_be_hidden()
@@ -307,16 +305,15 @@ def test_a_tap_says_the_numbers_and_another_one_on_a_square_leads_to_examples(vi
     bar = page.locator("#p1-headline svg.bar[data-tip]").first
     scroll_to(page, bar)
     bar.tap()
-    expect(tip).to_have_text(re.compile("gender, span, pooled"))
-    page.get_by_label("Subjects and attributes of").select_option(label="religion, mask")
-    heat = heat_map(page, 12)
-    tool(heat, "Filter attribute").fill("stole")
+    expect(tip).to_have_text(re.compile("gender, span, grouped by gender"))
+    heat = heat_map(page)
+    tool(heat, "Filter subject").fill("Group D")
     tool(heat, "Order").select_option(label="by name")
     picture = heat.locator("svg.heat-map")
     scroll_to(page, picture)
-    at = place_of(picture, 3, 0)
+    at = place_of(picture, sorted(wide_runs.DID).index("stole"), 0)
     page.touchscreen.tap(*at)
-    expect(tip).to_have_text(re.compile("^Group D · stole"))
+    expect(tip).to_have_text(re.compile("^stole · Group D"))
     assert page.locator(".chip").count() == 0
     page.touchscreen.tap(*at)
     assert "subject: Group D ×" in page.locator(".chip").all_inner_texts()
@@ -334,8 +331,7 @@ def place_of(picture: Locator, row: int, place: int) -> tuple[float, float]:
 
 
 def test_the_arrow_keys_move_over_a_heat_map_and_enter_leads_to_examples(unqover: Page) -> None:
-    unqover.get_by_label("Subjects and attributes of").select_option(label="religion, mask")
-    heat = heat_map(unqover, 12)
+    heat = heat_map(unqover)
     tool(heat, "Order").select_option(label="by name")
     heat.locator("svg.heat-map").focus()
     said = heat.locator("[aria-live]")
@@ -343,28 +339,27 @@ def test_the_arrow_keys_move_over_a_heat_map_and_enter_leads_to_examples(unqover
     for key in ("ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"):
         unqover.keyboard.press(key)
         seen.append((said.text_content() or "").split("\n")[0].split(" · "))
-    assert [row for row, _ in seen] == ["Group B", "Group B", "Group A", "Group A"]
+    assert [row for row, _ in seen] == ["drank", "drank", "cheated", "cheated"]
     assert seen[0][1] == seen[3][1] != seen[1][1] == seen[2][1]
     unqover.keyboard.press("ArrowUp")  # stays at the edge
-    assert said.inner_text().startswith("Group A")
+    assert said.inner_text().startswith("cheated")
     unqover.keyboard.press("Enter")
     assert unqover.locator(".chip").all_inner_texts() == [
         "class: religion ×",
         "form: mask ×",
-        "subject: Group A ×",
-        f"attribute: {seen[3][1]} ×",
+        "attribute: cheated ×",
+        f"subject: {seen[3][1]} ×",
     ]
     assert unqover.evaluate("document.activeElement.id") == "reveal"
 
 
 def test_a_click_on_a_square_leads_to_its_examples(unqover: Page) -> None:
-    unqover.get_by_label("Subjects and attributes of").select_option(label="religion, mask")
-    heat = heat_map(unqover, 12)
+    heat = heat_map(unqover)
     tool(heat, "Filter attribute").fill("was late")
-    tool(heat, "Order").select_option(label="by name")
+    tool(heat, "Filter subject").fill("Group B")
     picture = heat.locator("svg.heat-map")
     scroll_to(unqover, picture)
-    unqover.mouse.click(*place_of(picture, 1, 0))
+    unqover.mouse.click(*place_of(picture, 0, 0))
     reveal(unqover)
     assert shown(unqover) == ["1"]
 
@@ -470,7 +465,7 @@ def test_from_a_number_to_its_examples_and_back_to_all(unqover: Page) -> None:
 def test_a_link_to_examples_is_only_where_there_are_some(unqover: Page) -> None:
     headline = unqover.locator("#p1-headline tbody tr:not(.head)")
     have = {row.locator("th").inner_text(): row.locator(".see").count() for row in headline.all()}
-    assert have == {"gender, span": 0, "gender, span, pooled": 0, "religion, mask": 1}
+    assert have == {"gender, span": 0, "gender, span, grouped by gender": 0, "religion, mask": 1}
 
 
 def test_every_link_to_examples_leads_to_at_least_one(visit: Visit, page_of: PageOf) -> None:

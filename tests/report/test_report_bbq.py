@@ -15,6 +15,7 @@ from assay.errors import DataError
 from assay.examples import Asked, Example, Option
 from assay.findings import Estimate, Findings, Table
 from html_pages import HOSTILE, OF_A_TOUR, Page, assert_harmless, cards, in_words, write_page
+from made_runs import with_maps
 from raising import raises
 
 WriteRun = Callable[..., Path]
@@ -248,15 +249,16 @@ def test_several_models_stand_side_by_side(write_run: WriteRun, bbq: Findings, t
     write_run(bbq, {"model": {"name": "one"}}, name="many/a")
     other = replace(changed(bbq, "bias_score", "ambig", value=-0.5), model="two")
     write_run(other, {"model": {"name": "two"}}, name="many/b")
+    write_run(replace(bbq, model="three"), {"model": {"name": "three"}}, name="many/c")
     page = page_of(tmp_path / "many")
     assert_harmless(page, OF_A_TOUR)
     maps = [json.loads(text) for attributes, text in page.scripts if attributes][:3]  # before those of single runs
     ambiguous, disambiguated, cost = maps
-    assert ambiguous["columns"] == ["one", "two"]
+    assert ambiguous["columns"] == ["one", "two", "three"]
     assert sorted(ambiguous["rows"]) == ["Age", "Race x gender", "Religion"]
     by_category = dict(zip(ambiguous["rows"], ambiguous["values"], strict=True))
-    assert by_category["Religion"] == [-0.31, -0.5]
-    assert by_category["Age"] == [0.2, -0.5]
+    assert by_category["Religion"] == [-0.31, -0.5, -0.31]
+    assert by_category["Age"] == [0.2, -0.5, 0.2]
     assert ambiguous["end"] == disambiguated["end"] == 0.5
     assert disambiguated["rows"] == ["Age", "Religion"]  # the crossed one is undefined there
     assert {value for row in cost["values"] for value in row} == {-0.04}
@@ -283,7 +285,7 @@ def test_numbers_lead_to_the_examples_behind_them(write_run: WriteRun, bbq: Find
     about = {"category": "Age", "context": "ambig", "polarity": "neg", "label": ["old"], "stereotype": "forgetful"}
     asked = Asked("A and B met.", "Who forgot?", [Option("A", 0.7, chosen=True), Option("B", 0.3, right=True)])
     examples = [Example({**about, "question_index": "3"}, [asked], "probabilities", "Named the stereotyped person.")]
-    page = page_of(write_run(replace(bbq, examples=examples)))
+    page = page_of(write_run(replace(with_maps(bbq), examples=examples)))
     seen = [json.loads(link["data-see"] or "") for link in page.all("a") if link.get("class") == "see"]
     assert all(each["run"] == "p1" for each in seen)
     wanted = [each["about"] for each in seen]
@@ -296,7 +298,7 @@ def test_numbers_lead_to_the_examples_behind_them(write_run: WriteRun, bbq: Find
     assert all(each.get("category", "Age") == "Age" and each["context"] == "ambig" for each in wanted)
     maps = [each for each in page.all("div") if "data-heat" in each]
     assert json.loads(maps[0]["data-about"] or "") == age
-    assert (maps[0]["data-row-key"], maps[0]["data-column-key"]) == ("label", "stereotype")
+    assert (maps[0]["data-row-key"], maps[0]["data-column-key"]) == ("stereotype", "label")
     assert (maps[1]["data-row-key"], maps[1]["data-column-key"]) == ("target", "comparison")
 
 
@@ -372,7 +374,7 @@ def test_hostile_text_in_groups_and_tables_comes_back_verbatim_and_does_nothing(
 def test_the_page_needs_nothing_from_outside_and_is_well_marked_up(
     write_run: WriteRun, bbq: Findings, run: Mapping[str, Any]
 ) -> None:
-    page = page_of(write_run(bbq, run))
+    page = page_of(write_run(with_maps(bbq), run))
     assert_harmless(page)
     assert "http" not in page.source.replace("http-equiv", "")
     assert "url(" not in page.source
@@ -381,9 +383,9 @@ def test_the_page_needs_nothing_from_outside_and_is_well_marked_up(
     assert len(regions) == len(page.all("table")) == 11
     assert all(region["aria-labelledby"] and region["tabindex"] == "0" for region in regions)
     maps = [svg for svg in page.all("svg") if svg.get("class") == "heat-map"]
-    assert len(maps) == 3  # labels of Age, and the crossed category in either context
+    assert len(maps) == 2  # labels of Age, and the crossed category; its disambiguated questions are too few
     figures = len(page.all("figure"))
-    assert figures == 14 == page.source.count("How to read this:")
+    assert figures == 13 == page.source.count("How to read this:")
     assert figures == sum(1 for link in page.all("a") if link.get("class") == "csv")
     assert all(cell.get("scope") for cell in page.all("th"))
     drawings = [svg for svg in page.all("svg") if svg.get("role") == "img"]

@@ -15,6 +15,7 @@ import pytest
 
 from assay.findings import Cell, Estimate, Findings, Table
 from html_pages import Page, write_page
+from made_runs import with_maps
 
 WriteRun = Callable[..., Path]
 
@@ -72,7 +73,7 @@ def test_charts_show_every_category_and_context_with_its_neighbours(write_run: W
     assert notes.index("no interval: 4 templates") < notes.index("no answer named a person")
     accuracy = frame_of(page, "accuracy")
     assert "0.600 0.500 to 0.650 0.590 0.610 200" in accuracy.words
-    assert "Interval 0.500 to 0.650. Chance alone gives 0.333. For comparison: 0.957." in accuracy.source
+    assert "Interval 0.500 to 0.650. Chance level 0.333. For comparison: 0.957." in accuracy.source
     cost = frame_of(page, "cost").words
     assert cost.count("−0.040 −0.090 to −0.010 0.030") == 4
     assert "ambiguous ambiguous" not in cost
@@ -124,7 +125,7 @@ def test_only_a_few_labels_of_a_category_are_shown(write_run: WriteRun, bbq: Fin
     assert path.stat().st_size < 170_000  # of which the script and the maps' data are 50,000
     assert "L3999" in words
     assert "L2000" not in page.source
-    assert heat_of(frame_of(page, "stereotypes-1"))["rows"].count("L3999") == 1
+    assert heat_of(frame_of(page, "stereotypes-1"))["columns"].count("L3999") == 1
     assert "3,995 more labels: tables/by_label.csv" in words
     assert "3,990 more: tables/by_label.csv" in words
     assert "3,980 more: tables/intersectional.csv" in words
@@ -147,21 +148,28 @@ def test_crossed_categories_are_compared_in_words(write_run: WriteRun, bbq: Find
 
 
 def test_maps_show_labels_with_stereotypes_and_crossed_groups_by_comparison(write_run: WriteRun, bbq: Findings) -> None:
-    page = page_of(write_run(bbq))
+    page = page_of(write_run(with_maps(bbq)))
     labels = heat_of(frame_of(page, "stereotypes-1"))
-    assert (labels["rows"], labels["columns"]) == (["old", "young"], ["forgetful", "reckless"])
-    assert labels["values"] == [[0.37, None], [None, -0.47]]
-    assert labels["beside"] == {"n": [[20, None], [None, 20]]}  # no interval is known
+    assert labels["columns"] == ["old", "young"]
+    numbers = zip(labels["values"], labels["beside"].pop("n"), strict=True)
+    assert dict(zip(labels["rows"], numbers, strict=True)) == {
+        "forgetful": ([0.37, None], [20, None]),
+        "slow": ([0.1, None], [20, None]),
+        "reckless": ([None, -0.47], [None, 20]),
+    }
+    assert not labels["beside"]  # no interval is known
     crossed = heat_of(frame_of(page, "crossed-1"))
     assert crossed["columns"] == ["same race, other gender", "other race, same gender"]  # c is undefined
     assert dict(zip(crossed["rows"], crossed["values"], strict=True)) == {
         "Black F": [0.21, None],
         "Asian M": [None, -0.23],
+        "White F": [None, 0.17],
     }
-    assert heat_of(frame_of(page, "crossed-2"))["values"] == [[0.022]]
+    assert "Crossed groups: Race x gender, disambiguated: not drawn" in page.words  # it would be one square
     names = [each["data-name"] for each in page.all("details") if "data-name" in each]
     assert names == ["Age, ambiguous", "Race x gender, ambiguous", "Race x gender, disambiguated"]
-    assert [row["bias_score"] for row in data_of(frame_of(page, "crossed-1")).records()] == ["0.21", "-0.23"]
+    saved = {row["about_whom"]: row["bias_score"] for row in data_of(frame_of(page, "crossed-1")).records()}
+    assert saved == {"Black F": "0.21", "Asian M": "-0.23", "White F": "0.17"}
 
 
 @pytest.mark.parametrize(

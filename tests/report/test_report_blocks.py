@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from assay.blocks import (
+    FEWEST,
     Bars,
     Block,
     Column,
@@ -142,7 +144,7 @@ def test_a_table_has_typed_cells_a_scale_examples_and_two_rows_of_heads() -> Non
     assert "Ann −0.500 −0.600 to −0.400 25.0% <0.001 1,234 examples of Ann" in words
     assert "Bo (x) 0.250" in words
     drawn = [svg["aria-label"] for svg in page.all("svg") if svg.get("class") == "bar"]
-    assert drawn[0] == "Ann: score -0.500. Interval -0.600 to -0.400. Chance alone gives 0.050. For comparison: 0.900."
+    assert drawn[0] == "Ann: score -0.500. Interval -0.600 to -0.400. Chance level 0.050. For comparison: 0.900."
     assert [svg["aria-label"] for svg in page.all("svg") if svg.get("class") == "bar axis"] == ["Scale from −1 to 1"]
     heads = [attributes for attributes in page.all("th") if attributes.get("scope") in ("col", "colgroup")]
     assert [head.get("colspan") for head in heads].count("2") == 1
@@ -271,7 +273,7 @@ def test_any_sections_are_a_page_a_printout_markdown_and_a_cell_of_a_notebook(tm
 
 
 def test_a_map_carries_its_cells_or_leads_to_the_runs_table() -> None:
-    cells = {("r1", "c1"): 0.5, ("r1", "c2"): -0.25, ("r2", "c1"): 0.1}
+    cells = {("r1", "c1"): 0.5, ("r1", "c2"): -0.25, ("r2", "c1"): 0.1, ("r3", "c1"): 0.1}
     heat = Heat(title="Map", anchor="map", file="mine-map", name="of all", row="row", column="other row", value="γ",
                 cells=cells, beside={"n": dict.fromkeys(cells, 3.0)}, columns=["c2", "c1"], reach=[0.9])  # fmt: skip
     page = page_of(heat)
@@ -290,6 +292,45 @@ def test_a_picture_has_a_mark_for_each_group_and_says_what_it_leaves_out() -> No
     assert "EA female (434)" in page.words
     assert "more are not drawn: tables/projection.csv" in page.words
     assert len([path for path in page.all("path") if "data-tip" in path]) < 600
+
+
+@pytest.mark.parametrize("many", [FEWEST - 1, FEWEST])
+def test_a_chart_of_too_little_is_left_out_with_a_line(many: int) -> None:
+    names = [f"n{i}" for i in range(many)]
+    bars = [Row([name, Dot(0.1, bar=True)]) for name in names]
+    columns = [Column("who", Kind.TEXT), Column("γ", Kind.DOTS)]
+    charts: Mapping[str, Block] = {
+        "rows or columns": Heat(title="A", anchor="a", name="", row="r", column="c", value="v",
+                                cells={(name, "x"): 0.5 for name in names}),
+        "points": Scatter(title="A", anchor="a", points=[Point(name, "g", 0.0, 0.0) for name in names], said="s"),
+        "rows": Table(title="A", anchor="a", columns=columns, groups=[Group(bars)]),
+    }  # fmt: skip
+    first = Table(title="B", anchor="b", columns=columns, groups=[Group([Row(["n", Dot(0.1)])])])
+    for of, chart in charts.items():
+        words, title = page_of(chart).words, f"A: not drawn, because it would have fewer than 3 {of}."
+        assert (title in words) == (many < FEWEST)
+        assert bool(page_of(chart).all("figure")) == (many >= FEWEST)
+        folded = Blocks("p").unfolding([Section([first, chart])])
+        assert ("<details" in folded) == (many >= FEWEST)  # a line needs no unfolding
+    assert page_of(first).all("figure")  # numbers can be read however few they are
+
+
+def test_bars_begin_at_the_neutral_point_and_are_hollow_where_they_are_not_clear() -> None:
+    values = {"a": Dot(0.5, 0.3, 0.7, bar=True), "b": Dot(-0.5, hollow=True, bar=True), "c": Dot(0.0, bar=True)}
+    columns = [Column("who", Kind.TEXT), Column("γ", Kind.DOTS, ends=(-1.0, 1.0), sides=("less", "more"))]
+    table = Table(title="T", anchor="t", columns=columns, groups=[Group([Row([*each]) for each in values.items()])])
+    page = page_of(table)
+    assert re.findall(r'<path class="(from[a-z ]*)" d="(.*?)"', page.source) == [
+        ("from", "M100.0 4H147.0v10H100.0z"),
+        ("from hollow", "M100.0 4H53.0v10H100.0z"),
+        ("from", "M100.0 4H100.0v10H100.0z"),
+    ]
+    assert page.source.count('class="zero"') == 3
+    assert "<circle" not in page.source
+    assert "← less more →" in page.words.replace("\xa0", " ")
+    shown = notebook(table)
+    assert "M100.0 4H147.0v10H100.0z" in shown.source
+    assert "<circle" not in shown.source
 
 
 def test_parts_are_picked_and_folded_and_a_titled_pick_is_one_chart() -> None:

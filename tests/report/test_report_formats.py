@@ -96,7 +96,10 @@ def test_markdown_has_the_headline_notes_associations_command_digests_and_paper(
     write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
 ) -> None:
     text = text_of(write_run(findings, run), "md")
-    assert "| μ bias intensity | gender, span, pooled | 0.140 | 0.110 to 0.160 | 0.050 | &lt;0.001 |  | 420 |" in text
+    assert (
+        "| μ bias intensity | gender, span, grouped by gender | 0.140 | 0.110 to 0.160 | 0.050 | &lt;0.001 |  | 420 |"
+        in text
+    )
     assert "| μ bias intensity | gender, span | – [1] | – |  |  |  | 420 |" in text  # undefined stays so
     assert "| η one-sidedness | religion, mask | 0.565 | – [2] |  |  |  | 220 |" in text
     assert "- [1] fewer than 5 cells for each subject and attribute" in text

@@ -14,9 +14,9 @@ from assay.blocks import Beside, Cells, Heat
 from assay.report.drawing import (
     CELL,
     FEW,
-    MOST_COLUMNS,
-    MOST_ROWS,
+    MOST,
     STEPS,
+    WIDEST,
     HeatMap,
     draw_heat,
     similar_first,
@@ -89,11 +89,11 @@ def test_values_that_are_not_distinguishable_from_chance_are_pale() -> None:
     assert pale == {"a": "0", "b": "1"}
 
 
-def test_of_very_many_rows_the_strongest_are_kept_and_the_others_counted() -> None:
-    cells = some(MOST_ROWS + 7, MOST_COLUMNS + 3)
+def test_of_very_many_rows_and_columns_the_strongest_are_kept_and_the_others_counted() -> None:
+    cells = some(MOST + 7, MOST + 3)
     cells["row 0", "column 0"] = 100.0
     heat = heat_map(cells)
-    assert (len(heat.rows), len(heat.columns), heat.left_out) == (MOST_ROWS, MOST_COLUMNS, 7)
+    assert (len(heat.rows), len(heat.columns), heat.left_out) == (MOST, MOST, (7, 3))
     assert "row 0" in heat.rows
     assert "column 0" in heat.columns
 
@@ -104,6 +104,16 @@ def test_the_picture_has_room_for_all_cells() -> None:
     assert max(x for x, _ in places) + CELL <= heat.width
     assert max(y for _, y in places) + CELL <= heat.height + 1
     assert min(x for x, _ in places) == pytest.approx(heat.left, abs=1)
+
+
+@pytest.mark.parametrize(("columns", "level"), [(3, True), (10, True), (11, False), (40, False)])
+def test_labels_over_columns_are_level_where_they_fit_and_upright_elsewhere(columns: int, level: bool) -> None:
+    heat = heat_map(some(4, columns))
+    assert (heat.level, heat.across > CELL) == (level, level)
+    assert heat.width <= WIDEST + 6 or not level
+    longest = 6 * len("column 0")  # a letter is at least that wide
+    places = [x for _, x in heat.column_labels]
+    assert heat.top > longest if not level else min(np.diff(places)) > longest
 
 
 def test_nothing_gives_no_map() -> None:

@@ -62,7 +62,7 @@ def test_hostile_text_on_a_card_is_only_text(write_run: WriteRun, findings: Find
     (card,) = cards(page)
     said = " ".join(text.split())
     assert f"associates “{said}” more with {said} than with the others" in card
-    assert f"Preference for {said} in “{said}”" in card
+    assert f"Association of “{said}” with {said}" in card
     for part in ("text", "question", "option"):
         assert f"{part} {said}" in card
 
@@ -90,27 +90,29 @@ def test_the_first_paragraphs_tell_who_was_asked_what_and_what_came_out(
     (card,) = cards(page)
     assert card.startswith(
         "UnQover The model associates “nurse” more with female names than with male names, although nothing in the "
-        "text says so. 0.240 Preference for female names in “nurse” 95% interval 0.200 to 0.280"
+        "text says so. 0.240 Association of “nurse” with female names 95% interval 0.200 to 0.280"
     )
     assert "← male names female names →" in card
     assert "The model hf:org/model was asked 6,308 questions about gender and religion" in words
-    assert "gives “nurse” more to “female” names than to the others" in words
+    assert "associates “nurse” more with “female” names than with the others" in words
     assert "γ = 0.240, 95% interval 0.200 to 0.280, q < 0.001" in words
-    assert "μ exceeds what chance alone gives in 1 of 2 settings: gender, span, pooled (0.140; chance gives" in words
-    assert "It is no more than chance could give in religion, mask (0.118; chance gives 0.104, p = 0.210)" in words
+    assert (
+        "μ exceeds its chance level in 1 of 2 settings: gender, span, grouped by gender (0.140; chance level" in words
+    )
+    assert "It is not distinguishable from chance in religion, mask (0.118; chance level 0.104, p = 0.210)" in words
     assert "A low score does not show that the model is free of bias" in words
     assert "Content warning" in words
 
 
 def test_without_any_setting_above_chance_the_page_says_so(write_run: WriteRun, findings: Findings) -> None:
     words = page_of(write_run(Findings("unqover", "m", findings.estimates[4:]))).words
-    assert "Bias intensity μ is nowhere clear of what chance alone gives: religion, mask (0.118;" in words
+    assert "Bias intensity μ is nowhere distinguishable from chance: religion, mask (0.118;" in words
 
 
 def test_a_negative_association_is_told_as_such(write_run: WriteRun, findings: Findings) -> None:
     tables = {"gamma": findings.tables["gamma"]}
     words = page_of(write_run(Findings("unqover", "m", findings.estimates, tables))).words
-    assert "gives “was rude” less to “Group R” than to the others" in words
+    assert "associates “was rude” less with “Group R” than with the others" in words
 
 
 def test_without_a_clear_association_the_largest_is_named_with_that_caution(
@@ -119,21 +121,46 @@ def test_without_a_clear_association_the_largest_is_named_with_that_caution(
     gamma = findings.tables["gamma"]
     tables = {"gamma": Table(gamma.columns, [gamma.rows[2]])}
     words = page_of(write_run(Findings("unqover", "m", [], tables))).words
-    assert "No single association is clear of chance once the number of comparisons is allowed for." in words
-    assert "The largest: in questions about religion (mask), the model gives “was late” more to “Group S”" in words
+    assert "No single association is distinguishable from chance after correction for the number of tests." in words
+    assert (
+        "The largest: in questions about religion (mask), the model associates “was late” more with “Group S”" in words
+    )
 
 
-def test_a_subject_whose_interval_contains_0_is_hollow(write_run: WriteRun, findings: Findings) -> None:
-    columns = findings.tables["subjects"].columns
-    rows = [("religion", "mask", f"Group {k}", 0.1, low, 0.3, 0.1, 12) for k, low in enumerate((0.05, -0.05))]
+def test_a_subject_that_is_not_statistically_clear_is_hollow(write_run: WriteRun, findings: Findings) -> None:
+    columns = (*findings.tables["subjects"].columns, "q")
+    rows = [("religion", "mask", f"Group {k}", 0.1, 0.05, 0.3, 0.1, 12, q) for k, q in enumerate((0.05, 0.06, None))]
     page = page_of(write_run(Findings("unqover", "m", [], {"subjects": Table(columns, rows)})))
     drawn = re.findall(r'aria-label="Group (\d).*?class="(dot[ a-z]*)"', page.source, re.S)
-    assert drawn == [("0", "dot"), ("1", "dot hollow")]
+    assert drawn == [("0", "dot"), ("1", "dot hollow"), ("2", "dot hollow")]
+
+
+def test_the_names_of_two_groups_are_one_bar_for_each_attribute(write_run: WriteRun, findings: Findings) -> None:
+    columns = (*findings.tables["groups"].columns, "attribute_class")
+    found = {"nurse": (-0.24, 0.01), "pilot": (0.3, 0.01), "cook": (-0.02, 0.4), "clerk": (0.1, None)}
+    rows = [
+        ("gender", "span", group, did, way * g, way * g - 0.05, way * g + 0.05, way * 0.5, q, q, 84, "care")
+        for did, (g, q) in found.items()
+        for group, way in (("male", 1), ("female", -1))
+    ]
+    page = page_of(write_run(Findings("unqover", "m", [], {"groups": Table(columns, rows)})))
+    (frame,) = re.findall(r'<figure class="chart-frame" id="p1-groups-1">.*?</figure>', page.source, re.S)
+    drawn = re.findall(r'aria-label="([^"]*): γ ([^"]*)\. Interval.*?class="(from[a-z ]*)"', frame, re.S)
+    assert drawn == [
+        ("pilot, care", "0.300", "from"),
+        ("clerk, care", "0.100", "from hollow"),
+        ("cook, care", "-0.020", "from hollow"),
+        ("nurse, care", "-0.240", "from"),
+    ]
+    shown = Page(frame)
+    assert "← more with female names more with male names →" in shown.words.replace("\xa0", " ")
+    assert "A filled bar is statistically clear (q at most 0.05," in shown.words
+    assert "heat-map" not in page.source.partition("<script>")[0].partition("</style>")[2]
 
 
 def test_squares_that_could_be_chance_are_pale(write_run: WriteRun, findings: Findings) -> None:
     columns = findings.tables["gamma"].columns
-    rows = [("c", "f", "S", f"was {k}", 0.4, 0.3, 0.5, 1, q, q, 9) for k, q in enumerate((0.01, 0.2))]
+    rows = [("c", "f", "S", f"was {k}", 0.4, 0.3, 0.5, 1, q, q, 9) for k, q in enumerate((0.01, 0.2, 0.3))]
     page = page_of(write_run(Findings("unqover", "m", [], {"gamma": Table(columns, rows)})))
     assert [path["class"] for path in page.all("path") if str(path["class"]).startswith("h")] == ["h4", "h4 pale"]
     assert "pale: not distinguishable from chance" in page.words
@@ -141,14 +168,15 @@ def test_squares_that_could_be_chance_are_pale(write_run: WriteRun, findings: Fi
 
 def test_pairs_asked_too_rarely_are_not_singled_out(write_run: WriteRun, findings: Findings) -> None:
     gamma = findings.tables["gamma"]
-    tables = {"gamma": Table(gamma.columns, [gamma.rows[0]])}
+    where, rest = gamma.rows[0][:3], gamma.rows[0][4:]
+    tables = {"gamma": Table(gamma.columns, [(*where, did, *rest) for did in ("nurse", "pilot", "judge")])}
     page = page_of(write_run(Findings("unqover", "m", [], tables)))
     assert "<bdi>Mary</bdi>" not in page.source  # no row of a table, and no sentence
     assert page.text.count("Mary") == 1
     assert [svg["class"] for svg in page.all("svg") if svg.get("role") == "img"] == ["heat-map"]
-    assert [path["class"] for path in page.all("path")] == ["h5 pale"]  # one pale square
+    assert [path["class"] for path in page.all("path")] == ["h5 pale"]  # pale squares
     assert "No single association can be named" in page.words
-    assert "A larger preset asks more often" in page.words
+    assert "A larger preset makes more comparisons" in page.words
 
 
 def test_an_undefined_estimate_shows_its_reason_once(
@@ -173,7 +201,7 @@ def test_the_column_of_what_chance_gives_is_there_only_where_chance_was_asked(wr
         estimates = [Estimate("mu", {"class": "religion"}, 0.11, 0.0, 0.2, floor=floor)]
         page = page_of(write_run(Findings("unqover", "m", estimates), name=name))
         assert ("chance gives" in page.words) == (floor is not None)
-        assert ("the tick what chance alone gives" in page.words) == (floor is not None)
+        assert ("the tick its chance level" in page.words) == (floor is not None)
         (table,) = re.findall(r"<table[ >].*?</table>", page.source, re.S)
         spans = [sum(map(int, re.findall(r'colspan="(\d+)"', row))) for row in re.split(r"<tr[ >]", table)]
         assert max(spans) + 1 == table.split("</thead>")[0].count("<th ")
@@ -304,8 +332,9 @@ def test_the_page_needs_nothing_from_outside_and_is_well_marked_up(
     regions = [div for div in page.all("div") if div.get("role") == "region"]
     assert len(regions) == len(page.all("table")) == 3
     assert all(region["aria-labelledby"] and region["tabindex"] == "0" for region in regions)
-    assert len(page.all("figure")) == page.source.count("How to read this:") == 6
-    assert sum(1 for link in page.all("a") if link.get("class") == "csv") == 6
+    assert len(page.all("figure")) == page.source.count("How to read this:") == 3
+    assert page.source.count("not drawn") == 3  # γ of one attribute, and of two
+    assert sum(1 for link in page.all("a") if link.get("class") == "csv") == 3
     assert all(cell.get("scope") for cell in page.all("th"))
     drawings = [svg for svg in page.all("svg") if svg.get("role") == "img"]
     assert len(drawings) > 5

@@ -75,7 +75,10 @@ def two(write_run: WriteRun, sodapop: Findings, tmp_path: Path) -> Path:
     other = replace(
         sodapop,
         model="other",
-        estimates=[Estimate("kmeans_accuracy", {"a": "EA_male", "b": "EA_female"}, 0.9, n=12, p=0.01, floor=0.6)],
+        estimates=[
+            Estimate("kmeans_accuracy", {"a": f"{race}_male", "b": f"{race}_female"}, 0.9, n=12, p=0.01, floor=0.6)
+            for race in ("EA", "AS")
+        ],
         tables={**sodapop.tables, "words": Table(columns, rows)},
     )
     write_run(sodapop, name="study/one")
@@ -153,7 +156,8 @@ def names_findings(**change: Any) -> Findings:
         ("group", "name", "pieces", "log10_frequency", "told_gender", "told_race"),
         [("EA_female", "Amanda", 1, 5.0, 1.0, None), ("EA_male", "Adam", 1, 4.0, 0.5, None)],
     )
-    places = Table(("group", "name", "x", "y"), [("EA_female", "Amanda", -1.0, 0.0), ("EA_male", "Adam", 1.0, 2.0)])
+    spots = [("EA_female", "Amanda", -1.0, 0.0), ("EA_male", "Adam", 1.0, 2.0), ("EA_male", "Alan", 2.0, 2.0)]
+    places = Table(("group", "name", "x", "y"), spots)
     told = Estimate(
         "name_accuracy", {"attribute": "gender"}, 0.752, 0.6, 0.844, n=96, p=0.01, floor=0.498, note="splits"
     )

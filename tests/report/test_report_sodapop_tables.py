@@ -44,7 +44,7 @@ def test_the_headline_has_separation_with_readable_groups_and_says_what_n_counts
     assert "KMeans accuracy" in headline
     assert "EA female and AA female 0.980 [1]" in headline
     assert "EA female and AA female 0.980 [1] 0.580 <0.001 12" in headline
-    assert "KMeans accuracy, EA female and AA female: 0.980. Chance alone gives 0.580." in drawings(page)
+    assert "KMeans accuracy, EA female and AA female: 0.980. Chance level 0.580." in drawings(page)
     assert "EA male and AA male – [2]" in headline
     assert "95% interval" not in headline  # there is none
     assert "n counts names" in headline

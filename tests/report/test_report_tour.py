@@ -53,7 +53,7 @@ def test_every_run_is_told_in_short_and_linked(tour: Path) -> None:
     assert first.startswith("UnQover The model associates “nurse” more with female names than with male names")
     assert second.startswith("another It asked 6,308 questions and made 1 estimate from the answers")
     assert "was asked 6,308 questions about gender and religion" in page.words
-    assert "gives “nurse” more to “female” names than to the others" in page.words
+    assert "associates “nurse” more with “female” names than with the others" in page.words
     assert "The probe another asked the model hf:org/model 6,308 questions and made 1 estimate" in page.words
     assert "A low score does not show that the model is free of bias" in page.words
     assert "Content warning" in page.words
@@ -81,7 +81,7 @@ def test_two_probes_with_pages_of_their_own_stand_side_by_side(
     assert sections(page) == ["UnQover", "BBQ", "bbq-starter"]
     assert list(dict.fromkeys(link.split("/")[0] for link in page.files)) == ["unqover", "bbq", "bbq-starter"]
     assert page.words.count("This is assay’s own starter set, not a BBQ result.") == 1
-    assert "gives “nurse” more to “female” names" in page.words
+    assert "associates “nurse” more with “female” names" in page.words
     assert len(page.ids) == len(set(page.ids))
 
 
@@ -93,7 +93,7 @@ def test_three_probes_make_one_tour(
     page = page_of(write_run(other(), name="all/another").parent)
     assert_harmless(page, OF_A_TOUR)
     assert sections(page) == ["UnQover", "bbq-starter", "SODAPOP", "another"]
-    assert "gives “nurse” more to “female” names" in page.words
+    assert "associates “nurse” more with “female” names" in page.words
     assert "The bias score is clear of chance in 2 of 3 categories" in page.words
     assert "“harsh” fooled the model 6.0% more often about EA female names than about EA male names" in page.words
     assert len(page.ids) == len(set(page.ids))

@@ -89,9 +89,9 @@ def test_the_card_begins_with_the_verdict(write_run: WriteRun, findings: Finding
 
 def test_unqover_headlines_no_tiny_association(write_run: WriteRun, findings: Findings) -> None:
     page = views(write_run(judged(findings, 0.2), name="a"))["page"]
-    assert "Strongest association that is clear of chance: in questions about gender" in page
+    assert "Strongest association that is statistically clear: in questions about gender" in page
     page = views(write_run(judged(findings, 0.3), name="b"))["page"]
-    assert "No association that is clear of chance is as large as 0.3; 2 smaller ones are listed below." in page
+    assert "No statistically clear association is as large as 0.3; 2 smaller ones are listed below." in page
     assert "Strongest association" not in page.replace("Strongest associations", "")
 
 
@@ -114,7 +114,7 @@ def test_bbq_calls_a_tiny_cost_slight(write_run: WriteRun, bbq: Findings) -> Non
 
 
 def test_a_tiny_association_is_called_very_small(write_run: WriteRun, findings: Findings) -> None:
-    assert "There is a clear but very small preference: the model" in card(write_run, findings, 0.3, "a")
+    assert "There is a clear but very small association: the model" in card(write_run, findings, 0.3, "a")
     assert "very small" not in card(write_run, findings, 0.2, "b")
 
 

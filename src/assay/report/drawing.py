@@ -1,7 +1,7 @@
-"""Where the marks of charts go: numbers in, drawing units out; the templates draw.
+"""The layout of charts: numbers in, drawing units out; the templates draw.
 
-Intervals on a scale, points in the plane, and heat maps, which have one path for each colour: thousands of cells stay
-small.
+Intervals on a scale, points in the plane, and heat maps. A heat map has one path for each colour, which keeps thousands
+of squares small.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MARGIN = 6  # so that a dot at either end is not cut off
 
 @dataclass(frozen=True)
 class Scale:
-    """What the left and the right end of a bar stand for."""
+    """The values at the left and the right end of a drawing."""
 
     low: float
     high: float
@@ -44,7 +44,7 @@ class Scale:
         return round(MARGIN + share * (WIDTH - 2 * MARGIN), 1)
 
     def beyond(self, value: float) -> int:
-        """1 or -1 where a value lies beyond the right or the left end, at which its mark then points outwards."""
+        """1 or -1 if a value is beyond the right or the left end, where its mark then points outwards; else 0."""
         return (value > self.high) - (value < self.low)
 
 
@@ -62,7 +62,7 @@ def scale_for(values: Iterable[float | None], *, signed: bool = False) -> Scale:
 
 
 def _round_up(value: float) -> float:
-    """The next of …, 0.1, 0.2, 0.5, 1, … that is no smaller; 1 for 0."""
+    """The smallest of …, 0.1, 0.2, 0.5, 1, … that is at least the value; 1 for 0."""
     if value < 1e-12:
         return 1.0
     power = math.floor(math.log10(value))
@@ -83,7 +83,7 @@ SHAPES: Mapping[str, str] = {
     "upended": "M0 6L5.6-4.2H-5.6Z",
     "plus": "M-1.8-5.6h3.6v3.8h3.8v3.6h-3.8v3.8h-3.6v-3.8h-3.8v-3.6h3.8Z",
 }
-"""Outlines around (0, 0). A shape has a colour of its own in style.css, so that nobody needs to tell colours."""
+"""Outlines around (0, 0). Each shape also has its own colour in style.css, so colour is never the only difference."""
 
 _OTHERS = "others"
 _OUTLINES = {**SHAPES, _OTHERS: "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0-6 0Z"}
@@ -113,7 +113,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Plane:
-    """The picture: its points, what the marks mean (groups that share one together), and how many points it lacks."""
+    """The picture: its points, its legend (groups that share a mark are one entry), and how many points are missing."""
 
     points: Sequence[Placed]
     legend: Sequence[tuple[str, Shape, int]]  # (group, mark, points)
@@ -124,7 +124,7 @@ class Plane:
 
 
 def draw_scatter(block: Scatter) -> Plane:
-    """The picture of a block that has points; of very many, every second, third, … of a group."""
+    """The picture of a block that has points; of very many points, every second, third, … of each group."""
     groups: dict[str, list[Point]] = {}
     for point in block.points:
         groups.setdefault(point.group, []).append(point)
@@ -147,7 +147,7 @@ def draw_scatter(block: Scatter) -> Plane:
 
 
 def group_marks(groups: Sequence[str]) -> Mapping[str, Shape]:
-    """A mark for each group; what has two kinds (EA female, EA male) gets two kinds of one shape.
+    """A mark for each group; groups of two kinds (EA female, EA male) get two kinds of one shape.
 
     >>> {group: (mark.shape, mark.hollow) for group, mark in group_marks(["A x", "A y", "B x"]).items()}
     {'A x': ('circle', False), 'A y': ('circle', True), 'B x': ('square', False)}
@@ -167,7 +167,7 @@ def group_marks(groups: Sequence[str]) -> Mapping[str, Shape]:
 
 
 def _into_box(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Places moved into the drawing, both directions on one scale; up stays up."""
+    """Places scaled to fit the drawing, with one scale for both directions."""
     xs, ys = [x for x, _ in places], [y for _, y in places]
     wide, high = max(xs) - min(xs), max(ys) - min(ys)
     room = PLANE_WIDTH - 2 * PLANE_MARGIN, PLANE_HEIGHT - 2 * PLANE_MARGIN
@@ -184,9 +184,10 @@ def _into_box(places: Sequence[tuple[float, float]]) -> list[tuple[float, float]
 CELL = 15  # drawing units
 FEW = 5  # a value with a smaller n is drawn pale
 STEPS = 5  # colours on either side of 0
-LONGEST_ROW, LONGEST_COLUMN = 26, 24  # characters of a label that are drawn
-MOST_ROWS, MOST_COLUMNS = 150, 80
-_LETTER = 6.2  # the width of a character, about
+LONGEST_ROW, LONGEST_COLUMN = 40, 26  # characters of a label that are drawn
+MOST = 150  # rows, and columns
+WIDEST = 700  # with level labels over its columns
+_LETTER = 6.6  # the width of a character, about
 
 
 @dataclass(frozen=True)
@@ -197,20 +198,33 @@ class HeatMap:
     rows: Sequence[str]
     columns: Sequence[str]
     end: float  # the value of the strongest colour
-    left_out: int  # rows that are not drawn
+    left_out: tuple[int, int]  # rows and columns that are not drawn
 
     @property
     def left(self) -> float:
-        return 8 + _LETTER * max(len(clipped(row, LONGEST_ROW)) for row in self.rows)
+        return 8 + _room(self.rows, LONGEST_ROW)
+
+    @property
+    def level(self) -> bool:
+        """Whether the labels of columns fit side by side; if not, they are drawn upright."""
+        return self.left + (10 + self._label) * len(self.columns) <= WIDEST
+
+    @property
+    def _label(self) -> float:
+        return _room(self.columns, LONGEST_COLUMN)
+
+    @property
+    def across(self) -> int:
+        """The width of a column."""
+        return max(CELL, round(10 + self._label)) if self.level else CELL
 
     @property
     def top(self) -> float:
-        return 10 + 0.82 * _LETTER * max(len(clipped(column, LONGEST_COLUMN)) for column in self.columns)
+        return 18 if self.level else 10 + self._label
 
     @property
     def width(self) -> int:
-        overhang = 0.6 * _LETTER * min(LONGEST_COLUMN, max(map(len, self.columns)))
-        return round(self.left + CELL * len(self.columns) + overhang + 6)
+        return round(self.left + self.across * len(self.columns) + 6)
 
     @property
     def height(self) -> int:
@@ -228,7 +242,9 @@ class HeatMap:
 
     @property
     def column_labels(self) -> list[tuple[str, float]]:
-        places = [round(self.left + CELL * (j + 0.65), 1) for j in range(len(self.columns))]
+        """(text, place of its middle or, upright, of its line)"""
+        middle = 0.5 if self.level else 0.75
+        places = [round(self.left + self.across * (j + middle), 1) for j in range(len(self.columns))]
         return [(clipped(column, LONGEST_COLUMN), x) for column, x in zip(self.columns, places, strict=True)]
 
     @property
@@ -238,19 +254,19 @@ class HeatMap:
         for (i, row), (j, column) in product(enumerate(self.rows), enumerate(self.columns)):
             value = self.block.cells.get((row, column))
             if value is not None:
-                x, y = self.left + CELL * j, self.top + CELL * i
+                x, y, wide = self.left + self.across * j, self.top + CELL * i, self.across - 1
                 colour = f"h{step(value, self.end)}{' pale' if self._pale(row, column) else ''}"
-                found.setdefault(colour, []).append(f"M{x:.0f} {y:.0f}h14v14h-14z")
+                found.setdefault(colour, []).append(f"M{x:.0f} {y:.0f}h{wide}v14h-{wide}z")
         return [(colour, "".join(cells)) for colour, cells in sorted(found.items())]
 
     def _pale(self, row: str, column: str) -> bool:
-        """Whether a value is not distinguishable from chance, or of too few."""
+        """Whether a value is not distinguishable from chance, or has a small n."""
         n = self.block.beside.get("n", {}).get((row, column))
         return (row, column) in self.block.unclear or (n is not None and n < FEW)
 
     @property
     def why_pale(self) -> str:
-        """What pale squares are; empty where there are none."""
+        """What pale squares mean; empty if there are none."""
         drawn = [place for place in product(self.rows, self.columns) if place in self.block.cells]
         unclear = any(place in self.block.unclear for place in drawn)
         few = any(self._pale(*place) for place in drawn if place not in self.block.unclear)
@@ -259,7 +275,7 @@ class HeatMap:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What report.js draws it from anew when readers sort or filter."""
+        """What report.js redraws it from when readers sort or filter."""
         return {
             "rows": list(self.rows),
             "columns": list(self.columns),
@@ -267,21 +283,27 @@ class HeatMap:
             "beside": {name: self._rounded(numbers) for name, numbers in self.block.beside.items()},
             "pale": ["".join(str(int(self._pale(row, column))) for column in self.columns) for row in self.rows],
             **{"left": round(self.left), "top": round(self.top), "end": self.end},
+            **{"across": self.across, "level": self.level},
         }
 
     def _rounded(self, numbers: Mapping[tuple[str, str], float | None]) -> list[list[float | None]]:
-        """Numbers with the figures that readers see; counts keep all of theirs."""
+        """Numbers rounded to what readers see; counts are exact."""
         drawn = [[numbers.get((row, column)) for column in self.columns] for row in self.rows]
         return [[None if v is None else int(v) if v == int(v) else float(f"{v:.4g}") for v in row] for row in drawn]
 
     @property
     def table(self) -> Table:
-        """The same as a long table."""
+        """The map as a long table."""
         block = self.block
         heads = [name.replace(" ", "_") for name in (block.row, block.column, block.value)]
         places = [place for place in product(self.rows, self.columns) if place in block.cells]
         numbers = [block.cells, *block.beside.values()]
         return Table((*heads, *block.beside), [[*place, *(each.get(place) for each in numbers)] for place in places])
+
+
+def _room(labels: Sequence[str], longest: int) -> float:
+    """The width of the longest label."""
+    return _LETTER * max(len(clipped(label, longest)) for label in labels)
 
 
 def step(value: float, end: float) -> int:
@@ -295,15 +317,16 @@ def step(value: float, end: float) -> int:
 
 
 def draw_heat(block: Heat) -> HeatMap | None:
-    """The map of a block, similar rows and (unless it says their order) columns together; None where it has no cells.
+    """The map of a block; None if it has no cells. Similar rows are neighbours, and similar columns unless the block
+    gives their order.
 
-    Where there are too many, rows and columns with the largest values are kept.
+    If there are too many, the rows and columns with the largest values are kept.
     """
     cells = block.cells
     if not cells:
         return None
     rows, columns = (list(dict.fromkeys(key[side] for key in cells)) for side in (0, 1))
-    kept, shown = _strongest(rows, 0, cells, MOST_ROWS), _strongest(columns, 1, cells, MOST_COLUMNS)
+    kept, shown = _strongest(rows, 0, cells), _strongest(columns, 1, cells)
     matrix = np.array([[cells.get((row, column), np.nan) for column in shown] for row in kept], np.float64)
     kept = [kept[i] for i in similar_first(matrix)]
     if block.columns is None:
@@ -311,16 +334,16 @@ def draw_heat(block: Heat) -> HeatMap | None:
     else:
         shown.sort(key=list(block.columns).index)
     end = scale_for(cells.values() if block.reach is None else block.reach).high
-    return HeatMap(block, kept, shown, end, len(rows) - len(kept))
+    return HeatMap(block, kept, shown, end, (len(rows) - len(kept), len(columns) - len(shown)))
 
 
-def _strongest(names: Sequence[str], side: int, cells: Mapping[tuple[str, str], float], most: int) -> list[str]:
-    if len(names) <= most:
+def _strongest(names: Sequence[str], side: int, cells: Mapping[tuple[str, str], float]) -> list[str]:
+    if len(names) <= MOST:
         return list(names)
     largest: dict[str, float] = {}
     for key, value in cells.items():
         largest[key[side]] = max(largest.get(key[side], 0.0), abs(value))
-    kept = set(sorted(names, key=lambda name: -largest[name])[:most])
+    kept = set(sorted(names, key=lambda name: -largest[name])[:MOST])
     return [name for name in names if name in kept]
 
 

@@ -1,4 +1,4 @@
-"""Blocks as parts of a page: what is drawn is laid out here, templates/blocks.html has a macro for each block."""
+"""Blocks as parts of a page; templates/blocks.html has a macro for each block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
-from assay.blocks import Block, Heat, Part, Pick, Prose, Scatter, Scorecard, Section, Table
+from assay.blocks import Block, Heat, Part, Pick, Prose, Scatter, Scorecard, Section, Table, left_out
 from assay.examples import Wanted
 from assay.probes import metric_named
 from assay.report.drawing import draw_heat, draw_scatter
@@ -25,10 +25,10 @@ _TAGS = {Name: "bdi", Strong: "strong", Emphasis: "em", Code: "code"}
 
 
 def _titled(block: Block) -> str:
-    """What a chart is called; several to pick from, by what one picks. Nothing else has a title."""
+    """The title of a chart, or the label of several to pick from; empty for anything else."""
     match block:
         case Table() | Heat() | Scatter():
-            return block.title
+            return "" if left_out(block) else block.title
         case Pick():
             return block.title or block.label.removesuffix(" of")
         case Part():
@@ -56,8 +56,8 @@ BEYOND: Text = [" An arrow ", Mark("beyond"), " points to a value beyond the sca
 
 @dataclass
 class Blocks:
-    """Renders the blocks of one part of a page. `uid` begins the ids of all, `place` the links to the run's files;
-    `has` says whether the page has an example behind a number, and `notes` has the numbers of notes.
+    """Renders the blocks of one part of a page. `uid` begins all ids, `place` the links to the run's files; `has` says
+    whether the page has an example for a number, and `notes` has the numbers of notes.
     """
 
     uid: str
@@ -102,7 +102,7 @@ class Blocks:
         return f"{self.place}tables/{quote(table, safe='')}.csv"
 
     def noted(self, note: str | None) -> Markup:
-        """The number of a note, behind what it explains; nothing where there is none."""
+        """The number of a note, to follow what it explains; empty if there is none."""
         place = self.notes.get(note or "")
         return Markup("") if place is None else self.note_link(place)
 
@@ -121,7 +121,7 @@ class Blocks:
         return Markup(self.macros.section(self._id(section.anchor or "section"), section.title, inner))
 
     def unfolding(self, sections: Sequence[Section], lead: Markup = NOTHING) -> Markup:
-        """The first chart as it is, then the lead, and all other charts folded: a line says what is inside."""
+        """The first chart, then the lead, then all other charts folded, each with a line on what is inside."""
         shown: list[Markup] = []
         seen = False
         for section in sections:
@@ -136,7 +136,7 @@ class Blocks:
         return Markup("\n").join([*shown[:1], lead, *shown[1:]])
 
     def folded(self, title: str, inside: str, sections: Sequence[Section]) -> Markup:
-        """Sections that open by a click on their title; nothing where there are none."""
+        """Sections that open with a click on their title; empty if there are none."""
         return self.fold(title, inside, self.sections(sections)) if sections else NOTHING
 
     def fold(self, title: str, inside: str, inner: Markup) -> Markup:
@@ -146,8 +146,9 @@ class Blocks:
         return Markup("\n").join(self.block(block, level, bare=bare) for block in blocks)
 
     def block(self, block: Block, level: int = 4, *, bare: bool = False) -> Markup:
-        """A block under a heading of the level before; `bare` is a table that shares the frame of another chart."""
+        """A block with headings of this level; `bare` is for a table that shares the frame of another chart."""
         macros = self.macros
+        block = left_out(block) or block
         match block:
             case Prose():
                 return Markup(macros.prose(list(map(self.text, block.paragraphs)), block.role.value))
@@ -198,7 +199,7 @@ class Blocks:
         )
 
     def _id(self, anchor: str) -> str:
-        """An id that no other part of the page has."""
+        """An id that is unique on the page."""
         self._anchors[anchor] += 1
         before = self._anchors[anchor]
         return f"{self.uid}-{anchor}" + (f"-{before}" if before > 1 else "")
@@ -234,8 +235,8 @@ class Blocks:
         estimates, metrics = card.estimates, by_metric(card.scores)
         words = [metric_named(card.probe, metric) for metric in metrics]
         line = [", the line ", Mark("range"), f" its {self.level}"] if any(e.low is not None for e in estimates) else []
-        tick = [", the tick ", Mark("floor"), " what chance alone gives"]
-        papers = [", the dotted line ", Mark("reference"), " the value before what chance adds is taken off"]
+        tick = [", the tick ", Mark("floor"), " its chance level"]
+        papers = [", the dotted line ", Mark("reference"), " the value before correction for chance"]
         shown = estimates_block(
             [(metric.title, own) for metric, own in zip(words, metrics.values(), strict=True)],
             self.level,
@@ -246,7 +247,7 @@ class Blocks:
                 *line,
                 *(papers if any(e.corrected is not None for e in estimates) else []),
                 *(tick if any(e.floor is not None for e in estimates) else []),
-                *("; a hollow dot ", Mark("hollow"), " could be chance. Bars of one metric share one scale. "),
+                *("; a hollow dot ", Mark("hollow"), " is not statistically clear. Each metric has its own scale. "),
                 *(on_intervals(estimates), " ", card.counted),
             ],
             data=estimates_table(estimates),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from assay.report.html_blocks import Blocks
 
 LOOKS = ("square", "circle", "diamond", "others", "upended")
-"""The colours of a bar's parts, by the classes of style.css."""
+"""The classes of style.css that colour a bar's parts."""
 
 NOTHING = Markup("")
 
@@ -33,7 +33,7 @@ class Cell:
     tag: str = "td"
     scope: str = ""
     css: str = ""
-    value: float | None = None  # what it is sorted by, where its text also has the mark of a note
+    value: float | None = None  # what it is sorted by, if its text also has the mark of a note
     columns: int = 1
     rows: int = 1
 
@@ -69,7 +69,7 @@ class Drawn:
             self.beyond = self.beyond or any(dot.value is not None and scale.beyond(dot.value) for dot in dots)
 
     def heads(self) -> list[list[Cell]]:
-        """One row of heads, or two where some stand over others."""
+        """One row of heads, or two if some columns share a head."""
         columns = self.table.columns
         own = [self._head(place) for place in range(len(columns))]
         first = [_head(escape(self.table.group))] if self.table.heads_beside else []
@@ -119,7 +119,7 @@ class Drawn:
         return rows
 
     def _group_head(self, group: Group, said: Markup) -> list[Cell]:
-        """A head over all columns; or over those before the one whose scale follows."""
+        """A head over all columns, or over the columns before the one that shows the group's scale."""
         place = next((place for place, column in enumerate(self.table.columns) if column.by_group), None)
         if place is None:
             return [Cell(said, "th", "rowgroup", columns=self.width)]
@@ -179,16 +179,16 @@ def _scale(column: Column, dots: Sequence[Dot]) -> Scale:
 
 
 def described(dot: Dot) -> str:
-    """What is drawn besides a value, in words.
+    """What is drawn in addition to a value, in words.
 
     >>> described(Dot(0.2, 0.1, 0.3, floor=0.05)), described(Dot(0.2))
-    ('Interval 0.100 to 0.300. Chance alone gives 0.050.', '')
+    ('Interval 0.100 to 0.300. Chance level 0.050.', '')
     """
     said = []
     if dot.low is not None and dot.high is not None:
         said.append(f"Interval {interval(dot.low, dot.high)}.")
     if dot.floor is not None:
-        said.append(f"Chance alone gives {number(dot.floor)}.")
+        said.append(f"Chance level {number(dot.floor)}.")
     if dot.reference is not None:
         said.append(f"For comparison: {number(dot.reference)}.")
     return " ".join(said)

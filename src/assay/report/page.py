@@ -1,4 +1,4 @@
-"""What all pages have in common: how templates write numbers and data, and the one script, known by its digest."""
+"""What all pages share: how templates write numbers and data, and the one script, allowed by its digest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from assay.findings import Table
 
 @cache
 def environment() -> Environment:
-    """Where templates are found, and the filters and functions that they use; all text is escaped."""
+    """The environment of the templates, with the filters and functions that they use; all text is escaped."""
     made = Environment(
         loader=PackageLoader("assay.report"),
         autoescape=True,
@@ -47,7 +47,7 @@ def rendered(template: str, **content: Any) -> str:
 
 @cache
 def script_and_digest() -> tuple[Markup, str]:
-    """report.js, which holds no data, and its digest for the page's policy: no other script runs."""
+    """report.js, which contains no data, and its digest for the page's policy: no other script runs."""
     text = (resources.files("assay.report") / "templates" / "report.js").read_text(encoding="utf-8")
     return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -63,7 +63,7 @@ def data_uri(table: Table) -> str:
 
 
 def in_script(value: Any) -> Markup:
-    """JSON for a data block of the page; nothing in it can end the block."""
+    """JSON for a data block of the page, escaped so that nothing in it can end the block."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     escaped = text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
     return Markup(escaped.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029"))

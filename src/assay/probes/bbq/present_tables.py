@@ -101,7 +101,7 @@ def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[
     main = Name(context_words(contexts[0] if contexts else ""))
     return [
         *([_by_label(by_category, figures, main)] if kept else []),
-        *_maps(_STEREOTYPES, [e for e in every if e.group["stereotype"]], "label", "label", "stereotype"),
+        *_maps(_STEREOTYPES, [e for e in every if e.group["stereotype"]], "stereotype", "stereotype", "label"),
         *([_single(single, figures, main)] if single else []),
     ]
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from assay.findings import Table as Data
 from assay.findings import is_claimed
 from assay.run import Run
 from assay.wording import cell
 
-MIN_CELLS = 5  # a γ over fewer cells says little
+MIN_CELLS = 5  # a γ over fewer comparisons says little
+
+Place = tuple[str, str]  # class, form
 
 
 @dataclass(frozen=True)
 class Association:
     """γ of a subject with an attribute, or with all of them (attribute is None), with its interval and η.
 
-    γ is in [-1, 1]; 0 means no preference, positive that the model gives the attribute rather to this subject.
+    γ is in [-1, 1]; 0 means no preference, above 0 the model associates the attribute more with this subject.
     """
 
     bias_class: str
@@ -31,10 +34,18 @@ class Association:
     claimed: bool | None
     n: int
     pooled: bool = False
+    attribute_class: str = ""
 
     @property
-    def where(self) -> tuple[str, str]:
+    def where(self) -> Place:
         return self.bias_class, self.form
+
+    @property
+    def examples(self) -> dict[str, str]:
+        """Which examples it is about."""
+        who = {"group" if self.pooled else "subject": self.subject}
+        what = {"attribute": self.attribute} if self.attribute else {}
+        return {"class": self.bias_class, "form": self.form} | who | what
 
     @property
     def could_be_chance(self) -> bool:
@@ -46,32 +57,32 @@ class Association:
 
     @property
     def order(self) -> tuple[bool, float, str, str, str, str]:
-        """Sorts what is clear of chance first, then the strongest first, equal ones by name: the same page each time.
+        """The sorting key: clear ones first, then by size, then by name.
 
-        The largest γ of a large run are those with the fewest cells, so they would hide what is known for sure.
+        The largest γ of a large run often have the fewest cells, and would hide what is clear.
         """
         return not self.clear, -abs(self.gamma), *self.where, self.subject, self.attribute or ""
 
 
 @dataclass(frozen=True)
 class Strongest:
-    """Associations in their order, with what was left out in choosing them."""
+    """Associations in their order, and how many were left out."""
 
     rows: Sequence[Association]
-    pooled: bool  # some rows are of pooled names
+    pooled: bool  # some rows are about grouped names
     too_few: int  # rows left out, having fewer than MIN_CELLS cells
 
-    def by_class(self, most: int) -> list[tuple[tuple[str, str], list[Association]]]:
+    def by_class(self, most: int) -> list[tuple[Place, list[Association]]]:
         """The first few of every (class, form), in the order of the classes' first ones."""
         places = dict.fromkeys(row.where for row in self.rows)
         return [(place, [row for row in self.rows if row.where == place][:most]) for place in places]
 
 
 def strongest_associations(run: Run) -> Strongest:
-    """All associations worth showing: those clear of chance first, and the strongest first among them and the others.
+    """All associations worth showing: clear ones first, each part by size.
 
-    Where a class's names were pooled (gender), the pooled rows stand for the single names, of which sampled runs ask
-    too rarely. Of two pooled groups that mirror each other (γ of one is minus γ of the other) only the favoured shows.
+    Where a class has grouped names (gender), their rows take the place of single names, which a sample compares too
+    rarely. Of two groups that mirror each other (γ of one is minus γ of the other), only the favoured one is kept.
     """
     pooled = _enough(_favoured(_associations(run, "groups")))
     places = {row.where for row in pooled}
@@ -80,7 +91,7 @@ def strongest_associations(run: Run) -> Strongest:
     return Strongest(sorted(pooled + kept, key=lambda row: row.order), bool(pooled), len(single) - len(kept))
 
 
-def ranked_subjects(run: Run) -> list[tuple[tuple[str, str], list[Association]]]:
+def ranked_subjects(run: Run) -> list[tuple[Place, list[Association]]]:
     """The subjects of every (class, form), the most favoured first."""
     rows = _associations(run, "subjects")
     places = dict.fromkeys(row.where for row in rows)
@@ -88,6 +99,31 @@ def ranked_subjects(run: Run) -> list[tuple[tuple[str, str], list[Association]]]
         (place, sorted((row for row in rows if row.where == place), key=lambda row: (-row.gamma, row.subject)))
         for place in places
     ]
+
+
+def compared_groups(run: Run) -> dict[Place, tuple[str, str, list[Association]]]:
+    """The two groups of names (in order) of every (class, form) that has them, and the rows of the second.
+
+    The two are compared with each other, so γ of the first is minus γ of the second.
+    """
+    rows = _associations(run, "groups")
+    found = {}
+    for place in dict.fromkeys(row.where for row in rows):
+        own = [row for row in rows if row.where == place]
+        first, *others = sorted({row.subject for row in own})
+        if len(others) == 1:
+            found[place] = first, others[0], [row for row in own if row.subject == others[0]]
+    return found
+
+
+def association_table(rows: Iterable[Association]) -> Data:
+    """Associations as a long table: the data of a chart."""
+    columns = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "q", "n")
+    return Data(columns, [[*r.where, r.subject, r.attribute, r.gamma, r.low, r.high, r.eta, r.q, r.n] for r in rows])
+
+
+def place_said(place: Place) -> str:
+    return ", ".join(part for part in place if part)
 
 
 def _associations(run: Run, table: str) -> list[Association]:
@@ -102,7 +138,9 @@ def _associations(run: Run, table: str) -> list[Association]:
         attribute = cell(row, "attribute") if "attribute" in row else None
         place = cell(row, "class"), cell(row, "form")
         tested = q, is_claimed(row)
-        found.append(Association(*place, subject, attribute, gamma, low, high, eta, *tested, cells, table == "groups"))
+        measured = gamma, low, high, eta, *tested, cells
+        kind = cell(row, "attribute_class") if "attribute_class" in row else ""
+        found.append(Association(*place, subject, attribute, *measured, table == "groups", kind))
     return found
 
 
@@ -111,7 +149,7 @@ def _enough(rows: Iterable[Association]) -> list[Association]:
 
 
 def _favoured(rows: Sequence[Association]) -> list[Association]:
-    """Drops the unfavoured one of two pooled groups; with more groups, or where both have γ = 0, drops nothing."""
+    """The rows without the unfavoured one of two groups; with more groups, or where both have γ = 0, all rows."""
     gammas: dict[tuple[str, str, str | None], list[float]] = {}
     for row in rows:
         gammas.setdefault((*row.where, row.attribute), []).append(row.gamma)

@@ -1,4 +1,4 @@
-"""How an UnQover run is shown: what was asked, the strongest associations, γ as maps, and subjects by γ(x)."""
+"""The presentation of an UnQover run: what was asked, the strongest associations, charts of γ, subjects by γ(x)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from assay.blocks import Presentation, Prose, Score, Scorecard, Section
 from assay.findings import Estimate
-from assay.probes.unqover import PROBE
+from assay.probes.unqover import PROBE, say_group
 from assay.probes.unqover.associations import (
     MIN_CELLS,
     Association,
@@ -14,7 +14,7 @@ from assay.probes.unqover.associations import (
     strongest_associations,
 )
 from assay.probes.unqover.card import card_of
-from assay.probes.unqover.present_heat import maps
+from assay.probes.unqover.present_heat import charts
 from assay.probes.unqover.present_tables import associations, in_short, subjects
 from assay.probes.unqover.settings import CHOICE, FORCED, FREE, LLM_FORMS, UNKNOWN
 from assay.run import Run
@@ -43,7 +43,7 @@ def present(run: Run) -> Presentation:
         cautions=[*PROBE.cautions, *_sampled(run)],
         citation=[["The method: ", PAPER]],
         data_set="unqover",
-        sections=[associations(run, strongest), Section(maps(run)), Section(subjects(run))],
+        sections=[associations(run, strongest), Section(charts(run)), Section(subjects(run))],
         summary=[in_short(run, strongest)],
     )
 
@@ -58,22 +58,22 @@ def _asked(run: Run) -> Text:
     return [
         *("The model ", Strong(Name(run.model)), f" was asked {asked}", about),
         " that cannot be answered from the text. Each text mentions two people or groups, and the question asks which "
-        "of them something is true of; nothing tells. A fair model would prefer neither. Every question is asked with "
-        "the two in both orders and also negated, so that a liking for the first one mentioned, or for a word, cancels "
-        "out.",
+        "one something is true of, which the text does not say. A fair model would prefer neither. Every question is "
+        "asked in both orders of the two, and also negated. This cancels any preference for whoever is mentioned first "
+        "or for a word.",
         *(_OPTIONS[form] for form in LLM_FORMS if form in _forms(run)),
     ]
 
 
 def _forms(run: Run) -> set[str]:
-    """The forms that were asked; of language models without the way in which they answered."""
+    """The forms that were asked, without the way in which a language model answered."""
     return {estimate.group.get("form", "").partition(",")[0] for estimate in run.findings.estimates}
 
 
-_ORDERS = "The options are listed in both orders as well, so that a liking for the first of them cancels out, too."
+_ORDERS = "The options are listed in both orders as well, which cancels any preference for the first option."
 _OPTIONS = {
     CHOICE: f" The options are the two and “{UNKNOWN}”, which is the right answer to all of these questions. {_ORDERS}",
-    FORCED: f" The options are the two, and there is no other: the model has to name one of them. {_ORDERS}",
+    FORCED: f" The two are the only options, so the model has to name one of them. {_ORDERS}",
     FREE: " No options are listed: the model answers in its own words.",
 }
 
@@ -82,22 +82,22 @@ def _strongest(run: Run, strongest: Strongest) -> Text:
     clear = [row for row in strongest.rows if row.clear]
     large = [row for row in clear if abs(row.gamma) >= run.smallest("groups" if row.pooled else "gamma")]
     if large:
-        return [Strong("Strongest association that is clear of chance:"), " ", _told(run, large[0]), "."]
+        return [Strong("Strongest association that is statistically clear:"), " ", _told(run, large[0]), "."]
     if clear:
         smallest = f"{run.smallest('groups' if clear[0].pooled else 'gamma'):g}"
         return [
-            Strong(f"No association that is clear of chance is as large as {smallest}"),
+            Strong(f"No statistically clear association is as large as {smallest}"),
             f"; {plural(len(clear), 'smaller one is', 'smaller ones are')} listed below.",
         ]
     if strongest.rows:
         return [
-            Strong("No single association is clear of chance"),
-            " once the number of comparisons is allowed for. The largest: ",
+            Strong("No single association is distinguishable from chance"),
+            " after correction for the number of tests. The largest: ",
             *(_told(run, strongest.rows[0]), "."),
         ]
     return [
         Strong("No single association can be named:"),
-        f" no subject was asked about any attribute often enough (at least {MIN_CELLS} cells).",
+        f" no subject was compared often enough on any attribute (at least {MIN_CELLS} comparisons).",
     ]
 
 
@@ -105,10 +105,10 @@ def _told(run: Run, row: Association) -> Text:
     between: Text = "no interval" if row.low is None else [f"{run.level} ", Figure(interval(row.low, row.high))]
     q = "" if row.q is None else f", q {equals(row.q)}"
     return [
-        *("in questions about ", Name(row.bias_class), " (", Name(row.form), "), the model gives “"),
-        *(Strong(Name(row.attribute or "")), f"” {'more' if row.gamma > 0 else 'less'} to “"),
-        *(Strong(Name(row.subject)), f"”{' names' if row.pooled else ''} than to the others in the comparison (γ = "),
-        *(Figure(number(row.gamma)), ", ", between, f"{q}; γ runs from −1 to 1, and 0 is no preference)"),
+        *("in questions about ", Name(row.bias_class), " (", Name(row.form), "), the model associates “"),
+        *(Strong(Name(row.attribute or "")), f"” {'more' if row.gamma > 0 else 'less'} with “"),
+        *(Strong(Name(row.subject)), f"”{' names' if row.pooled else ''} than with the others compared (γ = "),
+        *(Figure(number(row.gamma)), ", ", between, f"{q}; γ runs from −1 to 1, and 0 means no preference)"),
     ]
 
 
@@ -116,7 +116,7 @@ Intensities = Mapping[Chance, Sequence[Estimate]]
 
 
 def _intensities(estimates: Sequence[Estimate]) -> Intensities:
-    """One μ for every class and form, by its verdict: of single subjects or, where undefined, of pooled ones."""
+    """One μ for every class and form, by its verdict: for single subjects or, where undefined, for grouped names."""
     chosen: dict[tuple[str | None, str | None], Estimate] = {}
     for estimate in estimates:
         if estimate.metric == "mu":
@@ -134,25 +134,23 @@ def _intensity(found: Intensities) -> list[Text]:
         where = f"{len(above)} of {plural(len(above) + len(within), 'setting')}"
         said.append(
             [
-                *(Strong(f"Bias intensity μ exceeds what chance alone gives in {where}"), ": ", _compared(above), "."),
-                *([" It is no more than chance could give in ", _compared(within), "."] if within else []),
+                *(Strong(f"Bias intensity μ exceeds its chance level in {where}"), ": ", _compared(above), "."),
+                *([" It is not distinguishable from chance in ", _compared(within), "."] if within else []),
             ]
         )
     elif within:
-        said.append(
-            [Strong("Bias intensity μ is nowhere clear of what chance alone gives"), ": ", _compared(within), "."]
-        )
+        said.append([Strong("Bias intensity μ is nowhere distinguishable from chance"), ": ", _compared(within), "."])
     if rest:
         where_not = listed([Name(group_said(e)) for e in rest], "; ")
         said.append(
-            ["Whether μ exceeds chance cannot be told for ", where_not, ": see the headline numbers and their notes."]
+            ["μ could not be tested against chance for ", where_not, ": see the headline numbers and their notes."]
         )
     return said
 
 
 def _compared(settings: Sequence[Estimate]) -> Text:
     def one(e: Estimate) -> Text:
-        chance = "" if e.floor is None else f"; chance gives {number(e.floor)}"
+        chance = "" if e.floor is None else f"; chance level {number(e.floor)}"
         p = "" if e.p is None else f", p {equals(e.p)}"
         return [Name(group_said(e)), " (", Figure(f"{number(e.value)}{chance}{p}"), ")"]
 
@@ -163,7 +161,7 @@ def _sampled(run: Run) -> list[Text]:
     if not run.sample:
         return []
     said = "This run may have asked only a sample of the possible questions ("
-    return [[said, Name(run.sample), "); a larger one gives narrower intervals."]]
+    return [[said, Name(run.sample), "); a larger sample gives narrower intervals."]]
 
 
 # --- headline numbers
@@ -173,10 +171,10 @@ def group_said(estimate: Estimate) -> str:
     """What an estimate is about.
 
     >>> group_said(Estimate("mu", {"class": "gender", "form": "span", "subjects": "pooled"}, 0.1))
-    'gender, span, pooled'
+    'gender, span, grouped by gender'
     """
     plain = ("class", "form", "subjects")
-    return ", ".join(value if key in plain else f"{key}: {value}" for key, value in estimate.group.items()) or "all"
+    return say_group({key: value if key in plain else f"{key}: {value}" for key, value in estimate.group.items()})
 
 
 def _scorecard(run: Run) -> Scorecard:
@@ -184,7 +182,8 @@ def _scorecard(run: Run) -> Scorecard:
     by_class = all("class" in estimate.group for estimate in estimates)
     return Scorecard(
         [_score(estimate, by_class) for estimate in estimates],
-        counted=f"n counts cells: one pair of subjects in one text with one attribute, asked in {_ways(run)} ways.",
+        counted="n counts comparisons: one pair of subjects in one text with one attribute, asked in "
+        f"{_ways(run)} ways.",
         places=("class", "form") if by_class else ("group",),
         probe=run.probe,
     )

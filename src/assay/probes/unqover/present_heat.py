@@ -1,29 +1,35 @@
-"""UnQover's heat maps: γ of subjects with attributes, and with classes of attributes."""
+"""UnQover's charts of γ: maps of subjects and attributes, and bars where the names of two groups are compared."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from assay.blocks import Heat, Part, Pick
-from assay.findings import Cell, is_claimed
+from assay.blocks import Chart, Column, Dot, Group, Heat, Kind, Part, Pick, Row, Table
+from assay.findings import is_claimed
+from assay.probes.unqover.associations import Association, Place, association_table, compared_groups, place_said
 from assay.run import Run
+from assay.verdict import ALLOWED, CLEAR
 from assay.wording import cell
 
 ENOUGH = 0.25
 """The share of all (subject, attribute) that must have been asked about for a map of single attributes."""
 
-Place = tuple[str, str]  # class, form
 Key = tuple[str, str]  # row, column
 
-_COLOURS = "Orange: the model gives {} rather to this subject; blue: rather to the others."
+_COLOURS = "Orange: the model associates {} more with this subject than with the others; blue: less."
 _CLASSES = (
     f"each square is γ of a subject with a class of attributes. {_COLOURS.format('these attributes')} Similar rows and "
-    "columns stand together. Point at a square, or use the arrow keys, to see its numbers."
+    "columns are neighbours. Point at a square, or use the arrow keys, to see its numbers."
 )
 _ATTRIBUTES = (
-    f"each square is γ of a subject with an attribute. {_COLOURS.format('the attribute')} Similar rows and columns "
-    "stand together; filter either, or order the rows anew. A click on a square shows examples of it."
+    f"each square is γ of a subject with an attribute. {_COLOURS.format('the attribute')} Similar rows and columns are "
+    "neighbours; you can filter both and reorder the rows. Click a square to see examples."
+)
+_BARS = (
+    "a bar shows with whose names the model associates an attribute more, and by how much (γ, with its interval). A "
+    f"filled bar is statistically clear (q at most {CLEAR}, {ALLOWED}); a hollow one is not. At 0, the model prefers "
+    "neither."
 )
 
 
@@ -46,91 +52,63 @@ class _Map:
         return {name: own for name, own in self.beside.items() if any(value is not None for value in own.values())}
 
 
-def maps(run: Run) -> list[Pick]:
-    """γ by class of attributes, and by attribute; a map for each class and form, of which a reader picks one."""
-    found = [
-        _pick("Attributes by class", _CLASSES, _class_maps(run), "classes"),
-        _pick("Subjects and attributes", _ATTRIBUTES, _attribute_maps(run), "gamma"),
+def charts(run: Run) -> list[Pick]:
+    """γ by class of attributes, and by attribute; a chart for each class and form, of which a reader picks one."""
+    grouped = compared_groups(run)
+    classes = {place: own for place, own in _read(run, "classes", "attribute_class").items() if place not in grouped}
+    single = {place: own for place, own in _read(run, "gamma", "attribute").items() if own.filled >= ENOUGH}
+    by_class = [_heat(place, own, "classes", "attribute_class") for place, own in classes.items()]
+    by_attribute = [
+        *(_bars(run, place, *own) for place, own in grouped.items()),
+        *(_heat(place, own, "gamma", "attribute") for place, own in single.items()),
     ]
+    found = [_pick("Attributes by class", by_class), _pick("Subjects and attributes", by_attribute)]
     return [pick for pick in found if pick.parts]
 
 
-def _attribute_maps(run: Run) -> list[Heat]:
-    """Of pooled groups and, where enough was asked, of single subjects."""
-    pooled = _read(run, "groups", "group", "attribute")
-    single = {place: own for place, own in _read(run, "gamma", "subject", "attribute").items() if own.filled >= ENOUGH}
-    return [
-        *(_heat(place, own, "group", "attribute", "groups") for place, own in pooled.items()),
-        *(_heat(place, own, "subject", "attribute", "gamma") for place, own in single.items()),
+def _pick(title: str, found: Sequence[Chart]) -> Pick:
+    """Charts, each with the name of its part for a title, to pick from."""
+    parts = [
+        Part(chart.title, [replace(chart, title=f"{title}: {chart.title}", anchor=f"{chart.anchor}-{place}")])
+        for place, chart in enumerate(found, 1)
     ]
+    return Pick(label=f"{title} of", parts=parts)
 
 
-def _class_maps(run: Run) -> list[Heat]:
-    """Of pooled groups, where there are any, else of subjects."""
-    pooled, single = _pooled_classes(run), _read(run, "classes", "subject", "attribute_class")
-    return [
-        *(_heat(place, own, "group", "attribute_class") for place, own in pooled.items()),
-        *(
-            _heat(place, own, "subject", "attribute_class", "classes")
-            for place, own in single.items()
-            if place not in pooled
-        ),
-    ]
+# --- maps
 
 
-def _heat(place: Place, own: _Map, row: str, column: str, table: str = "") -> Heat:
-    """A map without its title; `table` is the run's table that holds its data."""
+def _heat(place: Place, own: _Map, table: str, row: str) -> Heat:
+    """A map of subjects by what runs down its rows; `table` is the run's table that holds its data."""
+    name = place_said(place)
     return Heat(
-        name=", ".join(part for part in place if part) + (", pooled" if row == "group" else ""),
-        row=row,
-        column="class of attributes" if column == "attribute_class" else column,
+        title=name,
+        how=_CLASSES if row == "attribute_class" else _ATTRIBUTES,
+        file=f"unqover-{table}",
+        anchor=table,
+        name=name,
+        row="class of attributes" if row == "attribute_class" else row,
+        column="subject",
         value="γ",
         cells=own.values,
         beside=own.known,
         unclear=own.unclear,
         examples={"class": place[0], "form": place[1]},
         row_key=row,
-        column_key=column,
+        column_key="subject",
         table=table,
     )
 
 
-def _pick(title: str, how: str, found: Sequence[Heat], which: str) -> Pick:
-    parts = [
-        Part(heat.name, [_titled(heat, f"{title}: {heat.name}", how, which, number)])
-        for number, heat in enumerate(found, 1)
-    ]
-    return Pick(label=f"{title} of", parts=parts)
-
-
-def _titled(heat: Heat, title: str, how: str, which: str, number: int) -> Heat:
-    return replace(heat, title=title, how=how, file=f"unqover-{which}", anchor=f"{which}-{number}")
-
-
-def _pooled_classes(run: Run) -> dict[Place, _Map]:
-    """γ of pooled groups with a class: the mean over its attributes, each weighted with its cells."""
-    sums: dict[Place, dict[Key, list[float]]] = {}
-    for row in run.rows("groups"):
-        gamma, n = (run.number("groups", row, column) for column in ("gamma", "n"))
-        if gamma is not None and n and cell(row, "attribute_class"):
-            key = cell(row, "group"), cell(row, "attribute_class")
-            both = sums.setdefault(_place(row), {}).setdefault(key, [0.0, 0.0])
-            both[0] += gamma * n
-            both[1] += n
-    return {
-        place: _Map({key: total / n for key, (total, n) in own.items()}, {"n": {key: n for key, (_, n) in own.items()}})
-        for place, own in sums.items()
-    }
-
-
-def _read(run: Run, table: str, row: str, column: str) -> dict[Place, _Map]:
+def _read(run: Run, table: str, row: str) -> dict[Place, _Map]:
     """The maps that a table of the run has, by class and form."""
     found: dict[Place, _Map] = {}
     for each in run.rows(table):
         gamma = run.number(table, each, "gamma")
         if gamma is None:
             continue
-        own, key = found.setdefault(_place(each), _Map()), (cell(each, row), cell(each, column))
+        place = cell(each, "class"), cell(each, "form")
+        own, key = found.setdefault(place, _Map()), (cell(each, row), cell(each, "subject"))
         own.values[key] = gamma
         if is_claimed(each) is False:
             own.unclear.add(key)
@@ -140,5 +118,34 @@ def _read(run: Run, table: str, row: str, column: str) -> dict[Place, _Map]:
     return found
 
 
-def _place(row: Mapping[str, Cell]) -> Place:
-    return cell(row, "class"), cell(row, "form")
+# --- bars
+
+
+def _bars(run: Run, place: Place, left: str, right: str, rows: Sequence[Association]) -> Table:
+    """What is associated more with the names of one group than with those of the other, of which `rows` are."""
+    shown = sorted(rows, key=lambda row: (-row.gamma, row.attribute))
+    by_class = [Column("class of attributes", Kind.TEXT)] if any(row.attribute_class for row in rows) else []
+    sides = f"more with {left} names", f"more with {right} names"
+    return Table(
+        title=f"{place_said(place)}, {left} and {right} names",
+        how=_BARS,
+        data=association_table(shown),
+        file="unqover-groups",
+        anchor="groups",
+        columns=[
+            Column("attribute", Kind.TEXT),
+            Column("γ", Kind.DOTS, sides=sides),
+            Column("γ", Kind.NUMBER),
+            Column(run.level, Kind.INTERVAL),
+            Column("q", Kind.PROBABILITY),
+            Column("n", Kind.COUNT),
+            *by_class,
+        ],
+        groups=[Group([_bar(row, bool(by_class)) for row in shown])],
+    )
+
+
+def _bar(row: Association, by_class: bool) -> Row:
+    drawn = Dot(row.gamma, row.low, row.high, hollow=not row.clear, bar=True)
+    last = [row.attribute_class] if by_class else []
+    return Row([row.attribute or "", drawn, row.gamma, (row.low, row.high), row.q, row.n, *last], row.examples)

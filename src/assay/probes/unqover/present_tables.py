@@ -1,8 +1,8 @@
-"""UnQover's tables: the strongest associations, subjects by γ(x), and their ranks over several models."""
+"""UnQover's tables: the strongest associations, subjects by γ(x), and their ranks across models."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from assay.blocks import Block, Column, Dot, Gap, Group, Kind, Marked, Part, Pick, Prose, Role, Row, Section, Table
 from assay.findings import Cell
@@ -11,6 +11,8 @@ from assay.probes.unqover.associations import (
     MIN_CELLS,
     Association,
     Strongest,
+    association_table,
+    place_said,
     ranked_subjects,
 )
 from assay.probes.unqover.models import aligned, rank_summary, ranks
@@ -30,8 +32,8 @@ def associations(run: Run, strongest: Strongest) -> Section:
     shown = strongest.by_class(MOST_PAIRS)
     if not shown:
         said = (
-            f"No pair of subject and attribute was asked about in at least {MIN_CELLS} cells, so none is singled out "
-            "here. A larger preset asks more often."
+            f"No pair of subject and attribute has at least {MIN_CELLS} comparisons, so none is singled out here. A "
+            "larger preset makes more comparisons."
         )
         return Section([Prose([said])], "Strongest associations", "associations")
     columns = [
@@ -44,22 +46,22 @@ def associations(run: Run, strongest: Strongest) -> Section:
         Column("q", Kind.PROBABILITY),
         Column("n", Kind.COUNT),
     ]
-    after = ["Gendered names are pooled here; the table gamma has each name."] if strongest.pooled else []
+    after = ["Names are grouped by gender here; the table gamma has each name."] if strongest.pooled else []
     table = Table(
         title="Strongest associations",
         how=[
-            "right of zero, the model gives the attribute rather to this subject; left, rather to the others. η says "
-            "how one-sidedly (1: it won every comparison, −1: it lost every one). q is the p-value corrected over "
-            "all rows of the table; a hollow dot ",
-            Mark("hollow"),
-            f" marks what could be chance; what is clear of it (q at most {CLEAR}, {ALLOWED}) comes first.",
+            "right of zero, the model associates the attribute more with this subject; left of zero, more with the "
+            "others. η says how one-sided the comparisons are (1: the subject won all, −1: it lost all). q is the "
+            "p-value corrected over all rows of the table. A filled dot ",
+            *(Mark("dot"), f" is statistically clear (q at most {CLEAR}, {ALLOWED}), a hollow one "),
+            *(Mark("hollow"), " is not. Clear associations come first."),
         ],
-        data=_data(row for _, rows in shown for row in rows),
+        data=association_table(row for _, rows in shown for row in rows),
         file="unqover-associations",
         anchor="associations",
         after=[*after, *_too_few(strongest)],
         columns=columns,
-        groups=[Group([_association(row) for row in rows], _place(place)) for place, rows in shown],
+        groups=[Group([_association(row) for row in rows], place_said(place)) for place, rows in shown],
     )
     return Section([table])
 
@@ -68,22 +70,16 @@ def _association(row: Association) -> Row:
     return Row(
         [
             *(row.subject, row.attribute or "", row.gamma),
-            Dot(row.gamma, row.low, row.high, hollow=row.could_be_chance),
+            Dot(row.gamma, row.low, row.high, hollow=not row.clear),
             *((row.low, row.high), row.eta, row.q, row.n),
         ],
-        _behind(row),
+        row.examples,
     )
-
-
-def _behind(row: Association) -> dict[str, str]:
-    """Which examples stand behind an association."""
-    who = {"group" if row.pooled else "subject": row.subject}
-    return {"class": row.bias_class, "form": row.form} | who | ({"attribute": row.attribute} if row.attribute else {})
 
 
 def _too_few(strongest: Strongest) -> list[str]:
     few = strongest.too_few
-    return [f"{plural(few, 'pair')} with fewer than {MIN_CELLS} cells left out."] if few else []
+    return [f"{plural(few, 'pair')} with fewer than {MIN_CELLS} comparisons left out."] if few else []
 
 
 def in_short(run: Run, strongest: Strongest) -> Section:
@@ -91,8 +87,8 @@ def in_short(run: Run, strongest: Strongest) -> Section:
     shown = strongest.rows[:FEW_PAIRS]
     if not shown:
         said = (
-            "Strongest associations: none to show, no subject was asked about any attribute in at least "
-            f"{MIN_CELLS} cells. A larger preset asks more often."
+            "Strongest associations: none to show. No pair of subject and attribute has at least "
+            f"{MIN_CELLS} comparisons. A larger preset makes more comparisons."
         )
         return Section([Prose([said])])
     table = Table(
@@ -106,33 +102,24 @@ def in_short(run: Run, strongest: Strongest) -> Section:
         ],
         groups=[Group([_short(row) for row in shown])],
     )
-    reading = ["γ above 0: the model gives the attribute rather to this subject; below 0: rather to others."]
-    clear = f"* clear of chance: q, corrected over all rows of the table, is at most {CLEAR}, {ALLOWED}"
-    chance = f"~ could be chance: q, corrected over all rows of the table, is not below {CLEAR}, {ALLOWED}."
+    reading = ["γ above 0: the model associates the attribute more with this subject; below 0: more with the others."]
+    clear = f"* statistically clear: q, corrected over all rows of the table, is at most {CLEAR}, {ALLOWED}"
+    chance = f"~ not distinguishable from chance: q, corrected over all rows of the table, is above {CLEAR}, {ALLOWED}."
     if shown[0].clear and any(row.could_be_chance for row in shown):
-        reading.append(f"{clear}; ~ could be chance. Those clear of chance come first.")
+        reading.append(f"{clear}; ~ not clear. Clear ones come first.")
     elif shown[0].clear:
         reading.append(f"{clear}.")
     elif any(row.could_be_chance for row in shown):
         reading.append(chance)
     if any(row.pooled for row in shown):
-        reading.append("Gendered names are pooled; the tables have each name.")
+        reading.append("Names are grouped by gender; the tables have each name.")
     return Section([table, Prose([*reading, *_too_few(strongest)], Role.SMALL)])
 
 
 def _short(row: Association) -> Row:
     clear, chance = row.clear or None, False if row.could_be_chance else None
     gamma, q = Marked(row.gamma, clear), Marked(row.q, chance)
-    return Row([row.subject, row.attribute or "", _place(row.where), gamma, (row.low, row.high), row.eta, q])
-
-
-def _data(rows: Iterable[Association]) -> Data:
-    columns = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "q", "n")
-    return Data(columns, [[*r.where, r.subject, r.attribute, r.gamma, r.low, r.high, r.eta, r.q, r.n] for r in rows])
-
-
-def _place(place: tuple[str, str]) -> str:
-    return ", ".join(part for part in place if part)
+    return Row([row.subject, row.attribute or "", place_said(row.where), gamma, (row.low, row.high), row.eta, q])
 
 
 # --- subjects
@@ -150,6 +137,7 @@ def subjects(run: Run) -> list[Block]:
         Column("γ(x)", Kind.DOTS, reach=reach),
         Column(run.level, Kind.INTERVAL),
         Column("η", Kind.NUMBER),
+        Column("q", Kind.PROBABILITY),
         Column("n", Kind.COUNT),
     ]
     parts = []
@@ -157,18 +145,18 @@ def subjects(run: Run) -> list[Block]:
         left_out = len(rows) - len(first) - len(last)
         gap = [Gap(f"{plural(left_out, 'more subject')}: tables/subjects.csv")] if left_out else []
         table = Table(
-            title=f"Subjects by γ(x): {_place(place)}",
+            title=f"Subjects by γ(x): {place_said(place)}",
             anchor="subjects-of",
             columns=columns,
             groups=[Group([*map(_subject, first), *gap, *map(_subject, last)])],
         )
-        parts.append(Part(_place(place), [table]))
+        parts.append(Part(place_said(place), [table]))
     how = (
-        "γ(x) is a subject’s average over all attributes. At the top are those that the model picks more often "
-        "whatever is asked; where the attributes are negative, those are the subjects that it connects with bad "
-        "things most. A hollow dot, whose interval includes 0, shows no clear preference."
+        "γ(x) is a subject’s average over all attributes. At the top are the subjects that the model picks most, "
+        "whatever is asked; where the attributes are negative, these are the subjects it associates most with bad "
+        f"things. A filled dot is statistically clear (q at most {CLEAR}, {ALLOWED}); a hollow one is not."
     )
-    data = _data(row for _, rows in ranked for row in rows[:MOST_ROWS])
+    data = association_table(row for _, rows in ranked for row in rows[:MOST_ROWS])
     chart = Pick(
         title="Subjects ranked",
         how=how,
@@ -187,16 +175,15 @@ def _ends(rows: Sequence[Association]) -> tuple[list[Association], list[Associat
 
 
 def _subject(row: Association) -> Row:
-    low, high = row.low, row.high
-    dot = Dot(row.gamma, low, high, hollow=low is not None and high is not None and low <= 0 <= high)
-    return Row([row.subject, row.gamma, dot, (row.low, row.high), row.eta, row.n], _behind(row))
+    dot = Dot(row.gamma, row.low, row.high, hollow=not row.clear)
+    return Row([row.subject, row.gamma, dot, (row.low, row.high), row.eta, row.q, row.n], row.examples)
 
 
 # --- several models
 
 
 def across(runs: Sequence[Run]) -> list[Section]:
-    """The ranks of subjects over models, for each class and form in which two models have subjects in common."""
+    """The ranks of subjects across models, for each class and form in which two models share subjects."""
     places: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for name, run in zip(run_names(runs), runs, strict=True):
         for place, rows in ranked_subjects(run):
@@ -210,7 +197,7 @@ def _share(own: Mapping[str, Mapping[str, float]]) -> bool:
 
 
 def _ranking(place: tuple[str, str], own: Mapping[str, Mapping[str, float]]) -> Table:
-    """The subjects of a class and form by their mean rank over models (Figures 4 and 5)."""
+    """The subjects of a class and form by their mean rank across models (Figures 4 and 5)."""
     names, gamma = aligned(list(own.values()))
     summary, each = rank_summary(gamma), ranks(gamma)
     order = sorted(range(len(names)), key=lambda k: (summary.mean[k], names[k]))
@@ -229,10 +216,10 @@ def _ranking(place: tuple[str, str], own: Mapping[str, Mapping[str, float]]) -> 
         [names[k], float(summary.mean[k]), float(summary.std[k]), *each[:, k].tolist()] for k in order
     ]
     return Table(
-        title=f"Ranks of subjects over models: {_place(place)}",
-        how="the dot is the mean over models of a subject’s rank by γ(x), the line one standard deviation to either "
-        "side (as in UnQover’s Figures 4 and 5). Rank 1 is preferred most, which for negative attributes is the most "
-        "negative view; short lines mean that the models agree.",
+        title=f"Ranks of subjects across models: {place_said(place)}",
+        how="the dot is a subject’s mean rank by γ(x) across models, the line one standard deviation to either side "
+        "(as in UnQover’s Figures 4 and 5). Rank 1 is preferred most; for negative attributes that is the most "
+        "negative view. Short lines mean that the models agree.",
         data=Data(("subject", "mean_rank", "std_rank", *own), rows),
         file="unqover-ranks",
         anchor="ranks",

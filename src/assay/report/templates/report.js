@@ -240,7 +240,7 @@
       (rows) => [...rows].sort((a, b) => mean(b) - mean(a)),
       (rows) => [...rows].sort((a, b) => data.rows[a].localeCompare(data.rows[b])),
     ];
-    const cursor = svg("rect", { class: "cursor", width: CELL, height: CELL, visibility: "hidden" });
+    const cursor = svg("rect", { class: "cursor", width: data.across, height: CELL, visibility: "hidden" });
     const drawn = () => {
       state.rows = orders[state.order](every.rows).filter((i) => data.rows[i].toLowerCase().includes(state.rowText));
       state.columns = every.columns.filter((j) => data.columns[j].toLowerCase().includes(state.columnText));
@@ -250,11 +250,13 @@
         if (value === null) return;
         const step = Math.sign(value) * Math.round(Math.min(STEPS, (STEPS * Math.abs(value)) / data.end));
         const colour = `h${step}${data.pale[i][j] === "1" ? " pale" : ""}`;
-        paths.set(colour, `${paths.get(colour) ?? ""}M${data.left + CELL * x} ${data.top + CELL * y}h14v14h-14z`);
+        paths.set(colour, `${paths.get(colour) ?? ""}M${data.left + data.across * x} ${data.top + CELL * y}h${data.across - 1}v14h-${data.across - 1}z`);
       }));
       const labels = svg("g", { class: "labels", "aria-hidden": "true" });
-      state.rows.forEach((i, y) => labels.append(svg("text", { x: data.left - 5, y: data.top + CELL * (y + 0.75), "text-anchor": "end" }, cut(data.rows[i], 26))));
-      state.columns.forEach((j, x) => labels.append(svg("text", { transform: `translate(${data.left + CELL * (x + 0.65)} ${data.top - 4}) rotate(-55)` }, cut(data.columns[j], 24))));
+      state.rows.forEach((i, y) => labels.append(svg("text", { x: data.left - 5, y: data.top + CELL * (y + 0.75), "text-anchor": "end" }, cut(data.rows[i], 40))));
+      state.columns.forEach((j, x) => labels.append(svg("text", data.level
+        ? { x: data.left + data.across * (x + 0.5), y: data.top - 5, "text-anchor": "middle" }
+        : { transform: `translate(${data.left + CELL * (x + 0.75)} ${data.top - 4}) rotate(-90)` }, cut(data.columns[j], 26))));
       picture.replaceChildren(...[...paths].map(([colour, cells]) => svg("path", { class: colour, d: cells })), labels, cursor);
       const height = data.top + CELL * Math.max(1, state.rows.length) + 4;
       picture.setAttribute("viewBox", `0 0 ${wide} ${height}`);
@@ -283,10 +285,10 @@
     live.setAttribute("aria-live", "polite");
     const place = (event) => {
       const frame = picture.getBoundingClientRect(), scale = picture.viewBox.baseVal.width / frame.width;
-      return [Math.floor(((event.clientY - frame.top) * scale - data.top) / CELL), Math.floor(((event.clientX - frame.left) * scale - data.left) / CELL)];
+      return [Math.floor(((event.clientY - frame.top) * scale - data.top) / CELL), Math.floor(((event.clientX - frame.left) * scale - data.left) / data.across)];
     };
     const mark = ([y, x]) => {
-      cursor.setAttribute("x", data.left + CELL * x - 0.5);
+      cursor.setAttribute("x", data.left + data.across * x - 0.5);
       cursor.setAttribute("y", data.top + CELL * y - 0.5);
       cursor.setAttribute("visibility", "visible");
     };
