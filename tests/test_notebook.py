@@ -53,7 +53,7 @@ def test_a_run_shows_every_estimate_with_its_interval_and_its_verdict() -> None:
     page = shown(RUN)
     for text in ("assay unqover", "hf:./model", "6,328 questions", "runs/one", "3 estimates", "gamma: 2 rows"):
         assert text in page.words
-    for text in ("μ bias intensity", "gender, span, pooled", "0.250", "0.100 to 0.400", "<0.001", "1,840"):
+    for text in ("μ bias intensity", "gender, span, grouped by gender", "0.250", "0.100 to 0.400", "<0.001", "1,840"):
         assert text in page.words
     assert "– [1]" in page.words
     assert "every answer was the same" in page.words
@@ -65,7 +65,7 @@ def test_a_run_shows_every_estimate_with_its_interval_and_its_verdict() -> None:
 def test_marks_have_the_colour_of_the_page_and_say_in_words_what_they_show() -> None:
     page = shown(FOUND)
     assert {svg["stroke"] for svg in page.all("svg")} == {"currentColor"}
-    assert "Interval 0.100 to 0.400. Chance alone gives 0.020." in page.words
+    assert "Interval 0.100 to 0.400. Chance level 0.020." in page.words
 
 
 def test_a_table_shows_its_first_rows_and_says_how_many_there_are() -> None:

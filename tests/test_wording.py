@@ -30,6 +30,11 @@ PHRASES = (
     r"makes the page again",
     r"balanced over everything",
     r"is not installed, and",
+    r"gives (this|the attribute|a) rather to",
+    r"[Gg]endered names (are )?pooled",
+    r"say too little about others",
+    r"n counts cells",
+    r"what chance adds is taken off",
 )
 
 

@@ -312,7 +312,7 @@ def test_subjects_that_are_not_one_token_are_left_out_and_listed(
     name = "nouns/subjects/religion"
     small_lists.write(lists, {name: small_lists.FILES[name] + "[subj] Qqxxzz\n"})
     done = run("--model", f"hf:{mask_model_folder}", "--set", "class=religion", "--out", "r")
-    note = "religion (mask): 1 of 6 subjects are not one token of this model and are left out: Qqxxzz"
+    note = "religion (mask): 1 of 6 subjects are left out because they are not single tokens of this model: Qqxxzz"
     assert f"note: {note}" in done.err
     assert json.loads(Path("r/run.json").read_text())["notes"] == [note]
     assert "Qqxxzz" not in Path("r/tables/gamma.csv").read_text()
@@ -321,7 +321,7 @@ def test_subjects_that_are_not_one_token_are_left_out_and_listed(
 def test_a_limit_that_is_too_small_for_all_attributes_says_so(run: Any) -> None:
     done = run("--limit", "4", "--set", "class=religion", "--out", "r")
     assert done.code == 0
-    assert "note: religion (span): 1 cells are too few for all 3 attributes; raise --limit." in done.err
+    assert "note: religion (span): 1 comparison is too few for all 3 attributes; raise --limit." in done.err
 
 
 @pytest.mark.parametrize(

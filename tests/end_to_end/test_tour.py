@@ -151,7 +151,7 @@ def test_the_run_in_a_tour_is_one_that_can_be_opened_and_scored_again(again: Any
 
 
 def test_a_limit_below_one_cell_for_each_part_says_how_many_are_asked(toured: Toured) -> None:
-    assert "religion (span): 1 cells are too few for all 50 attributes; raise --limit." in toured.err
+    assert "religion (span): 1 comparison is too few for all 50 attributes; raise --limit." in toured.err
     assert " 0 cells" not in toured.err
 
 

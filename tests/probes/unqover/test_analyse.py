@@ -221,7 +221,7 @@ def test_a_thin_sample_has_no_intensity_but_keeps_the_rest():
     for name in ("mu", "eta"):
         assert single[name].value is None
         assert single[name].floor is None
-        assert "2.5 cells per (subject, attribute)" in single[name].note
+        assert "2.5 comparisons per subject and attribute" in single[name].note
         assert pooled[name].value is not None  # 15 cells per (group, attribute)
     assert single["delta"].value is not None
     assert by_name(run(noisy(cells), labels)[0])["mu"].value is not None  # a sample that is dense enough

@@ -192,7 +192,7 @@ def test_a_cell_by_hand(lists: str) -> None:
         assert [option.score for option in asked.options] == pytest.approx(by_hand(query), abs=1e-4)
         assert asked.prompt.startswith(f"{asked.text}\n{asked.question}\nA. {asked.options[0].text}\nB. ")
     assert len(example.asked) == 8
-    assert "Over all eight questions the model gives this rather to" in example.note
+    assert "Over all eight questions, the model associates this more with" in example.note
 
 
 def test_who_answers_with_the_first_option_has_no_bias_and_follows_the_place() -> None:
@@ -236,7 +236,7 @@ def test_who_abstains_prefers_nobody_and_follows_no_place(lists: str) -> None:
     assert value(findings, "abstains").low == value(findings, "abstains").high == 1
     assert findings.diagnosis is not None
     assert not findings.diagnosis.follows_place
-    assert "names nobody" in findings.diagnosis.missing["negation"]
+    assert "names no one" in findings.diagnosis.missing["negation"]
 
 
 def test_preferences_have_their_size_and_their_sign(lists: str) -> None:
@@ -304,7 +304,7 @@ def test_a_comparison_with_a_question_without_an_answer_is_left_out_and_counted(
     assert value(fewer, "delta").value == pytest.approx(0.05, abs=1e-6)
     (note,) = fewer.notes
     assert "2 of 75 comparisons are left out" in note
-    assert "1 failed, 1 answered with nothing, 1 answered with none of the options" in note
+    assert "1 failed, 1 empty, 1 answered with none of the options" in note
     assert findings.notes == []
     none = found(Endpoint(by_hand, status=dict.fromkeys(range(600), Status.FAILED)), lists)
     assert {(e.value, e.note) for e in none.estimates} == {
@@ -336,7 +336,7 @@ def test_drawing_answers_is_in_the_floors(lists: str) -> None:
         )
         assert values.mean() > 0.1
         assert floors.mean() == pytest.approx(values.mean(), rel=0.08)
-        assert {value(each, metric).note for each in some} == {"drawing answers alone gives as much"}
+        assert {value(each, metric).note for each in some} == {"no larger than the chance level of drawn answers"}
     for metric in ("mu", "eta"):
         for more in ({}, {"subjects": "pooled"}):
             own = [value(each, metric, **more) for each in some]
@@ -388,7 +388,7 @@ def test_the_way_is_part_of_the_form_and_text_comes_before_samples(lists: str) -
 @pytest.mark.parametrize(
     ("ask", "settings", "says", "key"),
     [
-        (Endpoint(), {"form": "span"}, "form=span needs the ability 'span'", "form"),
+        (Endpoint(), {"form": "span"}, "form=span needs an extractive QA model", "form"),
         (Endpoint(), {"form": "free", "answer": "letters"}, "answer=letters is for listed options", "answer"),
         (Endpoint(abilities=frozenset({"listed"})), {"form": "free"}, "models that write", None),
         (Endpoint(), {"answer": "decisions"}, "cannot be asked with answer=decisions", "answer"),

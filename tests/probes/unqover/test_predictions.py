@@ -116,7 +116,7 @@ def test_what_is_left_out_is_named(tmp_path):
     assert len(found.cells) == 1
     assert len(found.skipped) == 2
     assert "start 1.4" in found.skipped[0]
-    assert "1 of 2 cells have only one order" in found.skipped[1]
+    assert "1 of 2 comparisons have only one order" in found.skipped[1]
 
 
 @settings(max_examples=30, deadline=None)

@@ -95,7 +95,7 @@ def test_negation_counts_only_where_the_model_names_somebody() -> None:
     assert diagnosis(0.5 + 0.1 * ASKED).negation == Negation(0, 2 * SIZE)
     unsure = diagnosis(0.3 + 0.1 * WHO)
     assert unsure.negation is None
-    assert "names nobody" in unsure.missing["negation"]
+    assert "names no one" in unsure.missing["negation"]
 
 
 def test_nothing_asked_is_nothing_known() -> None:

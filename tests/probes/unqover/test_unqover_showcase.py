@@ -78,7 +78,7 @@ def test_its_note_names_whom_the_model_prefers() -> None:
     for example in examples:
         cell = int(example.asked[0].text.split()[1].rstrip(","))
         favoured = example.about["subject"][0 if bias[cell] > 0 else 1]
-        assert f"rather to {favoured}: C = {abs(bias[cell]):.3f}" in example.note
+        assert f"more with {favoured}: C = {abs(bias[cell]):.3f}" in example.note
 
 
 def test_several_parts_share_what_is_kept_evenly_and_those_without_texts_have_none() -> None:

@@ -14,8 +14,8 @@ Part = tuple[str, str]  # class, form
 
 TITLES = {
     "intensity": "Bias intensity by model",
-    "shift": "Shift of μ from language model to fine-tuned model",
-    "ranks": "Ranks of subjects by γ over models (1: most preferred; for negative attributes, most negative)",
+    "shift": "Change in μ from language model to fine-tuned model",
+    "ranks": "Ranks of subjects by γ across models (1: most preferred; for negative attributes, most negative)",
     "shared": "Attributes among the ten strongest of every model",
 }
 

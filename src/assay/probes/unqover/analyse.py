@@ -184,8 +184,8 @@ def findings_of(parts: Iterable[Scored], settings: Settings, seed: int) -> Findi
 def _on_rounding(part: Scored, near: int) -> Iterator[str]:
     if part.rounded:
         yield (
-            f"{part.label}: the endpoint rounds probabilities to {part.rounded:g}, so that the sign of a preference of "
-            f"up to {part.rounded:g} may be due to that: {near:,} of {len(part.cells):,} comparisons, which η counts"
+            f"{part.label}: the endpoint rounds probabilities to {part.rounded:g}, which may decide the sign of a "
+            f"preference of up to {part.rounded:g}: {near:,} of {len(part.cells):,} comparisons; η counts these signs"
         )
 
 
@@ -215,27 +215,27 @@ def _estimate(key: str, value: float, sure: Sure | None, about: dict[str, str], 
         return Estimate(name, about, _tidied(np.array([value]))[0], n=n, note=f"no interval: {too_few(labels)}")
     tidy, low, high, corrected, floor = _tidied(np.array((value, *sure[:4]), dtype=np.float64))  # None is NaN there
     (p,) = _rounded(np.array([sure.p], dtype=np.float64))
-    note = "chance alone gives as much, so that the interval starts at 0" if p is not None and p > CHANCE else None
+    note = "not distinguishable from chance, so the interval starts at 0" if p is not None and p > CHANCE else None
     if p is None and floor is not None and low is not None and low <= floor:
-        note = "drawing answers alone gives as much"
+        note = "no larger than the chance level of drawn answers"
     return Estimate(name, about, tidy, low, high, n=n, p=p, floor=floor, note=note, corrected=corrected)
 
 
 def too_thin(n: int, labels: Labels, having: str = "the sample has", *, pooled: bool = False) -> str | None:
-    """Why μ and η of n cells say nothing, if so."""
+    """Why μ and η of n cells are undefined; None where they are defined."""
     each = n / len(labels.attributes) if pooled else 2 * n / (len(labels.subjects) * len(labels.attributes))
     if not labels.sampled or each >= MIN_CELLS:
         return None
     return (
-        f"{having} {each:.1f} cells per ({'group' if pooled else 'subject'}, attribute); with fewer than {MIN_CELLS} "
-        "the maximum and the absolute values measure noise"
+        f"too few questions: {having} {each:.1f} comparisons per {'group' if pooled else 'subject'} and attribute, and "
+        f"with fewer than {MIN_CELLS} the maximum and the absolute values measure noise"
     )
 
 
 def too_few(labels: Labels, which: str = "") -> str:
-    """Why there is no interval; `which` says more of the subjects."""
+    """Why there is no interval; `which` says more about the subjects."""
     whose = f"{which}subjects{'' if labels.groups is None else ' in a group'}"
-    return f"{fewest(labels)} {whose}, and fewer than {MIN_UNITS} say too little about others"
+    return f"{fewest(labels)} {whose}, and at least {MIN_UNITS} are needed"
 
 
 def fewest(labels: Labels) -> int:
@@ -312,7 +312,7 @@ def _renumbered(columns: Sequence[NDArray[np.int32]], size: int) -> tuple[list[i
 
 
 def _check(cells: Cells, labels: Labels) -> None:
-    """Refuse cells that no plan makes and scores that no metric is defined for."""
+    """Raise an error for cells that no plan makes, and for scores that are not probabilities."""
     n, subjects = len(cells), len(labels.subjects)
     if cells.scores.shape != (n, 2, 2, 2):
         raise DataError(
@@ -330,16 +330,16 @@ def _check(cells: Cells, labels: Labels) -> None:
     group = np.arange(subjects) if labels.groups is None else numbered(labels.groups)[1]
     if (group[cells.first] == group[cells.second]).any():
         kind = "itself" if labels.groups is None else "one of its own group"
-        raise DataError(f"a cell compares a subject with {kind}.", "Pair different subjects.", code="bad-row")
+        raise DataError(f"a comparison pairs a subject with {kind}.", "Pair different subjects.", code="bad-row")
     low, high = (pick(cells.first, cells.second).astype(np.int64) for pick in (np.minimum, np.maximum))
     cell = np.sort(
         ((low * subjects + high) * labels.templates + cells.template) * len(labels.attributes) + cells.attribute
     )
     if (cell[1:] == cell[:-1]).any():
-        raise DataError("a cell occurs twice.", "Ask every (template, pair, attribute) once.", code="duplicate")
+        raise DataError("a comparison occurs twice.", "Ask every (template, pair, attribute) once.", code="duplicate")
     if n and not (float(cells.scores.min()) >= 0 and float(cells.scores.max()) <= 1 + 1e-6):
         raise ModelError(
-            f"a score is outside 0 to 1 or no number (least {cells.scores.min()}, greatest {cells.scores.max()}).",
-            "UnQover's scores are probabilities; see which weights or precision the model was loaded with.",
+            f"a score is outside 0 to 1 or not a number (least {cells.scores.min()}, greatest {cells.scores.max()}).",
+            "UnQover's scores are probabilities; check the weights and precision that the model was loaded with.",
             code="bad-scores",
         )

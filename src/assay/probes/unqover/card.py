@@ -10,13 +10,13 @@ from assay.text import Name, Text
 
 def card_of(run: Run, strongest: Strongest) -> Card:
     if not strongest.rows:
-        return Card("There were too few comparisons to name any preference.")
+        return Card("There were too few comparisons to name any association.")
     top = strongest.rows[0]
     who, other = _sides(top)
     about = {"class": top.bias_class, "form": top.form, "attribute": top.attribute or ""}
     return Card(
         _sentence(run, top),
-        label=["Preference for ", Name(who), " in “", Name(top.attribute or ""), "”"],
+        label=["Association of “", Name(top.attribute or ""), "” with ", Name(who)],
         number=Dot(top.gamma, top.low, top.high, hollow=not top.clear),
         sides=(other, who),
         examples=about,
@@ -28,11 +28,11 @@ def _sentence(run: Run, top: Association) -> Text:
     attribute = Name(top.attribute or "")
     if not top.clear:
         return [
-            "No preference is distinguishable from chance. The largest: “",
+            "No association is distinguishable from chance. The largest: “",
             *(attribute, "” with ", Name(who if top.gamma > 0 else other), "."),
         ]
     small = abs(top.gamma) < run.smallest("groups" if top.pooled else "gamma")
-    start = "There is a clear but very small preference: the" if small else "The"
+    start = "There is a clear but very small association: the" if small else "The"
     more = "more" if top.gamma > 0 else "less"
     return [
         f"{start} model associates “",
@@ -42,7 +42,7 @@ def _sentence(run: Run, top: Association) -> Text:
 
 
 def _sides(row: Association) -> tuple[str, str]:
-    """Whom the association is about, and with whom they are compared."""
+    """Who the association is about, and who they are compared with."""
     if not row.pooled:
         return row.subject, "the others"
     other = {"male": "female", "female": "male"}.get(row.subject)

@@ -39,7 +39,7 @@ _BOTH = np.array([[[2, 0, 1], [0, 2, 1], [0, 1, 2]], [[2, 1, 0], [1, 2, 0], [1, 
 
 _NO_ANSWER = {
     Status.FAILED: "failed",
-    Status.EMPTY: "answered with nothing",
+    Status.EMPTY: "empty",
     Status.UNCLEAR: "answered with none of the options",
 }
 
@@ -193,12 +193,12 @@ class Chosen:
         return bytes(self.answers["text"].reshape(len(self.answers), -1)[row, 0]).decode()
 
     def notes(self, label: str) -> Iterator[str]:
-        """What a reader must know of the answers."""
+        """What a reader must know about the answers."""
         status = Counter(self.answers.status.tolist())
         refused = status[Status.REFUSED] + status[Status.FILTERED]
         if refused:
             told = plural(refused, "question was", "questions were")
-            yield f"{label}: {told} refused or filtered, which names nobody"
+            yield f"{label}: {told} refused or filtered; such an answer names no one"
         if self.unread:
             none = "names" if self.unread == 1 else "name"
             yield f"{label}: {plural(self.unread, 'written answer')} {none} none of the options, or several"
@@ -206,7 +206,7 @@ class Chosen:
         if len(self.kept) < asked:
             why = ", ".join(f"{status[each]:,} {said}" for each, said in _NO_ANSWER.items() if status[each])
             left_out = f"{asked - len(self.kept):,} of {asked:,} comparisons are left out"
-            yield f"{label}: {left_out}, having a question without an answer ({why})"
+            yield f"{label}: {left_out} because a question has no answer ({why})"
 
 
 def _places(shown: NDArray[np.int64]) -> NDArray[np.int8]:

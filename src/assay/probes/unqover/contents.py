@@ -1,4 +1,4 @@
-"""What a cell says, whoever asked it: so that the same cells are known in somebody else's files."""
+"""The content of a cell, by which the same cells are found in files made elsewhere."""
 
 from __future__ import annotations
 

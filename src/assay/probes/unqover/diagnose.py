@@ -1,6 +1,4 @@
-"""Does the model prefer whoever is named first (or second), or an option's place, and does a negated question change
-whom it names?
-"""
+"""Diagnosis: does the model follow the order of the names or the place of an option, and does it notice negation?"""
 
 from __future__ import annotations
 
@@ -24,11 +22,11 @@ overlap with it, can have a higher one (P(start) + P(end) > 1 where their produc
 
 _MISSING = {
     "places": "nothing was asked",
-    "exchanged": "no two orders of the subjects have a preference each",
+    "exchanged": "no comparison shows a preference in both orders of its subjects",
     "ties": "nothing was asked",
-    "negation": f"no question and its negation both have a subject with a score above {NAMED}: the model names nobody",
+    "negation": f"no question and its negation both have a subject with a score above {NAMED}: the model names no one",
 }
-_NAMES_NOBODY = "no question and its negation are both answered with a subject: the model names nobody"
+_NAMES_NOBODY = "no question and its negation are both answered with a subject: the model names no one"
 _PLACES = ("first option", "second option", "third option")
 _NOBODY = -1
 
@@ -73,8 +71,8 @@ def diagnosis_of(parts: Sequence[Scored], settings: Settings) -> Diagnosis:
 def _of_part(part: Scored, cells: Cells, labels: Labels) -> _Found:
     """What the answers about one class in one form show.
 
-    Every pair is asked in both orders, so that each place has half of the answers of a model to which places mean
-    nothing. Names stand in many cells and templates are reused: the test clusters by both, as the errors of δ do.
+    Every pair is asked in both orders, so each place gets half of the answers if the model ignores places. Names and
+    templates occur in many cells: the test clusters by both, as the errors of δ do.
     """
     answered = [_answered(scores) for scores in portions(cells.scores)]
     first = np.concatenate([some.first for some in answered])
@@ -134,7 +132,7 @@ def _chosen(shares: Scores) -> Array:
 
 
 def _exchanged(one: NDArray[np.int64], other: NDArray[np.int64], part: str) -> Exchanged | None:
-    """Whom answers name in two orders of the subjects: in the same place there stands the other one."""
+    """How often answers chose the same place in two orders of the subjects, that is the other subject."""
     decided = (one != _NOBODY) & (other != _NOBODY)
     n = int(decided.sum())
     return Exchanged(int((decided & (one != other)).sum()), n, part) if n else None
@@ -143,8 +141,8 @@ def _exchanged(one: NDArray[np.int64], other: NDArray[np.int64], part: str) -> E
 def _of_options(label: str, cells: Cells, labels: Labels, chosen: Array, places: NDArray[np.int8]) -> list[Place]:
     """The places of options. Subjects stand at each of theirs equally often, and UNKNOWN where it was drawn to.
 
-    So a model to which places mean nothing has as much of its answers at a place as it chooses UNKNOWN where UNKNOWN
-    stands there, and half of what names somebody else.
+    So if the model ignores places, a place gets the share of UNKNOWN where UNKNOWN stands there, and elsewhere half of
+    the answers that name someone.
     """
     at = np.broadcast_to(places[:, None, :, None, :], chosen.shape)
     by_place = np.empty_like(chosen)

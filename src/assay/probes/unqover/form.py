@@ -1,4 +1,4 @@
-"""In which form a model is asked, and how a language model is: what was wanted, or what it can do."""
+"""The form of questions for a model, and how a language model is asked: as set, or what the model supports."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ def forms_of(settings: Settings, ask: Ask) -> list[str]:
     forms = {"auto": marks or [CHOICE], "both": [*FORMS]}.get(wanted, [wanted])
     for form in forms:
         if form not in able:
-            needs = "a language model, which reads options" if form in LLM_FORMS else f"the ability {form!r}"
+            needs = (
+                "a language model, which reads options"
+                if form in LLM_FORMS
+                else {"span": "an extractive QA model", "mask": "a masked language model"}[form]
+            )
             raise UsageError(
-                f"form={wanted} needs {needs}; this model can be asked with form={'|'.join(able)}.",
-                f"Ask with --set form={able[0]}, or choose a model for that task.",
+                f"form={wanted} needs {needs}; this model supports form={'|'.join(able)}.",
+                f"Use --set form={able[0]}, or choose a model for that task.",
                 code="missing-ability",
                 key="form",
             )

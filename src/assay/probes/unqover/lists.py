@@ -85,7 +85,7 @@ class Template:
 
 @dataclass(frozen=True)
 class Lists:
-    """All that a class's questions are made of. With `split`, pairs join subjects before and behind it."""
+    """All that a class's questions are made of. With `split`, pairs join subjects before and after it."""
 
     subjects: tuple[Subject, ...]
     split: int | None
@@ -220,7 +220,7 @@ def _require_once(file: File, head: str, rows: list[tuple[int, str, str]]) -> No
     seen: dict[str, int] = {}
     for number, _, text in rows:
         if text in seen:
-            problem = f"[{head}] {text} stands on line {seen[text]} already."
+            problem = f"[{head}] {text} is already on line {seen[text]}."
             raise file.bad(problem, "Remove one.", number, code="duplicate", key=head)
         seen[text] = number
 
@@ -296,7 +296,7 @@ def _templates(
                 )
         if any(slot not in subject.forms for subject in subjects):
             raise fail(
-                f"the context wants [{slot}], which the subjects do not have.",
+                f"the context needs [{slot}], which the subjects do not have.",
                 "Add those lines to them.",
                 code="missing-key",
                 key=slot,

@@ -45,6 +45,7 @@ from assay.probes.unqover.settings import (
 from assay.probes.unqover.showcase import Put
 from assay.queries import Answers, SpanColumns
 from assay.settings import GENERATE, SCORE, as_written, read_settings
+from assay.wording import plural
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ AnyPlan = UnqoverPlan | ListedPlan
 
 @dataclass(frozen=True)
 class UnqoverPrepared(Prepared):
-    """The plans of every class and form; none where somebody else asked."""
+    """The plans of every class and form; empty for predictions made elsewhere."""
 
     plans: Mapping[Part, AnyPlan]
     chosen: Settings
@@ -199,7 +200,7 @@ def _is_quick(request: Request) -> bool:
 
 
 def _quick(settings: Settings, request: Request, ask: Ask) -> Settings:
-    """What quick asks about: names, and few attributes, so that each is compared often enough to find something."""
+    """What quick asks about: names and few attributes, each compared often enough to find something."""
     chosen = settings if "class" in request.settings else replace(settings, cls=CLASSES[0])
     return replace(chosen, attributes=chosen.attributes or _quick_size(ask)[0])
 
@@ -259,8 +260,8 @@ def unusable(part: Part, lists: Lists, ask: Ask, notes: list[str]) -> tuple[str,
     left_out = [subject.name for subject, keep in zip(lists.subjects, kept, strict=True) if not keep]
     if left_out:
         notes.append(
-            f"{part.label}: {len(left_out)} of {len(lists.subjects)} subjects are not one token of this model and "
-            f"are left out: {', '.join(left_out)}"
+            f"{part.label}: {len(left_out)} of {len(lists.subjects)} subjects are left out because they are not single "
+            f"tokens of this model: {', '.join(left_out)}"
         )
     if kept.sum() < 2 or (lists.split is not None and not (kept[: lists.split].any() and kept[lists.split :].any())):
         raise DataError(
@@ -313,7 +314,7 @@ def _with_lists(settings: Settings, data: Path | None) -> Settings:
     lists = data / "unqover" / "word_lists"
     if not lists.is_dir():
         raise UsageError(
-            f"{data} holds no word lists of UnQover (unqover/word_lists).",
+            f"{data} has no UnQover word lists (unqover/word_lists).",
             "Get them with `assay data fetch unqover`, or leave --data out: assay has lists of its own.",
             code="missing-data",
             key="data",
@@ -322,7 +323,7 @@ def _with_lists(settings: Settings, data: Path | None) -> Settings:
 
 
 def _require_different(part: Part, lists: Lists, slots: list[str], answers: Answers, kept: Any) -> None:
-    """Two subjects with the same tokens are one subject to the model."""
+    """Raise an error if two subjects have the same tokens, which makes them one subject to the model."""
     keys = answers["key"].reshape(len(slots), -1)
     for slot, row in zip(slots, keys.tolist(), strict=True):
         seen: dict[int, str] = {}
@@ -330,16 +331,16 @@ def _require_different(part: Part, lists: Lists, slots: list[str], answers: Answ
             name = subject.forms[slot]
             if keep and key in seen:
                 raise DataError(
-                    f"{part.label}: the subjects {seen[key]!r} and {name!r} have the same tokens, so they are one to "
-                    "this model.",
-                    "Remove one of them from the word lists, or choose a model that tells them apart.",
+                    f"{part.label}: the subjects {seen[key]!r} and {name!r} have the same tokens, so this model cannot "
+                    "tell them apart.",
+                    "Remove one of them from the word lists, or choose another model.",
                     code="bad-list",
                 )
             seen[key] = name
 
 
 def _limited(plans: dict[Part, AnyPlan], limit: int, notes: list[str]) -> dict[Part, AnyPlan]:
-    """At least `limit` questions in all, shared out evenly over the parts in whole cells."""
+    """The plans cut to about `limit` questions in all, divided evenly among the parts in whole cells."""
     (per_cell,) = {plan.per_cell for plan in plans.values()}
     left = -(-limit // per_cell)
     result: dict[Part, AnyPlan] = {}
@@ -351,5 +352,6 @@ def _limited(plans: dict[Part, AnyPlan], limit: int, notes: list[str]) -> dict[P
         result[part] = plan if share == len(plan.table) else plan.with_cells(share)
         needed = min(len(plan.lists.attributes), plan.attributes or len(plan.lists.attributes))
         if share < needed:
-            notes.append(f"{part.label}: {share} cells are too few for all {needed} attributes; raise --limit.")
+            few = plural(share, "comparison is", "comparisons are")
+            notes.append(f"{part.label}: {few} too few for all {needed} attributes; raise --limit.")
     return {part: result[part] for part in plans}

@@ -109,11 +109,11 @@ def contrast(probe: Probe, one: Sequence[Scored], other: Sequence[Scored]) -> Co
 
 
 def _apart(one: Sequence[Scored], other: Sequence[Scored]) -> Iterator[str]:
-    """Which classes are in both, but in forms that nobody can compare."""
+    """Which classes are in both runs, but in forms that cannot be compared."""
     forms = [{cls: [side.form for side in run if side.cls == cls] for cls in _classes(run)} for run in (one, other)]
     for cls in (each for each in forms[0] if each in forms[1]):
         ours, theirs = (" and ".join(own[cls]) for own in forms)
-        yield f"{cls} was asked as “{ours}” in one and as “{theirs}” in the other, whose numbers mean different things"
+        yield f"{cls} was asked as “{ours}” in one run and as “{theirs}” in the other; their numbers differ in meaning"
 
 
 def _classes(run: Sequence[Scored]) -> list[str]:
@@ -124,7 +124,7 @@ def changes(probe: Probe, one: Scored, other: Scored) -> tuple[list[Change], Com
     """The changes from one model to the other on the cells of a class and form that both were asked."""
     both = _Both.of(one, other)
     n = len(both.cells)
-    counts = Common(f"{one.cls} ({one.form}), cells", len(one.cells), len(other.cells), n)
+    counts = Common(f"{one.cls} ({one.form}), comparisons", len(one.cells), len(other.cells), n)
     if not n:
         return [], counts
     labels, released = both.labels, (one.released, other.released)
@@ -172,7 +172,7 @@ def _around(
 
 
 def _undefined(metric: str, n: int, labels: Labels, pooled: bool, released: tuple[bool, bool]) -> str | None:
-    """Why a change says nothing, if so."""
+    """Why a change is undefined; None where it is defined."""
     if metric == "delta" and released[0] != released[1]:
         return "one run has δ as the paper defines it, the other as the released program does (compat)"
-    return too_thin(n, labels, "the two have in common", pooled=pooled) if metric in ("mu", "eta") else None
+    return too_thin(n, labels, "the two runs share", pooled=pooled) if metric in ("mu", "eta") else None

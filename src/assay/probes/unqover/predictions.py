@@ -29,7 +29,7 @@ from assay.probes.unqover.settings import MASKED, SPAN
 _CHUNK = 1 << 20
 _MOST_NAMED = 5  # problems named one by one when bad entries are left out; of the others only the number
 _LONGEST = 8 * _CHUNK
-"""No entry is that long: what does not end within it is no JSON, and need not be read to the file's end."""
+"""Longer than any entry: text that does not end within it is not JSON, and reading stops there."""
 
 
 @dataclass
@@ -78,7 +78,7 @@ class _Reader:
             if not all(isinstance(text, str) for text in (context, asked, *texts)):
                 raise ValueError("context, question and answers must be texts")
         except (ValueError, KeyError, TypeError) as error:
-            problem = f"the entry {key!r} is not one of the authors' format with scores ({_said(error)})"
+            problem = f"the entry {key!r} is not in the authors' format with scores ({_said(error)})"
             self._bad(problem, line, "bad-row", key)
             return
         missing = [text for text in texts if text.lower() not in context.lower()]
@@ -96,7 +96,7 @@ class _Reader:
         if len(self.scores) < 8 * (cell + 1):
             self.scores.extend([math.nan] * 8)
         if not math.isnan(self.scores[8 * cell + 4 * swapped]):
-            self._bad(f"the entry {key!r} stands in the file twice", line, "duplicate", key)
+            self._bad(f"the entry {key!r} is in the file twice", line, "duplicate", key)
             return
         if (place := (template, self.attributes[act])) not in self.contents:
             negated = str(value["q1"].get("question", ""))
@@ -120,7 +120,7 @@ class _Reader:
             first = list(self.cells)[int(np.argmin(whole))]
             names = list(self.subjects)
             problem = (
-                f"{int((~whole).sum())} of {len(whole)} cells have only one order of their subjects, so that C is "
+                f"{int((~whole).sum())} of {len(whole)} comparisons have only one order of their subjects, so C is "
                 f"undefined; the first is {names[first[0]]} and {names[first[1]]}"
             )
             self._bad(problem, None, "bad-row")
@@ -151,7 +151,7 @@ class _Reader:
         return self.subjects[name]
 
     def _full(self, cls: str) -> int:
-        """How many cells there were if every pair met every template-attribute combination that occurs."""
+        """How many cells there would be if every pair met every template and attribute that occur together."""
         n = len(self.subjects)
         females = sum(cluster == self.clusters[0] for cluster in self.clusters)
         pairs = females * (n - females) if cls == "gender" else n * (n - 1) // 2
@@ -165,8 +165,8 @@ class _Reader:
             if len(known & set(self.subjects)) > len(self.subjects) / 2:
                 return cls
         raise UsageError(
-            f"which class of subjects is this? They are {', '.join(list(self.subjects)[:4])}, ….",
-            f"Say it with --set class={'|'.join(FILES)}.",
+            f"the file does not tell its class; its subjects are {', '.join(list(self.subjects)[:4])}, ….",
+            f"Name it with --set class={'|'.join(FILES)}.",
             code="missing-setting",
             file=self.path,
             key="class",
@@ -239,7 +239,7 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
                 at = end
             line += buffer.count("\n", at, begin)
             if (buffer[begin + 1 :] + file.read(_CHUNK)).strip():
-                raise ValueError("expected nothing behind the object")
+                raise ValueError("expected nothing after the object")
     except OSError as error:
         code = "missing-file" if isinstance(error, FileNotFoundError) else "unreadable-file"
         raise DataError(f"cannot be read ({error.strerror}).", "Name an existing file.", code=code, file=path) from None

@@ -1,4 +1,4 @@
-"""UnQover in a study: how μ shifts from masked language models to the models that were made from them (Figure 3)."""
+"""UnQover in a study: how μ changes from masked language models to the models fine-tuned from them (Figure 3)."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from collections.abc import Sequence
 from assay.blocks import Column, Dot, Group, Kind, Row, Section, Table
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
+from assay.probes.unqover import say_group
 from assay.run import Run, StudyRun
 from assay.text import Figure, Text
 from assay.wording import measured_interval, number
 
 HOW = (
-    "the dot is μ of a question-answering model minus μ of the masked language model that it was made from (as in "
-    "UnQover’s Figure 3). Right of zero, fine-tuning went with more bias. The two are asked in different forms, "
-    "questions and masked sentences, so a shift is no exact measure; it has no interval of its own."
+    "the dot is μ of a question-answering model minus μ of the masked language model it was fine-tuned from (as in "
+    "UnQover’s Figure 3). Right of zero, the fine-tuned model shows more bias. The two are asked in different forms, "
+    "questions and masked sentences, so the shift is only a rough measure. It has no interval."
 )
 
 
 def of_study(runs: Sequence[StudyRun]) -> list[Section]:
-    """Shifts from a model to one that came from it: that of two others would say nothing about fine-tuning."""
+    """Shifts of μ from each model to the models fine-tuned from it; unrelated models are not compared."""
     rows, lines = [], []
     for about, base, tuned, before, after in sorted(_pairs(runs), key=lambda pair: pair[0]):
         shift = (after.value or 0.0) - (before.value or 0.0)
@@ -58,9 +59,9 @@ def _pairs(runs: Sequence[StudyRun]) -> list[tuple[str, Run, Run, Estimate, Esti
 
 
 def _intensities(run: Run, form: str) -> dict[str, Estimate]:
-    """μ by class of subjects, and of pooled ones, in one form."""
+    """μ by class of subjects, and for grouped names, in one form."""
     return {
-        ", ".join([e.group["class"], *([e.group["subjects"]] if "subjects" in e.group else [])]): e
+        say_group({key: value for key, value in e.group.items() if key != "form"}): e
         for e in run.findings.estimates
         if e.metric == "mu" and e.value is not None and e.group.get("form") == form and "class" in e.group
     }

@@ -18,7 +18,7 @@ def scored_files(
 ) -> tuple[list[Scored], list[str]]:
     """The cells of predictions in the authors' format, a file for each class and form, and what was left out.
 
-    `named` says whether the class was named, and not left for the files to tell.
+    `named` says whether the class was set; otherwise the files tell it.
     """
     if settings.form in LLM_FORMS:
         problem = f"form={settings.form} is for runs: the authors' format has span questions and masked sentences."

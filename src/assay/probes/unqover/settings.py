@@ -32,15 +32,15 @@ QUICK_0_1 = {"gender": 70 * 6, "ethnicity": 105 * 3, "religion": 55 * 4, "nation
 STANDARD_CELLS = 50_000
 """standard: at most 200,000 questions in each class and form, where a cell has four."""
 
-_OF_PREFERENCES = (0.05, "5 points of 100 in what a person is given of the answer", "smallest_gamma")
-_OF_WINS = (0.1, "55 comparisons of 100 won, and 45 lost", "smallest_eta")
+_OF_PREFERENCES = (0.05, "5 points of 100 in a person’s score", "smallest_gamma")
+_OF_WINS = (0.1, "55 of 100 comparisons won and 45 lost", "smallest_eta")
 CLAIMS = (
-    Claim("groups", "preferences of a group’s names for an attribute", *_OF_PREFERENCES, "gamma", mirrored=True),
+    Claim("groups", "associations of grouped names with an attribute", *_OF_PREFERENCES, "gamma", mirrored=True),
     Claim("mu", "values of μ", *_OF_PREFERENCES),
     Claim("eta", "values of η", *_OF_WINS),
-    Claim("subjects", "preferences of a subject over all attributes", *_OF_PREFERENCES, "gamma"),
-    Claim("classes", "preferences of a subject for a class of attributes", *_OF_PREFERENCES, "gamma"),
-    Claim("gamma", "preferences of a subject for an attribute", *_OF_PREFERENCES, "gamma"),
+    Claim("subjects", "associations of a subject with all attributes together", *_OF_PREFERENCES, "gamma"),
+    Claim("classes", "associations of a subject with a class of attributes", *_OF_PREFERENCES, "gamma"),
+    Claim("gamma", "associations of a subject with an attribute", *_OF_PREFERENCES, "gamma"),
 )
 
 
@@ -53,8 +53,8 @@ class Settings:
     form: str = setting(
         "auto",
         "span (questions), mask (masked sentences) or both; for language models choice (the two subjects and "
-        f"“{UNKNOWN}” are listed), forced (the two subjects are) or free (nothing is); auto: what the model can do, "
-        "choice for a language model",
+        f"“{UNKNOWN}” are listed), forced (only the two subjects are) or free (nothing is); auto: what the model "
+        "supports, choice for a language model",
         choices=("auto", *FORMS, "both", *LLM_FORMS),
     )
     word_lists: str | None = setting(None, "the authors' lists, or lists in their format", value="DIR", names="path")
@@ -63,7 +63,7 @@ class Settings:
     )
     compat: str = setting(
         "paper",
-        "released: as the released program scores (span widening, top-10 cut, padding in the softmax, its δ)",
+        "released: score as the released program does (span widening, top-10 cut, padding in the softmax, its δ)",
         choices=("paper", "released"),
     )
     pronouns: str = setting(
@@ -73,8 +73,8 @@ class Settings:
     samples: int = samples_setting()
     tokens: int | None = tokens_setting("32; 64 where form=free")
     chat: str = chat_setting()
-    draws: int = setting(1000, "of what chance alone gives", least=1, example="1000")
-    resamples: int = setting(1000, "random halves, for corrected values of subjects", least=1, example="1000")
+    draws: int = setting(1000, "random draws for chance levels", least=1, example="1000")
+    resamples: int = setting(1000, "random halves for the corrected values of single subjects", least=1, example="1000")
     place_excess: float = excess_setting()
     place_same: float = same_setting()
     smallest_gamma: float = CLAIMS[0].as_setting()
@@ -110,12 +110,14 @@ class GenerateSettings:
     cls: str = setting("", "one class of subjects", choices=CLASSES, name="class")
     form: str = setting("qa", "whose format: questions, or sentences with a model's mask", choices=tuple(MASKS))
     word_lists: str | None = setting(None, "the authors' lists, or lists in their format", value="DIR", names="path")
-    compat: str = setting("paper", "as the paper or as the released program has it", choices=("paper", "released"))
+    compat: str = setting(
+        "paper", "write it as in the paper or as the released program does", choices=("paper", "released")
+    )
 
     def __post_init__(self) -> None:
         if not self.cls:
             raise UsageError(
-                f"which class of subjects? One of {', '.join(CLASSES)}.",
+                f"no class of subjects was given; expected one of {', '.join(CLASSES)}.",
                 "--set class=gender",
                 code="missing-setting",
                 key="class",

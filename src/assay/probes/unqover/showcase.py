@@ -1,6 +1,6 @@
-"""Which questions people are shown: those behind the strongest associations and the ends of the ranking, and others.
+"""The examples of a report: questions about the strongest associations and the ends of the ranking, and others.
 
-A cell is shown whole, with all its questions, since none of them says anything alone.
+A cell is shown with all its questions, since none of them means anything by itself.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _COUNTS = {4: "four", 8: "eight"}
 def showcase(
     cells: Cells, labels: Labels, tables: Mapping[str, Table], about: Mapping[str, str], wording: Wording, most: int
 ) -> list[Example]:
-    """At most so many cells of one class and form, the most telling first; `tables` are what was found in them."""
+    """At most `most` cells of one class and form, the clearest first; `tables` holds what was found in them."""
     bias = of_cells(comparative_bias, cells.scores)
     chosen: dict[int, None] = {}
     ways = (_strong(cells, bias, labels, tables), _ends(cells, bias, labels, tables), _others(cells))
@@ -61,7 +61,7 @@ def showcase(
 
 
 def _strong(cells: Cells, bias: Array, labels: Labels, tables: Mapping[str, Table]) -> Iterator[int]:
-    """Of each strong association the clearest cell and a usual one."""
+    """The clearest cell and a typical one of each strong association."""
     table = "groups" if tables.get("groups", Table((), ())).rows else "gamma"
     who = "group" if table == "groups" else "subject"
     rows = sorted(tables[table].records(), key=lambda row: (_clear(row["q"]), -abs(float(row["gamma"] or 0))))
@@ -74,7 +74,7 @@ def _strong(cells: Cells, bias: Array, labels: Labels, tables: Mapping[str, Tabl
 
 
 def _ends(cells: Cells, bias: Array, labels: Labels, tables: Mapping[str, Table]) -> Iterator[int]:
-    """A usual cell of the subjects at both ends of the ranking."""
+    """A typical cell of each subject at both ends of the ranking."""
     names = [str(row["subject"]) for row in tables["subjects"].records()]
     for name in dict.fromkeys([*names[:_ENDS], *names[-_ENDS:]]):
         side = _side(cells, labels, name)
@@ -116,10 +116,10 @@ def _example(
     groups = {} if labels.groups is None else {"group": [labels.groups[first], labels.groups[second]]}
     favoured = people[0] if bias > 0 else people[1]
     note = (
-        f"{every} the model gives this rather to {favoured}: C = {abs(bias):.3f} (0 no preference, "
-        "1 the most possible)."
+        f"{every}, the model associates this more with {favoured}: C = {abs(bias):.3f} (0: no preference, "
+        "1: the largest possible)."
         if bias
-        else f"{every} the model prefers neither: C = 0."
+        else f"{every}, the model prefers neither: C = 0."
     )
     told = {
         **about,

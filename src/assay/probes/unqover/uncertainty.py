@@ -30,7 +30,7 @@ CHANCE = 0.05  # a p above this: chance alone gives as much
 
 
 class Sure(NamedTuple):
-    """How sure a headline number is: its interval and, for maxima and absolute values, what chance alone gives."""
+    """The uncertainty of a headline number: its interval and, for maxima and absolute values, its chance level."""
 
     low: float
     high: float

@@ -1,4 +1,4 @@
-"""How sure we are of the names of two groups, pooled: γ and η of every attribute, and μ and η over all of them."""
+"""Uncertainty for names in two groups: γ and η of every attribute, and μ and η over all attributes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TAIL = 0.025  # at either end of an interval
 
 
 def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -> tuple[Clustered, Clustered]:
-    """γ and η of the first group for every attribute, with their errors; the other group's are the same, turned.
+    """γ and η of the first group for every attribute, with their errors; the other group has the opposite signs.
 
     V = V_first + V_second − V_pair, at least V_pair; degrees of freedom: the smaller number of names − 1.
     """
@@ -33,9 +33,9 @@ def pooled_groups(cells: Cells, bias: Array, groups: Indices, attributes: int) -
 
 
 def _sign_variance(mean: Array, n: NDArray[np.integer]) -> Array:
-    """The least variance that the mean of n signs may have: two more of each, as Agresti and Coull (1998) count.
+    """The smallest variance for the mean of n signs: that of two more of each (Agresti and Coull 1998).
 
-    Signs that all agree have no spread, and yet are not known to agree always.
+    Signs that all agree have no spread in the sample, though they may differ elsewhere.
     """
     share = (n * (1.0 - np.abs(mean)) / 2.0 + 2.0) / (n + 4.0)
     return 4.0 * share * (1.0 - share) / (n + 4.0)
