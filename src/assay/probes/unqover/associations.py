@@ -138,9 +138,8 @@ def _associations(run: Run, table: str) -> list[Association]:
         attribute = cell(row, "attribute") if "attribute" in row else None
         place = cell(row, "class"), cell(row, "form")
         tested = q, is_claimed(row)
-        measured = gamma, low, high, eta, *tested, cells
-        kind = cell(row, "attribute_class") if "attribute_class" in row else ""
-        found.append(Association(*place, subject, attribute, *measured, table == "groups", kind))
+        about = table == "groups", cell(row, "attribute_class") if "attribute_class" in row else ""
+        found.append(Association(*place, subject, attribute, gamma, low, high, eta, *tested, cells, *about))
     return found
 
 

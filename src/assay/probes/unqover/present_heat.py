@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from assay.blocks import Chart, Column, Dot, Group, Heat, Kind, Part, Pick, Row, Table
+from assay.blocks import Column, Dot, Group, Heat, Kind, Part, Pick, Row, Table
 from assay.findings import is_claimed
 from assay.probes.unqover.associations import Association, Place, association_table, compared_groups, place_said
 from assay.run import Run
@@ -66,7 +66,7 @@ def charts(run: Run) -> list[Pick]:
     return [pick for pick in found if pick.parts]
 
 
-def _pick(title: str, found: Sequence[Chart]) -> Pick:
+def _pick(title: str, found: Sequence[Heat | Table]) -> Pick:
     """Charts, each with the name of its part for a title, to pick from."""
     parts = [
         Part(chart.title, [replace(chart, title=f"{title}: {chart.title}", anchor=f"{chart.anchor}-{place}")])
