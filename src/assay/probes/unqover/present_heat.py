@@ -58,7 +58,7 @@ def charts(run: Run) -> list[Pick]:
     classes = {place: own for place, own in _read(run, "classes", "attribute_class").items() if place not in grouped}
     single = {place: own for place, own in _read(run, "gamma", "attribute").items() if own.filled >= ENOUGH}
     by_class = [_heat(place, own, "classes", "attribute_class") for place, own in classes.items()]
-    by_attribute = [
+    by_attribute: list[Heat | Table] = [
         *(_bars(run, place, *own) for place, own in grouped.items()),
         *(_heat(place, own, "gamma", "attribute") for place, own in single.items()),
     ]
