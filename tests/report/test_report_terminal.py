@@ -47,7 +47,7 @@ def test_it_shows_estimates_associations_and_where_to_look(
     assert "religion mask μ bias intensity 0.118 0.100 to 0.141 0.104 0.210 220" in words
     assert "η one-sidedness 0.565 – [2] 220" in words
     assert words.count("fewer than 5 cells for each subject and attribute") == 1
-    assert "female nurse gender, span 0.240* 0.200 to 0.280 0.980 <0.001" in words
+    assert "female names nurse gender, span 0.240* 0.200 to 0.280 0.980 <0.001" in words
     assert "Group S was late religion, mask 0.190 – 0.500 ~0.400" in words
     assert "Names are grouped by gender" in words
     assert words.count("12 names left out") == 1
@@ -60,13 +60,13 @@ def test_the_unfavoured_pooled_group_and_rarely_asked_names_are_not_repeated(
     write_run: WriteRun, findings: Findings
 ) -> None:
     words = words_of(write_run(findings))
-    assert "male nurse" not in words.replace("female nurse", "")
+    assert "male names nurse" not in words.replace("female names nurse", "")
     assert "Mary" not in words
 
 
 def test_associations_are_ranked_by_size_whatever_their_sign(write_run: WriteRun, findings: Findings) -> None:
     words = words_of(write_run(findings))
-    assert words.index("female nurse") < words.index("Group R was rude") < words.index("Group S was late")
+    assert words.index("female names nurse") < words.index("Group R was rude") < words.index("Group S was late")
 
 
 def test_associations_clear_of_chance_come_before_larger_ones_that_could_be_chance(

@@ -41,6 +41,10 @@ class Association:
         return self.bias_class, self.form
 
     @property
+    def who(self) -> str:
+        return f"{self.subject} names" if self.pooled else self.subject
+
+    @property
     def examples(self) -> dict[str, str]:
         """Which examples it is about."""
         who = {"group" if self.pooled else "subject": self.subject}

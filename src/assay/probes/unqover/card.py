@@ -43,7 +43,5 @@ def _sentence(run: Run, top: Association) -> Text:
 
 def _sides(row: Association) -> tuple[str, str]:
     """Who the association is about, and who they are compared with."""
-    if not row.pooled:
-        return row.subject, "the others"
-    other = {"male": "female", "female": "male"}.get(row.subject)
-    return f"{row.subject} names", f"{other} names" if other else "the others"
+    other = {"male": "female", "female": "male"}.get(row.subject) if row.pooled else None
+    return row.who, f"{other} names" if other else "the others"

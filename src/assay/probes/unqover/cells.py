@@ -1,8 +1,8 @@
 """Which cells are asked. A cell is an unordered pair of subjects x a template x an attribute of the template's kind.
 
-A sample of n cells is the first n of a fixed order of all cells, so that samples of different sizes are nested. In that
-order pairs come in rounds in which every subject takes part equally often, and template-attribute combinations in
-rounds in which every attribute occurs once and templates take turns: any beginning of it is balanced.
+A sample of n cells is the first n in a fixed order of all cells, so samples of different sizes are nested. In that
+order pairs come in rounds in which every subject takes part equally often, and pairs of template and attribute in
+rounds in which every attribute occurs once and templates take turns. Any beginning of it is balanced.
 """
 
 from __future__ import annotations

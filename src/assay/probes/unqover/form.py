@@ -42,8 +42,8 @@ def forms_of(settings: Settings, ask: Ask) -> list[str]:
 def listing_for(form: str, settings: Settings, ask: Ask) -> Listing:
     """How a language model is asked.
 
-    Ten answers to a question cost ten times as much as one and tell less than ten more comparisons: so a model whose
-    probabilities nobody gets is asked once, unless samples are wanted.
+    Ten answers to one question cost as much as ten more comparisons and are worth less. So a model without
+    probabilities is asked once, unless samples are set.
     """
     for key, given, default in (("compat", settings.compat, "paper"), ("header", settings.header, "none")):
         if given != default:

@@ -101,7 +101,7 @@ def average_score(scores: Scores) -> Array:
     """avgS: the mean of a cell's eight scores (Table 5).
 
     In [0, 1], and at most ½ where the two subjects share one probability. 0 means that the model never answers with
-    either subject, so that nothing can be said about its preferences.
+    either subject, which leaves no preference to measure.
     """
     return _mean(_mean(np.add(scores[..., 0, :, :], scores[..., 1, :, :], dtype=np.float64) / 2))
 
@@ -152,7 +152,7 @@ def subject_bias(scores: Scores) -> Array:
 
 
 def comparative_bias(scores: Scores) -> Array:
-    """C(x1, x2, a, τ) = ½[B(x1|x2, a, τ) − B(x2|x1, a, τ)]: how much more a is given to x1 than to x2 (Eq. 6).
+    """C(x1, x2, a, τ) = ½[B(x1|x2, a, τ) − B(x2|x1, a, τ)]: how much more a is associated with x1 than with x2 (Eq. 6).
 
     In [−1, 1]; 0 means no preference, positive favours x1. Swapping the subjects flips the sign.
     """

@@ -1,10 +1,9 @@
 """Two models on the same cells: by how much μ, η, δ and ε change.
 
-Cells are the same where their content is: the template's text, both questions with the attribute in them, and the two
-subjects. Interval and p come from what the change is without each subject and without each template: Student's t with
-the jackknife's error. It is not the test that exchanges the two models' answers pair by pair. For two models that
-prefer different subjects equally strongly, such an exchange mixes them into one that prefers nobody, so that any
-difference of μ looks clear.
+Two cells are the same if their content is: the template's text, both questions with the attribute, and the two
+subjects. Interval and p come from leaving out each subject and each template: Student's t with the jackknife's error. A
+test that exchanges the two models' answers pair by pair would be wrong here. For two models that prefer different
+subjects equally strongly, it mixes them into one without a preference, and any difference in μ looks clear.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def associations(run: Run, strongest: Strongest) -> Section:
 def _association(row: Association) -> Row:
     return Row(
         [
-            *(row.subject, row.attribute or "", row.gamma),
+            *(row.who, row.attribute or "", row.gamma),
             Dot(row.gamma, row.low, row.high, hollow=not row.clear),
             *((row.low, row.high), row.eta, row.q, row.n),
         ],
@@ -119,7 +119,7 @@ def in_short(run: Run, strongest: Strongest) -> Section:
 def _short(row: Association) -> Row:
     clear, chance = row.clear or None, False if row.could_be_chance else None
     gamma, q = Marked(row.gamma, clear), Marked(row.q, chance)
-    return Row([row.subject, row.attribute or "", place_said(row.where), gamma, (row.low, row.high), row.eta, q])
+    return Row([row.who, row.attribute or "", place_said(row.where), gamma, (row.low, row.high), row.eta, q])
 
 
 # --- subjects

@@ -1,14 +1,14 @@
-"""How sure we are of UnQover's numbers, in a run and between two: what groups, subjects and means share, and means.
+"""Uncertainty of UnQover's numbers, in one run and between two: the shared parts, and means over cells.
 
-Cells share subjects and templates, so that they are no independent observations: every error, test and floor clusters
-by them (`assay.stats.clustered`). Subjects stand for others like them, and so do templates; but what is pooled over the
-names of two groups (gender) is about the templates at hand.
+Cells share subjects and templates, so they are not independent: every error, test and chance level is clustered by them
+(`assay.stats.clustered`). Subjects and templates are taken as samples of others like them, except that numbers for
+names in two groups (gender) are about the given templates.
 
 - γ of a group: the names of both groups repeat (`uncertainty_groups.py`).
-- γ of a subject: its partners and the templates repeat; the subject is given (`uncertainty_subjects.py`).
+- γ of a subject: its partners and the templates repeat; the subject is fixed (`uncertainty_subjects.py`).
 - δ, ε and the mean score: all subjects and the templates repeat (here).
-- μ and η are maxima and absolute values of noisy numbers, and so too large. Beside them stands a value without that
-  bias, to which the interval belongs: by shrinkage for groups, by cross-fitting for subjects.
+- μ and η are maxima and absolute values of noisy numbers, so they are too large. The interval belongs to a corrected
+  value: by shrinkage for groups, by cross-fitting for subjects.
 """
 
 from __future__ import annotations

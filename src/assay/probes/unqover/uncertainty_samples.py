@@ -1,8 +1,8 @@
-"""What drawing answers adds: δ, ε and δₒ that a model would have whose probabilities did not change at all.
+"""The chance level of δ, ε and δₒ from drawn answers: what they would be if no probability changed at all.
 
-Shares of k drawn answers differ by chance, and absolute differences of them do not average out. γ, and with it μ and η,
-needs nothing of this: what drawing adds to a cell is independent of other cells, so it is part of how far cells differ,
-from which errors, covariances and random signs are made.
+Shares of k drawn answers differ by chance, and absolute differences of them do not average out. γ, μ and η need no such
+correction: what drawing adds to a cell is independent of other cells, so it is already in the spread of cells, from
+which errors, covariances and random signs are made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How sure we are of single subjects: γ of every one, μ and η over all of them, and how these differ between models."""
+"""Uncertainty for single subjects: γ of each one, μ and η over all of them, and how these differ between models."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _rows(gamma: Array, spreads: Sequence[_Spread]) -> Rows:
 
 
 def noise_floor(blocks: Sequence[Block], attributes: int, draws: int, rng: np.random.Generator) -> Array:
-    """μ and η (2, draw) of data sets in which every unordered pair got one random sign: nobody is preferred.
+    """μ and η (2, draw) of data sets in which every unordered pair got one random sign: no one is preferred.
 
     Where no subject is preferred over others, cells share nothing but their pair.
     """
