@@ -8,14 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay import wording
 from assay.dialogue import Prompt
 from assay.errors import DataError
 from assay.findings import Cell, Estimate, Findings
+from assay.missing import read_missing
 from assay.models.base import ModelSpec
-from assay.notebooks import Displayed
+from assay.notebooks import Displayed, shown
 from assay.text import Figure, Text
 
 Row = Mapping[str, Cell]
@@ -150,6 +151,24 @@ class Run(Displayed):
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r}: {self.findings!r})"
+
+
+class Tour(NamedTuple):
+    """A folder of finished runs, such as a tour, with one run for each probe."""
+
+    folder: Path
+    runs: list[Run]
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """The probes that failed or that the model cannot answer, each with the reason."""
+        return read_missing(self.folder)
+
+    def __repr__(self) -> str:
+        return f"Tour({str(self.folder)!r}: {', '.join(run.probe for run in self.runs)})"
+
+    def _repr_html_(self) -> str | None:
+        return shown(self)
 
 
 def run_names(runs: Sequence[Run]) -> list[str]:

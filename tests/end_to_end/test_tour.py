@@ -267,6 +267,9 @@ def test_python_gives_the_folder_and_the_runs(again: Any, toured: Toured) -> Non
     assert [run.folder for run in runs] == [NAME / probe for probe in PROBES]
     for probe, run in zip(PROBES, runs, strict=True):
         assert run.findings.to_json().encode() == (toured.folder / probe / "findings.json").read_bytes()
+    opened = package.open_run(folder)
+    assert {run.probe: run.findings_digest for run in opened.runs} == {run.probe: run.findings_digest for run in runs}
+    assert "assay tour" in opened._repr_html_()
 
 
 # --- what is printed, and what is refused

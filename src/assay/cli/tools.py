@@ -7,7 +7,7 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -126,16 +126,11 @@ def print_stages(stages: Sequence[Any], file: Any = None) -> None:
     print(f"  {'in all':22} {sum(stage.questions for stage in stages):>11,} questions", file=file)
 
 
-@contextmanager
-def shown_progress() -> Iterator[Progress]:
+def shown_progress() -> AbstractContextManager[Progress]:
     """A bar on a terminal, a line now and then elsewhere."""
-    from assay.progress import Bar, Lines
+    from assay.progress import showing
 
-    if sys.stderr.isatty():
-        with Bar() as bar:
-            yield bar
-    else:
-        yield Lines()
+    return showing(True)
 
 
 @contextmanager

@@ -30,10 +30,10 @@ from assay.models.base import ModelSpec, Options
 from assay.models.python import python_model
 from assay.probes import concluded, described, method_of, tour_probes
 from assay.probes.base import Method, Prepared, Request, Stage
-from assay.progress import Progress, Silent
+from assay.progress import Progress, Silent, showing
 from assay.queries import OF_THE_TOKENIZER
 from assay.run import Run, RunInfo
-from assay.runs.folder import info_in, open_for_writing, open_run
+from assay.runs.folder import info_in, open_for_writing, read_run
 from assay.settings import read_settings
 
 if TYPE_CHECKING:
@@ -87,16 +87,17 @@ def audit(
     data: str | Path | None = None,
     skip_bad: bool = False,
     resume: Resume = Resume.ALWAYS,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     listener: Listener | None = None,
     executor: Executor | None = None,
     spending: Spending | None = None,
 ) -> Run:
-    """Run a probe on a model and write a run folder; resumes where an earlier attempt at the same run ended.
+    """Run a probe on a model and write a run folder; resumes an earlier attempt at the same run.
 
-    `model` is a model's name, or a function that answers queries (see assay.models.python); `probe` the first of the
-    tour where none is named. `data` is a folder or file of official data, `skip_bad` leaves out rows of it that cannot
-    be used. `spending` has what asking an endpoint may cost, and at the end what it did.
+    `model` is a model's name, or a function that answers queries (see assay.models.python). `probe` defaults to the
+    first probe of the tour. `data` is a folder or file of official data; `skip_bad` leaves out rows of it that cannot
+    be used. `progress` is shown on a terminal and in a notebook; `False` hides it, and `True` shows it everywhere.
+    `spending` limits what asking an endpoint may cost, and afterwards holds what it did cost.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     begun = begin(
@@ -110,7 +111,8 @@ def audit(
         executor=executor,
         spending=spending,
     )
-    return finish(begun, progress, listener)
+    with showing(progress) as shown:
+        return finish(begun, shown, listener)
 
 
 @dataclass(frozen=True)
@@ -203,7 +205,7 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
     probe, spec, resume = method.probe.name, ask.model, ask.resume
     with open_for_writing(begun.folder, begun.info, resume) as folder:
         if folder.finished_before and resume is Resume.ONLY_MISSING:
-            return open_run(begun.folder)  # not made by this process
+            return read_run(begun.folder)  # not made by this process
         (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), begun.folder)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
         if resume is not Resume.NEVER:  # else the folder may hold another run until this one is finished

@@ -20,21 +20,27 @@ from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.lock import LOCK, held, is_new
 from assay.findings import NEAR_TIE, Findings, read_digested
 from assay.probes import described
-from assay.run import Kind, Run, RunInfo
+from assay.run import Kind, Run, RunInfo, Tour
 
 INFO = "run.json"
 _DEPTHS = ("*", "*/*")  # a tour; several models with a folder each
 OTHER_FOLDER = "Choose another folder with --out, or replace what is there with --resume never."
 
 
-def open_run(folder: str | Path) -> Run:
-    """A finished run."""
+def open_run(folder: str | Path) -> Run | Tour:
+    """Open a finished run, or a tour with the runs in it (`.runs`)."""
     path = Path(folder)
-    return _opened(path, read_info(path))
+    found = run_folders(path)
+    return read_run(path) if found == [path] else Tour(path, [read_run(each) for each in found])
+
+
+def read_run(folder: Path) -> Run:
+    """A finished run; its run.json must be there and complete."""
+    return _opened(folder, read_info(folder))
 
 
 def open_bare(folder: Path) -> Run:
-    """A finished run; one whose run.json, or any of its keys, is gone is what its findings say."""
+    """A finished run; without a complete run.json, as far as its findings tell."""
     return _opened(folder, _info(folder, "Repeat the run to write it again.") or RunInfo())
 
 

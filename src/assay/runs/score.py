@@ -22,7 +22,7 @@ from assay.probes.base import Method, Prepared, Request
 from assay.run import Kind, Run, RunInfo
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
-from assay.runs.folder import INFO, info_in, open_for_writing, open_run
+from assay.runs.folder import INFO, info_in, open_for_writing, read_run
 
 
 def score(
@@ -53,7 +53,7 @@ def score(
     folder = Path(out) if out else Path("runs") / name
     _require_no_run(folder)
     if run is not None:
-        before = open_run(run)
+        before = read_run(run)
         if before.probe != probe:
             remedy = f"assay score {before.probe} {run}"
             raise UsageError(f"this is a run of {before.probe}.", remedy, code="other-run", file=run, key="probe")

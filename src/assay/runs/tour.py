@@ -20,9 +20,9 @@ from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.probes import tour_probes
 from assay.probes.base import Probe, Request
-from assay.progress import Overall, Progress
+from assay.progress import Overall, Progress, showing
 from assay.queries import OF_ENDPOINTS
-from assay.run import Run
+from assay.run import Run, Tour
 from assay.runs.audit import Begun, Listener, begin, default_name, finish, new_executor, place_of, write_page
 from assay.runs.expect_calls import Calls, expect_calls
 
@@ -41,16 +41,16 @@ def tour(
     settings: Mapping[str, str] | None = None,
     data: str | Path | None = None,
     skip_bad: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     listener: Listener | None = None,
     executor: Executor | None = None,
     spending: Spending | None = None,
     **more: Any,
-) -> tuple[Path, list[Run]]:
-    """Audit a model with every probe that it can answer; `limit` is for each, and the other options are `audit`'s.
+) -> Tour:
+    """Audit a model with every probe that it can answer; `limit` is per probe, and the other options are `audit`'s.
 
-    Returns the folder, with its report.html, and the run of each probe in it. A probe that fails is told to the
-    listener (without one, a warning) and is missing; where every probe fails, the first failure is raised.
+    Returns the folder, with its report.html, and the run of each probe in it. If a probe fails, the listener hears of
+    it (without one, there is a warning) and its run is missing; if every probe fails, the first failure is raised.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
@@ -68,11 +68,12 @@ def tour(
         with told.about(name, lacking=True):
             how = {**more, "options": options, "executor": executor, "spending": spending}
             begun[name] = begin(spec, name, own, out=folder / name, **how)
-    runs = _finished(begun, told, progress)
+    with showing(progress) as shown:
+        runs = _finished(begun, told, shown)
     told.require_some(runs)
     write_missing(folder, told.why)
     write_page(folder, runs)
-    return folder, runs
+    return Tour(folder, runs)
 
 
 class Failures:
@@ -146,7 +147,7 @@ def expect_tour(
     return calls
 
 
-def _finished(begun: Mapping[str, Begun], told: Failures, progress: Progress | None) -> list[Run]:
+def _finished(begun: Mapping[str, Begun], told: Failures, progress: Progress) -> list[Run]:
     runs, done, total = [], 0, sum(each.questions for each in begun.values())
     for name, each in begun.items():
         if isinstance(progress, Overall):
