@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
+ROOMY = 80
+"""Columns of a terminal that has room for a bar."""
+
 
 class Progress(Protocol):
     """Receives how many questions of a plan are answered, or how much of other work is done."""
@@ -58,12 +61,11 @@ class Whole:
         self.done = min(self.total, self.done + count)
         self._fresh += 0 if stored else count
 
-    @property
-    def said(self) -> str:
+    def said(self, of: str = "") -> str:
         """For example "40% of the tour, about 2 min left"; empty if there is no larger work."""
         if not self.total:
             return ""
-        share = f"{self.done / self.total:.0%} of {self.label}"
+        share = f"{self.done / self.total:.0%}{of}"
         rate = self._fresh / max(time.monotonic() - self._began, 1e-9)
         return f"{share}, about {duration((self.total - self.done) / rate)} left" if self._fresh else share
 
@@ -95,7 +97,8 @@ class Lines:
             left = (self._total - self._done) / rate if rate else 0.0
             tail = f"{_said(rate)}, {left:,.0f} s left" if self._fresh else "stored already"
             done = f"{self._label}: {self._done:,} of {self._total:,} {self._unit}, {tail}"
-            done += f" ({self._whole.said})" if self._whole.said else ""
+            whole = self._whole.said(f" of {self._whole.label}")
+            done += f" ({whole})" if whole else ""
             self.say(done)
             self._said = now
 
@@ -126,32 +129,35 @@ class NotebookLine(Lines):
 
 
 class Bar:
-    """Draws a bar on a terminal."""
+    """Draws a bar on a terminal, or prints the same as text if the terminal is narrow."""
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Task, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
+        from rich.table import Column
         from rich.text import Text
 
         class Left(TimeRemainingColumn):
             def render(self, task: Task) -> Text:  # the bar of the whole has it in words
                 return Text() if task.id == own._all else super().render(task)
 
-        own = self
-
-        self._task: TaskID | None = None
-        self._all: TaskID | None = None
-        self._whole = Whole()
-        self._fresh, self._began = 0, 0.0
-        self._bar: RichProgress = RichProgress(
+        own, console = self, Console(stderr=True)
+        columns: list[ProgressColumn] = [
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             Left(),
-            console=Console(stderr=True),
-        )
+        ]
+        if console.width < ROOMY:
+            line = "{task.description}: {task.completed:,.0f} of {task.total:,.0f}  {task.fields[rate]}"
+            columns = [TextColumn(line, markup=False, table_column=Column())]
+        self._task: TaskID | None = None
+        self._all: TaskID | None = None
+        self._whole = Whole()
+        self._fresh, self._began = 0, 0.0
+        self._bar: RichProgress = RichProgress(*columns, console=console)
 
     def __enter__(self) -> Self:
         return self
@@ -182,7 +188,7 @@ class Bar:
         self._whole.advance(count, stored)
         if self._all is not None:
             whole = self._whole
-            self._bar.update(self._all, completed=whole.done, total=whole.total, rate=whole.said)
+            self._bar.update(self._all, completed=whole.done, total=whole.total, rate=whole.said())
         rate = self._fresh / max(time.monotonic() - self._began, 1e-9)
         self._bar.update(self._task, advance=count, rate=_said(rate) if self._fresh else "stored")
 

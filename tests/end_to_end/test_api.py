@@ -316,7 +316,7 @@ def test_a_trial_is_paid_for_once(assay: Command, tmp_path: Path) -> None:
         common = ("run", "bbq-starter", "--model", server.model, "--limit", 64, "--price", "10,20")
         done = assay(*common, "--dry-run", "--try", 12)
         assert done.code == 0, done.err
-        assert "by what was tried" in done.out
+        assert "measured in the trial" in done.out
         tried = len(server.questions)
         assert 12 <= tried <= 16
         done = assay(*common, *FEW, "--out", tmp_path / "run")

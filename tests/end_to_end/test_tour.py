@@ -189,7 +189,7 @@ def test_the_page_has_examples_of_every_probe_and_none_if_so_wished(again: Any) 
 
 def test_the_page_is_below_two_megabytes_and_says_where_the_time_went(toured: Toured) -> None:
     assert (toured.folder / "report.html").stat().st_size < 2_000_000
-    assert re.search(r"^Where the time went \(\d+ s in all\):$", toured.err, re.M)
+    assert re.search(r"^Time \(\d+ s in total\):$", toured.err, re.M)
     for probe in PROBES:
         assert re.search(rf"^  {probe} +\d+ s: asking \d+, analysing \d+$", toured.err, re.M)
 
@@ -287,7 +287,7 @@ def test_a_dry_run_says_how_much_and_leaves_nothing(assay: Any, snapshot: Any) -
     before = snapshot()
     done = assay("run", *SMALL, "--dry-run")
     assert done.code == 0, done.err
-    assert re.search(rf"^  in all +{LIMIT} questions$", done.out, re.M)
+    assert re.search(rf"^  total +{LIMIT} questions$", done.out, re.M)
     assert re.search(r"^expected: \d+ s, \d+ MB of memory", done.out, re.M)
     assert snapshot() == before
     assert not [path for path in Path(os.environ["ASSAY_CACHE"]).rglob("*") if path.is_file()]

@@ -111,7 +111,25 @@ def test_the_bar_of_the_whole_says_its_share_and_time(
     shown = "\n".join(said(capsys))
     assert "100/400" in shown
     assert "100/100" in shown
-    assert "25% of the tour, about 30 s left" in " ".join(shown.split())
+    assert "25%, about 30 s left" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("columns", [79, 60, 40])
+def test_a_narrow_terminal_shows_everything_in_words(
+    columns: int, clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with Bar() as bar:
+        bar.overall("the tour", 0, 400)
+        bar.start("context 1, words 2 of 2", 100)
+        clock[0] += 10
+        bar.advance(100)
+    lines = said(capsys)
+    shown = " ".join(" ".join(lines).split())
+    assert "context 1, words 2 of 2: 100 of 100 10/s" in shown
+    assert "the tour: 100 of 400 25%, about 30 s left" in shown
+    assert "…" not in shown
+    assert max(map(len, lines)) <= columns
 
 
 def test_silence_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:

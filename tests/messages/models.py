@@ -236,7 +236,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "not-confirmed": (
         lambda folder: declined(),
-        "nothing was sent.\nAnswer y to send them, or pass --yes.",
+        "no request was sent.\nAnswer y to send them, or pass --yes.",
     ),
     "no-device": (
         lambda folder: find_model("builtin", Options(device="cuda")),

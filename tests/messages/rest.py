@@ -73,7 +73,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     # commands
     "bad-option": (
         lambda folder: settings_of(["gender"]),
-        "--set 'gender' is no setting; expected key=value.\nFor example --set class=gender.",
+        "--set is 'gender', expected key=value.\nFor example --set class=gender.",
     ),
     "missing-setting": (
         lambda folder: compare([folder]),
