@@ -60,17 +60,17 @@ def unlisted(question: str) -> str:
 # --- settings that probes have for it
 
 
-def answer_setting(auto: str = "the first of these that the endpoint can do") -> Any:
-    said = f"of endpoints: where an option's probability comes from; auto: {auto}"
+def answer_setting(auto: str = "the first of these that the endpoint supports") -> Any:
+    said = f"for endpoints: where an option's probability comes from; auto: {auto}"
     return setting("auto", said, choices=("auto", *WAYS))
 
 
 def samples_setting() -> Any:
-    return setting(10, "answers to each question, where answer=samples", least=1, example="10")
+    return setting(10, "answers drawn for each question if answer=samples", least=1, example="10")
 
 
 def tokens_setting(least: str) -> Any:
-    said = f"the most tokens of a written answer, reasoning included ({least}; of endpoints 512)"
+    said = f"the most tokens of a written answer, including reasoning ({least}; for endpoints 512)"
     return setting(None, said, least=1, example="512")
 
 

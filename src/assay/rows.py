@@ -15,7 +15,7 @@ from assay.files.opening import open_text
 Row = Mapping[str, Any]
 Some = TypeVar("Some")
 
-_OBJECTS = "One object a line is expected."
+_OBJECTS = "Write one JSON object per line."
 
 
 @dataclass
@@ -51,7 +51,7 @@ def not_none(found: Iterable[Some], path: Path, what: str, remedy: str) -> Itera
         some = True
         yield each
     if not some:
-        raise DataError(f"there is no {what} in this file.", remedy, code="empty-file", file=path)
+        raise DataError(f"this file has no {what}.", remedy, code="empty-file", file=path)
 
 
 def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
@@ -82,6 +82,6 @@ def _csv_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
             return
         if None in row or None in row.values():
             problem = f"expected {len(reader.fieldnames or ())} cells, as in the first line."
-            bad.found(DataError(problem, "Mend the line.", code="bad-csv", file=path, line=reader.line_num))
+            bad.found(DataError(problem, "Fix the line.", code="bad-csv", file=path, line=reader.line_num))
             continue
         yield reader.line_num, row

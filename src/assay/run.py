@@ -143,7 +143,7 @@ class Run(Displayed):
             return value
         raise DataError(
             f'column "{column}" holds {str(value)[:40]!r}, expected a finite number or an empty cell.',
-            "Repeat the run to write it again.",
+            "Repeat the run to rewrite it.",
             code="bad-findings",
             file=self.folder / "tables" / f"{table}.csv",
             key=column,

@@ -266,7 +266,7 @@ def test_a_damaged_packed_file_is_named(assay: Any, tmp_path: Path, command: tup
     file.write_bytes(packed[:200] + bytes(200) + packed[400:])
     done = assay(*command, file if command[0] == "score" else tmp_path)
     assert done.code == DATA
-    assert f"{file}: cannot be read (no intact gzip file" in done.message
+    assert f"{file}: cannot be read (not an intact gzip file" in done.message
 
 
 @pytest.mark.parametrize(

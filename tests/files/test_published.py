@@ -174,9 +174,9 @@ def test_changed_line_ends_are_different_and_named(made_up: Path) -> None:
     ("damage", "note"),
     [
         (lambda packed: packed[:-9], "ends early"),
-        (lambda packed: b"no gzip at all", "no intact gzip file"),
-        (lambda packed: packed[:-8] + bytes(8), "no intact gzip file"),  # a wrong checksum
-        (lambda packed: packed[:10] + b"\xff" * 8 + packed[18:], "no intact gzip file"),
+        (lambda packed: b"no gzip at all", "not an intact gzip file"),
+        (lambda packed: packed[:-8] + bytes(8), "not an intact gzip file"),  # a wrong checksum
+        (lambda packed: packed[:10] + b"\xff" * 8 + packed[18:], "not an intact gzip file"),
         (lambda packed: b"", "blob id"),
         (lambda packed: gzip.compress(b"other"), "blob id"),
     ],

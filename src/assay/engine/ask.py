@@ -92,7 +92,7 @@ class Asker:
     def of(self, model: str) -> Asker:
         if self.find is None:
             remedy = "Ask through assay.audit or `assay run`."
-            raise UsageError("another model cannot be asked here.", remedy, code="unsupported")
+            raise UsageError("a second model cannot be asked here.", remedy, code="unsupported")
         if model not in self.others:
             self.others[model] = self.find(model)
         return replace(self, model=self.others[model])  # what is noted about the run is noted in common
@@ -110,7 +110,7 @@ class Asker:
             raise UsageError(problem, remedy, code="missing-ability", key=plan.ability)
         if not len(plan):
             remedy = "Choose more subjects, attributes or templates."
-            raise UsageError(f"{label}: there is nothing to ask.", remedy, code="nothing-to-ask")
+            raise UsageError(f"{label}: there are no questions to ask.", remedy, code="nothing-to-ask")
         began = time.perf_counter()
         settings = replace(self.settings, block_size=self._size(plan))
         key = block_key(self.model, plan, settings)
@@ -188,7 +188,7 @@ class Asker:
         entry, checksum = stored
         if entry.queries != columns_of(plan, self.store.arrays, block.start, block.stop).digest():
             path = self.store.path(key, block.start, block.stop)
-            warnings.warn(f"{path}: answers to other questions; asked again.", stacklevel=2)
+            warnings.warn(f"{path}: it holds answers to other questions; its questions are asked again.", stacklevel=2)
             return None
         return entry.answers, checksum
 
@@ -205,7 +205,7 @@ def _require_few_failed(model: ModelSpec, answers: Answers) -> None:
     failed = _failed(answers)
     if failed > MOST_FAILED * len(answers):
         problem = f"{model.name} gave no answer to {failed:,} of {plural(len(answers), 'question')}."
-        remedy = "All others are stored: repeat the command, and only these are asked again."
+        remedy = "The other answers are stored. Repeat the command to ask only these again."
         raise ModelError(problem, remedy, code="no-answer")
 
 
@@ -222,21 +222,21 @@ def told(label: str, answers: Answers, failed: str = "") -> Iterator[str]:
     if "mass" in answers.arrays and len(mass := answers["mass"][answers["mass"] == answers["mass"]]):
         low, middle = float(mass.min()), float(np.median(mass))
         if low < 0.9:
-            together = f"a probability of {middle:.3f} (median; the least is {low:.3f})"
+            together = f"a probability of {middle:.3f} (median; minimum {low:.3f})"
             yield f"{label}: the listed options together have {together}"
     served = Counter(name.decode(errors="replace") for name in answers["served"].tolist() if name)
     if len(served) > 1:
         said = ", ".join(f"{name} ({count:,})" for name, count in served.most_common())
-        yield f"{label}: the server changed while it was asked; it named itself {said}"
+        yield f"{label}: the served model changed during the run: {said}"
 
 
 _WORDS = {
     Status.REFUSED: "refused",
-    Status.FAILED: "failed, and are asked again when the command is repeated",
+    Status.FAILED: "failed; repeat the command to ask them again",
     Status.FILTERED: "withheld by a filter",
-    Status.TRUNCATED: "cut off at the limit of tokens",
+    Status.TRUNCATED: "cut off at the token limit",
     Status.EMPTY: "empty",
-    Status.UNCLEAR: "unclear, since the listed options have little probability",
+    Status.UNCLEAR: "unclear, as the listed options have little probability",
 }
 
 
@@ -270,7 +270,7 @@ class StoredAsk:
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         size = self.settings.block_size or self.sizes.get(plan.digest, 0)
         if not size:
-            raise _unfinished(label, "its questions are not those of the run")
+            raise _unfinished(label, "the questions differ from those of the run")
         key = block_key(self.model, plan, replace(self.settings, block_size=size))
         parts = []
         for block in _blocks(len(plan), size):
@@ -285,7 +285,7 @@ class StoredAsk:
 
 
 def _unfinished(label: str, why: str) -> UsageError:
-    remedy = "Repeat the run's `assay run` command first: it computes what is missing."
+    remedy = "Repeat the run's `assay run` command first: it computes the missing answers."
     return UsageError(f"the answers to {label} are not all stored ({why}).", remedy, code="unfinished-run")
 
 

@@ -247,12 +247,12 @@ class _Asking:
             if failures == ATTEMPTS:
                 self.in_a_row += 1
                 if self.in_a_row >= IN_A_ROW:
-                    raise self._gave_up(f"{IN_A_ROW} requests in a row came to nothing")
+                    raise self._gave_up(f"{IN_A_ROW} requests in a row failed")
                 return None
             if after is not None and after > PATIENCE:
-                raise self._gave_up(f"it wants us to wait for {after:,.0f} seconds")
+                raise self._gave_up(f"it asks for a pause of {after:,.0f} seconds")
             if waits and asyncio.get_running_loop().time() - self.heard_at > PATIENCE:
-                raise self._gave_up(f"it has told us to wait for {PATIENCE / 60:.0f} minutes")
+                raise self._gave_up(f"it has been asking for pauses for {PATIENCE / 60:.0f} minutes")
             if not self.stopping:
                 await asyncio.sleep(delay(failures + waits, after))
         raise _StoppedError
@@ -279,6 +279,6 @@ class _Asking:
             self.spending.settle(call, reserved, cost)
 
     def _gave_up(self, why: str) -> ModelError:
-        problem = f"{self.model.spec.place} gives no usable answers: {why}. Its last words: {self.last_words}"
-        remedy = "All answers that came are stored: repeat the command later to go on from here."
+        problem = f"{self.model.spec.place} gives no usable answers: {why}. The last reply: {self.last_words}"
+        remedy = "All answers so far are stored. Repeat the command later to resume."
         return ModelError(problem, remedy, code="no-answer")

@@ -166,7 +166,9 @@ def _forward_all(model: Model, tokens: Tokens, budget: int) -> Answers:
         except BatchTooLargeError as error:
             if len(rows) > 1 and tokens.scoring.batch is None:
                 raise
-            wanted = "one question" if len(rows) == 1 else f"{len(rows)} questions at once, as this setting wants them,"
+            wanted = (
+                "one question" if len(rows) == 1 else f"{len(rows)} questions at once, which this setting requires,"
+            )
             problem = (
                 f"the memory of {model.spec.device} is too small for {model.spec.name}: {wanted} of "
                 f"{int(tokens.lengths[rows].max())} tokens did not fit."
@@ -205,7 +207,7 @@ def batches(lengths: NDArray[np.int64], token_budget: int, fixed: int | None = N
 
 # --- models that answer queries
 
-_FAULT = "This is a fault of the program that asks the model: what has no answer must say so with its status."
+_FAULT = "This is a bug in the code that asks the model: a query without an answer needs a status that says so."
 
 
 @contextmanager
@@ -297,7 +299,7 @@ def _scores(answer: Answer, options: int, name: str) -> Sequence[float]:
 
 def _text(answer: Answer, name: str) -> bytes:
     if answer.text is None and answer.status is Status.OK:
-        raise ModelError(f"{name} gave no text to a question that it answered.", _FAULT, code="bad-scores", key="text")
+        raise ModelError(f"{name} gave no text for a question that it answered.", _FAULT, code="bad-scores", key="text")
     return _bytes(answer.text or "")
 
 

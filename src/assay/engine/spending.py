@@ -30,7 +30,7 @@ class Price:
         except ValueError:
             read = written = -1.0
         if not (0 <= read < 1e6 and 0 <= written < 1e6):
-            problem = f"--price is {text!r}, expected dollars for a million tokens read and a million written."
+            problem = f"--price is {text!r}, expected dollars per million input and output tokens."
             raise UsageError(problem, "--price 0.10,0.40", code="bad-option", key="price")
         return Price(read, written)
 
@@ -53,9 +53,9 @@ class Spending:
 
     def __post_init__(self) -> None:
         if self.budget is not None and self.price is None:
-            problem = "--budget-usd needs a price."
+            problem = "--budget-usd needs --price."
             raise UsageError(
-                problem, "--price IN,OUT, in dollars for a million tokens.", code="bad-option", key="price"
+                problem, "Pass --price IN,OUT, in dollars per million tokens.", code="bad-option", key="price"
             )
         if self.budget is not None and not self.budget > 0:
             problem = f"--budget-usd is {self.budget:g}, expected more than 0."
@@ -71,8 +71,8 @@ class Spending:
             return 0.0
         most = self.price.usd(call.input_tokens * self._caution, call.output_tokens)
         if (self.usd or 0.0) + self._reserved + most > self.budget:
-            problem = f"the budget of ${self.budget:g} would be passed: ${self.usd or 0.0:.4f} were spent."
-            remedy = "All answers are stored. Raise --budget-usd and repeat the command to go on from here."
+            problem = f"the next request would exceed the budget of ${self.budget:g}; ${self.usd or 0.0:.4f} are spent."
+            remedy = "All answers are stored. Raise --budget-usd and repeat the command to resume."
             raise UsageError(problem, remedy, code="over-budget", key="budget-usd")
         self._reserved += most
         return most

@@ -113,9 +113,9 @@ class BlockStore:
                 answers = {name[7:]: arrays[name] for name in arrays.files if name.startswith("answer.")}
                 block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
         except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise BadBlockError(f"{path}: this is no block ({error})") from error
+            raise BadBlockError(f"{path}: this is not a block ({error})") from error
         if any(values.shape[:1] != (hi - lo,) for values in (block.answers.status, *answers.values())):
-            raise BadBlockError(f"{path}: it has not {hi - lo} answers")
+            raise BadBlockError(f"{path}: it does not have {hi - lo} answers")
         return block, checksum
 
     def content(self, key: str, lo: int, hi: int) -> tuple[bytes, str] | None:
@@ -206,7 +206,7 @@ class ArrayStore:
             with np.load(path, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            remedy = "Delete it, if it is there, and run the same command again."
+            remedy = "Delete it if it exists, and run the same command again."
             raise UsageError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None
         if digest_of_arrays(arrays) != digest:
             remedy = "Delete it and run the same command again."

@@ -162,10 +162,12 @@ def explained(path: Path, what: str) -> Iterator[None]:
     except Exception as error:
         if is_full_disk(error):
             code, problem = "no-space", f"no space left to write this {what}."
-            remedy = "Free some space, or point --out and ASSAY_CACHE at a larger disk; the same command then goes on."
+            remedy = (
+                "Free some space, or point --out and ASSAY_CACHE at a larger disk; then run the same command to resume."
+            )
         elif isinstance(error, OSError):
             code, problem = "cannot-write", f"cannot be written ({error.strerror or error})."
-            remedy = "Choose a folder that you may write to with --out, and for the answers with ASSAY_CACHE."
+            remedy = "Choose a writable folder with --out, and with ASSAY_CACHE for the stored answers."
         else:
             raise
         raise UsageError(problem, remedy, code=code, file=path) from error

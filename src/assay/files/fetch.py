@@ -43,7 +43,7 @@ _PASSING = (
     http.client.BadStatusLine,
 )
 _ELSEWHERE = (
-    "Make room or allow writing there, or choose another folder with --data or ASSAY_DATA; what has come so far stays."
+    "Free space or allow writing there, or choose another folder with --data or ASSAY_DATA. Downloaded files are kept."
 )
 
 
@@ -122,7 +122,7 @@ def _base(mirror: str | None) -> str:
         fine = False
     if not fine:
         remedy = "Write it like https://example.org/github, or unset it."
-        raise UsageError(f"the mirror {base!r} is no address of a server.", remedy, code="bad-option", key="mirror")
+        raise UsageError(f"the mirror {base!r} is not a server's address.", remedy, code="bad-option", key="mirror")
     return base.rstrip("/")
 
 
@@ -152,8 +152,10 @@ def _fetch_file(file: PinnedFile, url: str, path: Path, session: _Session) -> in
             if tries_left:
                 _complete(part, url, path, session)
         got = f"{len(content):,} bytes with blob id {blob_id(content)}"
-        remedy = f"Something on the way changes files: try another network or ASSAY_MIRROR, or {_by_hand(path)}."
-        raise DataError(f"{url}: not the pinned file; got {got}, expected {file.blob}.", remedy, code="wrong-download")
+        remedy = f"The network changes files: try another one or ASSAY_MIRROR, or {_by_hand(path)}."
+        raise DataError(
+            f"{url}: this is not the pinned file; got {got}, expected {file.blob}.", remedy, code="wrong-download"
+        )
 
 
 def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
@@ -194,7 +196,7 @@ def _receive(part: PartFile, url: str, session: _Session) -> None:
             if part.size > _LARGEST:
                 part.restart()
                 problem = f"{url}: longer than {_LARGEST:,} bytes, which no official file is."
-                remedy = "The server sends something else; name another one with ASSAY_MIRROR."
+                remedy = "The server sends another file; name another server with ASSAY_MIRROR."
                 raise DataError(problem, remedy, code="wrong-download")
         if length is not None and part.size - before < length:
             raise ConnectionAbortedError(f"the connection ended after {part.size - before:,} of {length:,} bytes")
@@ -301,7 +303,7 @@ def _may_pass(error: Exception) -> bool:
 def _failed(error: Exception, url: str, path: Path, session: _Session) -> AssayError:
     mirror = f"with ASSAY_MIRROR, or {_by_hand(path)}."
     if isinstance(error, HTTPError) and error.code in (404, 410):
-        remedy = f"A mirror must have REPOSITORY/COMMIT/PATH below its address; name another one {mirror}"
+        remedy = f"A mirror must have REPOSITORY/COMMIT/PATH under its address; name another mirror {mirror}"
         return DataError(f"{url}: the server has no such file ({error.code}).", remedy, code="download-failed")
     cause = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
     if isinstance(cause, HTTPError):
@@ -312,8 +314,8 @@ def _failed(error: Exception, url: str, path: Path, session: _Session) -> AssayE
         problem = cause.strerror
     else:
         problem = str(cause) or type(cause).__name__
-    remedy = f"Check the network and try again, which goes on from here; or name a mirror {mirror}"
-    return UsageError(f"{url}: could not be fetched: {problem}.", remedy, code="download-failed")
+    remedy = f"Check the network and try again, which resumes the download; or name a mirror {mirror}"
+    return UsageError(f"{url}: could not be downloaded: {problem}.", remedy, code="download-failed")
 
 
 def _by_hand(path: Path) -> str:

@@ -45,7 +45,7 @@ def held(folder: Path, doing: str) -> Iterator[None]:
         made = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot be made ({error.strerror}).", _OTHER, code="cannot-write", file=folder) from None
+        raise UsageError(f"cannot be created ({error.strerror}).", _OTHER, code="cannot-write", file=folder) from None
     try:
         path = folder / LOCK
         handle = _acquired(path, doing)
@@ -67,7 +67,7 @@ def _acquired(path: Path, doing: str) -> int:
             if _take(handle, path):
                 return handle
         except BlockingIOError:
-            remedy = "Wait until it is done, or choose another --out."
+            remedy = "Wait until it is finished, or choose another folder with --out."
             busy = UsageError(f"another program is {doing}.", remedy, code="in-use", file=path.parent)
             raise _closed(handle, busy) from None
         except OSError as error:
@@ -78,13 +78,13 @@ def _acquired(path: Path, doing: str) -> int:
 
 def _opened(path: Path) -> int:
     """The lock's file, open: neither through a link nor anybody's file of that name."""
-    foreign = UsageError("this is not a lock of assay, which is an empty file.", _OTHER, code="not-new", file=path)
+    foreign = UsageError("this is not a lock file of assay, which would be empty.", _OTHER, code="not-new", file=path)
     if path.is_symlink():
         raise foreign
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     except OSError as error:
-        remedy = "Choose a folder that you may write to with --out."
+        remedy = "Choose a writable folder with --out."
         raise UsageError(f"cannot be written ({error.strerror}).", remedy, code="cannot-write", file=path) from None
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode) or status.st_size:

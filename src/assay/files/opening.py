@@ -40,7 +40,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise DataError("there is no such file.", "Check the name.", code="missing-file", file=path) from None
     except UNREADABLE as error:
         problem = f"cannot be read ({reason(error)})."
-        raise DataError(problem, "Check the file, or get it again.", code="unreadable-file", file=path) from None
+        raise DataError(problem, "Check the file, or get a new copy.", code="unreadable-file", file=path) from None
 
 
 def unpacked(packed: IO[bytes], suffix: str) -> IO[bytes]:
@@ -59,9 +59,9 @@ def reason(error: Exception) -> str:
     if isinstance(error, EOFError):
         return "the compressed file ends early"
     if isinstance(error, gzip.BadGzipFile | zlib.error):
-        return f"no intact gzip file: {error}"
+        return f"not an intact gzip file: {error}"
     if isinstance(error, lzma.LZMAError):
-        return f"no intact xz file: {error}"
+        return f"not an intact xz file: {error}"
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 

@@ -140,7 +140,7 @@ def _state(file: PinnedFile, path: Path, *, packed: bool) -> FileState:
     if found == file.blob:
         return FileState(path, "ok", "compressed" if packed else "")
     if blob_id(content.replace(b"\r\n", b"\n")) == file.blob:
-        return FileState(path, "different", "the line ends were changed to those of Windows; the text is the same")
+        return FileState(path, "different", "the line endings are those of Windows; the text is the same")
     return FileState(path, "different", f"blob id {found[:12]}…, expected {file.blob[:12]}…")
 
 

@@ -92,7 +92,7 @@ class TomlFile:
         table = self._at(place)
         if not isinstance(table, Mapping):
             head = ".".join(map(str, place))
-            raise self.error(f'"{place[-1]}" is no table.', f"Begin it with [{head}].", *place)
+            raise self.error(f'"{place[-1]}" is not a table.', f"Start it with [{head}].", *place)
         types = get_type_hints(kind, include_extras=True)
         known = [each for each in fields(kind) if each.name not in given]  # type: ignore[arg-type] # it is one
         self.require_keys(table, keys or [each.name for each in known], *place)
@@ -112,7 +112,7 @@ class TomlFile:
         """How many tables a list [[key]] has."""
         listed = self.content.get(key, [])
         if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
-            raise self.error(f'"{key}" is no list of tables.', f"Begin each with [[{key}]].", key)
+            raise self.error(f'"{key}" is not a list of tables.', f"Start each with [[{key}]].", key)
         return len(listed)
 
     def require_keys(self, table: Mapping[str, Any], known: Collection[str], *place: str | int) -> None:

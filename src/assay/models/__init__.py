@@ -21,7 +21,7 @@ OWN = {"builtin": "assay.models.builtin", "hf": "assay.models.hf", "api": "assay
 GROUP = "assay.models"
 
 _EXAMPLE = (
-    "For example --model builtin, hf:./folder for a local folder, hf:ORG/NAME@REVISION for one of the hub, or "
+    "For example --model builtin, hf:./folder for a local folder, hf:ORG/NAME@REVISION for a model from the hub, or "
     "api:NAME@https://HOST/v1 for an endpoint."
 )
 
@@ -38,8 +38,8 @@ def kind_named(kind: str) -> Any:
     try:
         return import_module(kinds()[kind])
     except Exception as error:  # whatever a package of somebody else raises
-        problem = f"the kind of model {kind!r} cannot be imported from {kinds()[kind]} ({error})."
-        raise UsageError(problem, "Repair or uninstall its package.", code="cannot-load", key=kind) from error
+        problem = f"the model kind {kind!r} cannot be imported from {kinds()[kind]} ({error})."
+        raise UsageError(problem, "Fix or uninstall its package.", code="cannot-load", key=kind) from error
 
 
 def is_bare(kind: str) -> bool:

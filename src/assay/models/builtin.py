@@ -71,8 +71,8 @@ def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
         ("dtype", options.dtype, ("auto", "float32")),
     ]:
         if given not in known:
-            problem = f"{name} runs with --{option} {known[1]} only, not {given!r}."
-            raise UsageError(problem, f"Leave --{option} out, or choose an hf: model.", code="no-device", key=option)
+            problem = f"{name} supports only --{option} {known[1]}, not {given!r}."
+            raise UsageError(problem, f"Omit --{option}, or choose an hf: model.", code="no-device", key=option)
     return ModelSpec(
         name=name,
         kind="builtin",
@@ -89,8 +89,8 @@ def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
 def load(spec: ModelSpec) -> BuiltInModel:
     """Load the model, after another look at its files: this may be another process, on another machine."""
     if verified(Path(spec.place)) != spec.digest:
-        problem = f"{spec.name} is not the model here that it was where this run began."
-        raise ModelError(problem, "Install the same version of assay everywhere.", code="damaged-model")
+        problem = f"{spec.name} differs from the model that this run began with."
+        raise ModelError(problem, "Install the same version of assay on every machine.", code="damaged-model")
     return BuiltInModel(spec)
 
 
@@ -152,7 +152,7 @@ class BuiltInModel(TokenModel):
         found: list[Floats] = self._session(EVERYWHERE if places is None else PLACES).run(list(outputs), inputs)
         if not all(np.isfinite(values).all() for values in found):
             problem = f"{self.spec.name} gave scores that are not numbers (NaN or infinite)."
-            remedy = "Its files are as they were shipped, so this machine miscalculates; please report it."
+            remedy = "Its files are intact, so the computation fails on this machine; please report it."
             raise ModelError(problem, remedy, code="bad-scores")
         return found
 
@@ -256,7 +256,7 @@ def _flat(rows: Padded, positions: Ints) -> NDArray[np.int64]:
 
 
 def _session(graph: Path, threads: int) -> Any:
-    with needing("the built-in model needs", "Install assay again from its checkout: pip install ."):
+    with needing("the built-in model needs", "Reinstall assay from its checkout: pip install ."):
         import onnxruntime
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -272,7 +272,7 @@ def verified(folder: Path) -> str:
     sums = _sums(folder / SUMS)
     for name in FILES:
         if _sha256(folder / name) != sums[name]:
-            raise _damaged(folder / name, "it is not what was shipped")
+            raise _damaged(folder / name, "its content has changed")
     return _sha256(folder / SUMS)
 
 
@@ -288,7 +288,7 @@ def write_builtin(folder: Path | str, head: Head) -> Path:
         raise UsageError(problem, 'For example "span".', code="bad-option", key="head")
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        problem = f"{folder} is there already, and not empty."
+        problem = f"{folder} already exists and is not empty."
         raise UsageError(problem, "Choose a new folder.", code="not-new", key="folder")
     with needing("this needs", how_to_install("hf")):
         from safetensors.numpy import load_file, save_file
@@ -314,7 +314,7 @@ def _sums(file: Path) -> dict[str, str]:
         raise _damaged(file, "it cannot be read") from None
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     if missing := [name for name in FILES if name not in sums]:
-        raise _damaged(file, f"{missing[0]} is not in it")
+        raise _damaged(file, f"{missing[0]} is missing from it")
     return sums
 
 
@@ -330,7 +330,7 @@ def _sha256(file: Path) -> str:
 def _damaged(file: Path, why: str) -> ModelError:
     return ModelError(
         f"this file of the built-in model is damaged: {why}.",
-        "Install assay again from its checkout: pip install --force-reinstall .",
+        "Reinstall assay from its checkout: pip install --force-reinstall .",
         code="damaged-model",
         file=file,
     )

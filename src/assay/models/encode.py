@@ -83,7 +83,7 @@ class Encoder:
         for row in range(len(part)):
             texts = texts_of(part, row)
             if not any(map(self.tokeniser.has_special, texts)) and _row(reference, row) != self.tokeniser.real(*texts):
-                problem = f"the tokenizer of {self.name} does not tokenise the texts of a question one by one."
+                problem = f"the tokenizer of {self.name} cannot tokenise the texts of a question separately."
                 remedy = f"It cannot be used for {columns.ability} questions; please report the model's name."
                 raise ModelError(problem, remedy, code="bad-tokenizer")
         if self.whole or _same(ours.take(rows), exact):
@@ -125,7 +125,7 @@ class Encoder:
         for row in range(len(columns)):
             text = columns.row(row).text
             if self.tokeniser.has_special(text):
-                problem = f"a text holds one of the tokenizer's special tokens: {text!r}."
+                problem = f"a text contains one of the tokenizer's special tokens: {text!r}."
                 raise DataError(problem, "Reword it.", code="bad-text")
             ids = self.tokeniser.real(text.replace(MASK, self.tokeniser.mask))
             rows.append(np.array(ids, np.int32))
@@ -147,7 +147,7 @@ class Encoder:
             if len(missing):
                 word = columns.words[columns.subjects[missing[0][0], missing[0][1], 0]]
                 problem = f"{word!r} is not one token of {self.name}."
-                raise DataError(problem, "Leave it out of masked questions.", code="bad-text", key="words")
+                raise DataError(problem, "Leave this word out of masked questions.", code="bad-text", key="words")
         else:
             marks["top"] = np.full(len(columns), columns.top, np.int32)
         second = np.diff(offsets).astype(np.int32)
@@ -155,7 +155,9 @@ class Encoder:
 
     def _give_up_on_words(self) -> None:
         self.whole = True
-        warnings.warn(f"{self.name}: its tokenizer needs whole texts, not words; tokenising is slower.", stacklevel=2)
+        warnings.warn(
+            f"{self.name}: its tokenizer needs whole texts instead of words, so tokenising is slower.", stacklevel=2
+        )
 
 
 def sampled(rows: int) -> NDArray[np.int64]:
@@ -170,9 +172,9 @@ def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, na
         first = int(too_long[0])
         row = columns.row(first * len(columns) // len(lengths))
         behind = f" and its answer up to {answer}" if answer else ""
-        long = f"this question has {lengths[first]}{behind}, so its end would be cut off: {row}"
+        long = f"this question has {lengths[first]}{behind}, so the end would be cut off: {row}"
         remedy = "Shorten the passage or choose a model with a longer window."
-        raise DataError(f"{name} reads {window} tokens at most; {long}", remedy, code="too-long")
+        raise DataError(f"{name} reads at most {window} tokens; {long}", remedy, code="too-long")
 
 
 def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
@@ -336,7 +338,7 @@ def _question_and_option(
     if "" in both:
         row = int(np.flatnonzero(index == both.index(""))[0]) // columns.options.shape[1]
         problem = f"a question and its option are both empty: {columns.row(row)}"
-        raise DataError(problem, "Give one of them a text.", code="bad-text", key="options")
+        raise DataError(problem, "Add a text to one of them.", code="bad-text", key="options")
     some = apart.any()
     return [
         chosen(tokeniser.segments(questions.values if some else []), np.where(apart, question, NONE)),
@@ -384,7 +386,7 @@ def _may_be_dropped(text: str, at: int, step: int) -> bool:
 def _require_subjects(columns: SpanColumns | EmbedColumns, missing: NDArray[np.bool_]) -> None:
     if missing.any():
         row = int(np.argwhere(missing)[0][0])
-        remedy = "Every subject's character range must lie inside its text, and hold more than blanks."
+        remedy = "Every subject's character range must be inside its text and contain more than blanks."
         problem = f"a subject is missing from its passage: {columns.row(row)}"
         raise DataError(problem, remedy, code="bad-text", key="subjects")
 

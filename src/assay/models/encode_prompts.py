@@ -81,7 +81,7 @@ class PromptEncoder:
         rows = [distinct[place] for place in prompts.index.tolist()]
         lengths = np.array([len(ids) for ids in rows], np.int64)
         if not lengths.all():
-            problem = "a prompt is empty, so there is nothing to go on from."
+            problem = "a prompt is empty, so there is nothing to continue."
             raise DataError(problem, "Give every prompt a text.", code="bad-text", key="prompt")
         require_window(columns, lengths, self.max_length, self.name, answer=columns.tokens if self._causal else 0)
         marks = {"tokens": np.full(len(rows), columns.tokens, np.int32)}
@@ -109,7 +109,7 @@ class PromptEncoder:
             of_row = sequences[row * options : (row + 1) * options]
             parts[row, 1] = shared = _shared(of_row, int(alone[row]))
             if not shared:
-                problem = f"no token stands before all options of a question: {columns.row(row)}"
+                problem = f"no token comes before the options of a question: {columns.row(row)}"
                 raise DataError(problem, "Give it a context or a question.", code="bad-text", key="context")
             parts[row, 2:] = shared + np.cumsum([len(ids) - shared for ids in of_row])
         kept = (ids[parts[at // options, 1] if at % options else 0 :] for at, ids in enumerate(sequences))
@@ -146,7 +146,7 @@ class PromptEncoder:
             lost = next((turn.text for turn in turns if turn.role != ASSISTANT and not _holds(text, turn.text)), None)
             if lost is not None:
                 where = "chat_template.jinja in its folder (or chat_template in tokenizer_config.json)"
-                problem = f"the chat template of {self.name} leaves out a question, or some of it: {lost!r}."
+                problem = f"the chat template of {self.name} drops a question, or part of it: {lost!r}."
                 raise ModelError(problem, f"Correct {where}, or ask without it: --set chat=off.", code="bad-template")
         return texts
 
@@ -187,15 +187,15 @@ class PromptEncoder:
         """Refuse what somebody wrote and a template's reader would take for the template's own."""
         wrong = next((text for text in texts if self.tokeniser.has_special(text)), None)
         if wrong is not None:
-            made_of = f"one of the special tokens that the chat template of {self.name} is made of"
+            made_of = f"one of the special tokens of the chat template of {self.name}"
             remedy = "Reword it, or ask without the template: --set chat=off."
-            raise DataError(f"a text holds {made_of}: {wrong!r}.", remedy, code="bad-text", key="chat")
+            raise DataError(f"a text contains {made_of}: {wrong!r}.", remedy, code="bad-text", key="chat")
 
     def _tokenised(self, texts: Sequence[str], chat: bool) -> list[list[int]]:
         rows = self.tokeniser.whole(texts, marked=chat)
         for row in [] if chat else sampled(len(rows)).tolist():
             if not self.tokeniser.has_special(texts[row]) and rows[row] != self.tokeniser.real(texts[row]):
-                problem = f"the tokenizer of {self.name} does not do what its tokenizer.json says."
+                problem = f"the tokenizer of {self.name} does not behave as its tokenizer.json says."
                 remedy = "It cannot be used for prompts; please report the model's name."
                 raise ModelError(problem, remedy, code="bad-tokenizer", key="tokenizer.json")
         behind = 0 if chat or not self._causal else len(self.tokeniser.single.after)

@@ -31,7 +31,7 @@ from assay.models.hf_files import SCORED, find, first_line, libraries
 from assay.queries import QueryColumns
 from assay.tokens import Tokens
 
-HELP = "hf:ORG/NAME[@REVISION] or hf:./folder: any model that transformers loads"
+HELP = "hf:ORG/NAME[@REVISION] or hf:./folder: any model that transformers can load"
 
 __all__ = ["HELP", "HFModel", "Tensor", "find", "has_types", "load", "load_tokenizer", "load_weights", "max_length"]
 
@@ -81,7 +81,7 @@ class HFModel(TokenModel):
     def encode(self, columns: QueryColumns) -> Tokens:
         tokens = super().encode(columns)
         if tokens.ids.max(initial=0) >= self._known_tokens:
-            known, remedy = self._known_tokens, "It is another model's tokenizer: put the right one into the folder."
+            known, remedy = self._known_tokens, "It belongs to another model: put the right tokenizer into the folder."
             problem = f"the tokenizer of {self.spec.name} has tokens beyond the {known} that the model knows."
             raise ModelError(problem, remedy, code="bad-tokenizer", key="vocab_size")
         return tokens
@@ -181,8 +181,12 @@ def load_weights(spec: ModelSpec) -> Any:
     transformers, torch = libraries()
     auto = next((auto for abilities, auto in _AUTO if abilities <= spec.abilities), None)
     if auto is None:
-        problem = f"{spec.name} can neither answer span questions, nor fill masks, nor choose among options, nor write."
-        raise UsageError(problem, "Choose another model.", code="missing-ability")
+        problem = f"{spec.name} cannot mark answers, fill masks, choose among options or write text."
+        raise UsageError(
+            problem,
+            "Choose another model: an extractive QA, masked, multiple-choice or generative model.",
+            code="missing-ability",
+        )
     files = {"trust_remote_code": spec.trust_remote_code, "local_files_only": True}
     try:
         if auto == "AutoModelForCausalLM":
@@ -202,7 +206,7 @@ def load_weights(spec: ModelSpec) -> Any:
         raise ModelError(problem, "See the message of transformers above.", code="cannot-load") from error
     if missing := sorted(info["missing_keys"]):
         problem = f"{spec.name} lacks weights for {', '.join(missing[:3])}."
-        remedy = "Its head was never trained, and made-up weights would give made-up numbers; choose a finished model."
+        remedy = "Its head was never trained, and random weights would give random numbers; choose a trained model."
         raise ModelError(problem, remedy, code="bad-folder", key=missing[0])
     try:
         return model.to(spec.device).eval()
@@ -221,11 +225,13 @@ def load_tokenizer(spec: ModelSpec) -> Any:
         )
     except Exception as error:  # as above
         problem = f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}"
-        raise ModelError(problem, "Complete its folder.", code="cannot-load", key="tokenizer") from error
+        raise ModelError(
+            problem, "Add the missing tokenizer files to its folder.", code="cannot-load", key="tokenizer"
+        ) from error
     unfit = partial(ModelError, code="bad-tokenizer")
     if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what transformers makes of a folder without one
-        remedy = "Complete the folder: tokenizer.json is missing."
-        raise unfit(f"the tokenizer of {spec.name} knows no words.", remedy)
+        remedy = "Add tokenizer.json to its folder."
+        raise unfit(f"the tokenizer of {spec.name} has an empty vocabulary.", remedy)
     if not tokenizer.is_fast:
         problem = f"{spec.name} has no fast tokenizer (tokenizer.json)."
         raise unfit(problem, "Convert its tokenizer first.", key="tokenizer.json")

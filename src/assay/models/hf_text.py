@@ -82,7 +82,7 @@ class CausalModel(TextModel):
         self._takes = frozenset(inspect.signature(self._model.forward).parameters)
         self._shares = self._beginnings_agree()
         if not self._shares:
-            slower = "its architecture cannot share the beginning of options; whole texts are slower."
+            slower = "its architecture cannot share the common beginning of options, so scoring is slower."
             warnings.warn(f"{spec.name}: {slower}", stacklevel=2)
 
     def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
@@ -180,7 +180,9 @@ class CausalModel(TextModel):
         logits = [self._finite(self._run(ids, use_cache=False).logits[:, :-1].float()).cpu() for ids in (one, other)]
         spread = logits[0].std()
         if not self._close(*(each / spread for each in logits)):
-            problem = f"{self.spec.name} is no causal language model: what it predicts depends on what follows."
+            problem = (
+                f"{self.spec.name} is not a causal language model: its predictions depend on the text that follows."
+            )
             raise ModelError(problem, "Choose a causal one, such as GPT-2 or Llama.", code="bad-model")
 
 

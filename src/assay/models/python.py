@@ -49,7 +49,7 @@ class PythonModel:
             case ChoiceQuery(), _ if isinstance(said, Sequence) and not isinstance(said, str):
                 return Answer(Status.OK, tuple(map(float, said)))
         problem = f"{self.spec.name} returned {str(said)[:60]!r} for a {type(query).__name__}."
-        remedy = "Return a text for a TextQuery; a score for each option, or the place of one, for a ChoiceQuery."
+        remedy = "Return a text for a TextQuery; for a ChoiceQuery a score for each option, or the index of one."
         raise ModelError(problem, remedy, code="bad-scores")
 
 
@@ -71,7 +71,7 @@ def _abilities(function: Callable[[Any], Any]) -> frozenset[str]:
     hints = [hint for name, hint in get_type_hints(called).items() if name != "return"]
     kinds = [kind for kind in (get_args(hints[0]) or (hints[0],)) if kind in _ABILITIES] if hints else [*_ABILITIES]
     if not kinds:
-        problem = f"{function!r} takes {hints[0]}, expected ChoiceQuery or TextQuery (of assay.queries)."
-        remedy = "Annotate its parameter with what it answers, or leave the annotation out."
+        problem = f"{function!r} takes {hints[0]}, expected ChoiceQuery or TextQuery (from assay.queries)."
+        remedy = "Annotate its parameter with the query that it answers, or omit the annotation."
         raise UsageError(problem, remedy, code="bad-model")
     return frozenset(_ABILITIES[kind] for kind in kinds)

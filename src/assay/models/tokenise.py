@@ -225,7 +225,7 @@ class Tokeniser:
         special = self.special_ids.intersection(ids)  # SentencePiece models hold them as ordinary pieces, too
         if special:
             token = self._backend.id_to_token(min(special))
-            problem = f"a text holds {token!r}, which this tokenizer cannot tell from its special token."
+            problem = f"a text contains {token!r}, which this tokenizer confuses with its special token."
             raise DataError(problem, "Reword the text.", code="bad-text")
 
     def _unlimited(self) -> None:

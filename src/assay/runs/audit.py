@@ -241,8 +241,8 @@ def _method(probe: str | None, request: Request) -> Method[Any, Any]:
 def _function(function: Callable[[Any], Any], executor: Executor | None) -> tuple[ModelSpec, Executor]:
     """A function as a model, and who asks it: this process, the only one that has it."""
     if executor is not None:
-        problem = "a Python function is asked by this process."
-        raise UsageError(problem, "Leave the executor out.", code="bad-option", key="executor")
+        problem = "a Python function can only be asked in this process."
+        raise UsageError(problem, "Omit the executor.", code="bad-option", key="executor")
     model = python_model(function)
     return model.spec, LocalExecutor(lambda spec: model if spec == model.spec else load(spec))
 

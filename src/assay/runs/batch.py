@@ -98,7 +98,7 @@ def write_requests(
         method.gather(prepared, writing)
         for stage in prepared.stages:
             if stage.label not in writing.labels:
-                problem = f"{stage.label}: what is asked there depends on earlier answers, which a batch does not have."
+                problem = f"{stage.label}: these questions depend on earlier answers, which a batch does not have."
                 remedy = f"Ask in one step, without such a variant, or with `assay run {probe} --model api:NAME@URL`."
                 raise UsageError(problem, remedy, code="unsupported", key="format")
     import msgspec
@@ -114,8 +114,8 @@ def _answering(model: str | None) -> ModelSpec:
     from assay.models.api.finding import abilities_of
 
     if not model:
-        problem = "which model shall answer the requests?"
-        remedy = "--model NAME, as the service calls it, or --model api:NAME@URL"
+        problem = "no model is named for the requests."
+        remedy = "Pass --model NAME, as the service calls it, or --model api:NAME@URL."
         raise UsageError(problem, remedy, code="missing-setting", key="model")
     spec = ModelSpec(model, "api", endpoint=Endpoint(model, ways=WAYS, continued="message", assumed=True))
     if model.startswith("api:"):
@@ -123,7 +123,7 @@ def _answering(model: str | None) -> ModelSpec:
     assert spec.endpoint is not None
     ways = tuple(way for way in WAYS if way in spec.endpoint.ways)
     if not ways:
-        problem = f"{model} cannot be asked for {', '.join(WAYS)}, which is all that batch files can hold."
+        problem = f"{model} cannot be asked for {', '.join(WAYS)}, the only ways that batch files support."
         raise UsageError(problem, "Choose another model.", code="missing-ability", key="model")
     endpoint = replace(spec.endpoint, ways=ways, found=(), key_env="")
     return replace(spec, endpoint=endpoint, abilities=abilities_of(endpoint))
@@ -132,13 +132,13 @@ def _answering(model: str | None) -> ModelSpec:
 def _notes(batch: Batch, prepared: Prepared, writing: _Writing) -> Iterable[str]:
     yield from prepared.notes
     read, written = writing.tokens
-    yield f"about {read:,} tokens to read, and at most {written:,} to write"
+    yield f"about {read:,} input tokens and at most {written:,} output tokens"
     if batch.model.endpoint is not None and batch.model.endpoint.assumed:
-        yield "what this model's service can do is not known; `assay doctor --model api:NAME@URL` finds out"
+        yield "it is not known what this model's service can do; `assay doctor --model api:NAME@URL` tests it"
     if writing.begun:
-        yield "the answers are begun: a service that does not go on from there answers something else"
+        yield "the prompts contain the start of the answer; a service that does not continue it gives other answers"
     if writing.written > MOST:
-        yield f"OpenAI takes {MOST:,} requests in a file: split it by lines, and score all results together"
+        yield f"OpenAI accepts {MOST:,} requests per file: split the file by lines, and score all results together"
 
 
 class _Numbered(EachCall):
@@ -211,7 +211,7 @@ def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request
     results = _Results.of([file for file in files if not file.name.endswith(ENDING)], bad)
     batch = _batch(results, files)
     if batch.probe != method.probe.name:
-        problem = f"these are answers to questions of {batch.probe}."
+        problem = f"these are answers to questions of the probe {batch.probe}."
         remedy = f"assay score {batch.probe} {results.file}"
         raise UsageError(problem, remedy, code="other-run", file=results.file, key="probe")
     with TemporaryDirectory(prefix="assay-") as folder:
@@ -241,8 +241,10 @@ def _batch(results: _Results, files: Sequence[Path]) -> Batch:
             continue
         if found.id == results.batch:
             return found
-    problem = f"what the requests {results.batch}-… were made from is not here."
-    remedy = f"Name the file that `assay generate` wrote beside them too: assay score PROBE RESULTS NAME{ENDING}"
+    problem = f"the description of these requests (batch {results.batch}) was not found."
+    remedy = (
+        f"Also name the file that `assay generate` wrote beside the requests: assay score PROBE RESULTS NAME{ENDING}"
+    )
     raise DataError(problem, remedy, code="missing-file", file=results.file)
 
 
@@ -264,7 +266,7 @@ class _Results:
                 match = _ID.fullmatch(own) if isinstance(own, str) else None
                 if match is None:
                     problem = f'"custom_id" is {own!r}, which `assay generate` did not write.'
-                    remedy = "Score results of requests that it wrote."
+                    remedy = "Score the results of requests that it wrote."
                     error = DataError(problem, remedy, code="bad-value", file=file, line=line, key="custom_id")
                     bad.found(error)
                     continue
@@ -273,10 +275,10 @@ class _Results:
         if len(batches) > 1:
             (one, at), (other, there) = list(batches.items())[:2]
             problem = f"these are results of several batches: {one} ({at}) and {other} ({there})."
-            raise UsageError(problem, "Score them one by one.", code="bad-option", key="files")
+            raise UsageError(problem, "Score each batch separately.", code="bad-option", key="files")
         if not found:
-            remedy = "Give the file of results that the service wrote."
-            raise DataError("there is no answer in this file.", remedy, code="empty-file", file=files[0])
+            remedy = "Name the file of results that the service wrote."
+            raise DataError("this file has no answers.", remedy, code="empty-file", file=files[0])
         return _Results(files[0], next(iter(batches)), found)
 
 

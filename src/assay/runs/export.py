@@ -23,7 +23,7 @@ from assay.run import Kind
 from assay.runs.folder import open_runs, read_info
 
 _unusable = partial(
-    DataError, remedy="Repeat the run's `assay run` command, which computes what is missing, and export it then."
+    DataError, remedy="Repeat the run's `assay run` command, which computes the missing answers; then export it."
 )
 _misplaced = partial(UsageError, remedy="Choose another place with --out.")
 
@@ -60,8 +60,8 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
     source, target = Path(folder), None if out is None else Path(out)
     runs = _runs(source)
     if target is None and not examples:
-        problem = "examples are left out of a copy, not of the run itself."
-        raise UsageError(problem, "Say where it goes with --out.", code="bad-option", key="examples")
+        problem = "--no-examples needs --out: examples are left out of a copy, not of the run itself."
+        raise UsageError(problem, "Name a new folder or .zip file with --out.", code="bad-option", key="examples")
     blocks = {run: _blocks(run) for run in runs}
     if target is not None:
         _require_new(target, source)
@@ -91,23 +91,23 @@ def _runs(folder: Path) -> list[Path]:
         return [folder]
     runs = sorted(file.parent for file in folder.glob("*/run.json"))
     if not runs:
-        remedy = "Name a folder that `assay run` made."
-        raise UsageError("here is no run (no run.json).", remedy, code="not-a-run", file=folder)
+        remedy = "Name a run folder that `assay run` wrote, or a folder of runs."
+        raise UsageError("there is no run here (no run.json).", remedy, code="not-a-run", file=folder)
     return runs
 
 
 def _require_new(out: Path, source: Path) -> None:
     if out.exists():
-        raise _misplaced("this is there already.", code="not-new", file=out)
+        raise _misplaced("this already exists.", code="not-new", file=out)
     if source.resolve() in out.resolve().parents:
-        raise _misplaced("this lies in the folder that is to be exported.", code="bad-option", file=out, key="out")
+        raise _misplaced("this is inside the folder that is being exported.", code="bad-option", file=out, key="out")
 
 
 def _blocks(run: Path) -> list[_Stored]:
     """The blocks that a run uses, each once; none where it is a score of answers from elsewhere."""
     path = run / "blocks.json"
     if not (run / "findings.json").exists():
-        raise _unusable("this run is not finished: there are no findings.", code="unfinished-run", file=run)
+        raise _unusable("this run is not finished: it has no findings.json.", code="unfinished-run", file=run)
     try:
         blocks = [
             _Stored(str(entry["key"]), int(lo), int(hi), str(checksum))
@@ -117,11 +117,11 @@ def _blocks(run: Path) -> list[_Stored]:
     except FileNotFoundError:
         if read_info(run).kind is not Kind.ASKED:
             return []
-        raise _unusable("this run is not finished: it lists no answers.", code="unfinished-run", file=run) from None
+        raise _unusable("this run is not finished: it has no blocks.json.", code="unfinished-run", file=run) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise _unusable(f"not a list of blocks ({error}).", code="bad-json", file=path) from None
+        raise _unusable(f"this is not a list of blocks ({error}).", code="bad-json", file=path) from None
     if not all(re.fullmatch("[0-9a-f]{64}", block.key) for block in blocks):
-        raise _unusable("not a list of blocks (a key is no digest).", code="bad-value", file=path, key="key")
+        raise _unusable("this is not a list of blocks (a key is not a digest).", code="bad-value", file=path, key="key")
     return list(dict.fromkeys(blocks))
 
 
@@ -136,7 +136,7 @@ def _content(run: Path, block: _Stored) -> bytes:
         raise _unusable(f"{said} are not stored here.", code="unfinished-run", file=run)
     content, checksum = found
     if checksum != block.checksum:
-        problem = f"{said} are not the ones that this run used: they were computed again."
+        problem = f"{said} were computed again and differ from those that this run used."
         raise _unusable(problem, code="changed-file", file=run)
     return content
 
@@ -192,11 +192,11 @@ def _notes(runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]], examp
             "keep data that does not come with assay at its original path, or pass it with --set."
         )
     if without := [run.resolve().name for run in runs if not blocks[run]]:
-        yield f"Scores of answers from elsewhere, with their findings but without the answers: {_few(without)}."
+        yield f"These runs are scores of existing answers, which are not included: {_few(without)}."
     if examples and any((run / EXAMPLES).exists() for run in runs):
         yield (
-            f"In it: texts of questions ({EXAMPLES}, report.html). The licences of official data may not allow handing "
-            "them on; --no-examples leaves them out of a copy."
+            f"The questions' texts are included ({EXAMPLES}, report.html). The licences of official data may not allow "
+            "sharing them; --no-examples leaves them out of a copy."
         )
 
 

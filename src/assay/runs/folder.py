@@ -24,7 +24,7 @@ from assay.run import Kind, Run, RunInfo, Tour
 
 INFO = "run.json"
 _DEPTHS = ("*", "*/*")  # a tour; several models with a folder each
-OTHER_FOLDER = "Choose another folder with --out, or replace what is there with --resume never."
+OTHER_FOLDER = "Choose another folder with --out, or replace this run with --resume never."
 
 
 def open_run(folder: str | Path) -> Run | Tour:
@@ -41,7 +41,7 @@ def read_run(folder: Path) -> Run:
 
 def open_bare(folder: Path) -> Run:
     """A finished run; without a complete run.json, as far as its findings tell."""
-    return _opened(folder, _info(folder, "Repeat the run to write it again.") or RunInfo())
+    return _opened(folder, _info(folder, "Repeat the run to rewrite it.") or RunInfo())
 
 
 def _opened(folder: Path, info: RunInfo) -> Run:
@@ -60,8 +60,8 @@ def run_folders(folder: Path) -> list[Path]:
         return [folder]
     found = sorted({file.parent for depth in _DEPTHS for file in folder.glob(f"{depth}/findings.json")})
     if not found:
-        remedy = "Name a folder that `assay run` made, or one with such in it."
-        raise UsageError("there is no finished run here.", remedy, code="not-a-run", file=folder)
+        remedy = "Name a run folder that `assay run` wrote, or a folder of runs."
+        raise UsageError("this folder has no finished run.", remedy, code="not-a-run", file=folder)
     return found
 
 
@@ -75,8 +75,8 @@ def read_info(folder: Path) -> RunInfo:
     """run.json of a run folder."""
     info = info_in(folder)
     if info is None:
-        problem = "this is not a run folder (there is no run.json)."
-        raise UsageError(problem, "Name a folder that `assay run` made.", code="not-a-run", file=folder)
+        problem = "this is not a run folder: it has no run.json."
+        raise UsageError(problem, "Name a run folder that `assay run` wrote.", code="not-a-run", file=folder)
     return info
 
 
@@ -96,17 +96,17 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
         code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
         raise wrong(f"cannot be read ({error}).", code=code) from None
     if not isinstance(content, dict):
-        raise wrong("this is not a run.json of assay.", code="bad-json")
+        raise wrong("this is not a run.json file of assay.", code="bad-json")
     said = {key: value for key, value in content.items() if value is not None}
     for key in needed:
         if key not in said:
-            raise wrong("this is not a run.json of assay.", code="missing-key", key=key)
+            raise wrong(f'this is not a run.json file of assay: "{key}" is missing.', code="missing-key", key=key)
     try:
         return msgspec.convert(_as_now(said), RunInfo)
     except msgspec.ValidationError as error:
         at = re.search(r"`\$\.([\w.]+)", str(error))
         raise wrong(
-            f"this is not a run.json of assay ({error}).", code="bad-value", key=at[1] if at else None
+            f"this is not a run.json file of assay ({error}).", code="bad-value", key=at[1] if at else None
         ) from None
 
 
@@ -207,7 +207,7 @@ def _info_before(path: Path, resume: Resume) -> RunInfo | None:
         raise
     if info is None and not is_new(path, INFO):
         problem = "this is not a run folder."
-        raise UsageError(problem, "Choose another with --out.", code="not-a-run", file=path)
+        raise UsageError(problem, "Choose another folder with --out.", code="not-a-run", file=path)
     return info
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assay.engine.ask import Asker
 from assay.engine.store import BlockStore
-from assay.errors import UsageError
+from assay.errors import UsageError, near
 from assay.models import find_model
 from assay.probes import method_of
 from assay.probes.base import Request
@@ -54,10 +54,10 @@ def generate(
         written, notes = batch.write_requests(probe, out, model, request, progress or Silent())
         return Generated(written, "a line each", tuple(notes), "requests")
     if format != AUTHORS:
-        problem = f"unknown format {format!r}; expected {', '.join(FORMATS)}."
+        problem = f"unknown format {format!r}; expected {' or '.join(FORMATS)}{near(format, FORMATS)}"
         raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
     if (preset, limit, skip_bad) != ("quick", None, False):
-        problem = "the authors' files hold all questions: --preset, --limit and --skip-bad are for batches."
+        problem = "--preset, --limit and --skip-bad work only with batches: the authors' files hold all questions."
         raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
     wanted = method_of(probe).generation(request)
     ask = Asker(find_model(model), BlockStore.default(), new_executor()) if model else None

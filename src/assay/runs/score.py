@@ -48,7 +48,12 @@ def score(
     logs = [log for path in paths for log in _logs(probe, path)]
     run = next((path for path in logs if path.is_dir()), None)
     if run is not None and len(paths) > 1:
-        raise UsageError("a run folder is scored alone.", f"assay score {probe} {run}", code="bad-option", key="files")
+        raise UsageError(
+            "a run folder cannot be scored together with other files.",
+            f"assay score {probe} {run}",
+            code="bad-option",
+            key="files",
+        )
     name = f"{run.resolve().name}-again" if run else f"{probe}-scored-{paths[0].stem}"
     folder = Path(out) if out else Path("runs") / name
     _require_no_run(folder)
@@ -97,7 +102,7 @@ def _require_no_run(folder: Path) -> None:
     before = info_in(folder)
     if before is not None and before.kind is Kind.ASKED:
         remedy = "Choose another folder with --out."
-        raise UsageError("this folder holds a run of a model.", remedy, code="other-run", file=folder)
+        raise UsageError("this folder holds a model's run.", remedy, code="other-run", file=folder)
 
 
 def _again(
@@ -106,12 +111,12 @@ def _again(
     """A run's stored answers."""
     info = before.info
     if info.kind is Kind.PREDICTIONS:
-        problem = "these are scores of predictions; no answers of a model are stored for them."
-        remedy = "Score the predictions again: assay score PROBE FILE…."
+        problem = "this run scored prediction files; it has no stored answers of a model."
+        remedy = "Score the files again: assay score PROBE FILE…"
         raise UsageError(problem, remedy, code="unsupported", file=before.folder)
     if seed not in (None, info.seed):
-        problem = f"{before.folder} has the seed {info.seed}, which its questions were drawn with; --seed is {seed}."
-        raise UsageError(problem, "Leave --seed out, or make another run with it.", code="bad-option", key="seed")
+        problem = f"{before.folder} drew its questions with the seed {info.seed}, but --seed is {seed}."
+        raise UsageError(problem, "Omit --seed, or repeat the run with it.", code="bad-option", key="seed")
     prepared, gathered = gathered_again(before, changed, data)
     found = concluded(method_of(before.probe), prepared, gathered)
     return found, replace(info, kind=Kind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={})
@@ -123,7 +128,9 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
     for file in files:
         with open_bytes(file) as content:
             if not any(map(bytes.strip, content)):
-                raise DataError("this file is empty.", "Leave it out, or get it again.", code="empty-file", file=file)
+                raise DataError(
+                    "this file is empty.", "Leave it out, or get a new copy.", code="empty-file", file=file
+                )
     prepared, gathered = _read(method, files, request, answers)
     found = concluded(method, prepared, gathered)
     info = RunInfo(
@@ -147,7 +154,7 @@ def _read(
     if not any(map(batch.is_results, files)):
         return method.read_files(files, request, answers)
     if answers is not None:
-        problem, remedy = "results of a batch hold the answers where the service writes them.", "Leave --answers out."
+        problem, remedy = "--answers cannot be used with batch results, whose format is known.", "Omit --answers."
         raise UsageError(problem, remedy, code="bad-option", key="answers")
     return batch.read_results(method, files, request)
 
@@ -178,7 +185,7 @@ def gathered_again(
     ask = StoredAsk(info.model, store, Settings(**info.engine), info.others, info.block_sizes)
     prepared = method.prepare(request, ask)
     if changed := [name for name, digest in info.brought.items() if prepared.brought.get(name) != digest]:
-        problem = f"{changed[0]} has changed since this run was asked."
+        problem = f"{changed[0]} has changed since this run."
         remedy = f"Restore it ({info.settings.get(changed[0])}), or repeat the run."
         raise DataError(problem, remedy, code="changed-file", file=run.folder, key=changed[0])
     return prepared, method.gather(prepared, ask)
@@ -188,9 +195,9 @@ def _unchanged_files(data: Mapping[str, str]) -> list[Path]:
     """The files of predictions that were scored, if they are where they were and as they were."""
     for name, digest in data.items():
         if not Path(name).is_file():
-            remedy = "Put them back, or score them again."
-            raise DataError("these predictions are no longer there.", remedy, code="missing-file", file=name)
+            remedy = "Restore it, or score the predictions again."
+            raise DataError("this file of predictions is gone.", remedy, code="missing-file", file=name)
         if digest_as_stored(Path(name)) != digest:
-            problem = "these predictions have changed since they were scored."
-            raise DataError(problem, "Score them again.", code="changed-file", file=name)
+            problem = "this file of predictions has changed since it was scored."
+            raise DataError(problem, "Score it again.", code="changed-file", file=name)
     return [Path(name) for name in data]

@@ -44,8 +44,8 @@ _IN_PATHS = "/%:@!$&'()*+,;=~"
 _FINAL = frozenset({400, 401, 402, 403, 404, 405, 410, 411, 413, 414, 415, 422, 501})
 _PRESSED = frozenset({429, 503, 529})
 _REMEDIES = {
-    401: "Set the right key in the environment variable that --key-env names (OPENAI_API_KEY where it names none).",
-    403: "The key may not use this model: choose another, or another key with --key-env NAME.",
+    401: "Put the right key into the environment variable that --key-env names (default: OPENAI_API_KEY).",
+    403: "This key has no access to this model: choose another model, or another key with --key-env NAME.",
     404: "Check the model's name and the address: it usually ends in /v1. See `assay doctor --model api:NAME@URL`.",
 }
 
@@ -114,10 +114,10 @@ class Client:
                 async for part in response.aiter_stream():
                     content += part
                     if len(content) > LARGEST:
-                        raise TryAgainError(f"a reply of more than {LARGEST:,} bytes")
+                        raise TryAgainError(f"a reply larger than {LARGEST:,} bytes")
                 done = True
         except TimeoutError:
-            raise TryAgainError(f"no whole reply within {self._seconds:g} s") from None
+            raise TryAgainError(f"no complete reply within {self._seconds:g} s") from None
         except httpcore2.TimeoutException as error:
             raise TryAgainError(f"no reply in time ({type(error).__name__})") from None
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as error:
@@ -136,7 +136,7 @@ class Client:
         words = words_of(found, said)
         if status == 200:
             if found is None:
-                raise TryAgainError(f"200 with something that is no JSON object: {words!r}")
+                raise TryAgainError(f"200 with something that is not a JSON object: {words!r}")
             if isinstance(found.get("error"), Mapping | str) and found["error"]:
                 raise TryAgainError(f"200 with an error: {words!r}")
             return found
@@ -144,7 +144,7 @@ class Client:
             return found
         if 300 <= status < 400:
             where = self._clean(str(headers.get("location", "somewhere else")))
-            problem = f"{self.url} redirects to {where}; the key does not follow."
+            problem = f"{self.url} redirects to {where}; the key is not sent there."
             raise ModelError(problem, "If you trust that address, name it in --model.", code="refused-request")
         after = retry_after(headers)
         if status in _FINAL or "insufficient_quota" in said:

@@ -205,7 +205,7 @@ def _alternatives(entry: Any, least: int) -> list[tuple[str, float]]:
     if not isinstance(listed, list) or len(listed) < least:
         raise ValueError("ignores top_logprobs")
     if not all(isinstance(each, Mapping) for each in listed):
-        raise ValueError("gives alternatives that are no objects")
+        raise ValueError("gives alternatives that are not objects")
     found = [(str(each.get("token", "")), math.exp(_number(each, "logprob", most=1e-3))) for each in listed]
     total = sum(probability for _, probability in found)
     if total > 1.01:
@@ -327,7 +327,7 @@ def _shares(query: ChoiceQuery, given: Mapping[str, Mapping[str, Any]], entries:
 def _number(entry: Mapping[str, Any], key: str, *, least: float = -math.inf, most: float = math.inf) -> float:
     value = entry.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"gives a {key} that is no number")
+        raise ValueError(f"gives a {key} that is not a number")
     if not least <= value <= most:
         raise ValueError(f"gives a {key} of {value:g}")
     return float(value)

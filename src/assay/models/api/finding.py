@@ -149,7 +149,7 @@ class _Search:
                 self.words[name] = WORKS
         if not self.answered:
             said = "; ".join(f"{name}: {words}" for name, words in self.words.items())
-            problem = f"{self.client.url} answers in no dialect that assay knows ({said})."
+            problem = f"{self.client.url} does not answer in any dialect that assay knows ({said})."
             remedy = "Is the server running? Check the model's name and the address, which usually ends in /v1."
             raise ModelError(problem, remedy, code="no-answer")
         order = [*LISTED, "samples", "text"]
@@ -161,7 +161,7 @@ class _Search:
         """A reply. A wrong key ends the search at once; whatever else is refused is not there."""
         for attempt in range(3):
             if self.sent >= MOST_REQUESTS:
-                raise _NotThereError(f"not tried: {MOST_REQUESTS} requests were sent")
+                raise _NotThereError(f"not tested: {MOST_REQUESTS} requests were sent")
             self.sent += 1
             try:
                 content = await self.client.post(path, body)
@@ -176,7 +176,7 @@ class _Search:
             else:
                 self.answered = True
                 return content
-        raise AssertionError("the last attempt returned or raised")
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _checked(self, path: str, body: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Any]) -> Any:
         return self._read(read, await self._post(path, body))
@@ -204,7 +204,7 @@ class _Search:
                 raise _NotThereError(f"answers, but {_NO_LETTER}: these have a probability of {mass:.2g}")
             _require_moving(one, two)
             return
-        raise _NotThereError("refuses one field after the other")
+        raise _NotThereError("rejects one field after another")
 
     def _read(self, read: Callable[[Mapping[str, Any]], Any], content: Mapping[str, Any]) -> Any:
         try:
@@ -238,7 +238,7 @@ class _Search:
         """Whether a model that would rather say something else can only write a letter, with its probability."""
         letters = self.words.get("letters", "")
         if letters != WORKS and _NO_LETTER not in letters:
-            raise _NotThereError("not tried: it needs logprobs")
+            raise _NotThereError("not tested: it needs logprobs")
         dialect = LISTED["structured"]
         body = dialect.body(self.endpoint, _HELLO)
         body["messages"] = [{"role": "user", "content": _HELLO.question}]
@@ -253,7 +253,7 @@ class _Search:
 
     async def _samples(self) -> None:
         if self.words.get("text") != WORKS:
-            raise _NotThereError("not tried: it writes no text")
+            raise _NotThereError("not tested: it writes no text")
         text = Text()
         drawn = [await self._checked(text.path, text.body(self.endpoint, _NUMBER, k), text.read) for k in (1, 2)]
         said = {each.text for each in drawn}
@@ -263,7 +263,7 @@ class _Search:
     async def _continued(self) -> None:
         """Whether the beginning of an answer is gone on from: by itself, or with the fields that some servers have."""
         if self.words.get("text") != WORKS:
-            raise _NotThereError("not tried: it writes no text")
+            raise _NotThereError("not tested: it writes no text")
         text = Text()
         for how in CONTINUED:
             endpoint = replace(self.endpoint, continued=how)
@@ -274,7 +274,7 @@ class _Search:
             if said.strip().startswith(_GOES_ON) or repeated:
                 self.endpoint = endpoint
                 return
-        raise _NotThereError("answers, but begins the answer anew")
+        raise _NotThereError("answers, but starts the answer again")
 
 
 def _require_moving(one: Answer, two: Answer) -> None:

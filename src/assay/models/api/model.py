@@ -34,11 +34,11 @@ class ApiModel:
             case ListedQuery():
                 way = self._way(scoring.answer)
                 if query.dialogue is not None and way not in CHATS:
-                    problem = f"answer={way} knows no dialogues."
+                    problem = f"answer={way} does not support dialogues."
                     raise UsageError(problem, "--set answer=letters", code="unsupported", key="answer")
                 if not options_distinct(query.options):
                     problem = f"two options of a question are the same: {query.options}."
-                    raise DataError(problem, "Give it different options.", code="bad-text", key="options")
+                    raise DataError(problem, "Make its options different.", code="bad-text", key="options")
                 dialect = LISTED[way]
                 return [Call(dialect.path, dialect.body(endpoint, query), partial(dialect.read, query))]
             case ChoiceQuery():
@@ -91,8 +91,8 @@ class ApiModel:
     def _require_continued(self, query: ListedQuery | TextQuery) -> None:
         """Refuse an answer that is begun, where the server would not go on from there: it would answer anew."""
         if query.dialogue is not None and query.dialogue.begun and not self.endpoint.continued:
-            problem = f"{self.spec.name} does not go on from an answer that is begun ({query.dialogue.begun!r})."
-            remedy = "Ask in words that begin no answer, or through a server that can, such as vLLM."
+            problem = f"{self.spec.name} cannot continue an answer that has been started ({query.dialogue.begun!r})."
+            remedy = "Use a prompt that does not start the answer, or a server that can continue it, such as vLLM."
             raise UsageError(problem, remedy, code="missing-ability", key="variant")
 
     def _way(self, answer: str) -> str:
@@ -100,7 +100,7 @@ class ApiModel:
         way = answer or next((way for way in self.endpoint.ways if way in LISTED), "")
         if way not in LISTED or way not in self.endpoint.ways:
             able = ", ".join(self.endpoint.ways) or "none"
-            problem = f"{self.spec.name} cannot be asked for {way or 'probabilities'}; its ways are: {able}."
+            problem = f"{self.spec.name} cannot be asked for {way or 'probabilities'}; it can be asked for: {able}."
             raise UsageError(problem, "See `assay doctor --model api:NAME@URL`.", code="missing-ability", key="answer")
         return way
 
