@@ -1,4 +1,4 @@
-"""Rows of files: JSON lines or CSV, plain or packed; and what to do about rows that cannot be used."""
+"""Rows of files: JSON lines or CSV, plain or compressed; and what to do with rows that cannot be used."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OBJECTS = "Write one JSON object per line."
 
 @dataclass
 class Bad:
-    """Rows that cannot be used: the first one is an error unless they are to be skipped, then all are noted."""
+    """Rows that cannot be used: the first one is an error, unless they are skipped; then all are noted."""
 
     skip: bool
     problems: list[str] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Bad:
         self.problems.append(error.problem)
 
     def notes(self, name: str) -> list[str]:
-        """What to tell about skipped rows: how many, and which."""
+        """Notes on skipped rows: how many, and which."""
         if not self.problems:
             return []
         return [f"{name}: {len(self.problems)} rows left out", *(f"left out: {problem}" for problem in self.problems)]
@@ -45,7 +45,7 @@ def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
 
 
 def not_none(found: Iterable[Some], path: Path, what: str, remedy: str) -> Iterator[Some]:
-    """All that was found in a file, at least one: a file without any is an error, not one fewer."""
+    """Everything found in a file; a file without any is an error."""
     some = False
     for each in found:
         some = True

@@ -167,7 +167,7 @@ def test_a_changed_byte_is_different_and_the_note_gives_both_ids(made_up: Path) 
 def test_changed_line_ends_are_different_and_named(made_up: Path) -> None:
     put(made_up, "bbq/templates/new_templates - Age.csv", b"a,b\r\n1,2\r\n")
     state = states(made_up)["bbq/templates/new_templates - Age.csv"]
-    assert (state.state, "line ends" in state.note) == ("different", True)
+    assert (state.state, "line endings" in state.note) == ("different", True)
 
 
 @pytest.mark.parametrize(

@@ -128,9 +128,7 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
     for file in files:
         with open_bytes(file) as content:
             if not any(map(bytes.strip, content)):
-                raise DataError(
-                    "this file is empty.", "Leave it out, or get a new copy.", code="empty-file", file=file
-                )
+                raise DataError("this file is empty.", "Leave it out, or get a new copy.", code="empty-file", file=file)
     prepared, gathered = _read(method, files, request, answers)
     found = concluded(method, prepared, gathered)
     info = RunInfo(
