@@ -1,4 +1,4 @@
-"""`ask`: a plan in, its answers out. Stored blocks are used again, missing ones computed."""
+"""`ask` answers a plan: it reuses stored blocks and computes missing ones."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from assay.wording import plural
 
 
 class Resume(Enum):
-    """What happens to what an earlier attempt left.
+    """What happens to the answers and runs of an earlier attempt.
 
-    always: stored answers are used again, and a finished run is analysed again.
+    always: stored answers are reused, and a finished run is analysed again.
     never: everything is asked again.
-    only-missing: like always, but a finished run is left alone.
+    only-missing: like always, but a finished run is skipped.
     """
 
     ALWAYS = "always"
@@ -38,7 +38,7 @@ class Resume(Enum):
 
 @dataclass(frozen=True)
 class Asked:
-    """A plan that was answered: where its blocks are, for blocks.json, and how long that took."""
+    """An answered plan: its blocks, for blocks.json, and how long it took."""
 
     label: str
     plan: str
@@ -56,12 +56,12 @@ class Asked:
 class Asker:
     """Asks a model, through an executor and a store of blocks.
 
-    `backed_off` holds, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
-    `sizes` holds, by plan digest, how many questions a block has where the settings leave that open; `resized` is
-    called when another plan is in it.
+    `backed_off` has, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
+    `sizes` has, by plan digest, the number of questions in a block if the settings do not fix it; `resized` is called
+    when a plan is added.
     `find` finds other models by name, for probes that ask two; `others` are those that were asked. Endpoints are asked
-    from the `desk`, whatever the executor; `notes` are what their answers show about the run, and `billed` what these
-    cost, whenever that was: requests, tokens read and written.
+    through the `desk`, not the executor; `notes` says what their answers show about the run, and `billed` counts the
+    requests, input tokens and output tokens of these answers, whenever they were made.
     """
 
     model: ModelSpec
@@ -143,7 +143,7 @@ class Asker:
         return answers
 
     def _size(self, plan: AnyPlan) -> int:
-        """How many questions a block of this plan has: as the settings say, as the run has it, or what suits it."""
+        """The number of questions in a block: from the settings, from the run, or chosen for the plan."""
         if self.settings.block_size:
             return self.settings.block_size
         if plan.digest not in self.sizes:
@@ -152,7 +152,7 @@ class Asker:
         return self.sizes[plan.digest]
 
     def _of_endpoint(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Iterator[ComputedBlock]:
-        """Blocks of a model behind an endpoint: from the journal, and from the endpoint what is not in it."""
+        """Blocks of a model behind an endpoint, from the journal and, where it has no reply, from the endpoint."""
         if self.desk is None:
             remedy = "Ask through assay.audit or `assay run`."
             raise UsageError("an endpoint cannot be asked here.", remedy, code="unsupported")
@@ -194,7 +194,7 @@ class Asker:
 
 
 MOST_FAILED = 0.01
-"""Share of questions without an answer up to which findings are made from the others."""
+"""The largest share of questions without an answer with which findings are still computed."""
 
 
 def _failed(answers: Answers) -> int:
@@ -210,9 +210,9 @@ def _require_few_failed(model: ModelSpec, answers: Answers) -> None:
 
 
 def told(label: str, answers: Answers, failed: str = "") -> Iterator[str]:
-    """What the answers of an endpoint show about the asking itself; the same for stored ones.
+    """Notes on the answers of an endpoint: refusals, failures, little probability, a changed model.
 
-    `failed` says what became of questions without an answer, where these are not asked again.
+    `failed` describes questions without an answer if they are not asked again.
     """
     words = {**_WORDS, **({Status.FAILED: failed} if failed else {})}
     counts = {status: int((answers.status == status).sum()) for status in Status if status is not Status.OK}
@@ -242,7 +242,7 @@ _WORDS = {
 
 @dataclass
 class StoredAsk:
-    """Answers from stored blocks alone: scoring again without the model. `sizes` are as those of `Asker`."""
+    """Answers only from stored blocks, to score again without the model. `sizes` is as in `Asker`."""
 
     model: ModelSpec
     store: BlockStore
@@ -264,7 +264,7 @@ class StoredAsk:
         return replace(self, model=self.others[model])
 
     def keep(self, arrays: Arrays) -> str:
-        """Nothing is kept: stored answers are found by the plan's digest, without its questions."""
+        """Stores nothing: stored answers are found by the plan's digest, without its questions."""
         return digest_of_arrays(arrays)
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:

@@ -40,15 +40,14 @@ Masked = MaskColumns | FillColumns
 Joined = SpanColumns | ChoiceColumns | EmbedColumns
 
 _SAMPLE = 16
-"""So many rows of every block are tokenised by the real tokenizer as well and compared."""
+"""How many rows of every block are also tokenised by the real tokenizer and compared."""
 
 
 class Encoder:
-    """Tokenises columns word by word, checks a sample against the real tokenizer, and says how it went.
+    """Tokenises columns word by word and checks a sample against the real tokenizer.
 
-    `whole` is true, with a warning, for a tokenizer that does not split at blanks, and becomes true when the sample
-    shows that this one does not work word by word for some other reason: then whole texts are tokenised, which is exact
-    and slower.
+    If the tokenizer does not split at blanks, or the sample shows another difference, `whole` is true, with a warning:
+    then whole texts are tokenised, which is exact and slower.
     """
 
     def __init__(self, tokenizer: FastTokenizer, max_length: int, name: str) -> None:
@@ -120,7 +119,7 @@ class Encoder:
         return self._with_masks(columns, left, ids, offsets, starts[3])
 
     def _masked_whole(self, columns: Masked, left: Texts) -> Tokens:
-        """Every row by the real tokenizer; a text that holds a special token literally would confuse it."""
+        """Every row by the real tokenizer; refuses texts that contain a special token literally."""
         rows, places = [], []
         for row in range(len(columns)):
             text = columns.row(row).text
@@ -166,7 +165,7 @@ def sampled(rows: int) -> NDArray[np.int64]:
 
 
 def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, name: str, answer: int = 0) -> None:
-    """Refuse sequences (some for every row) that the window does not hold, with so many tokens of an answer behind."""
+    """Refuse sequences (some for every row) that do not fit into the window together with the answer's tokens."""
     too_long = np.flatnonzero(lengths + answer > window)
     if len(too_long):
         first = int(too_long[0])
@@ -178,7 +177,7 @@ def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, na
 
 
 def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
-    """What stands left and right of the mask in its sentence; the left part begins with the blank behind a context."""
+    """The text left and right of the mask in its sentence; the left part starts with the blank after a context."""
     sentences = columns.sentence.values
     wrong = [text for text in sentences if text.count(MASK) != 1]
     wrong += [text for text in columns.context.values if MASK in text]
@@ -195,7 +194,7 @@ def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
 
 
 def _unblanked(left: Texts) -> list[str]:
-    """Texts without the blank before the mask: the mask token stands for it."""
+    """Texts without the blank before the mask: the mask token includes it."""
     return [text.removesuffix(" ") for text in left.values]
 
 
@@ -225,7 +224,7 @@ def joined_tokens(tokeniser: Tokeniser, columns: Joined, *, whole: bool) -> Toke
 
 
 def sequences(columns: Joined, rows: NDArray[np.int64]) -> Joined:
-    """Some of the sequences that a model reads, as rows of their own: a row's options are a sequence each."""
+    """Some of the sequences that a model reads, as separate rows: each option of a row is a sequence."""
     row, option = np.divmod(rows, columns.options.shape[1] if isinstance(columns, ChoiceColumns) else 1)
     taken: dict[str, Any] = {}
     for each in fields(columns):
@@ -315,9 +314,9 @@ def _choice(tokeniser: Tokeniser, columns: ChoiceColumns, whole: bool) -> Tokens
 def _question_and_option(
     tokeniser: Tokeniser, columns: ChoiceColumns, whole: bool
 ) -> list[tuple[Ints, NDArray[np.int64]]]:
-    """The second text of every sequence, as parts for `join`: question and option apart, or both together.
+    """The second text of every sequence, as parts for `join`: question and option separately, or both together.
 
-    Apart wherever they can be tokenised word by word, so that the pairs need not be written out; each distinct text is
+    They are separate if they can be tokenised word by word, which avoids building every pair. Each distinct text is
     tokenised once in either case.
     """
     questions = columns.question
@@ -354,9 +353,9 @@ def _either(condition: NDArray[np.bool_], yes: Sequence[int], no: Sequence[int])
 
 
 def _token_of(values: Sequence[str], pieces: Ragged, text: Ints, offset: Ints, *, end: bool = False) -> Ints:
-    """The token, counted from its text's first, that holds the character at an offset, or before it (`end`).
+    """The index, in its text, of the token that holds the character at an offset, or before it (`end`).
 
-    NONE where the offset is NONE, and where no token holds it. Tokenizers drop characters, or compose them with the one
+    NONE if the offset is NONE or no token holds it. Tokenizers drop characters, or compose them with the one
     before: an accent written as a character of its own is in no token. Then the subject's end is its next character
     to the left, its start the next one to the right.
     """
@@ -377,7 +376,7 @@ def _token_of(values: Sequence[str], pieces: Ragged, text: Ints, offset: Ints, *
 
 
 def _may_be_dropped(text: str, at: int, step: int) -> bool:
-    """Whether the character is a mark, an invisible one, or a part of a Hangul syllable; and the next one no blank."""
+    """Whether the character is a mark, invisible, or part of a Hangul syllable, and the next one is not a blank."""
     if not (0 <= at < len(text) and 0 <= at + step < len(text)) or text[at + step].isspace():
         return False
     return unicodedata.category(text[at])[0] in "MC" or "\u1160" <= text[at] <= "\u11ff"

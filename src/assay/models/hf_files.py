@@ -1,8 +1,8 @@
-"""Finding `hf:` models: a folder, or a model of the hub; its files are digested, nothing is loaded.
+"""Finds `hf:` models, in a folder or on the hub, and digests their files without loading them.
 
 The digest covers every file that transformers reads: those in the folder itself, and those below it that an index of
-weights or a configuration names. Names that lead out of the folder are refused. Symbolic links are followed, and what
-they lead to is digested: the hub's cache is made of them, and a published file cannot make one.
+weights or a configuration names. Names that lead out of the folder are refused. Symbolic links are followed, and their
+targets are digested: the hub's cache consists of links, and a published file cannot create one.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ABILITIES = {
     "LMHeadModel": _CAUSAL,
     "ForConditionalGeneration": _CAUSAL,  # of several media; those with an encoder for the prompt only write: see below
 }
-"""What a model can do, by the end of its architecture's name."""
+"""The abilities of a model, by the end of its architecture's name."""
 
 SCORED = frozenset({"span", "mask", "fill", "choice"})
-"""The abilities whose answers are scores of the model's last layer: it computes them in float32."""
+"""The abilities whose answers are scores of the model's last layer, which computes in float32."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
@@ -48,7 +48,7 @@ _OWN_CODE = "Omit --trust-remote-code, or put that code into the folder and remo
 
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:
-    """Find a folder or a model of the hub, digest its files and see what it can do."""
+    """Find a folder or a model from the hub, digest its files and determine its abilities."""
     folder, revision = _folder(rest, options)
     unfit = partial(UsageError, code="bad-folder", file=folder)
     if not (folder / "config.json").is_file():
@@ -118,7 +118,7 @@ def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, shortly."""
+    """The first line of an error's message."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
@@ -165,7 +165,7 @@ def _files_read(folder: Path, options: Options) -> tuple[list[Path], list[Path]]
 
 
 def _files(folder: Path, *patterns: str) -> set[Path]:
-    """Files of the folder, but for what assay notes about how a model was made."""
+    """The folder's files, except those in which assay records how a model was made."""
     found = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
     return {path for path in found if path.name != "assay.json"}
 
@@ -201,7 +201,7 @@ def _digest(folder: Path, files: list[Path]) -> str:
 
 
 def _abilities(config: dict[str, Any]) -> frozenset[str]:
-    """Those of the class that the model was saved from, the first one named: its head is the one that is there."""
+    """The abilities of the first architecture named, the class that the model was saved from."""
     saved = next(iter(config.get("architectures") or []), "")
     abilities = frozenset(next((able for ending, able in ABILITIES.items() if saved.endswith(ending)), ()))
     text_to_text = "text" in abilities and config.get("is_encoder_decoder", False)

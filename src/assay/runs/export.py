@@ -1,7 +1,7 @@
-"""`assay export`: a run that carries its own answers, for a machine that did not compute them.
+"""`assay export`: a run bundled with its answers, for another machine.
 
-The answers of a run lie in blocks in the store of the machine that asked (`ASSAY_CACHE`); the run folder only lists
-them. An exported folder holds them as well, in `blocks/`, where scoring again and comparing look first.
+The answers of a run are blocks in the store of the machine that asked (`ASSAY_CACHE`); the run folder only lists them.
+An exported folder also holds the blocks, in `blocks/`, where `assay score` and `assay compare` look first.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Files = Iterator[tuple[Path, bytes]]  # where they go, and what is in them
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: where, the runs in it, how many blocks of answers of how many bytes, and what is not in it."""
+    """What was written: the place, the runs, the number and bytes of blocks, and notes on what is not included."""
 
     place: Path
     runs: tuple[str, ...]
@@ -42,7 +42,7 @@ class Exported:
 
 
 class _Stored(NamedTuple):
-    """One block that a run uses, as its blocks.json lists it."""
+    """One block of a run, as listed in blocks.json."""
 
     key: str
     lo: int
@@ -51,11 +51,11 @@ class _Stored(NamedTuple):
 
 
 def export(folder: str | Path, out: str | Path | None = None, *, examples: bool = True) -> Exported:
-    """Make a run, or a folder of runs such as a tour, self-contained: with the stored answers that it was made from.
+    """Bundle a run, or a folder of runs such as a tour, with its stored answers.
 
-    Without `out` they are put into the folder itself; `out` is a new folder, or a new file that ends in .zip, which
-    gets a copy, without texts of questions where `examples` is false. Every block is checked against the checksum that
-    the run noted. Data files are not copied.
+    Without `out`, the answers are added to the folder. `out` is a new folder or .zip file for a copy, without the
+    questions' texts if `examples` is false. Every block is checked against its checksum in the run. Data files are not
+    copied.
     """
     source, target = Path(folder), None if out is None else Path(out)
     runs = _runs(source)
@@ -86,7 +86,7 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
 
 
 def _runs(folder: Path) -> list[Path]:
-    """The run folder itself, or those in a folder of runs."""
+    """The run folder itself, or the runs in a folder."""
     if (folder / "run.json").exists():
         return [folder]
     runs = sorted(file.parent for file in folder.glob("*/run.json"))
@@ -104,7 +104,7 @@ def _require_new(out: Path, source: Path) -> None:
 
 
 def _blocks(run: Path) -> list[_Stored]:
-    """The blocks that a run uses, each once; none where it is a score of answers from elsewhere."""
+    """The blocks of a run, each once; empty if it scored existing answers."""
     path = run / "blocks.json"
     if not (run / "findings.json").exists():
         raise _unusable("this run is not finished: it has no findings.json.", code="unfinished-run", file=run)
@@ -126,7 +126,7 @@ def _blocks(run: Path) -> list[_Stored]:
 
 
 def _content(run: Path, block: _Stored) -> bytes:
-    """The file of a block, as it was when the run used it."""
+    """The content of a block's file; refuses one that changed since the run used it."""
     said = f"the answers to questions {block.lo} to {block.hi} ({block.key[:12]}…)"
     try:
         found = BlockStore.of_run(run).content(block.key, block.lo, block.hi)
@@ -142,7 +142,7 @@ def _content(run: Path, block: _Stored) -> bytes:
 
 
 def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]]) -> Files:
-    """All files of an exported folder. What is hidden (locks, unfinished files) stays behind."""
+    """All files of an exported folder, except hidden ones (locks, unfinished files)."""
     if source not in runs:
         yield from ((path.relative_to(source), path.read_bytes()) for path in _visible(source) if path.is_file())
     for run in runs:
@@ -153,7 +153,7 @@ def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[_S
 
 
 def _answers(run: Path, blocks: Sequence[_Stored]) -> Files:
-    """The blocks of a run, and last what says that they are all there."""
+    """The blocks of a run, and last the file that marks them as complete."""
     own = BlockStore(Path(OWN_BLOCKS))
     yield from ((own.path(block.key, block.lo, block.hi), _content(run, block)) for block in blocks)
     if blocks:
@@ -165,7 +165,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _zip(out: Path, folder: Path) -> None:
-    """The same files give the same bytes."""
+    """Write a folder as a zip file; the same files give the same bytes."""
     with open_atomically(out) as file, zipfile.ZipFile(file, "w") as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             entry = zipfile.ZipInfo((out.stem / path.relative_to(folder)).as_posix())
@@ -185,7 +185,7 @@ def _without_examples(place: Path, runs: Sequence[Path]) -> None:
 
 
 def _notes(runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]], examples: bool) -> Iterator[str]:
-    """What is not in it, and what is and should be known."""
+    """Notes on what is not included, and on what is and may not be shared."""
     if data := sorted({name for run in runs for name in read_info(run).data}):
         yield (
             f"Source data is not included ({_few(data)}); run.json has the digests. To score or compare the answers, "

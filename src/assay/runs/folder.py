@@ -1,4 +1,4 @@
-"""The folder of one run: reading a finished one (run.json is checked by its schema), and who may write it."""
+"""Run folders: reading finished ones (run.json is checked by its schema), and writing with a lock."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def _opened(folder: Path, info: RunInfo) -> Run:
 
 
 def open_runs(folder: Path) -> list[Run]:
-    """The finished runs of a folder: itself where it is a run, else those in it."""
+    """The finished runs of a folder: the folder itself if it is a run, otherwise those in it."""
     return [open_bare(path) for path in run_folders(folder)]
 
 
 def run_folders(folder: Path) -> list[Path]:
-    """The finished runs of a folder, in the order of their paths: the folder itself where it is a run."""
+    """The folders of finished runs, sorted by path: the folder itself if it is a run, otherwise those in it."""
     if (folder / "findings.json").exists() or (folder / "run.json").exists():
         return [folder]
     found = sorted({file.parent for depth in _DEPTHS for file in folder.glob(f"{depth}/findings.json")})
@@ -66,7 +66,7 @@ def run_folders(folder: Path) -> list[Path]:
 
 
 def unfinished_folders(folder: Path) -> list[Path]:
-    """The runs in a folder that began and have no findings yet."""
+    """The runs in a folder that were started and have no findings yet."""
     begun = {file.parent for depth in _DEPTHS for file in folder.glob(f"{depth}/run.json")}
     return sorted(path for path in begun if not (path / "findings.json").exists())
 
@@ -81,7 +81,7 @@ def read_info(folder: Path) -> RunInfo:
 
 
 def info_in(folder: Path) -> RunInfo | None:
-    """run.json of a folder, None where there is none."""
+    """run.json of a folder, or None."""
     return _info(folder, OTHER_FOLDER, needed=("identity",))
 
 
@@ -118,7 +118,7 @@ def info_json(info: RunInfo) -> bytes:
 
 
 def _as_now(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Schema 1 as schema 2 has it: it did not say where answers come from, and named a file's model `spec`."""
+    """Convert schema 1 to schema 2: it did not record where answers come from, and named a file's model `spec`."""
     model, identity = content.get("model"), content.get("identity", {})
     if content.get("schema") != 1 or not isinstance(identity, Mapping):
         return content
@@ -134,23 +134,23 @@ def _as_now(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass
 class RunFolder:
-    """An open run folder. `info` is the content of run.json as far as it is known."""
+    """An open run folder. `info` is the content of run.json so far."""
 
     path: Path
     info: RunInfo
     finished_before: bool = False
 
     def note(self, **more: Any) -> None:
-        """Write run.json with something more in it."""
+        """Update fields of run.json."""
         self.info = replace(self.info, **more)
         write_atomically(self.path / INFO, info_json(self.info))
 
     def remember(self, budgets: Mapping[str, int]) -> None:
-        """Note that memory ran out, so that a resumed run computes in the same batches."""
+        """Record that memory ran out; a resumed run then computes in the same batches."""
         self.note(backed_off=dict(budgets))
 
     def size_blocks(self, sizes: Mapping[str, int]) -> None:
-        """Note how many questions the blocks of each plan have: a resumed run takes it from here."""
+        """Record the number of questions in the blocks of each plan, for a resumed run."""
         self.note(block_sizes=dict(sizes))
 
     def write_blocks(self, asked: list[Asked]) -> None:
@@ -171,9 +171,9 @@ class RunFolder:
 
 @contextmanager
 def open_for_writing(path: Path, info: RunInfo, resume: Resume) -> Iterator[RunFolder]:
-    """Lock a run folder and begin or resume the run that `info.identity` describes.
+    """Lock a run folder and start or resume the run that `info.identity` describes.
 
-    When a new run fails before anything was found, or noted for a resumed run, nothing of it is left behind.
+    If a new run fails before there is anything to resume, its files are removed.
     """
     _info_before(path, resume)  # nothing is touched where it complains
     with held(path, "writing this run"):
@@ -198,7 +198,7 @@ def open_for_writing(path: Path, info: RunInfo, resume: Resume) -> Iterator[RunF
 
 
 def _info_before(path: Path, resume: Resume) -> RunInfo | None:
-    """run.json of a run that is there already; None where the folder is new, and anything else is refused."""
+    """run.json of an existing run; None if the folder is new. Refuses any other folder."""
     try:
         info = info_in(path)
     except DataError:
@@ -227,7 +227,7 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
 
 
 def changes(key: str, before: Any, now: Any) -> list[str]:
-    """What differs between the run that is there and the one that was asked for.
+    """What differs between the existing run and the requested one.
 
     >>> changes("settings", {"orders": "all", "form": "letters"}, {"orders": "stored", "form": "letters"})
     ['orders: all → stored']

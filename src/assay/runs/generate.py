@@ -1,4 +1,4 @@
-"""Writing a probe's questions: in the authors' own file format, or as requests for a service that answers files."""
+"""Writes a probe's questions in the authors' file format, or as requests for a batch service."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FORMATS = (AUTHORS, batch.FORMAT)
 
 @dataclass(frozen=True)
 class Generated:
-    """What was written: how many examples, what counts as one, what a user should know, and what they are called."""
+    """What was written: how many examples, what counts as one, notes for the user, and what they are called."""
 
     examples: int
     counted: str
@@ -44,10 +44,11 @@ def generate(
     format: str = AUTHORS,
     progress: Progress | None = None,
 ) -> Generated:
-    """Write the questions of a probe to a file or folder, each file whole or not at all.
+    """Write the questions of a probe to a file or folder, each file atomically.
 
-    In the format `openai-batch` they are the requests of a run on an endpoint, with a run's settings, preset and limit,
-    and `model` is who shall answer; otherwise it says which subjects can be asked about.
+    In the format `openai-batch` these are the requests of a run on an endpoint, with a run's settings, preset and
+    limit, and `model` is the model to ask. In the authors' format, only subjects that are one token of `model` are
+    kept.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     if format == batch.FORMAT:

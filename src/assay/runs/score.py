@@ -1,6 +1,6 @@
-"""Scoring answers that are there already: somebody else's predictions, or a run's stored ones. No model is loaded.
+"""Scores existing answers: files of predictions, or a run's stored answers. No model is loaded.
 
-`gathered_again` gives a run's answers once more: from the store where they lie, or from the files that were scored.
+`gathered_again` returns a run's answers: from the store, or from the files that were scored.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def score(
 ) -> Run:
     """Compute a probe's findings from files of answers or from a run folder, and write a run folder.
 
-    A folder that is no run stands for the logs in it, where the probe knows some. `answers` is the column that holds
-    them, where a file is a table of questions; `data` a folder of official data that completes what a file leaves out.
-    The setting `model` names the model for the report.
+    A folder that is not a run stands for the logs in it, if the probe reads logs. `answers` is the column of answers,
+    if a file is a table of questions; `data` is a folder of official data that completes what a file leaves out. The
+    setting `model` names the model for the report.
     """
     given = dict(settings or {})
     named, changed = given.get("model"), {key: value for key, value in given.items() if key != "model"}
@@ -91,14 +91,14 @@ def score(
 
 
 def _logs(probe: str, path: Path) -> Sequence[Path]:
-    """The logs in a folder, or the path itself where it is a file or a run."""
+    """The logs in a folder, or the path itself if it is a file or a run."""
     if not path.is_dir() or (path / INFO).exists():
         return [path]
     return method_of(probe).logs_in(path) or [path]
 
 
 def _require_no_run(folder: Path) -> None:
-    """Scores may replace scores, but never a run: it took a model to make."""
+    """Refuse a folder that holds a model's run; only scores may be replaced."""
     before = info_in(folder)
     if before is not None and before.kind is Kind.ASKED:
         remedy = "Choose another folder with --out."
@@ -108,7 +108,7 @@ def _require_no_run(folder: Path) -> None:
 def _again(
     before: Run, changed: Mapping[str, str], seed: int | None, data: str | Path | None
 ) -> tuple[Findings, RunInfo]:
-    """A run's stored answers."""
+    """The findings from a run's stored answers."""
     info = before.info
     if info.kind is Kind.PREDICTIONS:
         problem = "this run scored prediction files; it has no stored answers of a model."
@@ -123,7 +123,7 @@ def _again(
 
 
 def _predictions(probe: str, files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, RunInfo]:
-    """Somebody else's predictions, in a format that the probe reads."""
+    """The findings from files of predictions, in a format that the probe reads."""
     method = method_of(probe)
     for file in files:
         with open_bytes(file) as content:
@@ -148,7 +148,7 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
 def _read(
     method: Method[Any, Any], files: Sequence[Path], request: Request, answers: str | None
 ) -> tuple[Prepared, Any]:
-    """The answers of files: results of a batch, or what the probe reads."""
+    """The answers in files: batch results, or another format that the probe reads."""
     if not any(map(batch.is_results, files)):
         return method.read_files(files, request, answers)
     if answers is not None:
@@ -160,9 +160,9 @@ def _read(
 def gathered_again(
     run: Run, settings: Mapping[str, str] | None = None, data: str | Path | None = None
 ) -> tuple[Prepared, Any]:
-    """A run's probe, set up as it was, and what it gathered; settings may change formulas.
+    """A run's probe, prepared as it was, and the answers that it gathered; settings may change formulas.
 
-    `data` is where the run's official data are now, if they are elsewhere.
+    `data` is the folder of the run's official data, if they have moved.
     """
     method, info = method_of(run.probe), run.info
     if info.kind is Kind.PREDICTIONS:
@@ -190,7 +190,7 @@ def gathered_again(
 
 
 def _unchanged_files(data: Mapping[str, str]) -> list[Path]:
-    """The files of predictions that were scored, if they are where they were and as they were."""
+    """The files of predictions that were scored; raises a DataError if one is missing or has changed."""
     for name, digest in data.items():
         if not Path(name).is_file():
             remedy = "Restore it, or score the predictions again."

@@ -1,7 +1,7 @@
-"""The tour: every probe that a model can answer, one run for each, and one page over them.
+"""The tour: every probe that a model can answer, one run for each, and one page for all.
 
-One probe's failure costs the others nothing: the tour goes on, and its page says what is missing. On an endpoint it is
-known before it begins how many requests it takes.
+If a probe fails, the tour continues, and its page says what is missing. On an endpoint, the number of requests is known
+before the tour starts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from assay.runs.audit import Begun, Listener, begin, default_name, finish, new_e
 from assay.runs.expect_calls import Calls, expect_calls
 
 REQUESTS = 3000
-"""So many requests the tour sends to an endpoint at the most, where neither a limit nor a larger preset is named."""
+"""The most requests that the tour sends to an endpoint, unless a limit or a larger preset is given."""
 
 
 def tour(
@@ -77,7 +77,7 @@ def tour(
 
 
 class Failures:
-    """Which probes of a tour are missing, and why."""
+    """The missing probes of a tour, with the reasons."""
 
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
@@ -86,13 +86,13 @@ class Failures:
         self._lacking: list[Exception] = []
 
     def skip(self, probe: str, why: str) -> None:
-        """A probe is left out, since the model cannot answer it."""
+        """Leave out a probe that the model cannot answer."""
         self.why[probe] = f"left out: {why}"
         self.listener.skips(probe, why)
 
     @contextmanager
     def about(self, probe: str, *, lacking: bool = False) -> Iterator[None]:
-        """Within it, a failure is this probe's alone; where `lacking`, it may turn out that the model cannot answer."""
+        """A context that records a failure as this probe's; with `lacking`, a missing ability leaves the probe out."""
         try:
             yield
         except Exception as error:  # a fault in one probe, which may be another package's, must not cost the others
@@ -105,13 +105,13 @@ class Failures:
             self.listener.fails(probe, error)
 
     def require_some(self, found: Collection[object]) -> None:
-        """Where nothing was found, raise the first failure, or else what the model lacks."""
+        """If there is no result, raise the first failure, or else the error about a missing ability."""
         if not found:
             raise next(iter([*self._failed, *self._lacking]))
 
 
 def answerable(spec: ModelSpec, told: Failures) -> list[Probe]:
-    """The probes of the tour that a model can answer; if it can answer none, the first, which says what it lacks."""
+    """The probes of the tour that a model can answer; if there are none, the first, whose error says what it lacks."""
     able = [probe for probe in tour_probes() if probe.abilities & spec.abilities]
     for probe in tour_probes():
         if able and probe not in able:
@@ -132,7 +132,7 @@ def expect_tour(
 ) -> dict[str, Calls]:
     """What each probe of a tour sends to an endpoint.
 
-    With the preset quick and no limit each may send its share of `REQUESTS`, and what those before it left.
+    With the preset quick and no limit, each may send its share of `REQUESTS`, and what earlier probes did not use.
     """
     left, calls = REQUESTS, dict[str, Calls]()
     for number, probe in enumerate(able):
@@ -159,7 +159,7 @@ def _finished(begun: Mapping[str, Begun], told: Failures, progress: Progress) ->
 
 
 def _require_tour(folder: Path) -> None:
-    """Nothing but a tour may lie in a tour's folder: its page is about all runs there."""
+    """Refuse a folder with other runs: a tour's page covers all runs in its folder."""
     others = {file.parent.name for file in folder.glob("*/run.json")} - {probe.name for probe in tour_probes()}
     held = "one run, not a tour" if (folder / "run.json").exists() else f"another run, {min(others)}" if others else ""
     if held:

@@ -1,6 +1,6 @@
 """An endpoint's address and its key.
 
-The key is read from the environment when something is sent, and is nowhere but in the header of that request.
+The key is read from the environment for each request and appears only in that request's header.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Address:
 
     @staticmethod
     def of(rest: str, key_env: str | None = None) -> Address:
-        """NAME@URL, as it is written behind `api:`.
+        """Parse NAME@URL, the part of a model's name after `api:`.
 
         >>> Address.of("org/llm@HTTPS://Example.com:443/v1/").url
         'https://example.com/v1'
@@ -48,7 +48,7 @@ class Address:
 
 
 def key_of(key_env: str) -> str:
-    """The key itself; empty where none is wanted."""
+    """The key; empty if the endpoint needs none."""
     key = os.environ.get(key_env, "").strip() if key_env else ""
     if key and not re.fullmatch(r"[!-~]+", key):
         problem = f"{key_env} does not hold a valid key: it has blanks, line breaks or unusual characters."

@@ -17,7 +17,7 @@ ECHO, TEXT = Echo(), Text()
 
 
 class ApiModel:
-    """Translates; what is sent when, and what is kept, is decided by who asks it."""
+    """Translates queries and replies; the engine decides what to send and store."""
 
     def __init__(self, spec: ModelSpec) -> None:
         if spec.endpoint is None:
@@ -57,7 +57,7 @@ class ApiModel:
         return self.received(call, await self._client.post(call.path, call.body))
 
     def received(self, call: Call, content: Mapping[str, Any]) -> Reply:
-        """What came back to a call as a reply; TryAgainError where it lacks what was asked for."""
+        """A reply to a call; raises TryAgainError if it lacks what was requested."""
         read, written = billed(content)
         try:
             call.check(content)
@@ -89,7 +89,7 @@ class ApiModel:
         await self._client.close()
 
     def _require_continued(self, query: ListedQuery | TextQuery) -> None:
-        """Refuse an answer that is begun, where the server would not go on from there: it would answer anew."""
+        """Refuse a prompt that starts the answer if the server would not continue it."""
         if query.dialogue is not None and query.dialogue.begun and not self.endpoint.continued:
             problem = f"{self.spec.name} cannot continue an answer that has been started ({query.dialogue.begun!r})."
             remedy = "Use a prompt that does not start the answer, or a server that can continue it, such as vLLM."
@@ -112,7 +112,7 @@ def _written(query: TextQuery) -> Callable[[Mapping[str, Any]], Answer]:
 
 
 def _together(drawn: Sequence[Answer], served: str) -> Answer:
-    """Several answers to one query. Its status is that of all of them where they agree."""
+    """Several answers to one query, with their common status if they agree."""
     (first, *others) = {each.status for each in drawn}
     texts = tuple(each.text or "" for each in drawn)
     return Answer(Status.OK if others else first, text=texts[0], texts=texts, served=served)
