@@ -30,6 +30,16 @@ PHRASES = (
     r"makes the page again",
     r"balanced over everything",
     r"is not installed, and",
+    r"answers? (is|are) begun",
+    r"shall answer",
+    r"(to go|goes) on from (here|what)",
+    r"[Ii]nstall assay again",
+    r"came to nothing",
+    r"noise floors",
+    r"one behind the other",
+    r"the answer anew",
+    r"no intact",
+    r"what is there with",
 )
 
 

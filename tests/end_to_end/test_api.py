@@ -182,7 +182,7 @@ def test_what_an_endpoint_cannot_be_asked_is_refused_before_anything_is_sent(ass
         run = ("run", "bbq-starter", "--model", server.model, *common)
         done = assay(*run, "--set", "variant=q", "--set", "answer=letters")
         assert done.code == 2
-        assert "does not go on from an answer that is begun ('The answer is')" in done.message
+        assert "cannot continue an answer that has been started ('The answer is')" in done.message
         done = assay(*run, "--set", "variant=explain")
         assert done.code == 2
         assert "answer=decisions has fields" in done.message

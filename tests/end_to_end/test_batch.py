@@ -226,7 +226,7 @@ def test_questions_in_two_steps_are_refused(variant: str, assay: Command, tmp_pa
     batch = ("generate", "bbq-starter", "--format", "openai-batch", "--model", "m", "--limit", 8)
     done = assay(*batch, "--set", f"variant={variant}", "--out", tmp_path / "r" / "requests.jsonl")
     assert done.code == 2
-    assert "depends on earlier answers" in done.message
+    assert "depend on earlier answers" in done.message
     assert list((tmp_path / "r").iterdir()) == []
 
 

@@ -106,7 +106,7 @@ def test_a_chat_template_that_drops_the_question_stops_the_run(
     command = ("run", "bbq", "--model", f"hf:{folder}", "--data", data, "--set", f"form={form}", *FEW)
     done = assay(*command, "--out", "r")
     assert done.code == MODEL
-    assert "leaves out a question" in done.err
+    assert "drops a question" in done.err
     assert "--set chat=off" in done.err
     assert not (Path("r") / "findings.json").exists()
     assert assay(*command, "--set", "chat=off", "--out", "r2").code == 0

@@ -297,7 +297,7 @@ def test_a_setting_without_a_probe_is_refused(assay: Any, snapshot: Any) -> None
     before = snapshot()
     done = assay("run", *SMALL, "--set", "class=gender")
     assert done.code == USAGE
-    assert "a setting belongs to a probe, and no probe is named" in done.message
+    assert "--set needs a probe" in done.message
     assert "assay run unqover" in done.message
     assert snapshot() == before
 
@@ -324,8 +324,8 @@ def test_another_tour_in_the_same_folder_is_refused(again: Any, snapshot: Any) -
     [
         (["--model", "nonsense"], "unknown model name 'nonsense'; expected builtin, hf:…"),
         (["--model", "builtin:small"], "unknown model name 'builtin:small'"),
-        (["--device", "cuda"], "builtin runs with --device cpu only, not 'cuda'"),
-        (["--dtype", "float16"], "builtin runs with --dtype float32 only, not 'float16'"),
+        (["--device", "cuda"], "builtin supports only --device cpu, not 'cuda'"),
+        (["--dtype", "float16"], "builtin supports only --dtype float32, not 'float16'"),
         (["--threads", "0"], "the number of threads is 0, expected at least 1"),
         (["--limit", "0"], "--limit is 0"),
         (["--block-size", "0"], "--block-size is 0"),

@@ -80,7 +80,7 @@ _FIRST_STEPS = """examples:
 class _Help(argparse.Action):
     """Prints the help of a command: about the probe, method or kind that was named before it, if any."""
 
-    def __call__(self, parser: Any, namespace: argparse.Namespace, *rest: Any) -> NoReturn:
+    def __call__(self, parser: Any, namespace: argparse.Namespace, *rest: Any) -> None:
         named = (getattr(namespace, each, None) for each in ("probe", "method", "kind"))
         parser.about = next(filter(None, named), None)
         parser.print_help()

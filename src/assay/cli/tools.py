@@ -51,7 +51,7 @@ def examples_of(
     from assay.probes import probes
 
     known = probes()
-    chosen = [known[about]] if about in known else list(known.values())
+    chosen = [probe for name, probe in known.items() if about not in known or name == about]
     lines = [line for probe in chosen for line in probe.examples.get(command, ())]
     text = f"examples:\n{'' if about in known else first}" + "".join(
         f"  # {what}\n  {line}\n" if what else f"  {line}\n" for line, what in lines
@@ -72,7 +72,7 @@ def settings_listed(common: type | None, kinds: Mapping[str, type], about: str |
     """
     from assay.settings import explained, help_of
 
-    if about in kinds:
+    if about is not None and about in kinds:
         own = "".join(f"  {entry}\n{filled(what, '      ')}" for entry, what in explained(kinds[about]))
         return f"settings of {about} (--set key=value):\n{own}"
     shared = help_of(common) if common else []

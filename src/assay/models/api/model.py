@@ -21,7 +21,7 @@ class ApiModel:
 
     def __init__(self, spec: ModelSpec) -> None:
         if spec.endpoint is None:
-            raise ValueError(f"{spec.name} is no endpoint")
+            raise ValueError(f"{spec.name} is not an endpoint")
         self.spec = spec
         self.endpoint: Endpoint = spec.endpoint
         self._client = Client(spec.place, self.endpoint.key_env)
