@@ -15,8 +15,8 @@ from assay.errors import UsageError, near
 
 S = TypeVar("S")
 
-RUN, SCORE, GENERATE = (f"See `assay {command} --help`." for command in ("run", "score", "generate"))
-"""Where the settings of a command are listed."""
+RUN, SCORE, GENERATE = (f"See `assay {command} PROBE --help`." for command in ("run", "score", "generate"))
+"""Where the settings of a command are explained; PROBE stands for the owner's name."""
 
 
 def setting(
@@ -51,7 +51,7 @@ def read_settings(kind: type[S], given: Mapping[str, str], owner: str, *, remedy
     for key, text in given.items():
         if key not in known:
             problem = f"{owner} has no setting {key!r}; it has {', '.join(sorted(known))}{near(key, known)}"
-            raise UsageError(problem, remedy, code="unknown-setting", key=key)
+            raise UsageError(problem, remedy.replace("PROBE", owner), code="unknown-setting", key=key)
         values[known[key].name] = _value(key, text, known[key])
     return kind(**values)
 

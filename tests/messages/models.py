@@ -387,7 +387,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "unknown-setting": (
         lambda folder: read_settings(Settings, {"size": "3"}, "unqover"),
-        "unqover has no setting 'size'; it has form, most.\nSee `assay run --help`.",
+        "unqover has no setting 'size'; it has form, most.\nSee `assay run unqover --help`.",
     ),
     "bad-setting": (
         lambda folder: read_settings(Settings, {"most": "0"}, "unqover"),
