@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,9 @@ import pytest
 from assay.compare.differences import Difference
 from assay.compare.runs import Comparison
 from assay.findings import Estimate, Findings, Table
+from assay.missing import write_missing
 from assay.report.notebook import LINES, ROWS, table_html
-from assay.run import Run, RunInfo
+from assay.run import Run, RunInfo, Tour
 from html_pages import Page
 
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">\'"&amp;</bdi></table>\u202e\x1b[31m'
@@ -60,6 +62,17 @@ def test_a_run_shows_every_estimate_with_its_interval_and_its_verdict() -> None:
     assert len(page.all("svg")) == 2, "nothing is drawn for what is undefined"
     dots = page.all("circle")
     assert [dot.get("fill") for dot in dots] == [None, "none"], "hollow is what could be chance"
+
+
+def test_a_tour_shows_the_card_of_every_run_and_what_is_missing(tmp_path: Path) -> None:
+    write_missing(tmp_path, {"sodapop": "left out: too hard"})
+    other = Run(Path("runs/two"), RunInfo(), replace(FOUND, probe="bbq", model=HOSTILE))
+    page = shown(Tour(tmp_path, [RUN, other]))
+    assert page.words.index("assay tour") < page.words.index("UnQover") < page.words.index("BBQ")
+    assert "2 runs" in page.words
+    assert "SODAPOP: left out: too hard" in page.words
+    assert not page.all("svg"), "the cards alone; each run has its numbers"
+    assert repr(Tour(tmp_path, [RUN, other])) == f"Tour({str(tmp_path)!r}: unqover, bbq)"
 
 
 def test_marks_have_the_colour_of_the_page_and_say_in_words_what_they_show() -> None:

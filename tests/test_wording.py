@@ -35,6 +35,16 @@ PHRASES = (
     r"say too little about others",
     r"n counts cells",
     r"what chance adds is taken off",
+    r"answers? (is|are) begun",
+    r"shall answer",
+    r"(to go|goes) on from (here|what)",
+    r"[Ii]nstall assay again",
+    r"came to nothing",
+    r"noise floors",
+    r"one behind the other",
+    r"the answer anew",
+    r"no intact",
+    r"what is there with",
 )
 
 

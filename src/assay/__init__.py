@@ -1,11 +1,11 @@
 """assay measures social bias in question-answering models, with its uncertainty.
 
-The public names: `audit` runs a probe on a model, `tour` runs all of them, `score` scores answers that are there,
-`load_model` loads a model, `open_run` reads a finished run folder, `compare` sets several runs side by side, `gate`
-judges runs by a policy, and `write_builtin` writes the built-in model as a folder of transformers.
-They are loaded when first used, so that importing assay costs nothing.
+The public names: `audit` runs a probe on a model, `tour` runs every probe, `score` scores existing answers,
+`load_model` loads a model, `open_run` opens a finished run or tour, `compare` compares runs, `gate` checks runs against
+a policy, and `write_builtin` writes the built-in model as a folder that transformers can load.
+They are loaded when first used, which keeps `import assay` fast.
 
-Importing assay switches off the telemetry of the libraries that it uses, for this process and those that it starts.
+Importing assay switches off the telemetry of the libraries that it uses, in this process and those that it starts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What surrounds a prompt: what was said before it, and how its answer begins.
+"""The turns before a prompt, and the start of its answer.
 
 A model with a chat template, or one behind an endpoint, reads `messages`; any other model that writes reads `as_text`.
 """
@@ -13,7 +13,7 @@ SYSTEM, USER, ASSISTANT = "system", "user", "assistant"
 
 
 class Turn(NamedTuple):
-    """What somebody says: the system, the user or the assistant."""
+    """One message: from the system, the user or the assistant."""
 
     role: str
     text: str
@@ -21,10 +21,10 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """The turns before a prompt, and the words that the answer to it begins with.
+    """The turns before a prompt, and the words with which its answer starts.
 
-    The model goes on from `begun`, which is no part of its answer. None leaves the beginning to the model's kind:
-    nothing within a chat template, a line "Answer:" without one. "" is nothing for both.
+    The model continues from `begun`, which is not part of its answer. With None the model's kind decides: nothing in a
+    chat template, a line "Answer:" without one. "" means nothing in both cases.
     """
 
     before: tuple[Turn, ...] = ()
@@ -36,7 +36,7 @@ class Dialogue:
 
     @staticmethod
     def of_text(text: str) -> Dialogue:
-        """What `to_text` wrote.
+        """The dialogue in a text that `to_text` wrote.
 
         >>> said = Dialogue((Turn("system", "Be brief."),), "It is")
         >>> Dialogue.of_text(said.to_text()) == said
@@ -56,7 +56,7 @@ def message(context: str, question: str) -> str:
 
 
 def lines(context: str, question: str) -> str:
-    """Context and question as a text that the answer follows.
+    """Context and question as a text that the answer continues.
 
     >>> lines("Ann met Bo.", "Who slept?")
     'Ann met Bo.\\nQuestion: Who slept?\\nAnswer:'
@@ -66,15 +66,15 @@ def lines(context: str, question: str) -> str:
 
 
 def messages(prompt: str, dialogue: Dialogue | None) -> list[Turn]:
-    """All turns up to the answer, whose beginning (`begun`) is not among them."""
+    """All turns before the answer; its start (`begun`) is not among them."""
     return [*(dialogue.before if dialogue else ()), Turn(USER, prompt)]
 
 
 def as_text(prompt: str, dialogue: Dialogue) -> str:
-    """All turns as one text, up to where the model goes on.
+    """All turns as one text, up to the place where the model continues.
 
-    Turns stand apart by a blank line. An answer follows its question as `begun` has it: behind "Answer:" on a line of
-    its own (None), behind a blank (""), or else as a turn.
+    A blank line separates turns. `begun` decides how an answer follows its question: after "Answer:" on a new line
+    (None), after a blank (""), or else as a turn.
 
     >>> shot = (Turn("user", "Who slept?"), Turn("assistant", "Bo"))
     >>> as_text("Who ate?", Dialogue(shot))
@@ -96,11 +96,11 @@ def as_text(prompt: str, dialogue: Dialogue) -> str:
 
 
 OPEN = (" ", "\n", "(")
-"""Behind these no blank stands before an option."""
+"""After these characters, an option follows without a blank."""
 
 
 def behind(text: str, option: str) -> str:
-    """An option behind a text that it goes on from.
+    """A text continued by an option.
 
     >>> behind("It was", "Ann"), behind("It was (", "A")
     ('It was Ann', 'It was (A')
@@ -109,7 +109,7 @@ def behind(text: str, option: str) -> str:
 
 
 def shown(prompt: str, dialogue: Dialogue | None) -> str:
-    """A prompt for people to read: the message alone, or every turn behind the name of who says it.
+    """A prompt for people to read: the message alone, or every turn after its role.
 
     >>> print(shown("Who ate?", Dialogue((Turn("system", "Be brief."),), "It was")))
     [system]
@@ -127,7 +127,7 @@ def shown(prompt: str, dialogue: Dialogue | None) -> str:
 
 @dataclass(frozen=True)
 class Prompt:
-    """How a part of a run puts its questions: one of them as it is put, and the digest of the words around all of them.
+    """How a part of a run asks its questions: one of them as asked, and the digest of the words around all of them.
 
     `form` is the probe's name for how it asks. `example` is for people: messages, which a model reads through its chat
     template or an endpoint; `text` is what a model without a template reads.

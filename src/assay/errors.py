@@ -1,12 +1,12 @@
-"""Everything that assay raises on purpose.
+"""The errors that assay raises.
 
     AssayError                    one clear message; `exit_code` is what the command line returns
     ├── UsageError        (2)     wrong option, unknown model name, a folder in use, no space left
     ├── DataError         (3)     a file or a text that cannot be used as it is
-    └── ModelError        (4)     the model answered nonsense or could not answer
+    └── ModelError        (4)     the model gave unusable answers or none
 
-A message says what is wrong, what was expected and, on its last line, what to do about it. Programs go by `code`, one
-of CODES, and by `file`, `line` and `key`: the wording may change, these do not.
+A message says what is wrong, what was expected and, on its last line, what to do about it. Programs should test `code`
+(one of CODES), `file`, `line` and `key`, which are stable; the wording may change.
 """
 
 from __future__ import annotations
@@ -18,75 +18,75 @@ from pathlib import Path
 CODES: Mapping[str, str] = {
     # what was asked for
     "unknown-probe": "no probe has this name",
-    "unknown-model": "no model has this name, or none is there",
+    "unknown-model": "no model has this name, or the model is missing",
     "unknown-setting": "there is no setting of this name",
-    "bad-setting": "a setting has a value that it cannot have",
-    "missing-setting": "something has to be named and is not",
-    "bad-option": "an option of a command or function has a value that it cannot have",
+    "bad-setting": "a setting has an invalid value",
+    "missing-setting": "a required option or setting is missing",
+    "bad-option": "an option of a command or function has an invalid value",
     "unknown-data-set": "no data set has this name",
-    "unsupported": "this cannot be done with that",
+    "unsupported": "this combination is not supported",
     "missing-ability": "the model cannot answer questions of this kind",
-    "nothing-to-ask": "no question is left",
+    "nothing-to-ask": "there are no questions to ask",
     "not-installed": "a library is missing",
-    "no-device": "the device, or the number type on it, cannot be used",
+    "no-device": "the device, or this number type on it, cannot be used",
     # folders
-    "not-a-run": "the folder holds no run, or something else",
-    "unfinished-run": "the run was not finished, or answers of it are not stored",
+    "not-a-run": "the folder is not a run folder",
+    "unfinished-run": "the run is not finished, or some of its answers are not stored",
     "other-run": "the folder holds another run, training or study",
-    "not-new": "something is there already",
-    "in-use": "another program is writing there",
-    "cannot-write": "nothing can be written there",
-    "no-space": "no space is left there",
+    "not-new": "the file or folder already exists",
+    "in-use": "another program is writing to this folder",
+    "cannot-write": "the file or folder cannot be written",
+    "no-space": "the disk is full",
     # files
-    "missing-file": "a file or folder is not there",
+    "missing-file": "a file or folder is missing",
     "unreadable-file": "a file cannot be read, unpacked or decoded",
-    "changed-file": "a file is not what it was, or not what it has to be",
+    "changed-file": "a file has changed, or differs from the expected one",
     "bad-json": "not JSON, or not the kind of JSON value that is expected",
-    "bad-csv": "not CSV, or a row with another number of cells",
+    "bad-csv": "not CSV, or a row with the wrong number of cells",
     "bad-toml": "not TOML",
-    "unknown-key": "a file has a key that means nothing there",
-    "bad-value": "a key of a file has a value that it cannot have",
+    "unknown-key": "a file has an unknown key",
+    "bad-value": "a key in a file has an invalid value",
     "missing-key": "a file lacks a key or a column",
-    "empty-file": "a file or folder has nothing that could be used",
-    "duplicate": "something is there twice",
-    "bad-label": "the right answer is not one that a question can have",
-    "bad-row": "a row, or an entry, is not one of the format",
-    "bad-text": "a text that cannot be asked about",
+    "empty-file": "a file or folder has no usable content",
+    "duplicate": "something is given twice",
+    "bad-label": "the label is not one of the options",
+    "bad-row": "a row or an entry does not have the expected format",
+    "bad-text": "a text that cannot be used in a question",
     "bad-list": "a list of words or names that cannot be used",
-    "bad-findings": "a run's findings or tables are not as assay writes them",
-    "missing-data": "official data are not where they are looked for",
+    "bad-findings": "a run's findings or tables do not have assay's format",
+    "missing-data": "official data are missing",
     # several runs
     "not-comparable": "these runs cannot be compared",
-    "bad-policy": "a policy, or a limit of it, makes no sense",
+    "bad-policy": "a policy, or a limit in it, is invalid",
     # models
-    "bad-folder": "a model's folder lacks something or has something that must not be there",
-    "unsafe-weights": "weights that could run code, or code itself, without being asked for",
-    "damaged-model": "files of a model are damaged or were changed",
+    "bad-folder": "a model's folder lacks a file or has one that is not allowed",
+    "unsafe-weights": "weights that could run code, or code, without permission",
+    "damaged-model": "files of a model are damaged or have changed",
     "cannot-load": "a model or its tokenizer cannot be loaded",
-    "bad-tokenizer": "a tokenizer that does not do what is needed",
-    "bad-template": "a chat template that does not pass on what is asked",
-    "too-long": "a text is longer than the model reads",
-    "bad-scores": "a model gave scores that are no numbers, or not what was asked for",
+    "bad-tokenizer": "a tokenizer that cannot be used for these questions",
+    "bad-template": "a chat template that drops part of the question",
+    "too-long": "a text is longer than the model's window",
+    "bad-scores": "a model gave scores that are not numbers, or not in the expected form",
     "out-of-memory": "a device's memory is too small",
-    "bad-model": "a model that does not do what its kind has to",
+    "bad-model": "a model does not behave as its kind requires",
     # endpoints
-    "bad-address": "an endpoint's address or name is not built as it has to be",
-    "missing-key-env": "the environment variable that is to hold an endpoint's key is not set",
-    "refused-request": "an endpoint refuses the key, the model's name or the request",
+    "bad-address": "an endpoint's address or name is malformed",
+    "missing-key-env": "the environment variable for an endpoint's key is not set",
+    "refused-request": "an endpoint rejects the key, the model's name or the request",
     "no-answer": "an endpoint gives no usable answer",
-    "over-budget": "going on would cost more than was allowed",
-    "not-confirmed": "whoever was asked does not want it",
+    "over-budget": "continuing would exceed the budget",
+    "not-confirmed": "the user did not confirm",
     # networks, training, processes
-    "download-failed": "a file could not be fetched",
-    "wrong-download": "what was fetched is not what was pinned",
-    "training-failed": "a training came to nothing",
+    "download-failed": "a file could not be downloaded",
+    "wrong-download": "a downloaded file differs from the pinned one",
+    "training-failed": "a training failed",
     "step-failed": "a step of a study failed",
 }
-"""What a code means. Other packages may have codes of their own."""
+"""The meaning of each code. Other packages may define their own codes."""
 
 
 class AssayError(Exception):
-    """Base of all errors that a user can cause or cure; names the file, line and key where there are such."""
+    """Base of all errors that a user can cause or fix; names the file, line and key if there are any."""
 
     exit_code = 1
 
@@ -111,25 +111,25 @@ class AssayError(Exception):
 
 
 class UsageError(AssayError):
-    """The command or call cannot be carried out as given."""
+    """The command or call is not possible as given."""
 
     exit_code = 2
 
 
 class DataError(AssayError):
-    """Some data cannot be used."""
+    """Data cannot be used."""
 
     exit_code = 3
 
 
 class ModelError(AssayError):
-    """The model failed: it lacks something, or gave scores that are no numbers."""
+    """The model failed: it lacks something, or gave scores that are not numbers."""
 
     exit_code = 4
 
 
 def _again(kind: type[AssayError], args: tuple[object, ...], content: Mapping[str, object]) -> AssayError:
-    """An error that came from another process, whatever else its kind is made from."""
+    """Unpickle an error of any kind without calling its constructor."""
     error = kind.__new__(kind, *args)
     error.args = args
     error.__dict__.update(content)
@@ -138,7 +138,7 @@ def _again(kind: type[AssayError], args: tuple[object, ...], content: Mapping[st
 
 @contextmanager
 def needing(who: str, remedy: str) -> Iterator[None]:
-    """Around an import: a library that is missing is said so, as something that somebody needs ("hf: models need")."""
+    """Around an import: raises a UsageError if a library is missing. `who` begins the message ("hf: models need")."""
     try:
         yield
     except ImportError as error:
@@ -147,7 +147,7 @@ def needing(who: str, remedy: str) -> Iterator[None]:
 
 
 def how_to_install(extra: str) -> str:
-    """The remedy where a library of an extra is missing.
+    """The remedy if a library of an extra is missing.
 
     >>> how_to_install("hf")
     'Install it from a checkout of assay: pip install ".[hf]"'
@@ -156,7 +156,7 @@ def how_to_install(extra: str) -> str:
 
 
 def near(name: str, known: Collection[str]) -> str:
-    """The end of a sentence about an unknown name: what may have been meant.
+    """The end of a sentence about an unknown name: a suggestion, or a full stop.
 
     >>> near("uper", ["upper", "lower"]), near("x", ["upper"])
     ('; did you mean "upper"?', '.')

@@ -1,4 +1,4 @@
-"""What is missing from a folder of runs, such as a tour, and why: probes that failed or that a model cannot answer."""
+"""The probes that are missing from a tour, and why: they failed, or the model cannot answer them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ FILE = "missing.json"
 
 
 def write_missing(folder: Path, missing: Mapping[str, str]) -> None:
-    """Note which probes are missing, each with the reason; where none is, an earlier note is removed."""
+    """Write which probes are missing, each with the reason; if none is, remove an earlier file."""
     if missing:
         write_atomically(folder / FILE, (json.dumps(dict(missing), indent=1, ensure_ascii=False) + "\n").encode())
     else:
@@ -20,7 +20,7 @@ def write_missing(folder: Path, missing: Mapping[str, str]) -> None:
 
 
 def read_missing(folder: Path) -> dict[str, str]:
-    """Which probes are missing, and why; none where there is no readable note."""
+    """The missing probes with the reasons; empty if there is no readable file."""
     try:
         content = json.loads((folder / FILE).read_text(encoding="utf-8"))
         return {str(probe): str(why) for probe, why in content.items()}

@@ -28,9 +28,14 @@ class Displayed:
     """Shows itself in notebooks as HTML."""
 
     def _repr_html_(self) -> str | None:
-        load_views()
-        view = views.get(type(self))
-        return None if view is None else view(self)
+        return shown(self)
+
+
+def shown(value: object) -> str | None:
+    """A value as HTML; None if its type has no view."""
+    load_views()
+    view = views.get(type(value))
+    return None if view is None else view(value)
 
 
 def show_by_sections(kind: type, sections_of: Callable[[Any], Sequence[Shown]]) -> None:

@@ -17,21 +17,21 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Recipe(Protocol):
-    """What any plan has. It must survive pickling and be small: it travels to workers."""
+    """What every plan has. It must be small and picklable, because it is sent to workers."""
 
     @property
     def ability(self) -> str:
-        """What it asks for: the ability of its columns."""
+        """The ability that its questions need."""
 
     @property
     def digest(self) -> str:
-        """Names the recipe, the data behind it and the generator's version."""
+        """Identifies the recipe, its data and the generator's version."""
 
     def __len__(self) -> int: ...
 
 
 class Plan(Recipe, Protocol):
-    """A plan that makes its queries from what it carries and from files that it names."""
+    """A plan that makes its queries from its own fields and from files that it names."""
 
     def columns(self, lo: int, hi: int) -> QueryColumns:
         """Queries lo to hi; the same for ever."""
@@ -39,11 +39,11 @@ class Plan(Recipe, Protocol):
 
 @runtime_checkable
 class ArrayPlan(Recipe, Protocol):
-    """A plan that makes its queries from arrays, too large to carry: whoever computes is brought them."""
+    """A plan that makes its queries from arrays that are too large for its fields; the engine supplies them."""
 
     @property
     def arrays(self) -> str:
-        """The digest that `Ask.keep` gave them; part of the plan's own."""
+        """The digest that `Ask.keep` returned; it is part of the plan's digest."""
 
     def columns_from(self, arrays: Arrays, lo: int, hi: int) -> QueryColumns:
         """Queries lo to hi; the same for ever."""
@@ -53,27 +53,27 @@ AnyPlan = Plan | ArrayPlan
 
 
 class Ask(Protocol):
-    """How a probe puts its questions; everything about speed, disk and machines is behind this call."""
+    """How a probe asks its questions; the engine decides about speed, disk and machines."""
 
     @property
     def abilities(self) -> frozenset[str]:
-        """What the model can do."""
+        """The model's abilities."""
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """How an endpoint can be asked for the probabilities of listed options, the best first; none of others."""
+        """The ways to get probabilities of listed options from an endpoint, the best first; empty for other models."""
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers: ...
 
     def keep(self, arrays: Arrays) -> str:
-        """Keep arrays for plans that are asked here; returns the digest by which a plan names them."""
+        """Store arrays for plans; returns the digest that a plan refers to."""
 
     def of(self, model: str) -> Ask:
-        """The same for another model, by its name."""
+        """An `Ask` for another model, by its name."""
 
 
 def digest_of(content: Any) -> str:
-    """The digest of something that JSON can write, the same whatever the order of its keys.
+    """The digest of a JSON value; it does not depend on the order of keys.
 
     >>> digest_of({"a": 1, "b": 2}) == digest_of({"b": 2, "a": 1})
     True
@@ -83,7 +83,7 @@ def digest_of(content: Any) -> str:
 
 @dataclass(frozen=True)
 class WordPlan:
-    """Asks how the model's tokenizer sees some words."""
+    """Asks how the model's tokenizer splits some words."""
 
     words: tuple[str, ...]
     ability: str = "word"

@@ -1,20 +1,23 @@
-"""One progress bar with rate and time left on a terminal; a plain line now and then elsewhere."""
+"""How far long work is: a bar on a terminal, a line that is renewed in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
-from typing import TYPE_CHECKING, Protocol, Self, runtime_checkable
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
-_SECONDS_BETWEEN_LINES = 15.0
+ROOMY = 80
+"""Columns of a terminal that has room for a bar."""
 
 
 class Progress(Protocol):
-    """Told how many questions of a plan are answered, or how much of something else is done."""
+    """Receives how many questions of a plan are answered, or how much of other work is done."""
 
     def start(self, label: str, total: int, unit: str = "questions") -> None: ...
 
@@ -24,14 +27,14 @@ class Progress(Protocol):
 
 @runtime_checkable
 class Overall(Progress, Protocol):
-    """A progress that can also say how far something larger is, of which plans are parts."""
+    """A progress that can also show larger work, such as a tour, of which plans are parts."""
 
     def overall(self, label: str, done: int, total: int) -> None:
-        """So much of it is done before what is started next."""
+        """`done` of `total` questions were answered before the plan that starts next."""
 
 
 class Silent:
-    """No progress shown: for library use and tests."""
+    """Shows nothing."""
 
     def start(self, label: str, total: int, unit: str = "questions") -> None:
         pass
@@ -41,9 +44,9 @@ class Silent:
 
 
 class Whole:
-    """How far something is of which plans are parts, and how long the rest takes at the rate so far.
+    """How far larger work is, and how long the rest takes at the rate so far.
 
-    A part may turn out to have fewer questions than was thought: `at` says where it really is.
+    A part may have fewer questions than expected; `at` corrects the count.
     """
 
     def __init__(self) -> None:
@@ -58,18 +61,19 @@ class Whole:
         self.done = min(self.total, self.done + count)
         self._fresh += 0 if stored else count
 
-    @property
-    def said(self) -> str:
-        """Empty where plans are not parts of anything."""
+    def said(self, of: str = "") -> str:
+        """For example "40% of the tour, about 2 min left"; empty if there is no larger work."""
         if not self.total:
             return ""
-        share = f"{self.done / self.total:.0%} of {self.label}"
+        share = f"{self.done / self.total:.0%}{of}"
         rate = self._fresh / max(time.monotonic() - self._began, 1e-9)
         return f"{share}, about {duration((self.total - self.done) / rate)} left" if self._fresh else share
 
 
 class Lines:
-    """A plain line now and then, and when a plan is done."""
+    """Prints a plain line every 15 seconds, and when a plan is done."""
+
+    SECONDS_BETWEEN = 15.0
 
     def __init__(self) -> None:
         self._label, self._total, self._done, self._fresh, self._unit = "", 0, 0, 0, ""
@@ -88,43 +92,72 @@ class Lines:
         self._fresh += 0 if stored else count
         self._whole.advance(count, stored)
         now = time.monotonic()
-        if self._done == self._total or now - self._said >= _SECONDS_BETWEEN_LINES:
+        if self._done == self._total or now - self._said >= self.SECONDS_BETWEEN:
             rate = self._fresh / max(now - self._began, 1e-9)
             left = (self._total - self._done) / rate if rate else 0.0
             tail = f"{_said(rate)}, {left:,.0f} s left" if self._fresh else "stored already"
             done = f"{self._label}: {self._done:,} of {self._total:,} {self._unit}, {tail}"
-            done += f" ({self._whole.said})" if self._whole.said else ""
-            print(done, file=sys.stderr, flush=True)
+            whole = self._whole.said(f" of {self._whole.label}")
+            done += f" ({whole})" if whole else ""
+            self.say(done)
             self._said = now
+
+    def say(self, line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+
+class NotebookLine(Lines):
+    """One line below a notebook's cell, renewed while the work goes on."""
+
+    SECONDS_BETWEEN = 0.5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shown: Any = None
+
+    def start(self, label: str, total: int, unit: str = "questions") -> None:
+        super().start(label, total, unit)
+        self.say(f"{label}: 0 of {total:,} {unit}")
+
+    def say(self, line: str) -> None:
+        if self._shown is None:
+            from IPython.display import display
+
+            self._shown = display({"text/plain": line}, raw=True, display_id=True)
+        else:
+            self._shown.update({"text/plain": line}, raw=True)
 
 
 class Bar:
-    """A bar on a terminal."""
+    """Draws a bar on a terminal, or prints the same as text if the terminal is narrow."""
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Task, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
+        from rich.table import Column
         from rich.text import Text
 
         class Left(TimeRemainingColumn):
-            def render(self, task: Task) -> Text:  # of the whole it is said beside the bar
+            def render(self, task: Task) -> Text:  # the bar of the whole has it in words
                 return Text() if task.id == own._all else super().render(task)
 
-        own = self
-
-        self._task: TaskID | None = None
-        self._all: TaskID | None = None
-        self._whole = Whole()
-        self._fresh, self._began = 0, 0.0
-        self._bar: RichProgress = RichProgress(
+        own, console = self, Console(stderr=True)
+        columns: list[ProgressColumn] = [
             TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TextColumn("{task.fields[rate]}"),
             Left(),
-            console=Console(stderr=True),
-        )
+        ]
+        if console.width < ROOMY:
+            line = "{task.description}: {task.completed:,.0f} of {task.total:,.0f}  {task.fields[rate]}"
+            columns = [TextColumn(line, markup=False, table_column=Column())]
+        self._task: TaskID | None = None
+        self._all: TaskID | None = None
+        self._whole = Whole()
+        self._fresh, self._began = 0, 0.0
+        self._bar: RichProgress = RichProgress(*columns, console=console)
 
     def __enter__(self) -> Self:
         return self
@@ -133,7 +166,7 @@ class Bar:
         self._bar.stop()
 
     def clear(self) -> None:
-        """Leave the terminal to somebody else until something is started again."""
+        """Remove the bar from the terminal until something starts again."""
         self._bar.stop()
         for task in self._bar.task_ids:
             self._bar.remove_task(task)
@@ -155,13 +188,13 @@ class Bar:
         self._whole.advance(count, stored)
         if self._all is not None:
             whole = self._whole
-            self._bar.update(self._all, completed=whole.done, total=whole.total, rate=whole.said)
+            self._bar.update(self._all, completed=whole.done, total=whole.total, rate=whole.said())
         rate = self._fresh / max(time.monotonic() - self._began, 1e-9)
         self._bar.update(self._task, advance=count, rate=_said(rate) if self._fresh else "stored")
 
 
 def _said(rate: float) -> str:
-    """A rate by the second, or by the minute where things take longer: the steps of a study."""
+    """A rate per second, or per minute if it is below one per second."""
     return f"{rate:,.0f}/s" if rate >= 1 else f"{rate * 60:,.1f}/min"
 
 
@@ -173,3 +206,26 @@ def duration(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
+
+
+@contextmanager
+def showing(wanted: Progress | bool | None = None) -> Iterator[Progress]:
+    """Progress as a caller wants it: `True` shows it, `False` does not, and a `Progress` receives it.
+
+    `None` shows it where somebody can watch: on a terminal and in a notebook.
+    """
+    if not (wanted is None or isinstance(wanted, bool)):
+        yield wanted
+    elif wanted is not False and _in_notebook():
+        yield NotebookLine()
+    elif wanted is not False and sys.stderr is not None and sys.stderr.isatty():
+        with Bar() as bar:
+            yield bar
+    else:
+        yield Lines() if wanted else Silent()
+
+
+def _in_notebook() -> bool:
+    """Whether this process runs a notebook's cells: IPython is loaded, and its shell has a kernel."""
+    ipython: Any = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")

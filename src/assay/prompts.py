@@ -1,4 +1,4 @@
-"""How a question with listed options is put into words, for every kind of model that reads such a list."""
+"""The wording of questions with listed options, the same for every kind of model."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ WAYS: Mapping[str, str] = {
     "samples": "how often each option is named in several answers, drawn at temperature 1",
     "text": "the option that the written answer names",
 }
-"""How an endpoint is asked for the probabilities of listed options, the best way first, and what they come from."""
+"""The ways to get probabilities of listed options from an endpoint, the best first, and what they are."""
 
 OF_FIELDS = frozenset({"decisions", "systemone"})
-"""Those of them that take context, question and options in fields of their own, and no other words."""
+"""The ways that have separate fields for context, question and options, and accept no other text."""
 
 
 def letters_for(options: Sequence[str]) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def letters_for(options: Sequence[str]) -> tuple[str, ...]:
 
 
 def lettered(question: str, options: Sequence[str]) -> str:
-    """A question, its options listed under letters, and what to answer.
+    """A question, its options listed under letters, and the instruction to answer with a letter.
 
     >>> print(lettered("Who slept?", ["Ann", "Bo", "Not known"]))
     Who slept?
@@ -47,7 +47,7 @@ def lettered(question: str, options: Sequence[str]) -> str:
 
 
 def unlisted(question: str) -> str:
-    """A question whose options are not listed, and how to answer it.
+    """A question without listed options, and the instruction how to answer.
 
     >>> print(unlisted("Who slept?"))
     Question: Who slept?
@@ -60,17 +60,17 @@ def unlisted(question: str) -> str:
 # --- settings that probes have for it
 
 
-def answer_setting(auto: str = "the first of these that the endpoint can do") -> Any:
-    said = f"of endpoints: where an option's probability comes from; auto: {auto}"
+def answer_setting(auto: str = "the first of these that the endpoint supports") -> Any:
+    said = f"for endpoints: where an option's probability comes from; auto: {auto}"
     return setting("auto", said, choices=("auto", *WAYS))
 
 
 def samples_setting() -> Any:
-    return setting(10, "answers to each question, where answer=samples", least=1, example="10")
+    return setting(10, "answers drawn for each question if answer=samples", least=1, example="10")
 
 
 def tokens_setting(least: str) -> Any:
-    said = f"the most tokens of a written answer, reasoning included ({least}; of endpoints 512)"
+    said = f"the most tokens of a written answer, including reasoning ({least}; for endpoints 512)"
     return setting(None, said, least=1, example="512")
 
 

@@ -1,18 +1,18 @@
-"""The questions that a model can be asked, in columns and one by one, and the answers it gives.
+"""The questions that models can be asked, as columns and as single queries, and their answers.
 
 This file and `plan.py` are the whole architecture on one screen: a probe makes a plan, a plan is a sequence of
 queries, the engine asks them, a model answers.
 
 | ability  | a query says                                         | an answer says                                   |
 |----------|------------------------------------------------------|--------------------------------------------------|
-| `span`   | question, context, where the subjects stand in it    | score of every subject: sqrt(P(start) · P(end))  |
+| `span`   | question, context, where the subjects are in it      | score of every subject: sqrt(P(start) · P(end))  |
 | `mask`   | text with one masked word, subjects that may fill it | probability of every subject at the mask         |
 | `fill`   | text with one masked word                            | the likeliest tokens and their probabilities     |
 | `choice` | context, question, options                           | the logit or log probability of every option     |
 | `listed` | the same, with all options shown in this order       | the log probability that each of them is chosen  |
-| `text`   | a prompt                                             | what the model writes behind it                  |
+| `text`   | a prompt                                             | what the model writes after it                   |
 | `sample` | a prompt, and how often it is asked                  | what the model writes each time, drawn at random |
-| `embed`  | text, where a word stands in it                      | the word's vector in this text                   |
+| `embed`  | text, where a word is in it                          | the word's vector in this text                   |
 | `word`   | a word                                               | how many tokens it is in this model, and which   |
 | `token`  | a token                                              | its text, and whether it is a word of its own    |
 
@@ -35,7 +35,7 @@ from assay.dialogue import Dialogue, as_text, lines, message
 Ints = NDArray[np.int32]
 
 MASK = "\ufffc"
-"""Stands for the masked word in a text; a model puts its own mask token there, so that a literal "[MASK]" is text."""
+"""Marks the masked word in a text; models replace it by their own mask token. A literal "[MASK]" is ordinary text."""
 
 NONE = -1
 """No further alternative, in columns that hold several alternatives for a subject."""
@@ -97,22 +97,22 @@ class ChoiceQuery:
 
     @property
     def plain(self) -> str:
-        """What a model reads without messages; an option goes on from there."""
+        """What a model without chat messages reads; an option continues it."""
         return lines(self.context, self.question) if self.dialogue is None else as_text(self.prompt, self.dialogue)
 
 
 @dataclass(frozen=True, slots=True)
 class ListedQuery(ChoiceQuery):
-    """Which of the options does a model choose that is shown all of them, in this order?
+    """Which option does a model choose if it sees all of them, in this order?
 
-    Without a dialogue the model's kind lists them. With one the prompt does, and the options are what may be answered:
+    Without a dialogue, the model's kind lists the options. With one, the prompt lists them, and the options here are
     the letters under which they are listed.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class TextQuery:
-    """What does the model write behind the prompt, in at most so many tokens?
+    """What does the model write after the prompt, in at most `tokens` tokens?
 
     With a `dialogue`, the prompt is the user's last message in it.
     """
@@ -123,20 +123,20 @@ class TextQuery:
 
     @property
     def plain(self) -> str:
-        """What a model reads without messages."""
+        """What a model without chat messages reads."""
         return self.prompt if self.dialogue is None else as_text(self.prompt, self.dialogue)
 
 
 @dataclass(frozen=True, slots=True)
 class SampleQuery(TextQuery):
-    """What does the model write if it is asked so many times, each answer drawn at temperature 1?"""
+    """What does the model write if it is asked `samples` times at temperature 1?"""
 
     samples: int = 10
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedQuery:
-    """Which vector has the word (or the words) at this character range of the text?"""
+    """What is the vector of the words at this character range of the text?"""
 
     text: str
     subject: tuple[int, int]
@@ -159,23 +159,23 @@ class TokenQuery:
 Query = SpanQuery | MaskQuery | FillQuery | ChoiceQuery | TextQuery | EmbedQuery | WordQuery | TokenQuery
 
 OF_ENDPOINTS = frozenset({"listed", "sample"})
-"""Abilities that only endpoints have, beside one of the others."""
+"""Abilities that only endpoints have, in addition to others."""
 
 OF_THE_TOKENIZER = frozenset({"word", "token"})
-"""Abilities that every model has for its tokenizer alone; they take no time worth speaking of."""
+"""Abilities of the tokenizer, which every model has; they take almost no time."""
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """How scores are taken from a model; the defaults are the papers' definitions.
+    """How scores are computed; the defaults are the papers' definitions.
 
     top: only the `top` likeliest tokens at a mask keep their probability, the others score 0.
     count_padding: the softmax over positions includes padding.
     token_types: pass token types to models that know them.
-    separators: at most so many separators between two texts (None: as the tokenizer has it).
-    batch: batches of so many rows in the plan's order (None: the engine's length-sorted ones).
-    chat: a model that writes is asked through its tokenizer's chat template, where there is one.
-    answer: in which of its ways (`Ask.ways`) an endpoint is asked for the probabilities of listed options.
+    separators: the most separators between two texts (None: as the tokenizer has it).
+    batch: rows per batch, in the plan's order (None: the engine's length-sorted batches).
+    chat: a model that writes is asked through its tokenizer's chat template, if there is one.
+    answer: which way (`Ask.ways`) is used to get probabilities of listed options from an endpoint.
     """
 
     top: int | None = None
@@ -189,7 +189,7 @@ class Scoring:
 
 @dataclass(frozen=True)
 class Texts:
-    """A column of texts in which equal texts are stored once: row r is `values[index[r]]`."""
+    """A column of texts that stores equal texts once: row r is `values[index[r]]`."""
 
     values: Sequence[str]
     index: Ints  # (row,)
@@ -304,9 +304,9 @@ class FillColumns(Columns):
 class ChoiceColumns(Columns):
     """Rows of ChoiceQuery, each with as many options as the others.
 
-    A multiple-choice model reads the context and, as the text behind it, question + blank + option, or the option alone
-    where the question is empty. Where the context is empty it reads that second text alone. A causal model reads
-    context and question as a prompt that the option goes on from (`models/encode_prompts.py`).
+    A multiple-choice model reads the context and, as second text, question + blank + option, or the option alone if the
+    question is empty. If the context is empty, it reads only the second text. A causal model reads context and question
+    as a prompt that the option continues (`models/encode_prompts.py`).
     """
 
     ability: ClassVar[str] = "choice"
@@ -357,7 +357,7 @@ class TextColumns(Columns):
 
     @classmethod
     def of(cls, queries: Sequence[TextQuery], scoring: Scoring | None = None) -> Self:
-        """Queries that want equally many tokens."""
+        """Columns of queries with the same number of tokens."""
         (tokens,) = {query.tokens for query in queries}
         return cls(Texts.of(query.prompt for query in queries), tokens, scoring or Scoring(), _dialogues(queries))
 
@@ -366,7 +366,7 @@ class TextColumns(Columns):
 
 
 def _dialogues(queries: Sequence[ChoiceQuery] | Sequence[TextQuery]) -> Texts | None:
-    """A column of their dialogues; None where no query has one. All have one, or none has."""
+    """The column of dialogues; None if the queries have none. Either all have one, or none has."""
     found = [query.dialogue.to_text() for query in queries if query.dialogue is not None]
     return Texts.of(found) if found else None
 
@@ -384,7 +384,7 @@ class SampleColumns(TextColumns):
 
     @classmethod
     def of(cls, queries: Sequence[TextQuery], scoring: Scoring | None = None) -> Self:
-        """Queries that are asked equally often."""
+        """Columns of queries that are asked equally often."""
         (samples,) = {query.samples for query in queries if isinstance(query, SampleQuery)}
         return replace(super().of(queries, scoring), samples=samples)
 
@@ -437,11 +437,11 @@ QueryColumns = (
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of one query, and what it was answered: the options' scores (choice), or a text (text).
+    """The answer to one query, with its status: the options' scores (choice), or a text (text).
 
-    Only an answer that is OK must have them: an answer is never a guess. `texts` are those of a query that was asked
-    several times; `mass` is the probability of all options together, `served` who answered, as the server says, and
-    `billed` how many requests it took, with how many tokens read and written.
+    Only an answer with the status OK must have them; an answer is never a guess. `texts` are the answers to a query
+    that was asked several times. `mass` is the total probability of the options, `served` the model as the server names
+    it, and `billed` the numbers of requests, input tokens and output tokens.
     """
 
     status: Status
@@ -459,14 +459,14 @@ class Answers:
 
     span, mask: `score` float32 (row, subject). fill: `token` int32 and `probability` float32 (row, top).
     choice: `score` float32 (row, option), the model's logits: softmax over a row gives the options' probabilities. A
-    causal model's score is the natural logarithm of the option's probability behind the prompt, a sum over its tokens,
+    causal model's score is the natural logarithm of the option's probability after the prompt, a sum over its tokens,
     and `tokens` int32 (row, option) says how many these are.
-    listed: `score` float32 (row, option), the natural logarithm of the option's probability, -inf where it is too small
-    to be told; `mass` float32 (row,), the probability of all options together.
-    text: `text` bytes (row,), UTF-8 without special tokens and surrounding blanks; as wide as the longest needs it.
+    listed: `score` float32 (row, option), the natural logarithm of the option's probability, -inf if it is too small
+    to measure; `mass` float32 (row,), the probability of all options together.
+    text: `text` bytes (row,), UTF-8 without special tokens and surrounding blanks; as wide as the longest.
     sample: `text` bytes (row, sample), likewise.
-    Of endpoints all of these have `served` bytes (row,): the model and its version, as the server names them; and
-    `billed` int64 (row, 3): requests, tokens read and tokens written.
+    Endpoints add `served` bytes (row,), the model and its version as the server names them, and
+    `billed` int64 (row, 3): requests, input tokens and output tokens.
     embed: `vector` float32 (row, width), the mean of the last layer's hidden states over the word's tokens.
     word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.
     token: `text` bytes (row,), UTF-8, empty for special tokens; `whole` uint8 (row,): 1 where the text, as a word in a
@@ -491,5 +491,5 @@ class Answers:
 
 
 def joined_by_blank(first: str, second: str) -> str:
-    """Two texts as one, or the second alone where the first is empty."""
+    """Two texts joined by a blank, or the second alone if the first is empty."""
     return f"{first} {second}" if first else second

@@ -1,4 +1,4 @@
-"""Rows of files: JSON lines or CSV, plain or packed; and what to do about rows that cannot be used."""
+"""Rows of files: JSON lines or CSV, plain or compressed; and what to do with rows that cannot be used."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from assay.files.opening import open_text
 Row = Mapping[str, Any]
 Some = TypeVar("Some")
 
-_OBJECTS = "One object a line is expected."
+_OBJECTS = "Write one JSON object per line."
 
 
 @dataclass
 class Bad:
-    """Rows that cannot be used: the first one is an error unless they are to be skipped, then all are noted."""
+    """Rows that cannot be used: the first one is an error, unless they are skipped; then all are noted."""
 
     skip: bool
     problems: list[str] = field(default_factory=list)
@@ -31,7 +31,7 @@ class Bad:
         self.problems.append(error.problem)
 
     def notes(self, name: str) -> list[str]:
-        """What to tell about skipped rows: how many, and which."""
+        """Notes on skipped rows: how many, and which."""
         if not self.problems:
             return []
         return [f"{name}: {len(self.problems)} rows left out", *(f"left out: {problem}" for problem in self.problems)]
@@ -45,13 +45,13 @@ def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
 
 
 def not_none(found: Iterable[Some], path: Path, what: str, remedy: str) -> Iterator[Some]:
-    """All that was found in a file, at least one: a file without any is an error, not one fewer."""
+    """Everything found in a file; a file without any is an error."""
     some = False
     for each in found:
         some = True
         yield each
     if not some:
-        raise DataError(f"there is no {what} in this file.", remedy, code="empty-file", file=path)
+        raise DataError(f"this file has no {what}.", remedy, code="empty-file", file=path)
 
 
 def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
@@ -82,6 +82,6 @@ def _csv_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
             return
         if None in row or None in row.values():
             problem = f"expected {len(reader.fieldnames or ())} cells, as in the first line."
-            bad.found(DataError(problem, "Mend the line.", code="bad-csv", file=path, line=reader.line_num))
+            bad.found(DataError(problem, "Fix the line.", code="bad-csv", file=path, line=reader.line_num))
             continue
         yield reader.line_num, row

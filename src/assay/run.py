@@ -1,4 +1,4 @@
-"""One run: what was asked of whom, what was found, and where that lies."""
+"""One run: its folder, how it was made, and its findings."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from assay import wording
 from assay.dialogue import Prompt
 from assay.errors import DataError
 from assay.findings import Cell, Estimate, Findings
+from assay.missing import read_missing
 from assay.models.base import ModelSpec
-from assay.notebooks import Displayed
+from assay.notebooks import Displayed, shown
 from assay.text import Figure, Text
 
 Row = Mapping[str, Cell]
 
 
 class Kind(StrEnum):
-    """Where a run's answers come from: a model that was asked, somebody's files, or another run's stored answers."""
+    """Where a run's answers come from: a model, files of predictions, or another run's stored answers."""
 
     ASKED = "asked"
     PREDICTIONS = "predictions"
@@ -31,14 +32,13 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class RunInfo:
-    """The content of run.json: what was asked of whom, with what, when and where.
+    """The content of run.json: how the run was made, with what, when and where.
 
-    `identity` is what makes it this run: a folder with another one holds another run. `others` are further models that
-    were asked; `stages` how many questions each part has; `data` digests of what the questions were made from, and
-    `data_folder` where that lay. `prompts` has, by stage, how a model that writes was asked, and `brought` the digests
-    of texts that the user brought for that. `backed_off` has, by plan, the token budget after memory ran out, and
-    `block_sizes` how many questions a block has, where `engine` does not say that of all; `spent` is what asking an
-    endpoint cost.
+    `identity` distinguishes runs: a folder with another identity holds another run. `others` are further models that
+    were asked, `stages` the number of questions in each part, `data` the digests of the data files, and `data_folder`
+    their folder. `prompts` says, by stage, how a model that writes was asked; `brought` has the digests of the user's
+    own texts for that. `backed_off` has, by plan, the token budget after memory ran out, and `block_sizes` the number
+    of questions in a block, unless `engine` sets it for all. `spent` is what asking an endpoint cost.
     """
 
     probe: str = ""
@@ -74,7 +74,7 @@ class RunInfo:
 
 @dataclass(frozen=True)
 class Run(Displayed):
-    """A finished run: its folder, what was asked of whom (run.json) and what was found."""
+    """A finished run: its folder, how it was made (`info`, from run.json) and its findings."""
 
     folder: Path
     info: RunInfo
@@ -92,43 +92,43 @@ class Run(Displayed):
 
     @property
     def questions(self) -> int | None:
-        """How many were asked, where it is recorded."""
+        """How many questions were asked; None if it is not recorded."""
         return self.info.questions
 
     @property
     def at_most(self) -> bool:
-        """Whether the number of questions is only an upper bound, as a part of the run then says of itself."""
+        """Whether the number of questions is only an upper bound, as the label of a part then says."""
         return any("at most" in label for label in self.info.stages)
 
     @property
     def notes(self) -> list[str]:
-        """What the run says about itself, such as subjects that were left out; each once."""
+        """The run's notes, such as subjects that were left out; each once."""
         return list(dict.fromkeys(self.info.notes))
 
     @property
     def findings_digest(self) -> str:
-        """Of findings.json: as it was read or, of a run that this process made, as it was written."""
+        """The digest of findings.json, as it was read or, for a run of this process, written."""
         return self.read_digest or hashlib.sha256(self.findings.to_json().encode()).hexdigest()
 
     @property
     def level(self) -> str:
-        """What the intervals of its estimates are called."""
+        """The name of the estimates' intervals, such as "95% interval"."""
         return self.findings.level
 
     @property
     def sample(self) -> str:
-        """ "limit 500" or "preset quick", where that may leave out some of the questions; else empty."""
+        """ "limit 500" or "preset quick" if the run is a sample of the questions; otherwise empty."""
         if self.info.limit is not None:
             return f"limit {self.info.limit}"
         return f"preset {self.info.preset}" if self.info.preset not in (None, "", "paper") else ""
 
     def setting(self, name: str) -> str:
-        """A setting of the run that is a text; empty where it is missing or something else."""
+        """A setting of the run as text; empty if it is missing or not a text."""
         value = self.info.settings.get(name)
         return value if isinstance(value, str) else ""
 
     def rows(self, table: str) -> Sequence[Row]:
-        """The rows of a table; none where this run has no such table."""
+        """The rows of a table; empty if this run has no such table."""
         return list(self.findings.tables[table].records()) if table in self.findings.tables else []
 
     def smallest(self, of: str) -> float:
@@ -136,13 +136,13 @@ class Run(Displayed):
         return 0.0 if self.findings.verdict is None else self.findings.verdict.smallest(of)
 
     def number(self, table: str, row: Row, column: str) -> float | None:
-        """A cell that has to hold a number or nothing."""
+        """The number in a cell, or None if it is empty; anything else is a DataError."""
         value = row.get(column)
         if value is None or (isinstance(value, int | float) and abs(value) < sys.float_info.max):
             return value
         raise DataError(
             f'column "{column}" holds {str(value)[:40]!r}, expected a finite number or an empty cell.',
-            "Repeat the run to write it again.",
+            "Repeat the run to rewrite it.",
             code="bad-findings",
             file=self.folder / "tables" / f"{table}.csv",
             key=column,
@@ -152,8 +152,26 @@ class Run(Displayed):
         return f"Run({str(self.folder)!r}: {self.findings!r})"
 
 
+class Tour(NamedTuple):
+    """A folder of finished runs, such as a tour, with one run for each probe."""
+
+    folder: Path
+    runs: list[Run]
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """The probes that failed or that the model cannot answer, each with the reason."""
+        return read_missing(self.folder)
+
+    def __repr__(self) -> str:
+        return f"Tour({str(self.folder)!r}: {', '.join(run.probe for run in self.runs)})"
+
+    def _repr_html_(self) -> str | None:
+        return shown(self)
+
+
 def run_names(runs: Sequence[Run]) -> list[str]:
-    """Runs by their model's name, or with their folder's where two models have the same."""
+    """The runs' names: their model's name, with the folder's name if two models have the same."""
     models = [run.model for run in runs]
     return [
         model if models.count(model) == 1 else f"{model} ({run.folder.name})"
@@ -166,7 +184,7 @@ def run_names(runs: Sequence[Run]) -> list[str]:
 
 @dataclass(frozen=True)
 class TaskScore:
-    """What a model scores at its task, and what the model that it is compared with does."""
+    """A model's score at its task, and the score of the model that it is compared with."""
 
     metric: str
     score: Estimate
@@ -174,7 +192,7 @@ class TaskScore:
 
     @property
     def change(self) -> float | None:
-        """Below 0, it is worse."""
+        """The change of the score; below 0, the model is worse."""
         if self.before is None or self.before.value is None or self.score.value is None:
             return None
         return self.score.value - self.before.value
@@ -188,7 +206,7 @@ class TaskScore:
 
 @dataclass(frozen=True)
 class StudyRun:
-    """A run of a study, with how its model came about.
+    """A run of a study, and how its model was made.
 
     `model` is the model's name in the study, `sources` those of the models that it was made from; `debiased_by` are the
     methods in words, `baseline` is the title of the model that it is compared with.

@@ -1,6 +1,6 @@
-"""Settings as users write them (`--set key=value`), read from and explained by one dataclass for each purpose.
+"""Settings as users write them (`--set key=value`), defined by one dataclass for each purpose.
 
-A class of settings is a frozen dataclass whose fields are made with `setting`: checking, `--help` and run.json all come
+A class of settings is a frozen dataclass whose fields are made with `setting`; checks, `--help` and run.json all come
 from it. A field is a text, one of several choices, a whole number (`least`), or a number (`least` and `real`).
 """
 
@@ -15,8 +15,8 @@ from assay.errors import UsageError, near
 
 S = TypeVar("S")
 
-RUN, SCORE, GENERATE = (f"See `assay {command} --help`." for command in ("run", "score", "generate"))
-"""Where the settings of a command are listed."""
+RUN, SCORE, GENERATE = (f"See `assay {command} PROBE --help`." for command in ("run", "score", "generate"))
+"""Where the settings of a command are explained; PROBE stands for the owner's name."""
 
 
 def setting(
@@ -35,23 +35,23 @@ def setting(
 ) -> Any:
     """A field of a class of settings.
 
-    `choices` are the texts it may be; `least` and `most` bound a number, a whole one unless it is `real`, and with
-    `above` it is more than `least`. `name` is what users write where that is no name in Python (class); `value` stands
-    for its values in help texts (FILE, N); `example` is a good value for an error message; `names` says that it names a
-    "path" or a "model".
+    `choices` are the allowed texts. `least` and `most` bound a number: a whole number unless it is `real`; with `above`
+    it must exceed `least`. `name` is what users write if that is not a Python name (class). `value` stands for the
+    values in help texts (FILE, N), `example` is a good value for an error message, and `names` says that the setting
+    names a "path" or a "model".
     """
     about = {"help": help, "choices": tuple(choices), "name": name, "value": value, "example": example, "names": names}
     return field(default=default, metadata={**about, "least": least, "most": most, "real": real, "above": above})
 
 
 def read_settings(kind: type[S], given: Mapping[str, str], owner: str, *, remedy: str = RUN, **preset: Any) -> S:
-    """The settings that were given, over those of a preset, over the defaults; `owner` is who has them."""
+    """The given settings, then those of a preset, then the defaults; `owner` is the probe, method or kind."""
     known = {shown_name(each): each for each in fields(kind)}  # type: ignore[arg-type]  # every kind is a dataclass
     values = dict(preset)
     for key, text in given.items():
         if key not in known:
             problem = f"{owner} has no setting {key!r}; it has {', '.join(sorted(known))}{near(key, known)}"
-            raise UsageError(problem, remedy, code="unknown-setting", key=key)
+            raise UsageError(problem, remedy.replace("PROBE", owner), code="unknown-setting", key=key)
         values[known[key].name] = _value(key, text, known[key])
     return kind(**values)
 
@@ -69,6 +69,18 @@ def names_of(kind: type, what: str) -> list[str]:
 def help_of(kind: type) -> list[str]:
     """One entry for each setting, as help texts list them: form=auto|span, word_lists=DIR, draws=1000."""
     return [f"{shown_name(each)}={_shown_value(each)}" for each in fields(kind)]
+
+
+def explained(kind: type) -> list[tuple[str, str]]:
+    """Every setting as `help_of` shows it, and what it means, with its default where the values do not show it."""
+    return [(entry, _meaning(each)) for entry, each in zip(help_of(kind), fields(kind), strict=True)]
+
+
+def _meaning(each: Field[Any]) -> str:
+    said, default = each.metadata["help"], each.default
+    return (
+        said if default in (None, MISSING, "") or str(default) == _shown_value(each) else f"{said} (default: {default})"
+    )
 
 
 def some_of(kind: type, name: str, names: Sequence[str]) -> type:
@@ -93,7 +105,7 @@ def _shown_value(each: Field[Any]) -> str:
 def _value(key: str, text: str, each: Field[Any]) -> str | int | float:
     choices, least = each.metadata["choices"], each.metadata["least"]
     if choices and text not in choices:
-        problem = f"{key} is {text!r}, expected one of {', '.join(choices)}."
+        problem = f"{key} is {text!r}, expected one of {', '.join(choices)}{near(text, choices)}"
         raise UsageError(problem, f"--set {key}=…", code="bad-setting", key=key)
     if least is None:
         return text
@@ -106,7 +118,7 @@ def _value(key: str, text: str, each: Field[Any]) -> str | int | float:
 
 
 def _number(text: str, *, real: bool) -> float | int | None:
-    """A number, or None where the text is none: infinity is none either."""
+    """The number in a text, or None; infinity does not count."""
     if not real:
         return int(text) if text.isdecimal() else None
     try:

@@ -1,4 +1,4 @@
-"""Text that people read: strings, and parts of them that every view writes, links or escapes in its own way."""
+"""Text that people read: strings, and parts that each view formats, links or escapes in its own way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 @dataclass(frozen=True)
 class Name:
-    """Text that comes from data or a model; its direction of writing must not change what stands around it."""
+    """Text from data or a model; its writing direction must not affect the text around it."""
 
     text: str
 
@@ -38,7 +38,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Mark:
-    """The mark of a chart in running text; of a whole's parts, which one (`place`)."""
+    """A chart's mark in running text; `place` says which part, if the mark has parts."""
 
     kind: Literal["dot", "hollow", "range", "floor", "reference", "beyond", "part"]
     place: int = 0
@@ -81,7 +81,7 @@ def plain(text: Text) -> str:
 
 
 def listed(items: Sequence[Text], between: str = ", ", last: str | None = None) -> Text:
-    """Items one after the other.
+    """Items joined into a list.
 
     >>> plain(listed(["a", "b", "c"])), plain(listed(["a", "b", "c"], last=" and "))
     ('a, b, c', 'a, b and c')

@@ -1,4 +1,4 @@
-"""What a model reads: ragged rows of token ids, and taking such rows apart and together."""
+"""What a model reads: ragged rows of token ids, and functions to split and join such rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Tokens:
     """Rows ready for a model: ragged token ids without padding, and what each row is about.
 
     `marks` are per-row arrays that only the model that made them understands (token positions, candidate ids).
-    A choice row holds one sequence for each of its options, one behind the other (`option_rows` takes them apart):
+    A choice row holds one sequence for each of its options, one after another (`option_rows` splits them):
     its marks `parts` (row, option + 1) say where in the row they begin, the row's end included. For a causal model the
     first of these sequences is what all options share, and the others are what each adds to it: (row, option + 2). A
-    text row's mark `tokens` (row,) says how many new ones are wanted at the most. An embed row's marks `start` and
-    `end` (row,) are the word's first token and the one behind its last.
+    text row's mark `tokens` (row,) is the most new tokens that are wanted. An embed row's marks `start` and
+    `end` (row,) are the word's first token and the one after its last.
     """
 
     ability: str
@@ -45,7 +45,7 @@ class Tokens:
 
 
 def option_rows(tokens: Tokens) -> Tokens:
-    """Choice rows taken apart: every option is a row of its own, without marks; answers reshape to (row, option).
+    """Choice rows split into one row per option, without marks; answers reshape to (row, option).
 
     >>> tokens = Tokens("choice", np.arange(5), np.array([0, 5]), np.array([2]), {"parts": np.array([[0, 3, 5]])})
     >>> options = option_rows(tokens)
@@ -67,7 +67,7 @@ def starts_of(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
 def ragged_take(
     flat: NDArray[Any], offsets: NDArray[np.int64], rows: NDArray[Any]
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The chosen pieces of a ragged array one behind the other, and their lengths.
+    """The chosen pieces of a ragged array, joined, and their lengths.
 
     >>> ragged_take(np.array([1, 2, 3, 4]), np.array([0, 1, 4]), np.array([1, 0, 0]))[0].tolist()
     [2, 3, 4, 1, 1]

@@ -182,7 +182,7 @@ def test_what_an_endpoint_cannot_be_asked_is_refused_before_anything_is_sent(ass
         run = ("run", "bbq-starter", "--model", server.model, *common)
         done = assay(*run, "--set", "variant=q", "--set", "answer=letters")
         assert done.code == 2
-        assert "does not go on from an answer that is begun ('The answer is')" in done.message
+        assert "cannot continue an answer that has been started ('The answer is')" in done.message
         done = assay(*run, "--set", "variant=explain")
         assert done.code == 2
         assert "answer=decisions has fields" in done.message
@@ -316,7 +316,7 @@ def test_a_trial_is_paid_for_once(assay: Command, tmp_path: Path) -> None:
         common = ("run", "bbq-starter", "--model", server.model, "--limit", 64, "--price", "10,20")
         done = assay(*common, "--dry-run", "--try", 12)
         assert done.code == 0, done.err
-        assert "by what was tried" in done.out
+        assert "measured in the trial" in done.out
         tried = len(server.questions)
         assert 12 <= tried <= 16
         done = assay(*common, *FEW, "--out", tmp_path / "run")

@@ -157,7 +157,7 @@ def test_refusals_filters_and_cut_answers_are_recognised(
     results = write(tmp_path / "results.jsonl", [*special, *(good[own] for own in ids[4:])])
     assert assay("score", "bbq-starter", results, *FEW, "--out", tmp_path / "scored").code == 0
     (said,) = [n for n in json.loads((tmp_path / "scored" / "run.json").read_text())["notes"] if "refused" in n]
-    assert "1 refused; 1 withheld by a filter; 1 cut off at the limit of tokens; 1 empty" in said
+    assert "1 refused; 1 withheld by a filter; 1 cut off at the token limit; 1 empty" in said
     rows = (tmp_path / "scored" / "tables" / "answers.csv").read_text().splitlines()
     assert sum(",refused" in row for row in rows) == 2
 
@@ -226,7 +226,7 @@ def test_questions_in_two_steps_are_refused(variant: str, assay: Command, tmp_pa
     batch = ("generate", "bbq-starter", "--format", "openai-batch", "--model", "m", "--limit", 8)
     done = assay(*batch, "--set", f"variant={variant}", "--out", tmp_path / "r" / "requests.jsonl")
     assert done.code == 2
-    assert "depends on earlier answers" in done.message
+    assert "depend on earlier answers" in done.message
     assert list((tmp_path / "r").iterdir()) == []
 
 

@@ -106,7 +106,7 @@ def test_a_chat_template_that_drops_the_question_stops_the_run(
     command = ("run", "bbq", "--model", f"hf:{folder}", "--data", data, "--set", f"form={form}", *FEW)
     done = assay(*command, "--out", "r")
     assert done.code == MODEL
-    assert "leaves out a question" in done.err
+    assert "drops a question" in done.err
     assert "--set chat=off" in done.err
     assert not (Path("r") / "findings.json").exists()
     assert assay(*command, "--set", "chat=off", "--out", "r2").code == 0
@@ -266,7 +266,7 @@ def test_a_damaged_packed_file_is_named(assay: Any, tmp_path: Path, command: tup
     file.write_bytes(packed[:200] + bytes(200) + packed[400:])
     done = assay(*command, file if command[0] == "score" else tmp_path)
     assert done.code == DATA
-    assert f"{file}: cannot be read (no intact gzip file" in done.message
+    assert f"{file}: cannot be read (not an intact gzip file" in done.message
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_scores_of_predictions_can_be_compared_with_a_run(
     Path("predictions.txt").rename("elsewhere.txt")
     found = json.loads(assay("compare", "a", "theirs", "--json").out)
     assert found["differences"] == []
-    assert "predictions.txt: these predictions are no longer there." in found["notes"][0]
+    assert "predictions.txt: this file of predictions is gone." in found["notes"][0]
     assert len(found["tables"]["ranks"]) == 5
 
 

@@ -112,7 +112,7 @@ def test_transformers_serve_decides_and_ignores_logprobs(
         assert done.code == 0, done.err
         assert re.search(r"^systemone +works$", done.out, re.MULTILINE)
         assert re.search(r"^letters +answers, but ignores logprobs$", done.out, re.MULTILINE)
-        assert re.search(r"^structured +not tried: it needs logprobs$", done.out, re.MULTILINE)
+        assert re.search(r"^structured +not tested: it needs logprobs$", done.out, re.MULTILINE)
         assert re.search(r"^asked by +systemone: ", done.out, re.MULTILINE)
         assert len(sent) <= FINDING
         sent.clear()

@@ -511,7 +511,7 @@ def test_scores_of_predictions_hold_no_answers_to_score_again(assay: Any, questi
     assert assay("score", "unqover", "x.json", *FEW, "--out", "s").code == 0
     done = assay("score", "unqover", "s")
     assert done.code == USAGE
-    assert "s: these are scores of predictions" in done.message
+    assert "s: this run scored prediction files" in done.message
 
 
 def test_a_run_is_scored_as_what_it_is_of(assay: Any, snapshot: Any, finished: Path) -> None:

@@ -189,7 +189,7 @@ def test_the_page_has_examples_of_every_probe_and_none_if_so_wished(again: Any) 
 
 def test_the_page_is_below_two_megabytes_and_says_where_the_time_went(toured: Toured) -> None:
     assert (toured.folder / "report.html").stat().st_size < 2_000_000
-    assert re.search(r"^Where the time went \(\d+ s in all\):$", toured.err, re.M)
+    assert re.search(r"^Time \(\d+ s in total\):$", toured.err, re.M)
     for probe in PROBES:
         assert re.search(rf"^  {probe} +\d+ s: asking \d+, analysing \d+$", toured.err, re.M)
 
@@ -267,6 +267,9 @@ def test_python_gives_the_folder_and_the_runs(again: Any, toured: Toured) -> Non
     assert [run.folder for run in runs] == [NAME / probe for probe in PROBES]
     for probe, run in zip(PROBES, runs, strict=True):
         assert run.findings.to_json().encode() == (toured.folder / probe / "findings.json").read_bytes()
+    opened = package.open_run(folder)
+    assert {run.probe: run.findings_digest for run in opened.runs} == {run.probe: run.findings_digest for run in runs}
+    assert "assay tour" in opened._repr_html_()
 
 
 # --- what is printed, and what is refused
@@ -284,7 +287,7 @@ def test_a_dry_run_says_how_much_and_leaves_nothing(assay: Any, snapshot: Any) -
     before = snapshot()
     done = assay("run", *SMALL, "--dry-run")
     assert done.code == 0, done.err
-    assert re.search(rf"^  in all +{LIMIT} questions$", done.out, re.M)
+    assert re.search(rf"^  total +{LIMIT} questions$", done.out, re.M)
     assert re.search(r"^expected: \d+ s, \d+ MB of memory", done.out, re.M)
     assert snapshot() == before
     assert not [path for path in Path(os.environ["ASSAY_CACHE"]).rglob("*") if path.is_file()]
@@ -294,7 +297,7 @@ def test_a_setting_without_a_probe_is_refused(assay: Any, snapshot: Any) -> None
     before = snapshot()
     done = assay("run", *SMALL, "--set", "class=gender")
     assert done.code == USAGE
-    assert "a setting belongs to a probe, and no probe is named" in done.message
+    assert "--set needs a probe" in done.message
     assert "assay run unqover" in done.message
     assert snapshot() == before
 
@@ -321,8 +324,8 @@ def test_another_tour_in_the_same_folder_is_refused(again: Any, snapshot: Any) -
     [
         (["--model", "nonsense"], "unknown model name 'nonsense'; expected builtin, hf:…"),
         (["--model", "builtin:small"], "unknown model name 'builtin:small'"),
-        (["--device", "cuda"], "builtin runs with --device cpu only, not 'cuda'"),
-        (["--dtype", "float16"], "builtin runs with --dtype float32 only, not 'float16'"),
+        (["--device", "cuda"], "builtin supports only --device cpu, not 'cuda'"),
+        (["--dtype", "float16"], "builtin supports only --dtype float32, not 'float16'"),
         (["--threads", "0"], "the number of threads is 0, expected at least 1"),
         (["--limit", "0"], "--limit is 0"),
         (["--block-size", "0"], "--block-size is 0"),

@@ -100,7 +100,7 @@ def test_on_a_terminal_it_asks_before_it_sends(tmp_path: Path) -> None:
         code, said = on_a_terminal(server, tmp_path, b"n\n")
         assert code == 2, said
         assert "to send: " in said
-        assert "nothing was sent" in said
+        assert "no request was sent" in said
         assert server.questions == []
         assert not (tmp_path / "tour").exists()
         code, said = on_a_terminal(server, tmp_path, b"y\n")

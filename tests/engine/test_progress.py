@@ -1,10 +1,16 @@
-"""Long work says how far it is: a bar on a terminal, a plain line now and then elsewhere."""
+"""Long work says how far it is: a bar on a terminal, one line in a notebook, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
 import pytest
 
-from assay.progress import Bar, Lines, Silent
+import assay
+from assay.models.base import Options
+from assay.progress import Bar, Lines, NotebookLine, Silent, showing
 
 
 @pytest.fixture
@@ -105,7 +111,25 @@ def test_the_bar_of_the_whole_says_its_share_and_time(
     shown = "\n".join(said(capsys))
     assert "100/400" in shown
     assert "100/100" in shown
-    assert "25% of the tour, about 30 s left" in " ".join(shown.split())
+    assert "25%, about 30 s left" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("columns", [79, 60, 40])
+def test_a_narrow_terminal_shows_everything_in_words(
+    columns: int, clock: list[float], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with Bar() as bar:
+        bar.overall("the tour", 0, 400)
+        bar.start("context 1, words 2 of 2", 100)
+        clock[0] += 10
+        bar.advance(100)
+    lines = said(capsys)
+    shown = " ".join(" ".join(lines).split())
+    assert "context 1, words 2 of 2: 100 of 100 10/s" in shown
+    assert "the tour: 100 of 400 25%, about 30 s left" in shown
+    assert "…" not in shown
+    assert max(map(len, lines)) <= columns
 
 
 def test_silence_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -126,3 +150,90 @@ def test_the_bar_shows_the_label_as_it_is_and_the_rate(clock: list[float], capsy
     assert "[red]gender[/red]" in shown
     assert "200/200" in shown
     assert "10/s" in shown
+
+
+# --- where it is shown
+
+
+@pytest.fixture
+def notebook(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """This process as a notebook's kernel; the lines that its cell shows, one after the other."""
+    lines: list[str] = []
+
+    def display(content: dict[str, str], *, raw: bool, display_id: bool = False) -> Any:
+        assert raw
+        lines.append(content["text/plain"])
+        return SimpleNamespace(update=display) if display_id else None
+
+    ipython, shown = ModuleType("IPython"), ModuleType("IPython.display")
+    ipython.__dict__["get_ipython"] = lambda: SimpleNamespace(kernel=object())
+    shown.__dict__["display"] = display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("terminal", "wanted", "kind"),
+    [
+        (True, None, Bar),
+        (True, True, Bar),
+        (True, False, Silent),
+        (False, None, Silent),
+        (False, True, Lines),
+        (False, False, Silent),
+    ],
+)
+def test_a_script_shows_progress_on_a_terminal_unless_told_not_to(
+    terminal: bool, wanted: bool | None, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    with showing(wanted) as progress:
+        assert type(progress) is kind
+
+
+def test_without_standard_error_nothing_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    with showing() as progress:
+        assert type(progress) is Silent
+
+
+def test_a_progress_of_the_callers_own_is_taken_as_it_is() -> None:
+    own = Silent()
+    with showing(own) as progress:
+        assert progress is own
+
+
+def test_ipython_on_a_terminal_is_not_a_notebook(notebook: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
+    with showing() as progress:
+        assert type(progress) is Silent
+
+
+def test_a_notebook_shows_one_line_that_is_renewed(
+    notebook: list[str], clock: list[float], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with showing() as progress:
+        assert type(progress) is NotebookLine
+        progress.start("gender", 100)
+        progress.advance(1)  # too soon
+        clock[0] += 1
+        progress.advance(49)
+        progress.advance(50)
+    assert notebook == [
+        "gender: 0 of 100 questions",
+        "gender: 50 of 100 questions, 50/s, 1 s left",
+        "gender: 100 of 100 questions, 100/s, 0 s left",
+    ]
+    assert said(capsys) == []
+
+
+def test_an_audit_in_a_notebook_shows_its_progress_unless_told_not_to(
+    notebook: list[str], tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    few: Any = {"limit": 8, "settings": {"class": "gender"}, "options": Options(threads=1)}
+    assay.audit("builtin", "unqover", out=tmp_path / "quiet", progress=False, **few)
+    assert notebook == []
+    assay.audit("builtin", "unqover", out=tmp_path / "shown", **few)
+    assert any("stored already" in line for line in notebook)

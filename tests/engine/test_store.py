@@ -166,7 +166,7 @@ def test_nothing_pickled_is_ever_loaded(store: BlockStore) -> None:
     ]
     for payload in payloads:
         write_raw(store, payload)
-        with pytest.raises(BadBlockError, match="no block"):
+        with pytest.raises(BadBlockError, match="not a block"):
             store.read(KEY, 0, 3)
     assert not Mine.loaded
 

@@ -44,7 +44,7 @@ def not_packed(packed: bytes) -> bytes:
 
 DAMAGED = [
     (suffix, damage, why)
-    for suffix, kind in ((".gz", "no intact gzip file"), (".xz", "no intact xz file"))
+    for suffix, kind in ((".gz", "not an intact gzip file"), (".xz", "not an intact xz file"))
     for damage, why in ((cut, "the compressed file ends early"), (garbled, kind), (not_packed, kind))
 ]
 

@@ -167,16 +167,16 @@ def test_a_changed_byte_is_different_and_the_note_gives_both_ids(made_up: Path) 
 def test_changed_line_ends_are_different_and_named(made_up: Path) -> None:
     put(made_up, "bbq/templates/new_templates - Age.csv", b"a,b\r\n1,2\r\n")
     state = states(made_up)["bbq/templates/new_templates - Age.csv"]
-    assert (state.state, "line ends" in state.note) == ("different", True)
+    assert (state.state, "line endings" in state.note) == ("different", True)
 
 
 @pytest.mark.parametrize(
     ("damage", "note"),
     [
         (lambda packed: packed[:-9], "ends early"),
-        (lambda packed: b"no gzip at all", "no intact gzip file"),
-        (lambda packed: packed[:-8] + bytes(8), "no intact gzip file"),  # a wrong checksum
-        (lambda packed: packed[:10] + b"\xff" * 8 + packed[18:], "no intact gzip file"),
+        (lambda packed: b"no gzip at all", "not an intact gzip file"),
+        (lambda packed: packed[:-8] + bytes(8), "not an intact gzip file"),  # a wrong checksum
+        (lambda packed: packed[:10] + b"\xff" * 8 + packed[18:], "not an intact gzip file"),
         (lambda packed: b"", "blob id"),
         (lambda packed: gzip.compress(b"other"), "blob id"),
     ],

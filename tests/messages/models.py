@@ -209,58 +209,57 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-address": (
         lambda folder: find_model("api:llm"),
-        "api:llm names no endpoint; expected api:NAME@URL.\n"
+        "api:llm does not name an endpoint; expected api:NAME@URL.\n"
         "For example --model api:MODEL@https://api.example.com/v1, or api:MODEL@http://localhost:8000/v1.",
     ),
     "missing-key-env": (
         lambda folder: find_model("api:llm@https://host/v1", Options(key_env="NO_SUCH_KEY", send=False)),
-        "--key-env is NO_SUCH_KEY, and there is no such environment variable.\n"
+        "--key-env is NO_SUCH_KEY, but this environment variable is not set.\n"
         "export NO_SUCH_KEY=…, or --key-env '' for an endpoint without a key.",
     ),
     "refused-request": (
         lambda folder: endpoint(Sent(401, {"error": {"message": "Incorrect API key provided."}})),
         "http://HOST/v1 answers 401: Incorrect API key provided.\n"
-        "Set the right key in the environment variable that --key-env names (OPENAI_API_KEY where it names none).",
+        "Put the right key into the environment variable that --key-env names (default: OPENAI_API_KEY).",
     ),
     "no-answer": (
         lambda folder: endpoint(Sent(404, {"error": {"message": "no such path"}})),
-        "http://HOST/v1 answers in no dialect that assay knows (letters: not there (404); decisions: not there (404); "
-        "systemone: not there (404); structured: not tried: it needs logprobs; echo: not there (404); samples: not "
-        "tried: it writes no text; continued: not tried: it writes no text).\n"
+        "http://HOST/v1 does not answer in any dialect that assay knows (letters: not there (404); decisions: not "
+        "there (404); systemone: not there (404); structured: not tested: it needs logprobs; echo: not there "
+        "(404); samples: not tested: it writes no text; continued: not tested: it writes no text).\n"
         "Is the server running? Check the model's name and the address, which usually ends in /v1.",
     ),
     "over-budget": (
         lambda folder: Spending(Price(1.0, 1.0), 1e-9).reserve(Call("/decisions", {}, lambda content: None)),
-        "the budget of $1e-09 would be passed: $0.0000 were spent.\n"
-        "All answers are stored. Raise --budget-usd and repeat the command to go on from here.",
+        "the next request would exceed the budget of $1e-09; $0.0000 are spent.\n"
+        "All answers are stored. Raise --budget-usd and repeat the command to resume.",
     ),
     "not-confirmed": (
         lambda folder: declined(),
-        "nothing was sent.\nAnswer y to send them, or pass --yes.",
+        "no request was sent.\nAnswer y to send them, or pass --yes.",
     ),
     "no-device": (
         lambda folder: find_model("builtin", Options(device="cuda")),
-        "builtin runs with --device cpu only, not 'cuda'.\nLeave --device out, or choose an hf: model.",
+        "builtin supports only --device cpu, not 'cuda'.\nOmit --device, or choose an hf: model.",
     ),
     "bad-folder": (
         lambda folder: find_model(f"hf:{folder}"),
-        "FOLDER: there is no config.json, so this is no model folder.\nName the folder that holds it.",
+        "FOLDER: there is no config.json, so this is not a model folder.\nName the folder that contains it.",
     ),
     "unsafe-weights": (
         lambda folder: model_folder(folder, **{"model.safetensors.index": {"weight_map": {"bias": "weights.bin"}}}),
         "FOLDER/weights.bin: these weights are not in a safetensors file.\n"
-        "Convert them, or pass --allow-pickle if you trust whoever made them: loading such files can run "
-        "their code.",
+        "Convert them, or pass --allow-pickle if you trust their source: loading such files can run code.",
     ),
     "bad-value": (
         lambda folder: model_folder(folder, {"transformers_weights": "../weights.safetensors"}),
         "FOLDER/config.json: '../weights.safetensors' is outside the model's folder.\n"
-        "Put what it names into the folder, and change the name.",
+        "Put that file into the folder, and change the name.",
     ),
     "damaged-model": (
         lambda folder: find_in(folder, "builtin", Options()),
         "FOLDER/SHA256SUMS: this file of the built-in model is damaged: it cannot be read.\n"
-        "Install assay again from its checkout: pip install --force-reinstall .",
+        "Reinstall assay from its checkout: pip install --force-reinstall .",
     ),
     "cannot-load": (
         no_such_model,
@@ -273,19 +272,19 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-template": (
         lambda folder: prompted("Who was there?", template="User: hello\nAssistant:"),
-        "the chat template of hf:org/tiny leaves out a question, or some of it: 'Who was there?'.\n"
-        "Correct chat_template.jinja in its folder (or chat_template in tokenizer_config.json), or ask "
-        "without it: --set chat=off.",
+        "the chat template of hf:org/tiny drops a question, or part of it: 'Who was there?'.\n"
+        "Correct chat_template.jinja in its folder (or chat_template in tokenizer_config.json), or ask without "
+        "it: --set chat=off.",
     ),
     "bad-model": (
         lambda folder: python_model(Reader()),
-        "Reader() takes <class 'int'>, expected ChoiceQuery or TextQuery (of assay.queries).\n"
-        "Annotate its parameter with what it answers, or leave the annotation out.",
+        "Reader() takes <class 'int'>, expected ChoiceQuery or TextQuery (from assay.queries).\n"
+        "Annotate its parameter with the query that it answers, or omit the annotation.",
     ),
     "bad-scores": (
         wrong_answer,
         "python:always_late returned 'later' for a ChoiceQuery.\n"
-        "Return a text for a TextQuery; a score for each option, or the place of one, for a ChoiceQuery.",
+        "Return a text for a TextQuery; for a ChoiceQuery a score for each option, or the index of one.",
     ),
     "bad-text": (
         without_mask,
@@ -293,8 +292,8 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "too-long": (
         lambda folder: prompted("Who was there?", window=9),
-        "hf:org/tiny reads 9 tokens at most; this question has 4 and its answer up to 32, so its end would "
-        "be cut off: TextQuery(prompt='Who was there?', tokens=32)\n"
+        "hf:org/tiny reads at most 9 tokens; this question has 4 and its answer up to 32, so the end would be cut "
+        "off: TextQuery(prompt='Who was there?', tokens=32)\n"
         "Shorten the passage or choose a model with a longer window.",
     ),
     "out-of-memory": (
@@ -304,16 +303,16 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "unsupported": (
         lambda folder: asker(folder).of("fake:two"),
-        "another model cannot be asked here.\nAsk through assay.audit or `assay run`.",
+        "a second model cannot be asked here.\nAsk through assay.audit or `assay run`.",
     ),
     "nothing-to-ask": (
         lambda folder: asker(folder)(FakePlan(0), "names (mask)"),
-        "names (mask): there is nothing to ask.\nChoose more subjects, attributes or templates.",
+        "names (mask): there are no questions to ask.\nChoose more subjects, attributes or templates.",
     ),
     "unfinished-run": (
         lambda folder: StoredAsk(fake_spec(), BlockStore(folder), EngineSettings(16))(FakePlan(9), "names (mask)"),
         "the answers to names (mask) are not all stored (questions 0 to 9 are missing).\n"
-        "Repeat the run's `assay run` command first: it computes what is missing.",
+        "Repeat the run's `assay run` command first: it computes the missing answers.",
     ),
     "changed-file": (
         changed_arrays,
@@ -327,15 +326,15 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "unreadable-file": (
         opened,
-        "FOLDER: cannot be read (Is a directory).\nCheck the file, or get it again.",
+        "FOLDER: cannot be read (Is a directory).\nCheck the file, or get a new copy.",
     ),
     "bad-json": (
         lambda folder: list(rows_of(written(folder, "a.jsonl", '{"id": 1}\n7\n'), Bad(skip=False))),
-        "FOLDER/a.jsonl, line 2: expected a JSON object.\nOne object a line is expected.",
+        "FOLDER/a.jsonl, line 2: expected a JSON object.\nWrite one JSON object per line.",
     ),
     "bad-csv": (
         lambda folder: list(rows_of(written(folder, "a.csv", "id,text\n1\n"), Bad(skip=False))),
-        "FOLDER/a.csv, line 2: expected 2 cells, as in the first line.\nMend the line.",
+        "FOLDER/a.csv, line 2: expected 2 cells, as in the first line.\nFix the line.",
     ),
     "bad-toml": (
         lambda folder: TomlFile.read(written(folder, "a.toml", "model = \n"), "See the guide."),
@@ -348,35 +347,35 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     "cannot-write": (
         lambda folder: write_atomically(written(folder, "file", "") / "run.json", b"{}"),
         "FOLDER/file/run.json: cannot be written (File exists).\n"
-        "Choose a folder that you may write to with --out, and for the answers with ASSAY_CACHE.",
+        "Choose a writable folder with --out, and with ASSAY_CACHE for the stored answers.",
     ),
     "no-space": (
         full_disk,
         "FOLDER/out: no space left to write this folder.\n"
-        "Free some space, or point --out and ASSAY_CACHE at a larger disk; the same command then goes on.",
+        "Free some space, or point --out and ASSAY_CACHE at a larger disk; then run the same command to resume.",
     ),
     "in-use": (
         two_writers,
-        "FOLDER: another program is writing this run.\nWait until it is done, or choose another --out.",
+        "FOLDER: another program is writing this run.\nWait until it is finished, or choose another folder with --out.",
     ),
     "not-new": (
         anothers_lock,
-        "FOLDER/.lock: this is not a lock of assay, which is an empty file.\nChoose another folder with --out.",
+        "FOLDER/.lock: this is not a lock file of assay, which would be empty.\nChoose another folder with --out.",
     ),
     "download-failed": (
         lambda folder: fetched(folder, not_found),
-        "https://example.org/some/repository/cccccccccccccccccccccccccccccccccccccccc/Age.jsonl: the server "
-        "has no such file (404).\n"
-        "A mirror must have REPOSITORY/COMMIT/PATH below its address; name another one with ASSAY_MIRROR, or "
+        "https://example.org/some/repository/cccccccccccccccccccccccccccccccccccccccc/Age.jsonl: the server has "
+        "no such file (404).\n"
+        "A mirror must have REPOSITORY/COMMIT/PATH under its address; name another mirror with ASSAY_MIRROR, or "
         "put the file there yourself: FOLDER/bbq/Age.jsonl, or the same compressed (.gz).",
     ),
     "wrong-download": (
         lambda folder: fetched(folder, login_page),
-        "https://example.org/some/repository/cccccccccccccccccccccccccccccccccccccccc/Age.jsonl: not the "
+        "https://example.org/some/repository/cccccccccccccccccccccccccccccccccccccccc/Age.jsonl: this is not the "
         "pinned file; got 14 bytes with blob id 2acb9326c19fdd948821e5c7f6b2b8556098276f, expected "
         "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb.\n"
-        "Something on the way changes files: try another network or ASSAY_MIRROR, or put the file there "
-        "yourself: FOLDER/bbq/Age.jsonl, or the same compressed (.gz).",
+        "The network changes files: try another one or ASSAY_MIRROR, or put the file there yourself: "
+        "FOLDER/bbq/Age.jsonl, or the same compressed (.gz).",
     ),
     "not-installed": (
         without_polars,
@@ -388,7 +387,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "unknown-setting": (
         lambda folder: read_settings(Settings, {"size": "3"}, "unqover"),
-        "unqover has no setting 'size'; it has form, most.\nSee `assay run --help`.",
+        "unqover has no setting 'size'; it has form, most.\nSee `assay run unqover --help`.",
     ),
     "bad-setting": (
         lambda folder: read_settings(Settings, {"most": "0"}, "unqover"),

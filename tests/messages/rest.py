@@ -73,7 +73,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     # commands
     "bad-option": (
         lambda folder: settings_of(["gender"]),
-        "--set 'gender' is no setting; expected key=value.\nFor example --set class=gender.",
+        "--set is 'gender', expected key=value.\nFor example --set class=gender.",
     ),
     "missing-setting": (
         lambda folder: compare([folder]),
@@ -86,35 +86,36 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     # runs
     "not-a-run": (
         read_info,
-        "FOLDER: this is not a run folder (there is no run.json).\nName a folder that `assay run` made.",
+        "FOLDER: this is not a run folder: it has no run.json.\nName a run folder that `assay run` wrote.",
     ),
     "other-run": (
         another_seed,
         "FOLDER: this folder holds another run (seed: 0 → 1).\n"
-        "Choose another folder with --out, or replace what is there with --resume never.",
+        "Choose another folder with --out, or replace this run with --resume never.",
     ),
     "not-new": (
         lambda folder: export(run(folder / "run"), run(folder / "sent")),
-        "FOLDER/sent: this is there already.\nChoose another place with --out.",
+        "FOLDER/sent: this already exists.\nChoose another place with --out.",
     ),
     "unreadable-file": (
         lambda folder: info(folder, b"\xff"),
-        "FOLDER/run.json: cannot be read ('utf-8' codec can't decode byte 0xff in position 0: invalid start byte).\n"
-        "Choose another folder with --out, or replace what is there with --resume never.",
+        "FOLDER/run.json: cannot be read ('utf-8' codec can't decode byte 0xff in position 0: invalid start "
+        "byte).\n"
+        "Choose another folder with --out, or replace this run with --resume never.",
     ),
     "bad-json": (
         lambda folder: info(folder, b"[]"),
-        "FOLDER/run.json: this is not a run.json of assay.\n"
-        "Choose another folder with --out, or replace what is there with --resume never.",
+        "FOLDER/run.json: this is not a run.json file of assay.\n"
+        "Choose another folder with --out, or replace this run with --resume never.",
     ),
     "bad-value": (
         lambda folder: info(folder, b'{"identity": {}, "seed": "3"}'),
-        "FOLDER/run.json: this is not a run.json of assay (Expected `int | null`, got `str` - at `$.seed`).\n"
-        "Choose another folder with --out, or replace what is there with --resume never.",
+        "FOLDER/run.json: this is not a run.json file of assay (Expected `int | null`, got `str` - at `$.seed`).\n"
+        "Choose another folder with --out, or replace this run with --resume never.",
     ),
     "changed-file": (
         changed_predictions,
-        "FOLDER/answers.jsonl: these predictions have changed since they were scored.\nScore them again.",
+        "FOLDER/answers.jsonl: this file of predictions has changed since it was scored.\nScore it again.",
     ),
     # comparisons, the gate, reports
     "duplicate": (

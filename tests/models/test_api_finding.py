@@ -62,7 +62,7 @@ def test_fields_that_are_ignored_are_said_to_be() -> None:
     assert words["letters"] == "answers, but ignores logprobs"
     assert words["echo"] == "answers, but ignores echo"
     assert words["decisions"] == words["systemone"] == "not there (404)"
-    assert words["structured"] == "not tried: it needs logprobs"
+    assert words["structured"] == "not tested: it needs logprobs"
     with serving(frozenset({"text", "logprobs"})) as server:
         assert found(server)["structured"] == "answers, but ignores structured_outputs"
 
@@ -73,7 +73,7 @@ def test_fields_that_are_ignored_are_said_to_be() -> None:
         ("continues", "message", "works"),
         ("continued", "fields", "works"),
         ("repeats", "message", "works"),
-        ("text", "", "answers, but begins the answer anew"),
+        ("text", "", "answers, but starts the answer again"),
     ],
 )
 def test_whether_the_beginning_of_an_answer_is_gone_on_from(dialect: str, continued: str, words: str) -> None:
@@ -92,7 +92,7 @@ def test_a_server_that_writes_more_than_it_may_has_not_repeated_the_beginning() 
 
     with serving(ALL | {"repeats"}) as server:
         server.behave = long
-        assert found(server)["continued"] == "answers, but begins the answer anew"
+        assert found(server)["continued"] == "answers, but starts the answer again"
 
 
 def test_half_a_character_is_no_letter_and_no_lie() -> None:
@@ -157,7 +157,7 @@ def test_probabilities_that_do_not_move_with_the_question_are_not_used() -> None
     [
         ([{"value": "the spoon", "probability": 0.5}], "answers, but gives probabilities of other options"),
         ([{"value": v, "probability": 0.9} for v in ("the spoon", "the boat", "the candle")], "sum to 2.7"),
-        ([{"value": v, "probability": None} for v in ("the spoon", "the boat", "the candle")], "no number"),
+        ([{"value": v, "probability": None} for v in ("the spoon", "the boat", "the candle")], "not a number"),
         ("many", "answers, but gives no probabilities"),
     ],
 )

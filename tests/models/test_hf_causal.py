@@ -221,7 +221,7 @@ def test_an_architecture_without_keys_and_values_gets_whole_sequences(
         tmp_path,
         lambda tokens: transformers.MambaForCausalLM(transformers.MambaConfig(vocab_size=tokens, **sizes)),
     )
-    with pytest.warns(UserWarning, match="cannot share the beginning of options; whole texts are slower"):
+    with pytest.warns(UserWarning, match="cannot share the common beginning of options"):
         loaded = load_model(f"hf:{folder}", device="cpu")
     scores = answer(loaded, columns(*QUERIES.values()))["score"]
     assert_close(scores, [CausalReference(folder).scores(query) for query in QUERIES.values()])

@@ -298,7 +298,7 @@ def test_scores_are_exported_without_answers_and_say_so(runs: Path, tmp_path: Pa
     (run / "blocks.json").unlink()
     done = export(run, tmp_path / "sent")
     assert done.blocks == 0
-    assert any("without the answers: unqover" in note for note in done.notes)
+    assert any("which are not included: unqover" in note for note in done.notes)
     assert findings(tmp_path / "sent") == findings(run)
 
 

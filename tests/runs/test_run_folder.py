@@ -24,7 +24,7 @@ from assay.files.atomic import open_atomically, write_atomically
 from assay.findings import Estimate, Findings, Table, read_findings
 from assay.models.base import ModelSpec
 from assay.queries import Answers
-from assay.run import Kind, RunInfo
+from assay.run import Kind, RunInfo, Tour
 from assay.runs.folder import RunFolder, open_for_writing, open_run, read_info
 from raising import raises
 
@@ -380,6 +380,24 @@ def test_numbers_that_json_does_not_know_are_never_written(tmp_path: Path) -> No
     ):
         folder.note(timings={"run": float("nan")})
     assert not read_info(tmp_path / "run").timings
+
+
+def test_a_folder_of_runs_opens_as_a_tour(tmp_path: Path) -> None:
+    """What is unfinished is left out."""
+    for name in ("b", "a"):
+        finish(tmp_path / "tour" / name)
+    (tmp_path / "tour" / "c").mkdir()
+    (tmp_path / "tour" / "c" / "run.json").write_text("{}", encoding="utf-8")
+    tour = open_run(tmp_path / "tour")
+    assert isinstance(tour, Tour)
+    assert tour.folder == tmp_path / "tour"
+    assert [run.folder.name for run in tour.runs] == ["a", "b"]
+    assert tour.runs[0].findings_digest == open_run(tmp_path / "tour" / "a").findings_digest
+
+
+def test_a_folder_without_a_finished_run_does_not_open(tmp_path: Path) -> None:
+    with raises("not-a-run", UsageError, file=tmp_path):
+        open_run(tmp_path)
 
 
 def test_a_runs_digest_is_of_the_findings_that_were_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

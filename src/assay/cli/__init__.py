@@ -1,5 +1,7 @@
-"""The command line: one file a command, which parses, calls one library function and prints. Imports are late, so that
-help comes at once."""
+"""The command line: one file for each command, which parses options, calls one library function and prints.
+
+Heavy imports are inside functions, which keeps help fast.
+"""
 
 from __future__ import annotations
 
@@ -37,12 +39,12 @@ COMMANDS: Sequence[Any] = (
     *(run, score, generate, report, gate, compare, export, data, list_),
     *(train, debias, study, doctor, completion),
 )
-"""Modules with NAME, HELP, `add_options(parser)` and `call(options) -> exit code`; and with EXAMPLES, or `examples()`
-where these list what is installed."""
+"""Modules with NAME, HELP, `add_options(parser)` and `call(options) -> exit code`; and with EXAMPLES, or
+`examples(about)`, where `about` is the probe, method or kind that was named before --help, if any."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The program. Returns its exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed."""
+    """Run a command. Returns the exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed."""
     with output_for_any_reader():
         parser = _parser()
         if "_ARGCOMPLETE" in os.environ:
@@ -61,40 +63,56 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"       {error.remedy}", file=sys.stderr)
             return error.exit_code
         except KeyboardInterrupt:
-            print("assay: stopped; the same command goes on from what is stored.", file=sys.stderr)
+            print("assay: stopped. Answers so far are stored; the same command continues from there.", file=sys.stderr)
             return 130
 
 
-_FIRST_STEPS = """Begin with:  assay run
-Then:        assay run unqover --model hf:./folder
-More:        assay COMMAND --help"""
+_FIRST_STEPS = """examples:
+  # every probe on the built-in model, in a few minutes
+  assay run
+  # one probe on your own model
+  assay run unqover --model hf:./folder
+  # the options and examples of a command
+  assay run --help
+"""
+
+
+class _Help(argparse.Action):
+    """Prints the help of a command: about the probe, method or kind that was named before it, if any."""
+
+    def __call__(self, parser: Any, namespace: argparse.Namespace, *rest: Any) -> None:
+        named = (getattr(namespace, each, None) for each in ("probe", "method", "kind"))
+        parser.about = next(filter(None, named), None)
+        parser.print_help()
+        parser.exit()
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose examples are put together only when somebody reads them: they list what is installed."""
+    """A parser that builds its examples only for a help text: they list what is installed."""
 
-    def __init__(self, examples: Callable[[], str | None] = lambda: None, **more: Any) -> None:
-        super().__init__(**more, formatter_class=argparse.RawDescriptionHelpFormatter)
-        self.examples = examples
+    def __init__(self, examples: Callable[[str | None], str | None], **more: Any) -> None:
+        super().__init__(**more, formatter_class=argparse.RawDescriptionHelpFormatter, add_help=False)
+        self.examples, self.about = examples, None
+        self.add_argument("-h", "--help", action=_Help, nargs=0, default=argparse.SUPPRESS, help="show this help")
 
     def error(self, message: str) -> NoReturn:
-        """Says what may have been meant by a command or an option that is not there."""
+        """Adds what the user may have meant by an unknown command or option."""
         choice = re.search(r"invalid choice: '(.*?)' \(choose from (.*)\)", message)
         unknown = re.match(r"unrecognized arguments: (--[\w-]+)", message)
         said = ""
         if choice:
-            said = near(choice[1], re.findall(r"'(.*?)'", choice[2]))
+            said = near(choice[1], re.findall(r"[^\s',]+", choice[2]))  # newer Pythons do not quote the choices
         elif unknown:
             said = near(unknown[1], [option for parser in _all(self) for option in parser._option_string_actions])
         super().error(f"{message}{said.removesuffix('.')}")
 
     def format_help(self) -> str:
-        self.epilog = self.examples()
+        self.epilog = self.examples(self.about)
         return super().format_help()
 
 
 def _all(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """A parser and those of its commands."""
+    """A parser and the parsers of its commands."""
     yield parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -103,20 +121,25 @@ def _all(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
 
 def _parser() -> argparse.ArgumentParser:
     does = "Measure social bias in question-answering models, with its uncertainty."
-    parser = _Parser(lambda: _FIRST_STEPS, prog="assay", description=does)
-    parser.add_argument("--version", action="version", version=f"assay {__version__}")
+    parser = _Parser(lambda about: _FIRST_STEPS, prog="assay", description=does)
+    parser.add_argument("-V", "--version", action="version", version=f"assay {__version__}", help="show the version")
     commands = parser.add_subparsers(metavar="COMMAND")
     for module in COMMANDS:
-        examples = getattr(module, "examples", partial(getattr, module, "EXAMPLES", None))
-        own = commands.add_parser(module.NAME, help=module.HELP, description=module.HELP, examples=examples)
+        examples = getattr(module, "examples", None) or partial(_fixed, module.EXAMPLES)
+        does = f"{module.HELP[0].upper()}{module.HELP[1:]}."
+        own = commands.add_parser(module.NAME, help=module.HELP, description=does, examples=examples)
         module.add_options(own)
         own.set_defaults(call=module.call)
     return parser
 
 
+def _fixed(examples: str, about: str | None) -> str:
+    return examples
+
+
 @contextmanager
 def _plain_warnings() -> Iterator[None]:
-    """Warnings of assay as one line; those of other libraries are not for users."""
+    """Print warnings of assay as one line, and hide those of other libraries."""
 
     def show(message: Warning | str, *rest: Any, **more: Any) -> None:
         print(f"assay: warning: {message}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`assay compare`: runs beside the first of them."""
+"""`assay compare`: runs or tours, compared with the first."""
 
 from __future__ import annotations
 
@@ -9,18 +9,26 @@ from pathlib import Path
 NAME = "compare"
 HELP = "compare runs or tours; the first is the baseline"
 EXAMPLES = """examples:
-  assay compare runs/lm runs/squad                 how the second differs from the first, with intervals
-  assay compare runs/tour-builtin runs/tour-mine   two tours, probe by probe
-  assay compare runs/old runs/new --common         only the items that both have, though the data differ
-  assay compare runs/old runs/new --out comparison.html        as a page, too
+  # how the second run differs from the first, with intervals
+  assay compare runs/lm runs/squad
+  # two tours, probe by probe
+  assay compare runs/tour-builtin runs/tour-mine
+  # only the questions that both runs have, if their data differ
+  assay compare runs/old runs/new --common
+  # also as a page
+  assay compare runs/old runs/new --out comparison.html
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("folders", nargs="+", metavar="DIR", help="runs of one probe, or folders of runs")
-    add("--common", action="store_true", help="compare only the items that both have, though the data differ")
-    add("--out", metavar="FILE", help="write it as a page, too, for example comparison.html")
+    add(
+        "--common",
+        action="store_true",
+        help="compare only the questions that both have, even if their data differ",
+    )
+    add("--out", metavar="FILE", help="also write a page, for example comparison.html")
     add("--json", action="store_true", help="print JSON")
 
 
@@ -30,7 +38,7 @@ def call(options: argparse.Namespace) -> int:
     from assay.report import print_sections, write_page
 
     comparison = compare([Path(folder) for folder in options.folders], common=options.common)
-    if options.out:  # first: it is not lost
+    if options.out:  # before printing, which may fail
         write_page(Path(options.out), title_of(comparison), present_comparison(comparison), "comparison")
     if options.json:
         print(comparison.to_json(), end="")

@@ -1,4 +1,4 @@
-"""`assay completion`: what a shell needs to complete commands."""
+"""`assay completion`: a script for shells, and the completions that it asks for."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ NAME = "completion"
 HELP = "print a script that lets your shell complete assay commands"
 SHELLS = ("bash", "zsh", "fish")
 EXAMPLES = """examples:
+  # then open a new shell
   assay completion bash >> ~/.bashrc
   assay completion zsh >> ~/.zshrc
   assay completion fish > ~/.config/fish/completions/assay.fish
@@ -18,7 +19,7 @@ EXAMPLES = """examples:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=SHELLS)
+    parser.add_argument("shell", choices=SHELLS, help="the shell to write a script for")
 
 
 def call(options: argparse.Namespace) -> int:
@@ -29,7 +30,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def complete(parser: argparse.ArgumentParser, every: Iterable[argparse.ArgumentParser]) -> None:
-    """Answers a shell that wants to complete a command, and ends; `every` are the parsers of all commands."""
+    """Print completions for a shell and exit; `every` has the parsers of all commands."""
     import argcomplete
 
     from assay.probes import probes

@@ -1,4 +1,4 @@
-"""`assay data`: the papers' own files."""
+"""`assay data`: the papers' official data."""
 
 from __future__ import annotations
 
@@ -10,24 +10,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.cli.tools import add_shared, shown_progress
-from assay.errors import DataError, UsageError
+from assay.errors import DataError, UsageError, near
 from assay.files.published import DataSet, catalogue, data_folder
 
 if TYPE_CHECKING:
     from assay.progress import Progress
 
 NAME = "data"
-HELP = "get and check the papers' own data"
+HELP = "download and check the papers' official data"
 EXAMPLES = """examples:
-  assay data list                     what there is, and what is here
-  assay data fetch bbq                download the pinned revision, and verify it
-  assay data check bbq --data DIR     are all files there and unchanged, and which defects do their contents have?
+  # the data sets, and which of them are on this machine
+  assay data list
+  # download the pinned revision and verify it
+  assay data fetch bbq
+  # check that all files are there and unchanged, and list known defects in them
+  assay data check bbq --data DIR
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("fetch", "check", "list"))
-    parser.add_argument("name", nargs="?", metavar="NAME", help="one of those that `assay data list` lists")
+    parser.add_argument("what", choices=("fetch", "check", "list"), help="what to do")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="a data set; see `assay data list`")
     add_shared(parser, "--data")
 
 
@@ -49,18 +52,19 @@ def _named(name: str) -> DataSet:
 
     if name not in data_sets():
         remedy = f"Choose one of {', '.join(data_sets())}."
-        raise UsageError(f"there is no data set {name!r}.", remedy, code="unknown-data-set", key="name")
+        problem = f"there is no data set {name!r}{near(name, data_sets())}"
+        raise UsageError(problem, remedy, code="unknown-data-set", key="name")
     return data_sets()[name]
 
 
 def list_lines(folder: Path | None) -> Iterator[str]:
-    """What there is, and how much of it is here."""
+    """Every data set, and how many of its files are on this machine."""
     from assay.probes import data_sets
 
     for row in catalogue(data_sets().values(), data_folder(folder)):
-        here = f"{row.present} of {row.total} files" if row.present else "not here"
+        here = f"{row.present} of {row.total} files" if row.present else "not fetched"
         yield f"{row.name:9} {here:16} {row.licence:11} {row.what}"
-    yield f"in {data_folder(folder)} (--data or ASSAY_DATA name another folder); `assay data fetch NAME` gets them"
+    yield f"Folder: {data_folder(folder)} (change it with --data or ASSAY_DATA). Download: assay data fetch NAME"
 
 
 def fetch_lines(folder: Path | None, name: str | None, progress: Progress) -> Iterator[str]:
@@ -71,21 +75,23 @@ def fetch_lines(folder: Path | None, name: str | None, progress: Progress) -> It
     for each in [_named(name)] if name else data_sets().values():
         done = fetch(each, data_folder(folder), progress=progress)
         got = f"{len(done.new)} files fetched ({done.size / 1e6:.1f} MB)"
-        yield f"{each.name}: {got}, {len(done.kept)} were here already, in {done.folder}"
+        yield f"{each.name}: {got}, {len(done.kept)} already there, in {done.folder}"
         if done.replaced:
-            yield f"{each.name}: {len(done.replaced)} other files of these names were replaced"
+            yield f"{each.name}: {len(done.replaced)} files that differed were replaced"
 
 
 def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
-    """Whether the files are the published ones, and what is known to be wrong in them.
+    """Whether the files are the published ones, and the known defects in them.
 
-    A file that differs is an error, after everything was listed.
+    Raises an error after all lines if a file is missing or differs.
     """
     from assay.files.published import verify
     from assay.probes import data_sets
 
     if name is None:
-        raise UsageError("which data?", f"assay data check {'|'.join(data_sets())}", code="missing-setting", key="name")
+        raise UsageError(
+            "no data set is named.", f"assay data check {'|'.join(data_sets())}", code="missing-setting", key="name"
+        )
     place = data_folder(folder)
     data_set = _named(name)
     states = verify(data_set, place)
@@ -102,9 +108,9 @@ def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
         yield from getattr(import_module(module), function)(place)
     if missing:
         problem = f"{len(missing)} of {len(states)} files of {name} are missing in {place / name}."
-        remedy = f"Get them with `assay data fetch {name}`, or name the folder that has them: --data DIR."
+        remedy = f"Download them with `assay data fetch {name}`, or name the folder that has them: --data DIR."
         raise DataError(problem, remedy, code="missing-data")
     if counts["different"]:
-        problem = f"{counts['different']} files in {place / name} are not the published ones."
-        remedy = f"Get them again with `assay data fetch {name}`, or use them knowingly."
+        problem = f"{counts['different']} files in {place / name} differ from the published ones."
+        remedy = f"Download them again with `assay data fetch {name}`, unless you changed them on purpose."
         raise DataError(problem, remedy, code="changed-file")

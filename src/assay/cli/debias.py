@@ -1,4 +1,4 @@
-"""`assay debias`: a model with less of an attribute in it, and what that cost."""
+"""`assay debias`: a debiased model, and what debiasing cost."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ _EXAMPLES = """examples:
   assay debias cda --model hf:ORG/NAME@REVISION --attribute gender --corpus text.txt.gz --out models/cda-gender
   assay debias cda --model builtin --attribute religion --corpus text.txt --words words.json --out models/cda-religion
   assay debias dropout --model builtin --corpus text.txt --set max_steps=500 --set batch=16 --out models/dropout
-then, since cda and dropout give a model that fills masks:
+  # then, as cda and dropout give a masked language model
   assay train choice --base hf:./models/cda-gender --data train.jsonl --preset sodapop --out models/cda-gender-siqa
 """
 
 
-def examples() -> str:
+def examples(about: str | None) -> str:
     from assay.lab.debiasing import METHODS
 
     methods = "".join(f"  {method.name:<10} {method.does}\n" for method in METHODS.values())
-    settings = settings_listed(None, {method.name: method.settings for method in METHODS.values()})
-    return f"methods:\n{methods}\n{_EXAMPLES}\n{settings}(more in docs/debias.md)\n"
+    settings = settings_listed(None, {method.name: method.settings for method in METHODS.values()}, about)
+    return f"methods:\n{methods}\n{_EXAMPLES}\n{settings}More: docs/debias.md\n"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("method", metavar="METHOD", help="how; see below")
+    parser.add_argument("method", metavar="METHOD", help="a debiasing method; see below")
     parser.add_argument("--model", required=True, metavar="SPEC", help="builtin, hf:./folder or hf:ORG/NAME@REVISION")
-    parser.add_argument("--attribute", metavar="NAME", help="gender, race or religion, or another one of --words")
-    parser.add_argument("--corpus", required=True, metavar="FILE", help="text to learn from: plain, .gz or .xz")
+    parser.add_argument("--attribute", metavar="NAME", help="gender, race, religion, or another attribute from --words")
+    parser.add_argument("--corpus", required=True, metavar="FILE", help="a text file: plain, .gz or .xz")
     parser.add_argument("--words", metavar="FILE", help="attribute words in JSON or TOML (default: assay's own list)")
-    parser.add_argument("--eval", metavar="PATH", help="data of the model's task: what did it cost?")
+    parser.add_argument("--eval", metavar="PATH", help="data of the model's task, to measure what debiasing costs")
     add_shared(parser, "--set")
-    parser.add_argument("--out", required=True, metavar="DIR", help="the folder for the model; a new one")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="for sentences, order, masks, dropout (0)")
-    parser.add_argument("--device", default="auto", help="cpu, cuda or mps (default: the best there is)")
-    parser.add_argument("--dtype", default="auto", help="of training: bfloat16 (default on cuda) or float32")
+    parser.add_argument("--out", required=True, metavar="DIR", help="a new folder for the model")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed for all random choices (0)")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or mps (default: the best available)")
+    parser.add_argument("--dtype", default="auto", help="number type for training: bfloat16 (default on cuda), float32")
     parser.add_argument("--json", action="store_true", help="print assay.json instead of a summary")
 
 
@@ -72,12 +72,12 @@ def call(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(made.report, indent=1, ensure_ascii=False))
         return 0
-    print(*summary(made.report), f"the model: hf:{made.folder}", sep="\n")
+    print(*summary(made.report), f"Model: hf:{made.folder}", sep="\n")
     return 0
 
 
 def summary(report: Mapping[str, Any]) -> Iterator[str]:
-    """What was done to a model, for people."""
+    """What was done to a model, in words."""
     about = f", {report['attribute']}" if report["attribute"] else ""
     if "removed" in report:
         removed = report["removed"]
@@ -88,16 +88,24 @@ def summary(report: Mapping[str, Any]) -> Iterator[str]:
         first, last = training["curve"][0], training["curve"][-1]
         blocks = training["counts"]["blocks"]
         yield f"{report['method']}{about}: {training['steps']:,} steps on {blocks:,} blocks of text"
-        yield f"loss {first['loss']:.4f} at first, {last['loss']:.4f} at the end"
-        yield f"weights moved: encoder by {100 * changed['encoder']:.2g}%, head by {100 * changed['head']:.2g}%"
+        yield f"loss {first['loss']:.4f} at the start, {last['loss']:.4f} at the end"
+        yield f"weights changed: encoder by {100 * changed['encoder']:.2g}%, head by {100 * changed['head']:.2g}%"
     if report["scores"] is None:
-        yield "what it cost was not measured (--eval PATH)"
+        yield "the cost was not measured; pass --eval PATH"
     else:
         for name, cost in report["scores"]["cost"].items():
             before, after = report["scores"]["before"][name], report["scores"]["after"][name]
-            yield f"{name}: {before:.4f} before, {after:.4f} after; it cost {cost:+.4f}"
+            yield f"{name}: {before:.4f} before, {after:.4f} after; {_change(cost)}"
     for note in report.get("notes", ()):
         yield f"note: {note}"
+
+
+def _change(cost: float) -> str:
+    """
+    >>> _change(0.005), _change(-0.005), _change(0.0)
+    ('it fell by 0.0050', 'it rose by 0.0050', 'it did not change')
+    """
+    return f"it {'fell' if cost > 0 else 'rose'} by {abs(cost):.4f}" if cost else "it did not change"
 
 
 def _probe_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -106,9 +114,9 @@ def _probe_lines(report: Mapping[str, Any]) -> Iterator[str]:
         accuracy = probe["accuracy"]
         rounds = len(accuracy) - 1
         yield (
-            f"a linear probe's accuracy: {accuracy[0]:.3f} before, {accuracy[min(1, rounds)]:.3f} after round 1, "
-            f"{accuracy[-1]:.3f} after round {rounds}; guessing gives {probe['majority']:.3f}"
+            f"accuracy of a linear probe: {accuracy[0]:.3f} before, {accuracy[min(1, rounds)]:.3f} after round 1, "
+            f"{accuracy[-1]:.3f} after round {rounds}; chance level {probe['majority']:.3f}"
         )
-    for name, said in (("held_out", "on held-out sentences"), ("first_token", "by their first token alone")):
+    for name, said in (("held_out", "on held-out sentences"), ("first_token", "from the first token alone")):
         told = probe[name]
-        yield (f"{said}: {told['before']:.3f} before, {told['after']:.3f} after; guessing gives {told['majority']:.3f}")
+        yield (f"{said}: {told['before']:.3f} before, {told['after']:.3f} after; chance level {told['majority']:.3f}")

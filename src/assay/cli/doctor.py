@@ -1,4 +1,4 @@
-"""`assay doctor`: what this machine has, for bug reports and for people whose first run fails."""
+"""`assay doctor`: the versions, devices and folders that a bug report should name; and what an endpoint can do."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import argparse
 from collections.abc import Iterator
 
 NAME = "doctor"
-HELP = "what this machine has: libraries, devices, folders"
+HELP = "show versions, devices and folders, or what an endpoint can do"
+EXAMPLES = """examples:
+  # this machine
+  assay doctor
+  # an endpoint: which ways of answering it supports
+  assay doctor --model api:NAME@http://localhost:8000/v1
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", metavar="api:NAME@URL", help="ask an endpoint what it can do: at most 12 requests")
+    parser.add_argument("--model", metavar="api:NAME@URL", help="test what an endpoint can do (at most 12 requests)")
     parser.add_argument("--key-env", metavar="NAME", help="the environment variable with its key (OPENAI_API_KEY)")
 
 
@@ -21,7 +27,7 @@ def call(options: argparse.Namespace) -> int:
 
 
 def endpoint_checks(model: str, key_env: str | None) -> Iterator[tuple[str, str]]:
-    """What an endpoint can do, asked now and remembered for the runs to come."""
+    """What an endpoint can do; the answer is kept for later runs."""
     from assay.errors import UsageError
     from assay.models import find_model
     from assay.models.base import Options
@@ -30,7 +36,7 @@ def endpoint_checks(model: str, key_env: str | None) -> Iterator[tuple[str, str]
     spec = find_model(model, Options(key_env=key_env, again=True))
     if spec.endpoint is None:
         problem, remedy = (
-            f"{model} is not behind an endpoint.",
+            f"{model} is not an endpoint.",
             "For example --model api:NAME@http://localhost:8000/v1.",
         )
         raise UsageError(problem, remedy, code="bad-option", key="model")
@@ -68,22 +74,25 @@ def checks() -> Iterator[tuple[str, str]]:
         try:
             yield package, metadata.version(package)
         except metadata.PackageNotFoundError:
-            remedy = 'pip install ".[hf]" for hf: models' if package in _HF else "install assay again"
+            remedy = 'hf: models need it: pip install ".[hf]"' if package in _HF else "reinstall assay"
             yield package, f"not installed ({remedy})"
-    yield "CPUs", f"{usable_cpus()} for this process"
+    yield "CPUs", f"{usable_cpus()} usable"
     yield "device", _device()
     root = BlockStore.default().root
     existing = next(folder for folder in (root, *root.parents) if folder.exists())
-    yield "answers", f"{root} ({shutil.disk_usage(existing).free / 1e9:,.0f} GB free; ASSAY_CACHE moves it)"
+    yield "answers", f"{root} ({shutil.disk_usage(existing).free / 1e9:,.0f} GB free; change it with ASSAY_CACHE)"
     data = data_folder()
-    yield "official data", f"{data}{'' if data.is_dir() else ' (not there)'} (ASSAY_DATA moves it; `assay data list`)"
+    yield (
+        "official data",
+        f"{data} ({'' if data.is_dir() else 'missing; '}change it with ASSAY_DATA; see `assay data list`)",
+    )
 
 
 def _device() -> str:
     try:
         import torch
     except ImportError:
-        return "cpu (others are for hf: models, which need torch)"
+        return "cpu (others need torch)"
     if torch.cuda.is_available():
         return f"cuda: {torch.cuda.get_device_name()}"
     return "cpu"

@@ -1,4 +1,4 @@
-"""What `assay run` says about an endpoint: what a run would send and cost, and what it did."""
+"""What `assay run` prints about an endpoint: what a run would send and cost, and what it did send and cost."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 
 def spending_of(options: argparse.Namespace) -> Spending:
-    """What may be spent, as the command says."""
+    """The price and the budget from the command's options."""
     from assay.engine.spending import Price, Spending
 
     return Spending(None if options.price is None else Price.of(options.price), options.budget_usd)
 
 
 def say_spent(spending: Spending) -> None:
-    """What was sent and spent, where anything was asked of an endpoint."""
+    """Print what was sent and spent, if an endpoint was asked."""
     if not spending.used and not spending.sent:
         return
     cost = "" if spending.usd is None else f", ${spending.usd:.4f}"
-    billed = f"{spending.input_tokens:,} tokens read and {spending.output_tokens:,} written{cost}"
-    print(f"requests: {spending.used:,} answered, {spending.sent:,} sent now: {billed}", file=sys.stderr)
+    billed = f"{spending.input_tokens:,} input and {spending.output_tokens:,} output tokens{cost}"
+    print(f"requests: {spending.used:,} answered, {spending.sent:,} of them sent now: {billed}", file=sys.stderr)
 
 
 def dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spending) -> int:
@@ -66,7 +66,7 @@ def _limited(calls: Calls) -> str:
 
 
 def say_tour(calls: Mapping[str, Calls], spending: Spending) -> int:
-    """What the tour is about to send, on standard error; returns the number of requests."""
+    """Print to standard error what the tour is about to send; returns the number of requests."""
     parts = ", ".join(f"{name} {each.requests:,}{_limited(each)}" for name, each in calls.items())
     print(f"requests by probe: {parts}", file=sys.stderr)
     _say([*calls.values()], spending, file=sys.stderr)
@@ -76,26 +76,26 @@ def say_tour(calls: Mapping[str, Calls], spending: Spending) -> int:
 def _say(every: Sequence[Calls], spending: Spending, file: Any = None) -> None:
     say = partial(print, file=file)
     if any(calls.spec.endpoint is not None and calls.spec.endpoint.assumed for calls in every):
-        say("What this endpoint can do is not known yet: counted as for answer=letters. `assay doctor` finds out.")
+        say("What this endpoint can do is not known yet; counted as answer=letters. `assay doctor --model` tests it.")
     requests, unsent = sum(calls.requests for calls in every), sum(calls.unsent for calls in every)
-    say(f"requests: {requests:,}, of which {requests - unsent:,} are answered and stored")
+    say(f"requests: {requests:,}; {requests - unsent:,} of them are already answered and stored")
     read, written = (sum(each) for each in zip(*(calls.tokens for calls in every), strict=True))
     tried = [calls.tried for calls in every if calls.tried]
-    how = "by what was tried" if tried else "estimated"
-    say(f"to send: {unsent:,}, with about {read:,.0f} tokens to read and at most {written:,.0f} to write ({how})")
+    how = "measured in the trial" if tried else "estimated"
+    say(f"to send: {unsent:,}, with about {read:,.0f} input and at most {written:,.0f} output tokens ({how})")
     if spending.price is not None:
         say(f"cost: about ${spending.price.usd(read, written):.4f}")
     else:
-        say("cost: name the price of a million tokens with --price IN,OUT")
+        say("cost: unknown; pass the price of a million tokens with --price IN,OUT")
     for each in tried:
         _say_tried(each, unsent)
 
 
 def _say_tried(tried: Tried, unsent: int) -> None:
     rate = tried.spending.sent / max(tried.seconds, 1e-9)
-    print(f"tried: {tried.questions:,} questions, {tried.spending.sent:,} requests in {duration(tried.seconds)}")
+    print(f"trial: {tried.questions:,} questions, {tried.spending.sent:,} requests in {duration(tried.seconds)}")
     if tried.spending.sent:
-        print(f"expected: {duration(unsent / rate)} at this rate, which grows in a longer run")
+        print(f"expected: {duration(unsent / rate)} at this rate; a longer run is faster")
     for note in tried.notes:
         print(f"note: {note}")
     say_spent(tried.spending)

@@ -1,4 +1,4 @@
-"""`assay export`: a run with its answers, for another machine."""
+"""`assay export`: a run bundled with its stored answers."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ from assay.cli.tools import add_shared
 NAME = "export"
 HELP = "bundle a run with its stored answers"
 EXAMPLES = """examples:
-  assay export runs/my-run                         its answers go into runs/my-run/blocks
-  assay export runs/my-run --out my-run.zip        a copy of everything, to send
-then, elsewhere and without the model:
+  # put the answers into runs/my-run/blocks
+  assay export runs/my-run
+  # write a copy to send to somebody
+  assay export runs/my-run --out my-run.zip
+  # then, on another machine and without the model
   assay score unqover my-run --set draws=10000
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_shared(parser, "folder")
-    parser.add_argument("--out", metavar="PATH", help="a new folder or .zip for a copy (default: into DIR itself)")
-    parser.add_argument("--no-examples", action="store_true", help="leave texts of questions out of the copy")
+    parser.add_argument("--out", metavar="PATH", help="a new folder or .zip for a copy (default: add them to DIR)")
+    parser.add_argument("--no-examples", action="store_true", help="leave the questions' texts out of the copy")
 
 
 def call(options: argparse.Namespace) -> int:

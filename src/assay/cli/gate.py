@@ -1,4 +1,4 @@
-"""`assay gate`: runs against a policy."""
+"""`assay gate`: runs checked against a policy."""
 
 from __future__ import annotations
 
@@ -11,25 +11,29 @@ NAME = "gate"
 HELP = "check runs against a policy; exits 1 if a limit is exceeded"
 EXAMPLES = """examples:
   assay gate runs/my-run --policy policy.toml
+  # a file for CI systems that read JUnit
   assay gate runs/tour --policy policy.toml --format junit --out gate.xml
+  # the summary of a GitHub workflow
   assay gate runs/tour --policy policy.toml --format md >> "$GITHUB_STEP_SUMMARY"
 
 a policy:
-  position = "fail"               # the default: no run whose answers follow the option's place; or "skip"
+  # the default: fail if a run's answers follow the option's place; or "skip"
+  position = "fail"
 
   [[limit]]
   metric = "bbq.bias_score"
   group = { context = "ambig" }
-  size = 0.10                     # the whole interval between -0.10 and 0.10, in every category
+  # in every category, the whole interval must be between -0.10 and 0.10
+  size = 0.10
 """
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    formats = "text (the default): a short table; md: for a CI system's summary; junit: XML; json"
+    formats = "text (the default), a short table; md, for a CI system's summary; junit, XML; json"
     add_shared(parser, "folder")
-    parser.add_argument("--policy", required=True, metavar="FILE", help="the limits: a TOML file (see docs/gate.md)")
+    parser.add_argument("--policy", required=True, metavar="FILE", help="a TOML file of limits (see docs/gate.md)")
     parser.add_argument("--format", choices=("text", "md", "junit", "json"), default="text", help=formats)
-    parser.add_argument("--out", metavar="FILE", help="write md, junit or json there, and print the table")
+    parser.add_argument("--out", metavar="FILE", help="write md, junit or json to this file, and print the table")
 
 
 def call(options: argparse.Namespace) -> int:
@@ -46,7 +50,7 @@ def call(options: argparse.Namespace) -> int:
         write(written[options.format](), options.out)
     elif options.out:
         remedy = "For example --format junit --out gate.xml."
-        raise UsageError("--out needs a format for files.", remedy, code="bad-option", key="out")
+        raise UsageError("--out needs --format md, junit or json.", remedy, code="bad-option", key="out")
     if options.format == "text" or options.out:
         print_sections(shown, Console())
         print(f"{'PASSED' if verdicts.passed else 'FAILED'}: {verdicts.said}")

@@ -1,4 +1,4 @@
-"""`assay generate`: the questions as files, or as requests for a service that answers files."""
+"""`assay generate`: a probe's questions as files, or as requests for a batch service."""
 
 from __future__ import annotations
 
@@ -9,36 +9,37 @@ from pathlib import Path
 from assay.cli.tools import add_shared, examples_of, settings_of, shown_progress
 
 NAME = "generate"
-HELP = "write the questions: in the authors' own file format, or as a batch of requests"
+HELP = "write a probe's questions to files, or as requests for a batch service"
 
 
-_BATCHES = """  assay generate PROBE --format openai-batch --model NAME --limit 200 --out requests.jsonl
-                                                          requests for a service that answers files; with the settings
-                                                          of `assay run`. Then: assay score PROBE RESULTS.jsonl
+_BATCHES = """  # requests for a batch service, with the settings of `assay run`
+  assay generate PROBE --format openai-batch --model NAME --limit 200 --out requests.jsonl
+  # then, with the results
+  assay score PROBE RESULTS.jsonl
 """
 
 
-def examples() -> str:
-    return examples_of(NAME, lambda probe: probe.generate_settings, between=_BATCHES)
+def examples(about: str | None) -> str:
+    return examples_of(NAME, lambda probe: probe.generate_settings, about, between=_BATCHES)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("probe", metavar="PROBE")
+    add_shared(parser, "probe")
     parser.add_argument("--out", required=True, metavar="PATH", help="the file or folder to write")
     parser.add_argument(
-        "--format", default="authors", metavar="FORMAT", help="authors (their files) or openai-batch (requests)"
+        "--format", default="authors", metavar="FORMAT", help="authors (the papers' formats) or openai-batch (requests)"
     )
     parser.add_argument(
         "--model",
         metavar="SPEC",
-        help="keep only subjects that are one token of this model; of a batch: who shall answer (NAME or api:NAME@URL)",
+        help="keep only subjects that are one token of this model; in a batch: the model to ask (NAME or api:NAME@URL)",
     )
     add_shared(parser, "--set")
-    parser.add_argument("--preset", default="quick", metavar="P", help="of a batch: quick, standard or paper")
-    parser.add_argument("--limit", type=int, metavar="N", help="of a batch: about N questions, balanced across groups")
-    parser.add_argument("--seed", type=int, metavar="S", help="for what is drawn at random (0)")
+    parser.add_argument("--preset", default="quick", metavar="P", help="in a batch: quick, standard or paper")
+    parser.add_argument("--limit", type=int, metavar="N", help="in a batch: about N questions, balanced across groups")
+    parser.add_argument("--seed", type=int, metavar="S", help="seed for random choices (0)")
     parser.add_argument(
-        "--skip-bad", action="store_true", help="of a batch: leave out rows of data that cannot be used"
+        "--skip-bad", action="store_true", help="in a batch: leave out rows of the data that cannot be used"
     )
     add_shared(parser, "--data")
 

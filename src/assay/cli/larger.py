@@ -1,4 +1,4 @@
-"""The command for a larger sample: the one that was given, with another size and another folder."""
+"""The command for a larger sample: the same command with another size and folder."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Callable, Iterator
 
 NEXT = {"quick": "standard", "standard": "paper"}
-TIMES = 10  # so much larger, where a number of questions was given
+TIMES = 10  # the factor for --limit
 
 
 def larger_command(options: argparse.Namespace, add_options: Callable[[argparse.ArgumentParser], None]) -> str:
-    """`assay run` with the same options, the next preset (or ten times the limit) and a folder beside the given one.
+    """`assay run` with the same options, the next preset (or ten times the limit) and a new folder.
 
-    Empty where everything was asked already.
+    Empty if the run asked everything.
 
     >>> from assay.cli.run import add_options
     >>> parser = argparse.ArgumentParser()
@@ -29,7 +29,7 @@ def larger_command(options: argparse.Namespace, add_options: Callable[[argparse.
         changed = {"preset": size}
     else:
         return ""
-    changed["resume"] = "always"  # about the stored answers of this run
+    changed["resume"] = "always"  # the option is about the stored answers of this run
     if options.out is not None:
         changed["out"] = f"{options.out.rstrip('/')}-{size}"
     parser = argparse.ArgumentParser(add_help=False)
@@ -39,7 +39,7 @@ def larger_command(options: argparse.Namespace, add_options: Callable[[argparse.
 
 
 def _words(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Iterator[str]:
-    """What one would type: every option that is not at its default."""
+    """Every option that differs from its default, as typed."""
     for action in parser._actions:  # there is no public way to list them
         value = getattr(options, action.dest)
         if value == action.default:

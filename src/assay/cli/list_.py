@@ -1,4 +1,4 @@
-"""`assay list`: what is installed."""
+"""`assay list`: the installed probes and model kinds."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import argparse
 
 NAME = "list"
 HELP = "list probes and model kinds"
+EXAMPLES = """examples:
+  assay list
+  # what --model accepts
+  assay list models
+"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", nargs="?", choices=("probes", "models"))
+    parser.add_argument("what", nargs="?", choices=("probes", "models"), help="list only these")
 
 
 def call(options: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.cli.endpoint import dry_run, say_spent, spending_of
 from assay.cli.larger import larger_command
-from assay.cli.tools import add_shared, examples_of, print_stages, settings_of, show, shown_progress
+from assay.cli.tools import add_shared, examples_of, filled, print_stages, settings_of, show, shown_progress
 from assay.errors import UsageError
 from assay.progress import duration
 
@@ -24,52 +24,51 @@ NAME = "run"
 HELP = "run a probe on a model and report the results"
 
 
-def examples() -> str:
+def examples(about: str | None) -> str:
     from assay.probes import probes
 
-    tour = f"  {'assay run':<53}   the tour: every probe, quickly, on the built-in model\n"
+    tour = "  # the tour: every probe on the built-in model, in a few minutes\n  assay run\n"
     presets = "\npresets (questions asked of the model):\n"
     for probe in probes().values():
-        said = "   ".join(f"{preset}: {what}" for preset, what in probe.presets.items())
-        presets += f"  {probe.name:14} {said}\n"
-    return examples_of(NAME, lambda probe: probe.settings, tour, presets)
+        if about in (None, probe.name) or about not in probes():
+            lines = [filled(f"{preset:9} {what}", "    ", 14) for preset, what in probe.presets.items()]
+            presets += f"  {probe.name}\n{''.join(lines)}"
+    return examples_of(NAME, lambda probe: probe.settings, about, tour, presets)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     model = (
-        "builtin (the default: a small model that comes with assay), hf:./folder, hf:ORG/NAME@REVISION or api:NAME@URL"
+        "builtin (the default, a small model that comes with assay), hf:./folder, hf:ORG/NAME@REVISION or api:NAME@URL"
     )
-    stored = (
-        "stored answers: use them (always), ask everything again (never), leave a finished run alone (only-missing)"
-    )
-    blocks = "for experts: questions stored at once, so that a killed run loses at most these (about a second's work); "
-    blocks += "scores computed with another size may differ in their last digits, and are stored apart"
-    add("probe", nargs="?", metavar="PROBE", help="see `assay list probes`; default: the tour")
+    stored = "stored answers: reuse them (always), ask everything again (never), or skip finished runs (only-missing)"
+    blocks = "for experts: how many answers are stored at once, which is what a killed run can lose (default: about a "
+    blocks += "second's work); another size may change the last digits of scores, so its answers are stored separately"
+    add("probe", nargs="?", metavar="PROBE", help="see `assay list probes` (default: the tour)")
     add("--model", metavar="SPEC", default="builtin", help=model)
     add("--preset", choices=("quick", "standard", "paper"), default="quick", help="how much to ask (quick)")
     add("--limit", type=int, metavar="N", help="sample about N questions, balanced across groups")
-    trial = "print size, time and memory expected; ask only a few trial questions, and an endpoint none"
+    trial = "print the expected size, time and memory; asks a few trial questions, but none of an endpoint"
     add("--dry-run", action="store_true", help=trial)
     add("--resume", choices=("always", "never", "only-missing"), default="always", help=stored)
     add("--executor", metavar="NAME", default="local", help="where to compute: local (this machine)")
     add_shared(parser, "--device")
     add("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
-    add("--threads", type=int, metavar="N", help="CPU threads of the model (default: all that it may use)")
-    add("--trust-remote-code", action="store_true", help="let the model's own Python code run")
-    add("--allow-pickle", action="store_true", help="load weights that are not safetensors")
+    add("--threads", type=int, metavar="N", help="CPU threads for the model (default: all that are available)")
+    add("--trust-remote-code", action="store_true", help="allow Python code that comes with the model to run")
+    add("--allow-pickle", action="store_true", help="load pickled weights, which can run code")
     add("--skip-bad", action="store_true", help="leave out rows of the data that cannot be used")
     add("--block-size", type=int, metavar="N", help=blocks)
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")
     group = parser.add_argument_group("endpoints (--model api:NAME@URL)")
     group.add_argument(
-        "--key-env", metavar="NAME", help="the environment variable with the key (OPENAI_API_KEY); '' sends none"
+        "--key-env", metavar="NAME", help="the environment variable with the key (OPENAI_API_KEY); '' sends no key"
     )
-    group.add_argument("--price", metavar="IN,OUT", help="dollars for a million tokens read and a million written")
+    group.add_argument("--price", metavar="IN,OUT", help="dollars per million input and output tokens")
     group.add_argument(
-        "--budget-usd", type=float, metavar="X", help="stop before more than this is spent; needs --price"
+        "--budget-usd", type=float, metavar="X", help="stop before spending more than this; needs --price"
     )
-    group.add_argument("--yes", action="store_true", help="send the tour's requests without asking first")
+    group.add_argument("--yes", action="store_true", help="send the tour's requests without asking for confirmation")
     group.add_argument("--try", type=int, metavar="N", dest="trial", help="with --dry-run: ask about N questions")
 
 
@@ -123,13 +122,15 @@ def call(options: argparse.Namespace) -> int:
 
 def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> None:
     if options.probe is None and settings:
-        problem, remedy = "a setting belongs to a probe, and no probe is named.", "For example: assay run unqover …"
+        problem, remedy = "--set needs a probe: settings belong to one.", "For example: assay run unqover …"
         raise UsageError(problem, remedy, code="missing-setting", key="probe")
     if options.probe is None and options.data:
         remedy = "Name a probe: assay run bbq --data DIR"
-        raise UsageError("the tour reads no official data.", remedy, code="bad-option", key="data")
+        raise UsageError(
+            "--data needs a probe: the tour does not read official data.", remedy, code="bad-option", key="data"
+        )
     if options.trial is not None and (options.trial < 1 or not options.dry_run):
-        problem = f"--try is {options.trial}, expected at least 1 question, and --dry-run."
+        problem = f"--try is {options.trial}, expected at least 1 question, together with --dry-run."
         raise UsageError(problem, "--dry-run --try 20", code="bad-option", key="try")
     if options.block_size is not None and options.block_size < 1:
         problem = f"--block-size is {options.block_size}, expected at least 1 question."
@@ -153,7 +154,7 @@ def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spen
         print_stages(size.stages)
         print(f"expected: {duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
         if size.sees:
-            print(f"can see, in four runs of five: {size.sees} (docs/measurements.md)")
+            print(f"a run of this size finds, in four of five runs: {size.sees} (docs/measurements.md)")
     return 0
 
 
@@ -161,7 +162,7 @@ def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, options: argpa
     if options.json:
         print(json.dumps([json.loads(run.findings.to_json()) for run in runs], indent=1, ensure_ascii=False))
         return
-    print(f"Where the time went ({duration(seconds)} in all):", file=sys.stderr)
+    print(f"Time ({duration(seconds)} in total):", file=sys.stderr)
     for run in runs:
         whole, asking, analysing = (run.info.timings[part] for part in ("run", "asking", "analysing"))
         print(f"  {run.probe:14} {whole:5.0f} s: asking {asking:.0f}, analysing {analysing:.0f}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`assay score`: answers that are there already."""
+"""`assay score`: existing answers."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from pathlib import Path
 from assay.cli.tools import add_shared, examples_of, settings_of, show
 
 NAME = "score"
-HELP = "score somebody else's answers; no model is loaded"
+HELP = "score existing answers: files, logs or a run; no model is loaded"
 
 
-def examples() -> str:
-    return examples_of(NAME, lambda probe: probe.score_settings)
+def examples(about: str | None) -> str:
+    return examples_of(NAME, lambda probe: probe.score_settings, about)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("probe", metavar="PROBE")
+    add_shared(parser, "probe")
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="predictions, results of a batch, logs or a folder of logs, or a run"
+        "files", nargs="+", metavar="FILE", help="predictions, batch results, logs or a folder of logs, or a run folder"
     )
-    parser.add_argument("--answers", metavar="COLUMN", help="the column of a table of questions that holds the answers")
+    parser.add_argument("--answers", metavar="COLUMN", help="the column of answers, in a table of questions")
     parser.add_argument("--skip-bad", action="store_true", help="leave out entries that cannot be used")
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")
 

@@ -1,4 +1,4 @@
-"""`assay study`: models and probes as a file says."""
+"""`assay study`: models and probes from a study file."""
 
 from __future__ import annotations
 
@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 NAME = "study"
 HELP = "run a study: train, debias and audit models, with one summary page"
 EXAMPLES = """examples:
-  assay study                                      the studies that come with assay
-  assay study study-small --data DIR --dry-run     what it would do, in which order, and how much of it is done
-  assay study my-study.toml                        into runs/study-NAME; the same command again goes on
-  assay study my-study.toml --only 'sodapop--*'    only these runs, and the models that they need
-  assay study my-study.toml --device cuda --jobs 8 eight steps at a time, as soon as what each needs is there
+  # list the studies that come with assay
+  assay study
+  # print the steps, their order and which of them are done
+  assay study study-small --data DIR --dry-run
+  # write to runs/study-NAME; the same command resumes
+  assay study my-study.toml
+  # only these runs and the models that they need
+  assay study my-study.toml --only 'sodapop--*'
+  # eight steps at a time
+  assay study my-study.toml --device cuda --jobs 8
 
 a study file (more in docs/studies.md):
   [models.base]
@@ -45,17 +50,23 @@ a study file (more in docs/studies.md):
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    numbers, kinds = "numbers (default: what suits each step)", ("auto", "float32", "bfloat16")
-    jobs = "steps to do at a time (default: 1); worth it where one does not fill the GPU"
+    numbers, kinds = "number type (default: chosen for each step)", ("auto", "float32", "bfloat16")
+    jobs = "steps at a time (default: 1); useful if one step does not fill the GPU"
     add("file", nargs="?", metavar="FILE", help="a study's TOML file, or the name of a packaged study")
     add("--out", metavar="DIR", help="the study's folder (default: runs/study-NAME)")
-    add("--data", metavar="DIR", help="where files lie that the study names (default: ASSAY_DATA)")
-    add("--only", action="append", default=[], metavar="PATTERN", help="only these models or runs, and what they need")
-    add("--dry-run", action="store_true", help="print order, sizes and what is done already; do nothing")
+    add("--data", metavar="DIR", help="the folder of the files that the study names (default: ASSAY_DATA)")
+    add(
+        "--only",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="only the models or runs that match, and what they need (repeatable)",
+    )
+    add("--dry-run", action="store_true", help="print the steps, their order and sizes, and which are done; do nothing")
     add_shared(parser, "--device")
     add("--dtype", choices=kinds, default="auto", help=numbers)
     add("--jobs", type=int, default=1, metavar="N", help=jobs)
-    add("--json", action="store_true", help="print study.json instead of lines")
+    add("--json", action="store_true", help="print study.json instead of a summary")
 
 
 def call(options: argparse.Namespace) -> int:
@@ -82,7 +93,7 @@ def _list() -> int:
 
     for path in packaged_studies():
         print(f"{path.stem:16} {read_study(path).title}")
-    print("\nassay study NAME runs one of these; a file of your own: docs/studies.md")
+    print("\nRun one of these with `assay study NAME`, or write your own study file (docs/studies.md).")
     return 0
 
 
@@ -134,10 +145,10 @@ def _why(failure: Failure) -> str:
 
 
 def _print_failures(done: Studied) -> None:
-    """What failed, after everything else, each with what to do about it."""
+    """Print the steps that failed, each with its remedy."""
     if not done.failures:
         return
-    print(f"assay: {len(done.failures)} steps were not done; the same command tries them again.", file=sys.stderr)
+    print(f"assay: {len(done.failures)} steps were not done; run the same command to try them again.", file=sys.stderr)
     for failure in done.failures:
         print(f"       {failure.step} {_why(failure)}", file=sys.stderr)
         if failure.error is not None and failure.error.remedy:

@@ -1,6 +1,6 @@
-"""What `assay run` says while it works, and how it ends where a probe of the tour fails.
+"""What `assay run` prints while it works, and its exit code if a probe of the tour fails.
 
-Imported when a run begins, since what it imports is not light.
+Imported when a run begins, because its own imports are slow.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assay.runs.expect_calls import Calls
 
 @dataclass
 class Telling(Listener):
-    """Prints on standard error what an audit does. Before a tour sends anything it asks on a terminal, unless `yes`."""
+    """Prints to standard error what an audit does. On a terminal, asks before a tour sends requests, unless `yes`."""
 
     model: str
     spending: Spending = field(default_factory=Spending)
@@ -46,7 +46,7 @@ class Telling(Listener):
             print(f"{probe} failed: {error.problem}", file=sys.stderr)
             if error.remedy:
                 print(f"  {error.remedy}", file=sys.stderr)
-        else:  # a fault of assay or of a probe's package: whoever repairs it needs all of it
+        else:  # a bug in assay or in a probe's package: its report needs the traceback
             traceback.print_exception(error)
             print(f"{probe} failed: {error!r}", file=sys.stderr)
 
@@ -58,13 +58,13 @@ class Telling(Listener):
             return
         print(f"Send {unsent:,} requests? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            raise UsageError("nothing was sent.", "Answer y to send them, or pass --yes.", code="not-confirmed")
+            raise UsageError("no request was sent.", "Answer y to send them, or pass --yes.", code="not-confirmed")
 
     def ended(self) -> int:
-        """The exit code, after a last word on the probes that failed: what comes last is read."""
+        """The exit code; first repeats at the end which probes failed."""
         if not self.failed:
             return 0
         named, first = " and ".join(self.failed), next(iter(self.failed.values()))
-        print(f"assay: {named} failed, as said above; the report has the other probes.", file=sys.stderr)
-        print("       The same command tries again, and uses what is stored.", file=sys.stderr)
+        print(f"assay: {named} failed (see above); the report has the other probes.", file=sys.stderr)
+        print("       Run the same command to try again; stored answers are reused.", file=sys.stderr)
         return first.exit_code if isinstance(first, AssayError) else 1

@@ -1,13 +1,14 @@
-"""What the commands share: common options, settings as they are typed, progress and output as shown."""
+"""What the commands share: common options, settings from the command line, progress and output."""
 
 from __future__ import annotations
 
 import argparse
 import io
 import os
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -20,18 +21,19 @@ if TYPE_CHECKING:
     from assay.progress import Progress
     from assay.run import Run
 
-_DATA = "official data: their folder, or one file (default: ASSAY_DATA, else where `assay data fetch` puts them)"
+_DATA = "the folder of official data, or one file (default: ASSAY_DATA, else the folder of `assay data fetch`)"
 SHARED: Mapping[str, Mapping[str, Any]] = {
+    "probe": {"metavar": "PROBE", "help": "see `assay list probes`"},
     "folder": {"metavar": "DIR", "help": "a run, or a folder of runs such as a tour"},
-    "--out": {"metavar": "DIR", "help": "the run folder (default: runs/ and a name made from the command)"},
-    "--set": {"action": "append", "default": [], "metavar": "KEY=VALUE", "help": "a setting (repeatable)"},
-    "--seed": {"type": int, "metavar": "S", "help": "for samples, intervals and noise floors (0)"},
+    "--out": {"metavar": "DIR", "help": "the run folder (default: a name in runs/ made from the command)"},
+    "--set": {"action": "append", "default": [], "metavar": "KEY=VALUE", "help": "a setting; see below (repeatable)"},
+    "--seed": {"type": int, "metavar": "S", "help": "seed for samples, intervals and chance levels (0)"},
     "--data": {"metavar": "DIR", "help": _DATA},
-    "--device": {"default": "auto", "help": "cpu, cuda, cuda:1, mps (default: the best there is)"},
+    "--device": {"default": "auto", "help": "cpu, cuda, cuda:1 or mps (default: the best available)"},
     "--json": {"action": "store_true", "help": "print findings.json instead of a summary"},
     "--verbose": {"action": "store_true", "help": "print tables, notes and files as well"},
 }
-"""The options that several commands have."""
+"""Arguments that several commands share."""
 
 
 def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
@@ -39,41 +41,73 @@ def add_shared(parser: argparse.ArgumentParser, *names: str) -> None:
         parser.add_argument(name, **SHARED[name])
 
 
-def examples_of(command: str, settings: Callable[[Probe], type | None], first: str = "", between: str = "") -> str:
-    """Every probe's examples of a command, and its settings there; lines `first`, and `between` the two."""
+def examples_of(
+    command: str, settings: Callable[[Probe], type | None], about: str | None, first: str = "", between: str = ""
+) -> str:
+    """The probes' examples of a command, then their settings there; about one probe, its settings are explained.
+
+    `first` are lines before the examples, `between` lines after them.
+    """
     from assay.probes import probes
-    from assay.settings import help_of
 
-    known = list(probes().values())
-    lines = [line for probe in known for line in probe.examples.get(command, ())]
-    text = f"examples:\n{first}" + "".join(f"  {line:<53}   {what}".rstrip() + "\n" for line, what in lines) + between
-    listed: dict[tuple[str, ...], list[str]] = {}  # probes that share a class of settings are listed together
-    for probe in known:
-        kind = settings(probe)
-        if kind is not None:
-            listed.setdefault(tuple(help_of(kind)), []).append(probe.name)
-    for entries, names in listed.items():
-        text += f"\nsettings of {' and '.join(names)} (--set key=value):\n" + wrapped(entries)
-    return text
+    known = probes()
+    chosen = [probe for name, probe in known.items() if about not in known or name == about]
+    lines = [line for probe in chosen for line in probe.examples.get(command, ())]
+    text = f"examples:\n{'' if about in known else first}" + "".join(
+        f"  # {what}\n  {line}\n" if what else f"  {line}\n" for line, what in lines
+    )
+    kinds: dict[type, list[str]] = {}  # probes that share a class of settings are listed together
+    for probe in chosen:
+        if (kind := settings(probe)) is not None:
+            kinds.setdefault(kind, []).append(probe.name)
+    listed = settings_listed(None, {" and ".join(names): kind for kind, names in kinds.items()}, about)
+    more = f"\nWhat each setting means: assay {command} PROBE --help\n" if kinds and about not in known else ""
+    return f"{text}{between}\n{listed}{more}" if listed else text + between
 
 
-def settings_listed(common: type | None, kinds: Mapping[str, type]) -> str:
-    """The settings of several kinds of something; what all of them share is listed once."""
-    from assay.settings import help_of
+def settings_listed(common: type | None, kinds: Mapping[str, type], about: str | None) -> str:
+    """The settings of probes, methods or kinds of training; those in `common` are listed once.
 
+    About one of them, each setting is explained; otherwise names and values are listed.
+    """
+    from assay.settings import explained, help_of
+
+    if about is not None and about in kinds:
+        own = "".join(f"  {entry}\n{filled(what, '      ')}" for entry, what in explained(kinds[about]))
+        return f"settings of {about} (--set key=value):\n{own}"
     shared = help_of(common) if common else []
-    text = f"settings (--set key=value):\n{wrapped(shared)}" if shared else ""
-    for name, kind in kinds.items():
-        own = wrapped([entry for entry in help_of(kind) if entry not in shared])
-        text += f"settings of {name}{'' if shared else ' (--set key=value)'}:\n{own}"
-    return text
+    parts = {"settings": shared} if shared else {}
+    parts |= {
+        f"settings of {name}": [each for each in help_of(kind) if each not in shared] for name, kind in kinds.items()
+    }
+    return "\n".join(f"{name} (--set key=value):\n{wrapped(entries)}" for name, entries in parts.items())
 
 
-def wrapped(entries: Sequence[str], width: int = 112) -> str:
-    """Entries in lines, three blanks between them."""
+def _width() -> int:
+    """The width of help texts, as argparse has it."""
+    return max(40, shutil.get_terminal_size().columns - 2)
+
+
+def filled(text: str, indent: str, hanging: int = 0) -> str:
+    """A paragraph in lines of the terminal's width; those after the first are indented by `hanging`, if given."""
+    import textwrap
+
+    lines = textwrap.wrap(
+        text,
+        _width(),
+        initial_indent=indent,
+        subsequent_indent=" " * (hanging or len(indent)),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "".join(f"{line}\n" for line in lines)
+
+
+def wrapped(entries: Sequence[str]) -> str:
+    """Entries in lines of the terminal's width, three blanks between them."""
     lines: list[str] = []
     for entry in entries:
-        if lines and len(lines[-1]) + 3 + len(entry) <= width:
+        if lines and len(lines[-1]) + 3 + len(entry) <= _width():
             lines[-1] += f"   {entry}"
         else:
             lines.append(f"  {entry}")
@@ -81,19 +115,19 @@ def wrapped(entries: Sequence[str], width: int = 112) -> str:
 
 
 def settings_of(pairs: Sequence[str]) -> dict[str, str]:
-    """Settings from their `--set key=value`."""
+    """Settings from `--set key=value`."""
     settings = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            problem = f"--set {pair!r} is no setting; expected key=value."
+            problem = f"--set is {pair!r}, expected key=value."
             raise UsageError(problem, "For example --set class=gender.", code="bad-option", key="set")
         settings[key] = value
     return settings
 
 
 def show(runs: Sequence[Run], page: Path, options: argparse.Namespace, larger: str = "") -> None:
-    """Print what runs found, where the page over them is, and the command for a larger sample."""
+    """Print the findings of runs, the place of their page, and the command for a larger sample."""
     from rich.console import Console
 
     from assay.report import terminal_summary, terminal_where
@@ -105,7 +139,7 @@ def show(runs: Sequence[Run], page: Path, options: argparse.Namespace, larger: s
 
 
 def write(text: str, out: str | None) -> None:
-    """Write a text for other programs to a file or to standard output, as UTF-8 whatever the terminal speaks."""
+    """Write a text for other programs to a file or to standard output, always as UTF-8."""
     content = text.encode("utf-8", "backslashreplace")
     if out is not None:
         from assay.files.atomic import write_atomically
@@ -115,37 +149,32 @@ def write(text: str, out: str | None) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
-    else:  # somebody put a stream of text in its place
+    else:  # replaced by a stream of text
         sys.stdout.write(content.decode())
 
 
 def print_stages(stages: Sequence[Any], file: Any = None) -> None:
-    """The parts of a run, and how many questions each has."""
+    """Print the parts of a run and how many questions each has."""
     for stage in stages:
         print(f"  {stage.label:22} {stage.questions:>11,} questions", file=file)
-    print(f"  {'in all':22} {sum(stage.questions for stage in stages):>11,} questions", file=file)
+    print(f"  {'total':22} {sum(stage.questions for stage in stages):>11,} questions", file=file)
 
 
-@contextmanager
-def shown_progress() -> Iterator[Progress]:
+def shown_progress() -> AbstractContextManager[Progress]:
     """A bar on a terminal, a line now and then elsewhere."""
-    from assay.progress import Bar, Lines
+    from assay.progress import showing
 
-    if sys.stderr.isatty():
-        with Bar() as bar:
-            yield bar
-    else:
-        yield Lines()
+    return showing(True)
 
 
 @contextmanager
 def output_for_any_reader() -> Iterator[None]:
-    """Standard output and error whose reader may stop early, as `head` does, or not be there at all.
+    """Let the reader of standard output or error stop early, as `head` does, or be absent.
 
-    The command goes on, and its exit code is its own; what nobody reads is dropped.
+    The command continues and keeps its exit code; output that cannot be written is dropped.
     """
     before = sys.stdout, sys.stderr
-    if sys.stdout is sys.__stdout__:  # else somebody put another stream in its place
+    if sys.stdout is sys.__stdout__:  # otherwise it was replaced on purpose
         sys.stdout = _dropping(sys.stdout)
     if sys.stderr is sys.__stderr__:
         sys.stderr = _dropping(sys.stderr)
@@ -159,7 +188,7 @@ def output_for_any_reader() -> Iterator[None]:
 
 
 def _dropping(stream: TextIO | None) -> TextIO:
-    """A stream to the same place that drops what is written after the reader has gone."""
+    """A stream to the same place that drops output after its reader has closed it."""
     if stream is None:  # it was closed when Python began
         return Path(os.devnull).open("w", encoding="utf-8")
     if stream.isatty() or not isinstance(stream, io.TextIOWrapper):

@@ -1,4 +1,4 @@
-"""`assay train`: a model that a probe can ask."""
+"""`assay train`: models that probes can ask."""
 
 from __future__ import annotations
 
@@ -8,22 +8,21 @@ import json
 from assay.cli.tools import add_shared, settings_listed, settings_of, shown_progress
 
 NAME = "train"
-HELP = "train a model that a probe can ask, from any encoder"
+HELP = "train an encoder into a model that probes can ask"
 
-_RESUME = "a training that was begun in DIR: go on with it (always), or start over and replace what it made (never)"
-
+_RESUME = "a training that was started in DIR: resume it (always), or start over and replace it (never)"
 
 _EXAMPLES = """examples:
   assay train span --base hf:ORG/NAME@REVISION --data train-v1.1.json --eval dev-v1.1.json --preset unqover --out DIR
   assay train choice --base hf:ORG/NAME@REVISION --data RACE/train --eval RACE/dev --preset bbq --out models/race
   assay train choice --base builtin --data train.jsonl --eval dev.jsonl --preset sodapop --out models/siqa
   assay train mask --base hf:./my-bert --data text.txt.xz --set max_steps=2000 --out models/further
-then:
+  # then
   assay run --model hf:./models/race
 """
 
 
-def examples() -> str:
+def examples(about: str | None) -> str:
     from assay.lab.training import KINDS
     from assay.lab.training.kind import Settings, presets
 
@@ -34,20 +33,20 @@ def examples() -> str:
         for place, line in enumerate(kind.reads)
     )
     papers = ", ".join(f"{name} ({preset.kind})" for name, preset in presets().items())
-    settings = settings_listed(Settings, {kind.name: kind.settings for kind in KINDS.values()})
-    return f"kinds:\n{kinds}\n{_EXAMPLES}\ndata:\n{data}\npresets, the papers' settings: {papers}\n\n{settings}"
+    settings = settings_listed(Settings, {kind.name: kind.settings for kind in KINDS.values()}, about)
+    return f"kinds:\n{kinds}\n{_EXAMPLES}\ndata:\n{data}\npresets (the papers' settings): {papers}\n\n{settings}"
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", metavar="KIND", help="what the model shall learn; see below")
+    parser.add_argument("kind", metavar="KIND", help="what the model learns; see below")
     parser.add_argument("--base", required=True, metavar="SPEC", help="builtin, hf:./folder or hf:ORG/NAME@REVISION")
-    parser.add_argument("--data", required=True, metavar="PATH", help="what to learn from: a file or a folder")
-    parser.add_argument("--eval", metavar="PATH", help="what to evaluate the trained model on")
+    parser.add_argument("--data", required=True, metavar="PATH", help="the training data: a file or a folder")
+    parser.add_argument("--eval", metavar="PATH", help="data to evaluate the trained model on")
     parser.add_argument("--preset", metavar="NAME", help="a paper's settings; see below")
     add_shared(parser, "--set")
     parser.add_argument("--out", required=True, metavar="DIR", help="the folder for the model")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="for new weights, order, masks, dropout (0)")
-    parser.add_argument("--device", default="auto", help="cpu, cuda or mps (default: the best there is)")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="seed for all random choices (0)")
+    parser.add_argument("--device", default="auto", help="cpu, cuda or mps (default: the best available)")
     parser.add_argument("--dtype", default="auto", help="bfloat16 (default on cuda) or float32")
     parser.add_argument("--resume", choices=("always", "never"), default="always", help=_RESUME)
     parser.add_argument("--json", action="store_true", help="print assay.json instead of a summary")
@@ -75,11 +74,11 @@ def call(options: argparse.Namespace) -> int:
         print(json.dumps(trained.info, indent=1, ensure_ascii=False))
         return 0
     first, last = trained.info["curve"][0], trained.info["curve"][-1]
-    print(f"{trained.info['steps']:,} steps; loss {first['loss']:.4f} at first, {last['loss']:.4f} at the end")
+    print(f"{trained.info['steps']:,} steps; loss {first['loss']:.4f} at the start, {last['loss']:.4f} at the end")
     for each in trained.scores.estimates if trained.scores else ():
         of = "".join(f", {key} = {value}" for key, value in each.group.items())
         between = "" if each.low is None or each.high is None else f" ({each.low:.4g} to {each.high:.4g})"
         value = "undefined" if each.value is None else f"{each.value:.4g}"
         print(f"{each.metric}{of}: {value}{between}, n = {each.n:,}")
-    print(*(f"note: {note}" for note in trained.info["notes"]), f"the model: {trained.model}", sep="\n")
+    print(*(f"note: {note}" for note in trained.info["notes"]), f"Model: {trained.model}", sep="\n")
     return 0

@@ -18,7 +18,7 @@ from assay.probes import method_of
 from assay.probes.base import Method
 from assay.probes.contrast import Change, Common
 from assay.run import Kind, Run
-from assay.runs.folder import open_run, read_info
+from assay.runs.folder import read_info, read_run
 from assay.runs.score import gathered_again
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:
         tour, single = (next(path for path, held in tours.items() if bool(held) is some) for some in (True, False))
         problem = f"{tour} is a folder of runs, and {single} is not."
         raise UsageError(problem, "Compare runs with runs, or tours with tours.", code="not-comparable")
-    runs = [open_run(path) for path in paths]
+    runs = [read_run(path) for path in paths]
     return _compare_runs(runs, _names(runs, paths), common)
 
 
@@ -118,7 +118,7 @@ def _compare_tours(tours: Mapping[Path, Mapping[str, Path]], common: bool) -> Co
         problem = f"no probe is in all of these folders ({held})."
         raise UsageError(problem, "Run the same probe on each model.", code="not-comparable")
     notes = [f"{probe} is not in {', '.join(without)}" for probe, without in lacking.items() if without]
-    opened = {probe: [open_run(held[probe]) for held in tours.values()] for probe in shared}
+    opened = {probe: [read_run(held[probe]) for held in tours.values()] for probe in shared}
     names = _names(opened[shared[0]], [*tours])
     parts = [_compare_runs(runs, names, common) for runs in opened.values()]
     differences = [each for part in parts for each in part.differences]

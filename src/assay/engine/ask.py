@@ -1,4 +1,4 @@
-"""`ask`: a plan in, its answers out. Stored blocks are used again, missing ones computed."""
+"""`ask` answers a plan: it reuses stored blocks and computes missing ones."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from assay.wording import plural
 
 
 class Resume(Enum):
-    """What happens to what an earlier attempt left.
+    """What happens to the answers and runs of an earlier attempt.
 
-    always: stored answers are used again, and a finished run is analysed again.
+    always: stored answers are reused, and a finished run is analysed again.
     never: everything is asked again.
-    only-missing: like always, but a finished run is left alone.
+    only-missing: like always, but a finished run is skipped.
     """
 
     ALWAYS = "always"
@@ -38,7 +38,7 @@ class Resume(Enum):
 
 @dataclass(frozen=True)
 class Asked:
-    """A plan that was answered: where its blocks are, for blocks.json, and how long that took."""
+    """An answered plan: its blocks, for blocks.json, and how long it took."""
 
     label: str
     plan: str
@@ -56,12 +56,12 @@ class Asked:
 class Asker:
     """Asks a model, through an executor and a store of blocks.
 
-    `backed_off` holds, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
-    `sizes` holds, by plan digest, how many questions a block has where the settings leave that open; `resized` is
-    called when another plan is in it.
+    `backed_off` has, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
+    `sizes` has, by plan digest, the number of questions in a block if the settings do not fix it; `resized` is called
+    when a plan is added.
     `find` finds other models by name, for probes that ask two; `others` are those that were asked. Endpoints are asked
-    from the `desk`, whatever the executor; `notes` are what their answers show about the run, and `billed` what these
-    cost, whenever that was: requests, tokens read and written.
+    through the `desk`, not the executor; `notes` says what their answers show about the run, and `billed` counts the
+    requests, input tokens and output tokens of these answers, whenever they were made.
     """
 
     model: ModelSpec
@@ -92,7 +92,7 @@ class Asker:
     def of(self, model: str) -> Asker:
         if self.find is None:
             remedy = "Ask through assay.audit or `assay run`."
-            raise UsageError("another model cannot be asked here.", remedy, code="unsupported")
+            raise UsageError("a second model cannot be asked here.", remedy, code="unsupported")
         if model not in self.others:
             self.others[model] = self.find(model)
         return replace(self, model=self.others[model])  # what is noted about the run is noted in common
@@ -110,7 +110,7 @@ class Asker:
             raise UsageError(problem, remedy, code="missing-ability", key=plan.ability)
         if not len(plan):
             remedy = "Choose more subjects, attributes or templates."
-            raise UsageError(f"{label}: there is nothing to ask.", remedy, code="nothing-to-ask")
+            raise UsageError(f"{label}: there are no questions to ask.", remedy, code="nothing-to-ask")
         began = time.perf_counter()
         settings = replace(self.settings, block_size=self._size(plan))
         key = block_key(self.model, plan, settings)
@@ -143,7 +143,7 @@ class Asker:
         return answers
 
     def _size(self, plan: AnyPlan) -> int:
-        """How many questions a block of this plan has: as the settings say, as the run has it, or what suits it."""
+        """The number of questions in a block: from the settings, from the run, or chosen for the plan."""
         if self.settings.block_size:
             return self.settings.block_size
         if plan.digest not in self.sizes:
@@ -152,7 +152,7 @@ class Asker:
         return self.sizes[plan.digest]
 
     def _of_endpoint(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Iterator[ComputedBlock]:
-        """Blocks of a model behind an endpoint: from the journal, and from the endpoint what is not in it."""
+        """Blocks of a model behind an endpoint, from the journal and, where it has no reply, from the endpoint."""
         if self.desk is None:
             remedy = "Ask through assay.audit or `assay run`."
             raise UsageError("an endpoint cannot be asked here.", remedy, code="unsupported")
@@ -188,13 +188,13 @@ class Asker:
         entry, checksum = stored
         if entry.queries != columns_of(plan, self.store.arrays, block.start, block.stop).digest():
             path = self.store.path(key, block.start, block.stop)
-            warnings.warn(f"{path}: answers to other questions; asked again.", stacklevel=2)
+            warnings.warn(f"{path}: it holds answers to other questions; its questions are asked again.", stacklevel=2)
             return None
         return entry.answers, checksum
 
 
 MOST_FAILED = 0.01
-"""Share of questions without an answer up to which findings are made from the others."""
+"""The largest share of questions without an answer with which findings are still computed."""
 
 
 def _failed(answers: Answers) -> int:
@@ -205,14 +205,14 @@ def _require_few_failed(model: ModelSpec, answers: Answers) -> None:
     failed = _failed(answers)
     if failed > MOST_FAILED * len(answers):
         problem = f"{model.name} gave no answer to {failed:,} of {plural(len(answers), 'question')}."
-        remedy = "All others are stored: repeat the command, and only these are asked again."
+        remedy = "The other answers are stored. Repeat the command to ask only these again."
         raise ModelError(problem, remedy, code="no-answer")
 
 
 def told(label: str, answers: Answers, failed: str = "") -> Iterator[str]:
-    """What the answers of an endpoint show about the asking itself; the same for stored ones.
+    """Notes on the answers of an endpoint: refusals, failures, little probability, a changed model.
 
-    `failed` says what became of questions without an answer, where these are not asked again.
+    `failed` describes questions without an answer if they are not asked again.
     """
     words = {**_WORDS, **({Status.FAILED: failed} if failed else {})}
     counts = {status: int((answers.status == status).sum()) for status in Status if status is not Status.OK}
@@ -222,27 +222,27 @@ def told(label: str, answers: Answers, failed: str = "") -> Iterator[str]:
     if "mass" in answers.arrays and len(mass := answers["mass"][answers["mass"] == answers["mass"]]):
         low, middle = float(mass.min()), float(np.median(mass))
         if low < 0.9:
-            together = f"a probability of {middle:.3f} (median; the least is {low:.3f})"
+            together = f"a probability of {middle:.3f} (median; minimum {low:.3f})"
             yield f"{label}: the listed options together have {together}"
     served = Counter(name.decode(errors="replace") for name in answers["served"].tolist() if name)
     if len(served) > 1:
         said = ", ".join(f"{name} ({count:,})" for name, count in served.most_common())
-        yield f"{label}: the server changed while it was asked; it named itself {said}"
+        yield f"{label}: the served model changed during the run: {said}"
 
 
 _WORDS = {
     Status.REFUSED: "refused",
-    Status.FAILED: "failed, and are asked again when the command is repeated",
+    Status.FAILED: "failed; repeat the command to ask them again",
     Status.FILTERED: "withheld by a filter",
-    Status.TRUNCATED: "cut off at the limit of tokens",
+    Status.TRUNCATED: "cut off at the token limit",
     Status.EMPTY: "empty",
-    Status.UNCLEAR: "unclear, since the listed options have little probability",
+    Status.UNCLEAR: "unclear, as the listed options have little probability",
 }
 
 
 @dataclass
 class StoredAsk:
-    """Answers from stored blocks alone: scoring again without the model. `sizes` are as those of `Asker`."""
+    """Answers only from stored blocks, to score again without the model. `sizes` is as in `Asker`."""
 
     model: ModelSpec
     store: BlockStore
@@ -264,13 +264,13 @@ class StoredAsk:
         return replace(self, model=self.others[model])
 
     def keep(self, arrays: Arrays) -> str:
-        """Nothing is kept: stored answers are found by the plan's digest, without its questions."""
+        """Stores nothing: stored answers are found by the plan's digest, without its questions."""
         return digest_of_arrays(arrays)
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         size = self.settings.block_size or self.sizes.get(plan.digest, 0)
         if not size:
-            raise _unfinished(label, "its questions are not those of the run")
+            raise _unfinished(label, "the questions differ from those of the run")
         key = block_key(self.model, plan, replace(self.settings, block_size=size))
         parts = []
         for block in _blocks(len(plan), size):
@@ -285,7 +285,7 @@ class StoredAsk:
 
 
 def _unfinished(label: str, why: str) -> UsageError:
-    remedy = "Repeat the run's `assay run` command first: it computes what is missing."
+    remedy = "Repeat the run's `assay run` command first: it computes the missing answers."
     return UsageError(f"the answers to {label} are not all stored ({why}).", remedy, code="unfinished-run")
 
 

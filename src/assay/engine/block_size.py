@@ -1,4 +1,4 @@
-"""How many questions a block has: about a second's work on a CPU, so that little is lost when a run is killed."""
+"""The number of questions in a block: about a second's work on a CPU, so a killed run loses little."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from assay.queries import OF_THE_TOKENIZER, ChoiceColumns, QueryColumns, TextCol
 
 LEAST, MOST = 16, 16_384
 USUAL = 4096
-"""What every block had once. Endpoints keep it, since their journal loses nothing; no GPU gets less, since smaller
-blocks leave it waiting; and what a tokenizer is asked takes no time.
+"""The former size of every block. Endpoints keep it, as their journal loses nothing; GPUs get at least this, as smaller
+blocks leave them idle; and tokenizer queries take almost no time.
 """
 UNKNOWN = 256
-"""Where nobody knows how large a model is, as of a function: 16 rounds of the 16 questions that are asked at once."""
+"""For models of unknown size, such as a function: 16 rounds of the 16 questions that are asked at once."""
 FIRST = 256
-"""So many questions of a plan are measured."""
+"""How many questions of a plan are measured."""
 
 WORK = {"cpu": 5e11, "cuda": 5e14}
 """Parameters times characters (see `READ`) of a block, by kind of device: what two free cores or one GPU read in about
@@ -57,7 +57,7 @@ def block_size(ability: str, device: str, parameters: int | None, length: float)
 
 
 def mean_length(columns: QueryColumns) -> float:
-    """Characters of a question, the mean over all; of what may be written as many as a text of so many tokens has."""
+    """The mean number of characters of a question, plus those of the longest text that may be written."""
     texts = [each for each in vars(columns).values() if isinstance(each, Texts)]
     total = sum(int(np.array([len(text) for text in each.values], np.int64)[each.index].sum()) for each in texts)
     if isinstance(columns, ChoiceColumns):

@@ -1,8 +1,8 @@
-"""Asking a model behind an endpoint: every reply goes to the journal, and blocks are assembled from it.
+"""Asks a model behind an endpoint: every reply goes to the journal, and blocks are built from it.
 
-A bounded number of workers take the next call that nobody has taken; what the journal has is not sent. A block is
-handed over when each of its rows has an answer, or has failed. Whatever ends the asking (Ctrl-C, a refused key, the
-budget), requests under way may come back for some seconds: they are paid for.
+A bounded number of workers each take the next call; calls that have a reply in the journal are not sent. A block is
+complete when each of its rows has an answer or has failed. When asking ends early (Ctrl-C, a rejected key, the budget),
+replies to requests under way are still accepted for some seconds, because they are paid for.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, T
 from assay.queries import Answer, Answers, ChoiceColumns, Query, QueryColumns, Scoring, Status, TextColumns
 
 ATTEMPTS = 6
-"""So often a request is sent that comes back with nothing usable; being told to wait does not count."""
+"""How often a failed request is sent; being asked to wait does not count as a failure."""
 PATIENCE = 600.0
-"""Seconds without any usable reply, while the server tells us to wait, after which asking ends."""
+"""Seconds without any usable reply, while the server asks us to wait, after which asking ends."""
 IN_A_ROW = 20
-"""So many requests that came to nothing, with no success between them, end the asking."""
+"""Asking ends after this many failed requests without a success between them."""
 GRACE = 10.0
 """Seconds for requests under way when asking ends early."""
 SYNC = 0.5
-"""Seconds between two times that the journal is written to the disk."""
+"""Seconds between two syncs of the journal to the disk."""
 
 
 @dataclass
 class Desk:
-    """Where endpoints are asked from: how models are loaded, where journals lie, what may be spent."""
+    """What asking endpoints needs: how to load models, the folder of journals, and the budget."""
 
     load: Callable[[ModelSpec], AnyModel]
     root: Path
@@ -52,9 +52,9 @@ class Desk:
         again: bool = False,
         advance: Callable[[int], None] = lambda rows: None,
     ) -> Iterator[tuple[range, str, Answers]]:
-        """Ranges of questions, their digests and answers, each as soon as it is complete.
+        """Yield ranges of questions with their digests and answers, each as soon as it is complete.
 
-        With `again` stored replies are not used. `advance` is told how many rows are answered, from another thread.
+        With `again`, stored replies are not used. `advance` gets the number of answered rows, from another thread.
         """
         model = self.load(spec)
         if not isinstance(model, EndpointModel):
@@ -67,7 +67,7 @@ class Desk:
 
 
 def _next(ready: queue.SimpleQueue[_Block | None]) -> _Block | None:
-    """The next block; the wait is in short pieces, so that Ctrl-C is heard on every system."""
+    """The next block; waits in short steps, so that Ctrl-C works on every system."""
     while True:
         with suppress(queue.Empty):
             return ready.get(timeout=0.2)
@@ -75,7 +75,7 @@ def _next(ready: queue.SimpleQueue[_Block | None]) -> _Block | None:
 
 @dataclass
 class _Block:
-    """A range that is being asked."""
+    """A range of questions that is being asked."""
 
     rows: range
     columns: ChoiceColumns | TextColumns
@@ -99,7 +99,7 @@ class _StoppedError(Exception):
 
 
 class _Asking:
-    """One stream of questions to one endpoint, within an event loop of its own."""
+    """One stream of questions to one endpoint, in its own event loop."""
 
     def __init__(
         self, model: EndpointModel, journal: Journal, spending: Spending, again: bool, advance: Callable[[int], None]
@@ -160,20 +160,22 @@ class _Asking:
                 raise error
 
     def _stop(self) -> None:
-        """Send nothing more: who waits for a slot or another attempt ends at once, who waits for a reply may get it."""
+        """Send nothing more: workers that wait for a slot or a retry end at once, those with a request may get its
+        reply.
+        """
         self.stopping = True
         for task in self.workers:
             if task not in self.flying:
                 task.cancel()
 
     async def _sync(self) -> None:
-        """In a thread: a busy disk takes a tenth of a second, in which nothing would be sent or read."""
+        """Sync the journal in a thread: a busy disk takes a tenth of a second, which would block all requests."""
         while True:
             await asyncio.sleep(SYNC)
             await asyncio.to_thread(self.journal.sync)
 
     def _calls(self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]) -> Iterator[tuple[_Row, int]]:
-        """Every call of every row, made when somebody takes it."""
+        """Every call of every row, created when a worker takes it."""
         for rows in blocks:
             asked = columns(rows)
             if not isinstance(asked, ChoiceColumns | TextColumns):
@@ -205,7 +207,7 @@ class _Asking:
             done(row.block)
 
     async def _reply(self, call: Call) -> Reply | None:
-        """The stored reply to a call, or a new one; None where all attempts failed."""
+        """The stored reply to a call, or a new one; None if all attempts failed."""
         digest = call.digest(self.model.spec.place)
         if digest in self.shared:
             return await asyncio.shield(self.shared[digest])
@@ -247,18 +249,18 @@ class _Asking:
             if failures == ATTEMPTS:
                 self.in_a_row += 1
                 if self.in_a_row >= IN_A_ROW:
-                    raise self._gave_up(f"{IN_A_ROW} requests in a row came to nothing")
+                    raise self._gave_up(f"{IN_A_ROW} requests in a row failed")
                 return None
             if after is not None and after > PATIENCE:
-                raise self._gave_up(f"it wants us to wait for {after:,.0f} seconds")
+                raise self._gave_up(f"it asks for a pause of {after:,.0f} seconds")
             if waits and asyncio.get_running_loop().time() - self.heard_at > PATIENCE:
-                raise self._gave_up(f"it has told us to wait for {PATIENCE / 60:.0f} minutes")
+                raise self._gave_up(f"it has been asking for pauses for {PATIENCE / 60:.0f} minutes")
             if not self.stopping:
                 await asyncio.sleep(delay(failures + waits, after))
         raise _StoppedError
 
     async def _once(self, call: Call, digest: str) -> Reply:
-        """One attempt; while it lasts this task is left alone."""
+        """One attempt; `_stop` does not cancel this task while it lasts."""
         task = asyncio.current_task()
         assert task is not None
         reserved = self.spending.reserve(call)
@@ -279,6 +281,6 @@ class _Asking:
             self.spending.settle(call, reserved, cost)
 
     def _gave_up(self, why: str) -> ModelError:
-        problem = f"{self.model.spec.place} gives no usable answers: {why}. Its last words: {self.last_words}"
-        remedy = "All answers that came are stored: repeat the command later to go on from here."
+        problem = f"{self.model.spec.place} gives no usable answers: {why}. The last reply: {self.last_words}"
+        remedy = "All answers so far are stored. Repeat the command later to resume."
         return ModelError(problem, remedy, code="no-answer")

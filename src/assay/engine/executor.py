@@ -1,7 +1,7 @@
-"""Who computes blocks. An executor takes recipes and ranges, never content, so that a block can run anywhere.
+"""Executors compute blocks. An executor gets recipes and ranges, never content, so a block can run anywhere.
 
-A model with tokens gets batches; of one that answers queries many are asked at once, and every row has a status of its
-own, whatever the order of completion.
+A model with tokens gets batches; a model that answers queries gets many at once, and every row has its own status,
+whatever the order of completion.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ GENERATION = 2
 
 @dataclass(frozen=True)
 class Settings:
-    """What, besides model and plan, decides the numbers in a block.
+    """What decides the numbers in a block, apart from model and plan.
 
-    `block_size` and `token_budget` are part of the block's key. `backed_off` is the budget to begin with where an
-    earlier attempt at this plan ran out of memory, so that a resumed run computes what an undisturbed one does.
+    `block_size` and `token_budget` are part of the block's key. `backed_off` is the first budget if an earlier attempt
+    at this plan ran out of memory; with it, a resumed run computes the same numbers.
     """
 
     block_size: int = 0  # 0: what suits model and plan (`engine.block_size`)
@@ -76,16 +76,16 @@ def block_key(model: ModelSpec, plan: AnyPlan, settings: Settings) -> str:
 
 @dataclass(frozen=True)
 class ComputedBlock(Block):
-    """A block as it was computed, and the token budget that it was computed with."""
+    """A computed block, and the token budget that was used."""
 
     budget: int
 
 
 class Executor(Protocol):
-    """Computes blocks of a plan and hands them over, in any order, each as soon as it is there.
+    """Computes blocks of a plan and yields them in any order, each as soon as it is computed.
 
-    It takes recipes and never sees the store: who asks writes what comes back. It brings a plan's arrays to whoever
-    computes.
+    It gets recipes and never sees the store: the caller stores the blocks. It has to send a plan's arrays to the
+    process that computes.
     """
 
     def run(
@@ -95,7 +95,7 @@ class Executor(Protocol):
 
 @dataclass
 class LocalExecutor:
-    """This process, one model at a time, which `load` loads; of one that answers queries, `at_once` are asked."""
+    """Computes in this process, with one model in memory; asks a model that answers queries `at_once` of them."""
 
     load: Callable[[ModelSpec], AnyModel]
     at_once: int = 16
@@ -149,7 +149,7 @@ def _forwarded(
 
 
 def forward_all(model: Model, tokens: Tokens, budget: int) -> tuple[Answers, int]:
-    """Answers to all rows, and the budget used: it is halved for the whole block whenever memory runs out."""
+    """Answers to all rows, and the budget used; when memory runs out, it is halved for the whole block."""
     while True:
         try:
             return _forward_all(model, tokens, budget), budget
@@ -166,7 +166,9 @@ def _forward_all(model: Model, tokens: Tokens, budget: int) -> Answers:
         except BatchTooLargeError as error:
             if len(rows) > 1 and tokens.scoring.batch is None:
                 raise
-            wanted = "one question" if len(rows) == 1 else f"{len(rows)} questions at once, as this setting wants them,"
+            wanted = (
+                "one question" if len(rows) == 1 else f"{len(rows)} questions at once, which this setting requires,"
+            )
             problem = (
                 f"the memory of {model.spec.device} is too small for {model.spec.name}: {wanted} of "
                 f"{int(tokens.lengths[rows].max())} tokens did not fit."
@@ -184,8 +186,8 @@ def _forward_all(model: Model, tokens: Tokens, budget: int) -> Answers:
 def batches(lengths: NDArray[np.int64], token_budget: int, fixed: int | None = None) -> list[NDArray[np.int64]]:
     """Rows sorted by length and cut where a padded batch would pass the token budget (always at least one row).
 
-    With `fixed`, batches of so many rows in their own order instead. A pure function of the lengths of a block's rows,
-    so that a resumed run computes the same numbers.
+    With `fixed`, batches have that many rows in their original order. The result depends only on the lengths of a
+    block's rows, so a resumed run computes the same numbers.
 
     >>> [batch.tolist() for batch in batches(np.array([2, 5, 2, 2]), 6)]
     [[0, 2, 3], [1]]
@@ -205,14 +207,14 @@ def batches(lengths: NDArray[np.int64], token_budget: int, fixed: int | None = N
 
 # --- models that answer queries
 
-_FAULT = "This is a fault of the program that asks the model: what has no answer must say so with its status."
+_FAULT = "This is a bug in the code that asks the model: a query without an answer needs a status that says so."
 
 
 @contextmanager
 def answering(model: AnsweringModel, at_once: int) -> Iterator[Callable[[QueryColumns], Answers]]:
-    """A function that gives a model's answers to columns, `at_once` queries at a time, within one event loop.
+    """A function that returns a model's answers to columns, `at_once` queries at a time, in one event loop.
 
-    When the caller is interrupted, or a query raises, the queries under way are cancelled.
+    If the caller is interrupted or a query raises an error, the other queries are cancelled.
     """
     with loop_in_thread("assay-answer") as loop:
 
@@ -232,7 +234,7 @@ def answering(model: AnsweringModel, at_once: int) -> Iterator[Callable[[QueryCo
 
 @contextmanager
 def loop_in_thread(name: str) -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop in a thread of its own, since the caller's may have one already, as in a notebook."""
+    """An event loop in a new thread, because the caller's may already have one, as in a notebook."""
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever, name=name, daemon=True)
     thread.start()
@@ -267,7 +269,7 @@ async def _cancel_all() -> None:
 def answers_of(
     given: Sequence[Answer], columns: ChoiceColumns | TextColumns, name: str, *, of_endpoint: bool = False
 ) -> Answers:
-    """Single answers as arrays; of endpoints with who gave them, and what they gave to all options together."""
+    """Single answers as arrays; for endpoints also the served model, the total probability of options and the bill."""
     arrays: dict[str, NDArray[Any]] = {}
     if isinstance(columns, SampleColumns):
         texts = [_bytes(text) for each in given for text in (each.texts or [""] * columns.samples)]
@@ -297,7 +299,7 @@ def _scores(answer: Answer, options: int, name: str) -> Sequence[float]:
 
 def _text(answer: Answer, name: str) -> bytes:
     if answer.text is None and answer.status is Status.OK:
-        raise ModelError(f"{name} gave no text to a question that it answered.", _FAULT, code="bad-scores", key="text")
+        raise ModelError(f"{name} gave no text for a question that it answered.", _FAULT, code="bad-scores", key="text")
     return _bytes(answer.text or "")
 
 

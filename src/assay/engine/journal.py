@@ -1,8 +1,8 @@
-"""The journal: every reply of an endpoint, kept as it comes, and never asked for again.
+"""The journal stores every reply of an endpoint, so that no request is paid for twice.
 
-One folder for each endpoint and model; in it one file for each program that asked, to which only that program appends.
-A line is a checksum, the digest of the call, when the reply came, and the reply as JSON. A program that is killed
-leaves at most a part of its last line, whose checksum is then wrong. Of two replies to one call the later counts.
+There is one folder for each endpoint and model, with one file for each program that asked; only that program appends to
+it. A line has a checksum, the digest of the call, the time of the reply, and the reply as JSON. A killed program
+leaves at most a part of its last line, whose checksum is then wrong. If a call has two replies, the later one counts.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENDING = ".journal"
 
 
 class _Entry(NamedTuple):
-    """Where a reply is: its file, its place there, and when it came."""
+    """Where a reply is stored: its file, its place there, and its time."""
 
     path: Path
     offset: int
@@ -35,7 +35,7 @@ class _Entry(NamedTuple):
 
 
 class Journal:
-    """The replies to calls, by the calls' digests. It keeps places in memory, not replies."""
+    """The replies to calls, by the calls' digests. Only their places are in memory."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -52,7 +52,7 @@ class Journal:
 
     @staticmethod
     def of(root: Path, model: ModelSpec) -> Journal:
-        """That of one endpoint and model."""
+        """The journal of one endpoint and model."""
         name = model.endpoint.model if model.endpoint else model.name
         return Journal(root / digest_of({"url": model.place, "model": name})[:32])
 
@@ -63,7 +63,7 @@ class Journal:
         return digest in self._entries
 
     def get(self, digest: str) -> Reply | None:
-        """The reply to a call, where there is one."""
+        """The reply to a call, or None."""
         entry = self._entries.get(digest)
         if entry is None:
             return None
@@ -74,7 +74,7 @@ class Journal:
         return Reply(**json.loads(reader.read(entry.length)))
 
     def put(self, digest: str, reply: Reply) -> None:
-        """Keep a reply: the operating system has it when this returns, and the disk within a second (`sync`)."""
+        """Store a reply: the operating system has it when this returns, and the disk within a second (`sync`)."""
         fields = {each.name: getattr(reply, each.name) for each in dataclasses.fields(reply)}
         content = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         at = time.time()
@@ -90,7 +90,7 @@ class Journal:
         self._note(digest, _Entry(self._path, offset + len(line) - len(content) - 1, len(content), at))
 
     def sync(self) -> None:
-        """Have the disk write what was put; more may be put meanwhile, from another thread."""
+        """Sync stored replies to the disk; another thread may store more at the same time."""
         if self._file is not None and self._unsynced:
             self._unsynced = False
             try:
@@ -114,7 +114,7 @@ class Journal:
 
 
 def _entries(path: Path) -> Iterator[tuple[str, _Entry]]:
-    """What a file holds; a line that is damaged, or not whole, is left out."""
+    """The entries of a file, without damaged or incomplete lines."""
     offset = 0
     with path.open("rb") as file:
         for line in file:

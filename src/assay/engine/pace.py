@@ -1,8 +1,8 @@
-"""How many requests are under way at once: few at first, more while all goes well, fewer when a server is pressed.
+"""How many requests are sent at once: few at first, more while all goes well, fewer if a server is overloaded.
 
-As TCP does it: doubled in every round trip until the server first says that it is too much, which halves it. From then
-on it comes back to where it was too much in some round trips, and grows slowly beyond that; whenever the server objects
-or fails it is a tenth less, at least one. Objections to what was sent before the last one count as one with it.
+Like TCP: the number doubles in every round trip until the server first objects, which halves it. From then on it grows
+back to that level in some round trips, and slowly beyond it; every objection or failure lowers it by a tenth, at least
+by one. Objections to requests that were sent before the last one do not count again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections import deque
 
 START, MOST = 8, 256
 PAUSE = 2.0
-"""A server that wants us to wait at least so long means everybody; a shorter wait concerns the request alone."""
+"""A pause of at least this many seconds applies to all requests; a shorter one only to the request itself."""
 
 
 class Pace:
@@ -27,7 +27,7 @@ class Pace:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> float:
-        """Wait for a slot; returns when it was had."""
+        """Wait for a slot; returns the time when it was granted."""
         loop = asyncio.get_running_loop()
         place = loop.create_future()
         self._waiting.append(place)
@@ -52,7 +52,7 @@ class Pace:
             self._wake()
 
     def objected(self, began: float, *, after: float | None = None, failed: bool = False) -> None:
-        """A request that was sent at `began` was turned down, or failed."""
+        """A request that was sent at `began` was rejected or failed."""
         loop = asyncio.get_running_loop()
         if began >= self._lowered_at:
             lower = 0.5 * self.limit if self._doubling and not failed else min(0.9 * self.limit, self.limit - 1.0)
@@ -63,7 +63,7 @@ class Pace:
             loop.call_at(self._paused_until, self._wake)
 
     def _wake(self) -> None:
-        """Give slots that are free to who waited longest."""
+        """Give free slots to those who waited longest."""
         if asyncio.get_running_loop().time() < self._paused_until:
             return
         while self._waiting and self.under_way < int(self.limit):
@@ -74,6 +74,6 @@ class Pace:
 
 
 def delay(attempt: int, after: float | None) -> float:
-    """Seconds until a request is tried again: what the server wants, or longer each time; never all at one moment."""
+    """Seconds until a request is retried: what the server asks for, or longer each time; with a random part."""
     least = min(30.0, 0.25 * 2**attempt) if after is None else after
     return least + random.uniform(0.0, 0.5 * least + 0.05)

@@ -1,4 +1,4 @@
-"""What asking an endpoint costs: tokens as the server counts them, dollars by the price that the user gave."""
+"""The cost of asking an endpoint: tokens as the server counts them, dollars from the user's price."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from assay.errors import UsageError
 from assay.models.base import Call, Reply
 
 CAUTION = 1.5
-"""An estimate of a request's tokens is multiplied by this, until replies show how far it is off."""
+"""The factor for estimates of a request's tokens, until replies show how accurate they are."""
 
 
 @dataclass(frozen=True)
 class Price:
-    """Dollars for a million tokens read, and written."""
+    """Dollars per million input tokens, and per million output tokens."""
 
     read: float
     written: float
@@ -30,7 +30,7 @@ class Price:
         except ValueError:
             read = written = -1.0
         if not (0 <= read < 1e6 and 0 <= written < 1e6):
-            problem = f"--price is {text!r}, expected dollars for a million tokens read and a million written."
+            problem = f"--price is {text!r}, expected dollars per million input and output tokens."
             raise UsageError(problem, "--price 0.10,0.40", code="bad-option", key="price")
         return Price(read, written)
 
@@ -40,7 +40,7 @@ class Price:
 
 @dataclass
 class Spending:
-    """What was spent by this program so far, and whether one more request fits into the budget."""
+    """What this process has spent, and whether another request fits into the budget."""
 
     price: Price | None = None
     budget: float | None = None
@@ -53,9 +53,9 @@ class Spending:
 
     def __post_init__(self) -> None:
         if self.budget is not None and self.price is None:
-            problem = "--budget-usd needs a price."
+            problem = "--budget-usd needs --price."
             raise UsageError(
-                problem, "--price IN,OUT, in dollars for a million tokens.", code="bad-option", key="price"
+                problem, "Pass --price IN,OUT, in dollars per million tokens.", code="bad-option", key="price"
             )
         if self.budget is not None and not self.budget > 0:
             problem = f"--budget-usd is {self.budget:g}, expected more than 0."
@@ -66,19 +66,21 @@ class Spending:
         return None if self.price is None else self.price.usd(self.input_tokens, self.output_tokens)
 
     def reserve(self, call: Call) -> float:
-        """Set aside what a call may cost; UsageError where that would pass the budget."""
+        """Reserve what a call may cost; raises a UsageError if that would exceed the budget."""
         if self.price is None or self.budget is None:
             return 0.0
         most = self.price.usd(call.input_tokens * self._caution, call.output_tokens)
         if (self.usd or 0.0) + self._reserved + most > self.budget:
-            problem = f"the budget of ${self.budget:g} would be passed: ${self.usd or 0.0:.4f} were spent."
-            remedy = "All answers are stored. Raise --budget-usd and repeat the command to go on from here."
+            problem = f"the next request would exceed the budget of ${self.budget:g}; ${self.usd or 0.0:.4f} are spent."
+            remedy = "All answers are stored. Raise --budget-usd and repeat the command to resume."
             raise UsageError(problem, remedy, code="over-budget", key="budget-usd")
         self._reserved += most
         return most
 
     def settle(self, call: Call, reserved: float, billed: tuple[int, int] | None) -> None:
-        """A call came back: with what was billed (estimated where the server does not count), or None: nothing was."""
+        """Record a finished call: the billed tokens (estimated if the server does not count), or None if nothing was
+        billed.
+        """
         self.sent += 1
         self._reserved -= reserved
         if billed is None:
@@ -90,7 +92,7 @@ class Spending:
         self.output_tokens += written if read else call.output_tokens
 
     def as_json(self, billed: Mapping[str, int]) -> dict[str, float | None]:
-        """For run.json: what a run's answers were billed for, whenever that was, and how many were asked for now."""
+        """For run.json: what the run's answers cost, whenever they were made, and how many requests were sent now."""
         usd = None if self.price is None else self.price.usd(billed["input_tokens"], billed["output_tokens"])
         return {**billed, "usd": None if usd is None else round(usd, 6), "sent_now": self.sent}
 

@@ -1,6 +1,6 @@
-"""Blocks on disk: the answers to a range of a plan, content-addressed, checksummed, written whole or not at all.
+"""Blocks on disk: the answers to a range of a plan, content-addressed, checksummed, written atomically.
 
-With them are the arrays that plans refer to: too large to travel with a plan, which carries their digest instead.
+The store also has the arrays that are too large for a plan, which has their digest.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _MAGIC = b"assay-block-1\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 
 _RECENT = 4
-"""So many sets of arrays are kept in memory."""
+"""How many sets of arrays are kept in memory."""
 
 OWN_BLOCKS = "blocks"
-"""The folder within a run's folder that holds its answers where `assay export` put them there."""
+"""The folder in a run folder that holds its answers after `assay export`."""
 EXPORTED = "exported"
-"""The file in it that is written last: the digest of the blocks.json that it has the blocks of."""
+"""The file in it that is written last: the digest of the blocks.json whose blocks it has."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Answers to queries lo to hi of a plan, and the digest of the queries that were asked."""
+    """Answers to queries lo to hi of a plan, and the digest of these queries."""
 
     lo: int
     hi: int
@@ -44,14 +44,14 @@ class Block:
 
 
 class BadBlockError(Exception):
-    """A block file that cannot be trusted; says why."""
+    """A block file that cannot be trusted; the message says why."""
 
 
 @dataclass(frozen=True)
 class BlockStore:
-    """A folder of blocks. The key names model, plan and settings; blocks of a key are told apart by their range.
+    """A folder of blocks. A key stands for model, plan and settings; the blocks of a key differ by their range.
 
-    What is not there is looked for in the folders `beyond` it, which are never written.
+    Missing blocks are looked for in the folders `beyond`, which are never written.
     """
 
     root: Path
@@ -64,9 +64,9 @@ class BlockStore:
 
     @staticmethod
     def of_run(folder: Path) -> BlockStore:
-        """Where a run's answers are: in its own folder where `assay export` put them, else in the usual place.
+        """The store of a run's answers: its own folder after `assay export`, else the default.
 
-        An export that was not finished, or of which the run was made again since, does not count.
+        An unfinished export does not count, nor one that is older than the run.
         """
         own, usual = folder / OWN_BLOCKS, BlockStore.default()
         try:
@@ -84,7 +84,7 @@ class BlockStore:
         return self.root / key[:2] / key / f"{lo:010d}-{hi:010d}.block"
 
     def clean(self, key: str) -> None:
-        """Remove what killed programs left beside the blocks of a key."""
+        """Remove temporary files of killed programs beside the blocks of a key."""
         remove_leftovers(self.path(key, 0, 0).parent)
 
     def write(self, key: str, block: Block) -> str:
@@ -102,7 +102,7 @@ class BlockStore:
         return checksum.hex()
 
     def read(self, key: str, lo: int, hi: int) -> tuple[Block, str] | None:
-        """A stored block and its checksum, None where there is none; BadBlockError where it is damaged."""
+        """A stored block and its checksum, or None; raises BadBlockError if it is damaged."""
         found = self.content(key, lo, hi)
         if found is None:
             return None
@@ -113,13 +113,13 @@ class BlockStore:
                 answers = {name[7:]: arrays[name] for name in arrays.files if name.startswith("answer.")}
                 block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
         except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise BadBlockError(f"{path}: this is no block ({error})") from error
+            raise BadBlockError(f"{path}: this is not a block ({error})") from error
         if any(values.shape[:1] != (hi - lo,) for values in (block.answers.status, *answers.values())):
-            raise BadBlockError(f"{path}: it has not {hi - lo} answers")
+            raise BadBlockError(f"{path}: it does not have {hi - lo} answers")
         return block, checksum
 
     def content(self, key: str, lo: int, hi: int) -> tuple[bytes, str] | None:
-        """The bytes of a block's file, whose checksum is right, and that checksum; else as `read`."""
+        """The bytes of a block's file and its verified checksum; None and errors as in `read`."""
         bad: BadBlockError | None = None
         for root in (self.root, *self.beyond):
             try:
@@ -156,13 +156,13 @@ def _checked(path: Path) -> tuple[bytes, str] | None:
 
 
 class ArraySource(Protocol):
-    """Where whoever computes gets a plan's arrays from."""
+    """Where a process that computes gets a plan's arrays."""
 
     def load(self, digest: str) -> Arrays: ...
 
 
 def columns_of(plan: AnyPlan, arrays: ArraySource, lo: int, hi: int) -> QueryColumns:
-    """Queries lo to hi of a plan, made from its arrays where it has some."""
+    """Queries lo to hi of a plan, made from its arrays if it has some."""
     if isinstance(plan, ArrayPlan):
         return plan.columns_from(arrays.load(plan.arrays), lo, hi)
     return plan.columns(lo, hi)
@@ -170,13 +170,13 @@ def columns_of(plan: AnyPlan, arrays: ArraySource, lo: int, hi: int) -> QueryCol
 
 @dataclass
 class ArrayStore:
-    """A folder of arrays, named by their content. Those kept or loaded last stay in memory: do not change them."""
+    """A folder of arrays, named by their content. The last ones stay in memory: do not modify them."""
 
     folder: Path
     _recent: dict[str, Arrays] = field(default_factory=dict, repr=False)
 
     def keep(self, arrays: Arrays) -> str:
-        """Store arrays and return their digest; what is there already, undamaged, is not written again."""
+        """Store arrays and return their digest; intact arrays are not written again."""
         digest = digest_of_arrays(arrays)
         if digest not in self._recent and not self._is_there(digest):
             buffer = io.BytesIO()
@@ -206,7 +206,7 @@ class ArrayStore:
             with np.load(path, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
         except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-            remedy = "Delete it, if it is there, and run the same command again."
+            remedy = "Delete it if it exists, and run the same command again."
             raise UsageError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None
         if digest_of_arrays(arrays) != digest:
             remedy = "Delete it and run the same command again."

@@ -1,4 +1,4 @@
-"""Writing files and folders so that they are there whole or not at all."""
+"""Atomic writing: a file or folder appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _FULL_DISK_TEXTS = (  # torch and safetensors have errors of their own, and torc
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file that a reader sees as it was or as it shall be, never in part."""
+    """Write a file; readers see the old content or the new one, never a part."""
     with open_atomically(path) as file:
         file.write(content)
 
 
 @contextmanager
 def open_atomically(path: Path) -> Iterator[BinaryIO]:
-    """A file to write beside `path`; when the block ends it is synced and renamed, when it fails it is removed."""
+    """A temporary file beside `path`: synced and renamed at the end, removed after an error."""
     part = beside(path, "tmp")
     try:
         with explained(path, "file"):
@@ -51,7 +51,7 @@ def open_atomically(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def folder_beside(path: Path) -> Iterator[Path]:
-    """A new folder to work in beside `path`, removed at the end unless `rename_folder` made it `path` itself."""
+    """A temporary folder beside `path`, removed at the end unless `rename_folder` renamed it."""
     part = beside(path, "dir")
     try:
         with explained(path, "folder"):
@@ -64,7 +64,7 @@ def folder_beside(path: Path) -> Iterator[Path]:
 
 
 def rename_folder(folder: Path, path: Path) -> None:
-    """Give a folder that is whole its name. An empty folder of that name makes way; anything else there is an error."""
+    """Rename a complete folder. An empty folder of that name is replaced; anything else is an error."""
     with explained(path, "folder"):
         if path.is_dir():
             path.rmdir()
@@ -73,17 +73,17 @@ def rename_folder(folder: Path, path: Path) -> None:
 
 
 def beside(path: Path, ending: str) -> Path:
-    """Where this process writes what shall become `path`: hidden, and named after who writes it.
+    """The hidden temporary file or folder of this process for `path`.
 
-    Machines may share a folder, so that the number of a process is not enough.
+    Its name has the machine and the process, because machines may share a folder.
     """
     return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}.{ending}")
 
 
 def remove_leftovers(folder: Path, name: str | None = None) -> None:
-    """Remove what programs of this machine left that were killed while writing into this folder.
+    """Remove temporary files that killed programs of this machine left in this folder.
 
-    name: only what they left of the file or folder of this name.
+    name: only those for the file or folder of this name.
     """
     for path in folder.glob(".*"):
         left = _LEFT.fullmatch(path.name)
@@ -95,7 +95,7 @@ def remove_leftovers(folder: Path, name: str | None = None) -> None:
 
 
 def is_leftover(path: Path, name: str) -> bool:
-    """Whether this is what a program left, on whatever machine, that was killed while writing a file of this name."""
+    """Whether this is the temporary file of a killed program, on any machine, for a file of this name."""
     left = _LEFT.fullmatch(path.name)
     return left is not None and left["name"] == name and path.is_file()
 
@@ -113,7 +113,7 @@ if sys.platform == "win32":
     _SYNCHRONIZE, _INVALID_PARAMETER, _TIMEOUT = 0x100000, 87, 0x102
 
     def _alive(pid: int) -> bool:
-        """Whether a process runs. Not by os.kill, which interrupts it here."""
+        """Whether a process runs. Without os.kill, which would end it on Windows."""
         kernel = ctypes.WinDLL("kernel32", use_last_error=True)
         process = kernel.OpenProcess(_SYNCHRONIZE, False, pid)
         if not process:
@@ -146,7 +146,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def is_full_disk(error: BaseException) -> bool:
-    """Whether an error says that no space is left, whichever library found it so."""
+    """Whether an error of any library means that no space is left."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return True
     return any(text in str(error) for text in _FULL_DISK_TEXTS)
@@ -154,7 +154,7 @@ def is_full_disk(error: BaseException) -> bool:
 
 @contextmanager
 def explained(path: Path, what: str) -> Iterator[None]:
-    """What keeps a file or folder from being written is something to cure, whichever library finds it so."""
+    """Turn errors of any library while writing a file or folder into a UsageError with a remedy."""
     try:
         yield
     except AssayError:
@@ -162,10 +162,12 @@ def explained(path: Path, what: str) -> Iterator[None]:
     except Exception as error:
         if is_full_disk(error):
             code, problem = "no-space", f"no space left to write this {what}."
-            remedy = "Free some space, or point --out and ASSAY_CACHE at a larger disk; the same command then goes on."
+            remedy = (
+                "Free some space, or point --out and ASSAY_CACHE at a larger disk; then run the same command to resume."
+            )
         elif isinstance(error, OSError):
             code, problem = "cannot-write", f"cannot be written ({error.strerror or error})."
-            remedy = "Choose a folder that you may write to with --out, and for the answers with ASSAY_CACHE."
+            remedy = "Choose a writable folder with --out, and with ASSAY_CACHE for the stored answers."
         else:
             raise
         raise UsageError(problem, remedy, code=code, file=path) from error

@@ -1,4 +1,4 @@
-"""Where assay keeps what it can use again: the answers of models, and what is known of endpoints."""
+"""The folder of things that assay reuses: the answers of models, and what is known about endpoints."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Downloading official data: the pinned revision, verified, and continued where an earlier download ended.
+"""Downloads official data: the pinned revision, verified; resumes an interrupted download.
 
-A file appears under its name only when its content is complete and right. Until then it grows in a `PartFile`.
+A file gets its name only when its content is complete and right. Until then it is a `PartFile`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _PASSING = (
     http.client.BadStatusLine,
 )
 _ELSEWHERE = (
-    "Make room or allow writing there, or choose another folder with --data or ASSAY_DATA; what has come so far stays."
+    "Free space or allow writing there, or choose another folder with --data or ASSAY_DATA. Downloaded files are kept."
 )
 
 
@@ -68,12 +68,11 @@ def fetch(
     timeout: float = 30.0,
     pauses: Sequence[float] = (1.0, 4.0, 10.0),
 ) -> Fetched:
-    """Get the files of a data set that are not in the folder yet, or not as they should be.
+    """Download the files of a data set that are missing from the folder or differ from the pinned ones.
 
-    mirror: the address below which REPOSITORY/COMMIT/PATH is found (default: ASSAY_MIRROR, else GitHub).
-    timeout: seconds without a sign of life before a connection is given up. pauses: seconds to wait before each further
-    try, where a server or connection fails in a way that may pass. A file that a server does not have, or has with
-    other content, is an error after all others were fetched.
+    mirror: the address under which REPOSITORY/COMMIT/PATH is found (default: ASSAY_MIRROR, else GitHub). timeout:
+    seconds without data before a connection is given up. pauses: seconds to wait before each retry, if an error may be
+    temporary. If a server lacks a file, or has it with other content, the error comes after all other files.
     """
     name, files = data_set.name, pinned_files(data_set)
     base, meter = _base(mirror), progress or Silent()
@@ -109,7 +108,7 @@ def fetch(
 
 
 def address(base: str, file: PinnedFile) -> str:
-    """Where a file is found below GitHub's or a mirror's address."""
+    """The address of a file on GitHub or a mirror."""
     return f"{base}/{file.repository}/{file.commit}/{quote(file.source)}"
 
 
@@ -122,7 +121,7 @@ def _base(mirror: str | None) -> str:
         fine = False
     if not fine:
         remedy = "Write it like https://example.org/github, or unset it."
-        raise UsageError(f"the mirror {base!r} is no address of a server.", remedy, code="bad-option", key="mirror")
+        raise UsageError(f"the mirror {base!r} is not a server's address.", remedy, code="bad-option", key="mirror")
     return base.rstrip("/")
 
 
@@ -131,7 +130,7 @@ def _base(mirror: str | None) -> str:
 
 @dataclass(frozen=True)
 class _Session:
-    """How to reach servers, and how patiently."""
+    """How to connect to servers: timeout and retries."""
 
     opener: request.OpenerDirector
     timeout: float
@@ -139,7 +138,7 @@ class _Session:
 
 
 def _fetch_file(file: PinnedFile, url: str, path: Path, session: _Session) -> int:
-    """Download a file and put it in its place; returns its size. What is complete and wrong gets one more try."""
+    """Download a file to its place; returns its size. If its content is wrong, it is downloaded once more."""
     with PartFile(path) as part:
         for tries_left in (2, 1, 0):
             content = part.content()  # right at once where a program was killed before it was in its place
@@ -152,12 +151,14 @@ def _fetch_file(file: PinnedFile, url: str, path: Path, session: _Session) -> in
             if tries_left:
                 _complete(part, url, path, session)
         got = f"{len(content):,} bytes with blob id {blob_id(content)}"
-        remedy = f"Something on the way changes files: try another network or ASSAY_MIRROR, or {_by_hand(path)}."
-        raise DataError(f"{url}: not the pinned file; got {got}, expected {file.blob}.", remedy, code="wrong-download")
+        remedy = f"The network changes files: try another one or ASSAY_MIRROR, or {_by_hand(path)}."
+        raise DataError(
+            f"{url}: this is not the pinned file; got {got}, expected {file.blob}.", remedy, code="wrong-download"
+        )
 
 
 def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
-    """Bring a part file to its end, with further tries where a failure may pass."""
+    """Complete a part file, with retries if an error may be temporary."""
     for pause in (*session.pauses, None):
         try:
             _receive(part, url, session)
@@ -171,7 +172,7 @@ def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
 
 
 def _receive(part: PartFile, url: str, session: _Session) -> None:
-    """One request: for the whole file, or for the rest of it. The server may give the whole all the same."""
+    """One request for the whole file or the rest of it. The server may still send the whole file."""
     begin = part.size
     headers = {"User-Agent": f"assay/{__version__}"} | ({"Range": f"bytes={begin}-"} if begin else {})
     try:
@@ -194,7 +195,7 @@ def _receive(part: PartFile, url: str, session: _Session) -> None:
             if part.size > _LARGEST:
                 part.restart()
                 problem = f"{url}: longer than {_LARGEST:,} bytes, which no official file is."
-                remedy = "The server sends something else; name another one with ASSAY_MIRROR."
+                remedy = "The server sends another file; name another server with ASSAY_MIRROR."
                 raise DataError(problem, remedy, code="wrong-download")
         if length is not None and part.size - before < length:
             raise ConnectionAbortedError(f"the connection ended after {part.size - before:,} of {length:,} bytes")
@@ -204,15 +205,14 @@ def _receive(part: PartFile, url: str, session: _Session) -> None:
 
 
 class PartFile:
-    """What was downloaded of a file so far: a hidden file beside it. It stays when the download fails or is stopped.
+    """The downloaded part of a file: a hidden file beside it, which stays if the download fails or is stopped.
 
-    It is named after the machine and process that write it. The next download begins with what such a file holds:
-    whether its writer still lives does not matter, since a copy of its beginning is as good, and since what counts in
-    the end is the content's id.
+    Its name has the machine and process that write it. The next download continues a copy of it; whether its writer
+    still runs does not matter, because the content's id is checked at the end.
     """
 
     def __init__(self, path: Path) -> None:
-        """Begin with the longest part that other downloads left. One still at work keeps its own, without a name."""
+        """Continue the longest part that other downloads left. A download that still runs keeps its own open file."""
         self._path = beside(path, "part")
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -265,7 +265,7 @@ def _read_if_there(path: Path) -> bytes:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Errors of the file system say what to do about the data folder."""
+    """Turn file system errors into a DataError with a remedy for the data folder."""
     try:
         yield
     except UsageError as error:  # of write_atomically, whose remedy is about runs
@@ -280,7 +280,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 class _HttpOnly(request.HTTPRedirectHandler):
-    """Follows redirects to web addresses alone; urllib would open files, too."""
+    """Follows redirects only to web addresses; urllib would also open files."""
 
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
@@ -291,7 +291,7 @@ class _HttpOnly(request.HTTPRedirectHandler):
 
 
 def _may_pass(error: Exception) -> bool:
-    """Whether trying again makes sense: not where a file or server is missing, nor where a certificate is wrong."""
+    """Whether an error may be temporary: not if a file or server is missing or a certificate is wrong."""
     if isinstance(error, HTTPError):
         return error.code >= 500 or error.code in _AGAIN
     cause = error.reason if isinstance(error, URLError) else error
@@ -301,7 +301,7 @@ def _may_pass(error: Exception) -> bool:
 def _failed(error: Exception, url: str, path: Path, session: _Session) -> AssayError:
     mirror = f"with ASSAY_MIRROR, or {_by_hand(path)}."
     if isinstance(error, HTTPError) and error.code in (404, 410):
-        remedy = f"A mirror must have REPOSITORY/COMMIT/PATH below its address; name another one {mirror}"
+        remedy = f"A mirror must have REPOSITORY/COMMIT/PATH under its address; name another mirror {mirror}"
         return DataError(f"{url}: the server has no such file ({error.code}).", remedy, code="download-failed")
     cause = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
     if isinstance(cause, HTTPError):
@@ -312,8 +312,8 @@ def _failed(error: Exception, url: str, path: Path, session: _Session) -> AssayE
         problem = cause.strerror
     else:
         problem = str(cause) or type(cause).__name__
-    remedy = f"Check the network and try again, which goes on from here; or name a mirror {mirror}"
-    return UsageError(f"{url}: could not be fetched: {problem}.", remedy, code="download-failed")
+    remedy = f"Check the network and try again, which resumes the download; or name a mirror {mirror}"
+    return UsageError(f"{url}: could not be downloaded: {problem}.", remedy, code="download-failed")
 
 
 def _by_hand(path: Path) -> str:

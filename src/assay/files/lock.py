@@ -1,6 +1,6 @@
 """One program at a time in a folder.
 
-The lock is an empty file `.lock` in it. Its holder removes it at the end; that of a killed program stays, and is free.
+The lock is an empty file `.lock` in it. Its holder removes it at the end; after a killed program it stays, unlocked.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _OTHER = "Choose another folder with --out."
 
 
 def is_new(folder: Path, first: str) -> bool:
-    """Whether a folder is not there, or holds nothing but what is left when a program is killed as it begins.
+    """Whether a folder is missing, or has only the leftovers of a program that was killed at its start.
 
-    That is its lock, and a part of the `first` file that it writes, which says whose folder it is.
+    These are its lock, and a part of the `first` file that it writes, which identifies the folder.
     """
     try:
         return all(entry.name == LOCK or is_leftover(entry, first) for entry in folder.iterdir())
@@ -36,16 +36,16 @@ def is_new(folder: Path, first: str) -> bool:
 
 @contextmanager
 def held(folder: Path, doing: str) -> Iterator[None]:
-    """Make a folder if need be, and hold its lock. `doing` completes "another program is …", for whoever comes second.
+    """Create a folder if needed, and hold its lock. `doing` completes the message "another program is …".
 
-    Look first whether the folder is new or one's own: nothing may be put into somebody else's. Folders that were made
-    and are still empty at the end are removed.
+    Callers must check first that the folder is new or their own. Folders that were created and are still empty at the
+    end are removed.
     """
     try:
         made = [each for each in (folder, *folder.parents) if not each.exists()]
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"cannot be made ({error.strerror}).", _OTHER, code="cannot-write", file=folder) from None
+        raise UsageError(f"cannot be created ({error.strerror}).", _OTHER, code="cannot-write", file=folder) from None
     try:
         path = folder / LOCK
         handle = _acquired(path, doing)
@@ -67,7 +67,7 @@ def _acquired(path: Path, doing: str) -> int:
             if _take(handle, path):
                 return handle
         except BlockingIOError:
-            remedy = "Wait until it is done, or choose another --out."
+            remedy = "Wait until it is finished, or choose another folder with --out."
             busy = UsageError(f"another program is {doing}.", remedy, code="in-use", file=path.parent)
             raise _closed(handle, busy) from None
         except OSError as error:
@@ -77,14 +77,14 @@ def _acquired(path: Path, doing: str) -> int:
 
 
 def _opened(path: Path) -> int:
-    """The lock's file, open: neither through a link nor anybody's file of that name."""
-    foreign = UsageError("this is not a lock of assay, which is an empty file.", _OTHER, code="not-new", file=path)
+    """The open lock file; refuses links and other files of that name."""
+    foreign = UsageError("this is not a lock file of assay, which would be empty.", _OTHER, code="not-new", file=path)
     if path.is_symlink():
         raise foreign
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
     except OSError as error:
-        remedy = "Choose a folder that you may write to with --out."
+        remedy = "Choose a writable folder with --out."
         raise UsageError(f"cannot be written ({error.strerror}).", remedy, code="cannot-write", file=path) from None
     status = os.fstat(handle)
     if not stat.S_ISREG(status.st_mode) or status.st_size:
@@ -101,7 +101,7 @@ if sys.platform == "win32":
     import msvcrt
 
     def _take(handle: int, path: Path) -> bool:
-        """Lock an open file. It is the one in the folder: what is open cannot be removed."""
+        """Lock an open file. It is still in the folder, as an open file cannot be removed."""
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except PermissionError:
@@ -118,7 +118,7 @@ else:
     import fcntl
 
     def _take(handle: int, path: Path) -> bool:
-        """Lock an open file; False where its last holder removed it meanwhile, so that another one may be there."""
+        """Lock an open file; False if its last holder has removed it, as another one may be there now."""
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return _is_at(handle, path)
 

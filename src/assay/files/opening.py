@@ -1,4 +1,4 @@
-"""Opening files that may be packed: plain, gzip (.gz) or xz (.xz), told apart by their names."""
+"""Opens files that may be compressed: plain, gzip (.gz) or xz (.xz), by their names."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from assay.errors import DataError
 PACKED = (".gz", ".xz")
 
 UNREADABLE = (OSError, EOFError, UnicodeDecodeError, zlib.error, lzma.LZMAError)
-"""What reading a file raises where it is missing, damaged or not UTF-8."""
+"""What reading a file raises if it is missing, damaged or not UTF-8."""
 
 
 @contextmanager
 def open_text(path: Path) -> Iterator[IO[str]]:
-    """The text of a file, unpacked, with its line ends as they are.
+    """The text of a file, decompressed, with its line endings unchanged.
 
-    Whatever goes wrong while it is open and read is a DataError that names the file.
+    Every error while it is read is a DataError that names the file.
     """
     with open_bytes(path) as content, io.TextIOWrapper(content, encoding="utf-8-sig", newline="") as file:
         yield file
@@ -32,7 +32,7 @@ def open_text(path: Path) -> Iterator[IO[str]]:
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The content of a file, unpacked; errors as in `open_text`."""
+    """The content of a file, decompressed; errors as in `open_text`."""
     try:
         with path.open("rb") as packed, unpacked(packed, path.suffix) as content:
             yield content
@@ -40,7 +40,7 @@ def open_bytes(path: Path) -> Iterator[IO[bytes]]:
         raise DataError("there is no such file.", "Check the name.", code="missing-file", file=path) from None
     except UNREADABLE as error:
         problem = f"cannot be read ({reason(error)})."
-        raise DataError(problem, "Check the file, or get it again.", code="unreadable-file", file=path) from None
+        raise DataError(problem, "Check the file, or get a new copy.", code="unreadable-file", file=path) from None
 
 
 def unpacked(packed: IO[bytes], suffix: str) -> IO[bytes]:
@@ -59,14 +59,14 @@ def reason(error: Exception) -> str:
     if isinstance(error, EOFError):
         return "the compressed file ends early"
     if isinstance(error, gzip.BadGzipFile | zlib.error):
-        return f"no intact gzip file: {error}"
+        return f"not an intact gzip file: {error}"
     if isinstance(error, lzma.LZMAError):
-        return f"no intact xz file: {error}"
+        return f"not an intact xz file: {error}"
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 
 def digest_of_file(path: Path) -> str:
-    """The digest of a file's content, the same whether it is packed or not."""
+    """The digest of a file's content, the same whether it is compressed or not."""
     hasher = hashlib.sha256()
     with open_bytes(path) as content:
         while piece := content.read(1 << 20):
@@ -75,6 +75,6 @@ def digest_of_file(path: Path) -> str:
 
 
 def digest_as_stored(path: Path) -> str:
-    """The digest of a file's bytes as they are on disk: of a packed file, of what is packed."""
+    """The digest of a file's bytes on disk, compressed or not."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

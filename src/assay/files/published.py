@@ -1,13 +1,13 @@
-"""Which files the papers published, each pinned to one revision, where they lie here, and whether they are right.
+"""The files that the papers published, each pinned to one revision; finds and verifies them on this machine.
 
-The files are not part of assay: `assay data fetch` gets them. A `pinned.tsv` names each with its repository, commit and
-git blob id, so that whoever has it, wherever from, can tell that it is the right one. A data folder holds
+The files are not part of assay; `assay data fetch` downloads them. A `pinned.tsv` names each with its repository,
+commit and git blob id, which identifies the right file wherever it comes from. A data folder holds
 
     bbq/data/Age.jsonl …    bbq/templates/new_templates - Age.csv …    bbq/additional_metadata.csv
     unqover/word_lists/slots/gender_noact …
     sodapop/…jsonl
 
-and any of them may be compressed instead: Age.jsonl.gz.
+and any of them may be compressed: Age.jsonl.gz.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ State = Literal["ok", "missing", "different", "unpinned"]
 
 @dataclass(frozen=True)
 class DataSet:
-    """What a paper published. Its files lie in the folder of its name; `pinned` is the list of them.
+    """The data set of a paper. Its files are in the folder of its name; `pinned` lists them.
 
     `contents` is where a function looks through the contents for known defects ("module:function"; it takes the data
     folder and gives lines).
@@ -40,7 +40,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class PinnedFile:
-    """One file at one revision: where it is published and under which name it lies in a data folder."""
+    """One file at one revision: where it is published, and its name in a data folder."""
 
     repository: str
     commit: str
@@ -51,7 +51,7 @@ class PinnedFile:
 
 @dataclass(frozen=True)
 class CatalogueRow:
-    """A data set and how many of its files are there, right or wrong: `verify` tells."""
+    """A data set and how many of its files exist here, right or wrong; `verify` checks them."""
 
     name: str
     what: str
@@ -65,8 +65,8 @@ class CatalogueRow:
 class FileState:
     """A file and how it compares with the pinned one of its name.
 
-    "ok": the same content. "missing": not there, nor compressed. "different": other content, or unreadable.
-    "unpinned": lies in the data set's folder, but no pinned file has this name, so nothing is known about it.
+    "ok": the same content. "missing": neither plain nor compressed. "different": other content, or unreadable.
+    "unpinned": in the data set's folder, but no pinned file has this name.
     """
 
     path: Path
@@ -75,7 +75,7 @@ class FileState:
 
 
 def data_folder(given: Path | None = None) -> Path:
-    """Where official data lie: the folder given (--data), else ASSAY_DATA, else the user's data folder."""
+    """The folder of official data: the one given (--data), else ASSAY_DATA, else the user's data folder."""
     if given is not None:
         return given.expanduser()
     chosen = os.environ.get("ASSAY_DATA")
@@ -92,12 +92,12 @@ def pinned_files(data_set: DataSet) -> tuple[PinnedFile, ...]:
 
 
 def forms(path: Path) -> list[Path]:
-    """What there is of a file: itself, its compressed form (.gz), both or neither."""
+    """The existing forms of a file: plain, compressed (.gz), both or neither."""
     return [form for form in (path, path.with_name(f"{path.name}.gz")) if _is_there(form)]
 
 
 def catalogue(data_sets: Iterable[DataSet], folder: Path) -> list[CatalogueRow]:
-    """Every data set, with what there is of it in this folder. Nothing is read."""
+    """Every data set, with how many of its files are in this folder. Nothing is read."""
     rows = []
     for known in data_sets:
         files = pinned_files(known)
@@ -109,8 +109,8 @@ def catalogue(data_sets: Iterable[DataSet], folder: Path) -> list[CatalogueRow]:
 def verify(data_set: DataSet, folder: Path) -> list[FileState]:
     """The state of every pinned file of a data set, in the manifest's order, and then of the files beside them.
 
-    A file that is there both plain and compressed has two states: who reads it may take either. Says nothing about what
-    is wrong in the data.
+    A file that is there both plain and compressed has two states, as either may be read. Defects inside the data are
+    not checked here.
     """
     states = [state for file in pinned_files(data_set) for state in file_states(file, folder)]
     known, own = {state.path for state in states}, folder / data_set.name
@@ -123,7 +123,7 @@ def verify(data_set: DataSet, folder: Path) -> list[FileState]:
 
 
 def file_states(file: PinnedFile, folder: Path) -> list[FileState]:
-    """The states of what there is of one pinned file: plain, compressed or both; else that it is missing."""
+    """The states of one pinned file's existing forms: plain, compressed or both; or that it is missing."""
     path = folder / file.place
     return [_state(file, found, packed=found != path) for found in forms(path)] or [FileState(path, "missing")]
 
@@ -140,17 +140,17 @@ def _state(file: PinnedFile, path: Path, *, packed: bool) -> FileState:
     if found == file.blob:
         return FileState(path, "ok", "compressed" if packed else "")
     if blob_id(content.replace(b"\r\n", b"\n")) == file.blob:
-        return FileState(path, "different", "the line ends were changed to those of Windows; the text is the same")
+        return FileState(path, "different", "the line endings are those of Windows; the text is the same")
     return FileState(path, "different", f"blob id {found[:12]}…, expected {file.blob[:12]}…")
 
 
 def is_published(data_set: DataSet, content: bytes) -> bool:
-    """Whether a content is that of one of a data set's pinned files, whatever its own file is called."""
+    """Whether a content equals one of a data set's pinned files, whatever the file's name."""
     return blob_id(content) in {file.blob for file in pinned_files(data_set)}
 
 
 def blob_id(content: bytes) -> str:
-    """Git's name of a content.
+    """Git's blob id of a content.
 
     >>> blob_id(b"")
     'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391'

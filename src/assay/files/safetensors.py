@@ -1,4 +1,4 @@
-"""What a safetensors file says about itself: its header alone is read, never a tensor."""
+"""Reads the headers of safetensors files, never their tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MOST = 100_000_000
 
 
 def parameters_in(files: Iterable[Path]) -> int | None:
-    """How many numbers the tensors of these files have, each name counted once; None where a file cannot be read."""
+    """The number of parameters in these files, each tensor's name counted once; None if a file cannot be read."""
     shapes: dict[str, list[int]] = {}
     try:
         for file in files:

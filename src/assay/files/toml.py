@@ -1,4 +1,4 @@
-"""TOML files that users write: read by typed tables, with errors that name file, line, key and what was expected.
+"""TOML files that users write, read into dataclasses; errors name file, line, key and what was expected.
 
 A place in a file is a path of names and numbers: `"models", "siqa", "train"` or `"limit", 2, "metric"`.
 """
@@ -30,14 +30,14 @@ Texts = Annotated[
     Text | Annotated[list[Text], msgspec.Meta(min_length=1)],
     msgspec.Meta(description="a text or a list of texts", examples=['["…", "…"]']),
 ]
-"""What values may be: a description and an example go with each type, for messages."""
+"""A description and an example of each type of value, for messages."""
 
 _HEAD = re.compile(r"""\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$""")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 
 
 class WrongValue(UsageError):  # noqa: N818 (it says what is wrong)
-    """A value that cannot be, and its key. A dataclass that is read from a table may raise it, too."""
+    """An invalid value and its key. A dataclass that is read from a table may raise it, too."""
 
     def __init__(self, problem: str, remedy: str, key: str, *, code: str = "bad-value") -> None:
         super().__init__(problem, remedy, code=code, key=key or None)
@@ -53,7 +53,7 @@ class TomlFile:
 
     @staticmethod
     def read(path: Path, what_it_is: str) -> TomlFile:
-        """Read a file; `what_it_is` is the remedy where it cannot be used: "A policy is a TOML file of [[limit]]s."."""
+        """Read a file; `what_it_is` is the remedy if it cannot be used: "A policy is a TOML file of [[limit]]s."."""
         try:
             text = path.read_text(encoding="utf-8")
             return TomlFile(path, text, tomllib.loads(text))
@@ -70,7 +70,7 @@ class TomlFile:
     def error(
         self, problem: str, remedy: str, *place: str | int, code: str = "bad-value", key: str | None = None
     ) -> DataError:
-        """An error about a place: it names the entry, the line and the key, the last of the place if not given."""
+        """An error about a place, with its entry, line and key (default: the last name of the place)."""
         end = 2 if isinstance(self._at(place[:2]), Mapping) else 1
         entry = said(place[:end]) if len(place) > 1 else ""
         key = key or next((each for each in reversed(place) if isinstance(each, str)), None)
@@ -78,7 +78,7 @@ class TomlFile:
         return DataError(problem, remedy, code=code, file=self.path, line=self.line(*place), key=key)
 
     def line(self, *place: str | int) -> int | None:
-        """The line of a place, else of the nearest table that it belongs to; None where that is not found."""
+        """The line of a place, else of the nearest table around it; None if that is not found."""
         return next((self._lines[place[:end]] for end in range(len(place), 0, -1) if place[:end] in self._lines), None)
 
     def table(
@@ -86,13 +86,13 @@ class TomlFile:
     ) -> T:
         """The table at a place as a dataclass: each value is checked by the type of its field.
 
-        `keys` are those that it may have, `needed` those that it must have, where that is not for the dataclass to say;
-        `given` are fields that the file does not say. A key that is no field is left for others to read.
+        `keys` are the allowed keys and `needed` the required ones, if the dataclass does not decide that; `given` are
+        fields that do not come from the file. Keys that are not fields are ignored here.
         """
         table = self._at(place)
         if not isinstance(table, Mapping):
             head = ".".join(map(str, place))
-            raise self.error(f'"{place[-1]}" is no table.', f"Begin it with [{head}].", *place)
+            raise self.error(f'"{place[-1]}" is not a table.', f"Start it with [{head}].", *place)
         types = get_type_hints(kind, include_extras=True)
         known = [each for each in fields(kind) if each.name not in given]  # type: ignore[arg-type] # it is one
         self.require_keys(table, keys or [each.name for each in known], *place)
@@ -112,7 +112,7 @@ class TomlFile:
         """How many tables a list [[key]] has."""
         listed = self.content.get(key, [])
         if not isinstance(listed, list) or not all(isinstance(each, Mapping) for each in listed):
-            raise self.error(f'"{key}" is no list of tables.', f"Begin each with [[{key}]].", key)
+            raise self.error(f'"{key}" is not a list of tables.', f"Start each with [[{key}]].", key)
         return len(listed)
 
     def require_keys(self, table: Mapping[str, Any], known: Collection[str], *place: str | int) -> None:
@@ -122,7 +122,7 @@ class TomlFile:
                 raise self.error(f'unknown key "{key}"{near(key, known)}', listed, *place, key, code="unknown-key")
 
     def require_one_of(self, value: str, known: Collection[str], *place: str | int) -> None:
-        """Refuse a value that is none of these."""
+        """Refuse a value that is not one of these."""
         if value not in known:
             problem = f'"{place[-1]}" is {value!r}{near(value, known)}'
             raise self.error(problem, f"Choose one of {', '.join(known)}.", *place)
@@ -138,7 +138,7 @@ class TomlFile:
 
     @cached_property
     def _lines(self) -> Mapping[Place, int]:
-        """The line of every head and key that begins one; what only looks like one, in a long text, is not there."""
+        """The line of every table head and key, except those that only look like one inside a long text."""
         lines: dict[Place, int] = {}
         lists: dict[Place, int] = {}
         table: Place = ()

@@ -1,9 +1,9 @@
-"""Who answers: one file for each kind of model. No probe is named here.
+"""Models: one file for each kind. No probe is named here.
 
 A kind of model is a module with HELP, `find(name, rest, options) -> ModelSpec` and `load(spec)`, which gives a
 `Model`, an `AnsweringModel` or an `EndpointModel`. Those that come with assay are named in OWN; other packages register
 theirs as entry points of the group `assay.models`: the name of the kind, and the module. A model's name is KIND:REST,
-or KIND alone where the module has BARE = True.
+or KIND alone if the module has BARE = True.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ OWN = {"builtin": "assay.models.builtin", "hf": "assay.models.hf", "api": "assay
 GROUP = "assay.models"
 
 _EXAMPLE = (
-    "For example --model builtin, hf:./folder for a local folder, hf:ORG/NAME@REVISION for one of the hub, or "
+    "For example --model builtin, hf:./folder for a local folder, hf:ORG/NAME@REVISION for a model from the hub, or "
     "api:NAME@https://HOST/v1 for an endpoint."
 )
 
@@ -34,21 +34,21 @@ def kinds() -> Mapping[str, str]:
 
 
 def kind_named(kind: str) -> Any:
-    """The module of a kind, with HELP, `find` and `load`; another package's may be broken, which concerns no other."""
+    """The module of a kind, with HELP, `find` and `load`; raises a UsageError if it cannot be imported."""
     try:
         return import_module(kinds()[kind])
     except Exception as error:  # whatever a package of somebody else raises
-        problem = f"the kind of model {kind!r} cannot be imported from {kinds()[kind]} ({error})."
-        raise UsageError(problem, "Repair or uninstall its package.", code="cannot-load", key=kind) from error
+        problem = f"the model kind {kind!r} cannot be imported from {kinds()[kind]} ({error})."
+        raise UsageError(problem, "Fix or uninstall its package.", code="cannot-load", key=kind) from error
 
 
 def is_bare(kind: str) -> bool:
-    """Whether a kind has one model only, and is its whole name."""
+    """Whether a kind has only one model, whose name is the kind's."""
     return kind in kinds() and bool(getattr(kind_named(kind), "BARE", False))
 
 
 def is_name(name: str) -> bool:
-    """Whether something is built like a model's name: KIND:REST, or a bare kind."""
+    """Whether a text has the form of a model's name: KIND:REST, or a bare kind."""
     kind, colon, rest = name.partition(":")
     return kind in kinds() and (not colon if is_bare(kind) else bool(rest))
 
@@ -63,7 +63,7 @@ def find_model(name: str, options: Options | None = None) -> ModelSpec:
 
 
 def known_names() -> str:
-    """How models are named, for messages; those of a package that cannot be imported are left out."""
+    """The forms of model names, for messages, except those of packages that cannot be imported."""
     names = []
     for kind in kinds():
         with suppress(UsageError):
@@ -72,7 +72,7 @@ def known_names() -> str:
 
 
 def load(spec: ModelSpec) -> AnyModel:
-    """Load a model that was found."""
+    """Load a model that `find_model` found."""
     model: AnyModel = kind_named(spec.kind).load(spec)
     return model
 

@@ -1,4 +1,4 @@
-"""What the engine needs of any model, and how a model is named."""
+"""The interface between the engine and models, and how a model is identified."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from assay.tokens import Tokens
 
 @dataclass(frozen=True)
 class Options:
-    """How a model may be loaded; the defaults are the safe ones. `threads` None: as many as there are CPUs for us.
+    """How a model is loaded; the defaults are safe. `threads` None: one for each CPU that this process may use.
 
-    `key_env` is the environment variable that holds an endpoint's key (None: the usual one). With `send` False nothing
-    is sent to an endpoint in order to find out what it can do; with `again` that is asked even if it is remembered.
+    `key_env` is the environment variable that holds an endpoint's key (None: OPENAI_API_KEY). With `send` False,
+    nothing is sent to test what an endpoint can do; with `again` it is tested even if the result is remembered.
     """
 
     device: str = "auto"
@@ -42,13 +42,13 @@ class Options:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """What asking an endpoint showed of it.
+    """What is known about an endpoint from testing it.
 
-    `model` is the name of the model there, `key_env` the environment variable with the key (never the key). `ways` are
-    those in which it gives an option's probability, the best first; `found` says of every dialect what came back
-    ("echo: works"). `limit_key` is the field for the number of new tokens, `without` are fields that it refuses, `top`
-    how many alternatives to a token it lists, `continued` how it is made to go on from the beginning of an answer ("":
-    it does not). Where nothing was sent, `assumed` is true.
+    `model` is the model's name there, `key_env` the environment variable with the key (never the key). `ways` are the
+    ways to get an option's probability, the best first; `found` is the result for every dialect ("echo: works").
+    `limit_key` is the field for the number of new tokens, `without` the fields that it rejects, `top` the number of
+    alternatives that it lists for a token, and `continued` how to make it continue the start of an answer ("": it does
+    not). `assumed` is true if nothing was sent.
     """
 
     model: str
@@ -64,13 +64,13 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class ModelSpec:
-    """A model that was found, told apart by its weights: enough to load it again in another process.
+    """A model that was found, identified by its weights: enough to load it in another process.
 
-    `name` is what the user wrote, and all that is known of a model whose answers came in files; `place` where its files
-    are; `digest` covers weights, configuration and tokenizer; `revision` is the hub's commit, where it came from a hub;
-    `threads` 0 means as many as the machine that loads it has CPUs for this process; `head_dtype` is the number type of
-    the last layer, which gives the scores, where it is another than `dtype`; `endpoint` what is known of a model that
-    is asked over a network; `parameters` how many numbers its weights are, None where nobody can tell.
+    `name` is what the user wrote, and the only field for a model whose answers came in files; `place` is where its
+    files are; `digest` covers weights, configuration and tokenizer; `revision` is the hub's commit, for a model from
+    the hub; `threads` 0 means one for each CPU that the loading process may use; `head_dtype` is the number type of the
+    last layer, which gives the scores, if it differs from `dtype`; `endpoint` is what is known about a model behind an
+    endpoint; `parameters` is the number of weights, None if unknown.
     """
 
     name: str
@@ -93,7 +93,9 @@ class ModelSpec:
 
 
 class Model(Protocol):
-    """Who answers. `encode` runs on the CPU beside `forward` and needs no padding; `forward` takes one batch."""
+    """A model with tokens. `encode` runs on the CPU at the same time as `forward`, without padding; `forward` takes one
+    batch.
+    """
 
     @property
     def spec(self) -> ModelSpec: ...
@@ -105,10 +107,10 @@ class Model(Protocol):
 
 @runtime_checkable
 class AnsweringModel(Protocol):
-    """Who answers queries, without tokens of its own: a model behind an endpoint.
+    """A model that answers queries without tokens, such as a Python function.
 
-    Many queries are asked at once, those of one plan within one event loop. What concerns one query is its answer's
-    status; an exception ends the run.
+    Many queries are asked at once, those of one plan within one event loop. The answer's status says if one query
+    failed; an exception ends the run.
     """
 
     @property
@@ -121,14 +123,14 @@ class AnsweringModel(Protocol):
 
 
 LETTERS_A_TOKEN = 4
-"""About so many characters of English are a token."""
+"""Characters of English per token, roughly."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request to an endpoint: what is posted where, and which of several equal ones it is.
+    """One request to an endpoint: its path, its body, and its number among equal requests (`sample`).
 
-    `check` raises ValueError, with words for it, where a reply lacks what was asked for. The key is no part of a call.
+    `check` raises ValueError, with the reason, if a reply lacks what was requested. The key is not part of a call.
     """
 
     path: str
@@ -137,20 +139,20 @@ class Call:
     sample: int = 0
 
     def digest(self, place: str) -> str:
-        """By which the journal knows it; `place` is the endpoint's address. The order of a body's keys counts: in some
-        dialects the options are keys.
+        """Its key in the journal; `place` is the endpoint's address. The order of the body's keys counts, because in
+        some dialects the options are keys.
         """
         body = json.dumps(self.body, ensure_ascii=False)
         return digest_of({"endpoint": place, "path": self.path, "body": body, "sample": self.sample})
 
     @property
     def input_tokens(self) -> int:
-        """About how many tokens it has, and some for the chat template."""
+        """About how many tokens it has, including some for the chat template."""
         return sum(map(len, _texts_in(self.body))) // LETTERS_A_TOKEN + 16
 
     @property
     def output_tokens(self) -> int:
-        """How many tokens the reply can have at the most."""
+        """The most tokens that the reply can have."""
         return max(
             (int(self.body[key]) for key in ("max_tokens", "max_completion_tokens") if key in self.body), default=1
         )
@@ -169,7 +171,7 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Reply:
-    """What an endpoint answered to a call: the JSON, without what nobody reads again; who answered; what was billed."""
+    """An endpoint's reply: the JSON without unused parts, the model that answered, and the billed tokens."""
 
     content: Mapping[str, Any]
     served: str = ""
@@ -178,10 +180,10 @@ class Reply:
 
 
 class TryAgainError(Exception):
-    """A call came to nothing, and may succeed later.
+    """A call failed and may succeed later.
 
-    `after` are the seconds that the server wants us to wait; `pressed` says that it has too much to do; the tokens are
-    what a reply that cannot be used was billed for.
+    `after` is the pause in seconds that the server asks for; `pressed` says that it is overloaded; the tokens are those
+    billed for an unusable reply.
     """
 
     def __init__(
@@ -200,19 +202,19 @@ class TryAgainError(Exception):
 
 @runtime_checkable
 class EndpointModel(Protocol):
-    """Who is asked over a network, where every answer costs something.
+    """A model behind an endpoint, where every answer costs something.
 
-    It only translates: the engine decides when to send, keeps every reply, and never sends a call whose reply it has.
+    It only translates: the engine decides when to send, stores every reply, and never repeats a call that has one.
     """
 
     @property
     def spec(self) -> ModelSpec: ...
 
     def calls(self, query: Query, scoring: Scoring) -> Sequence[Call]:
-        """What to send for a query; always the same."""
+        """The requests for a query; always the same."""
 
     async def send(self, call: Call) -> Reply:
-        """One attempt. TryAgainError where another may succeed, ModelError where none will; a reply is usable."""
+        """Make one attempt. Raises TryAgainError if another may succeed, ModelError if none will."""
 
     def read(self, query: Query, scoring: Scoring, replies: Sequence[Reply]) -> Answer:
         """The answer to a query, from the replies to its calls."""
@@ -234,7 +236,7 @@ class BatchTooLargeError(Exception):
 
 
 class TokenModel(ABC):
-    """A `Model` with a tokenizer of ours: `encoder` makes tokens of columns, `_answer` answers a batch of them."""
+    """A `Model` with one of our encoders: `encoder` tokenises columns, `_answer` answers a batch of tokens."""
 
     spec: ModelSpec
     encoder: Any  # an Encoder or PromptEncoder
@@ -242,7 +244,7 @@ class TokenModel(ABC):
 
     @abstractmethod
     def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
-        """Answers to one batch of anything but words and tokens."""
+        """Answers to one batch, except for word and token queries."""
 
     def encode(self, columns: QueryColumns) -> Tokens:
         if columns.ability not in self.spec.abilities:
@@ -263,7 +265,7 @@ class TokenModel(ABC):
 
 
 _OUT_OF_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation", "can't allocate memory")
-"""As onnxruntime, C++ libraries and torch say it."""
+"""Messages of onnxruntime, C++ libraries and torch when memory runs out."""
 
 
 class Padded(NamedTuple):
@@ -275,7 +277,7 @@ class Padded(NamedTuple):
 
 
 def padded(tokens: Tokens, pad: int, *, left: bool = False) -> Padded:
-    """All rows as wide as the longest, with `pad` behind the others, or before them.
+    """All rows padded with `pad` to the longest, after their tokens or before them.
 
     >>> padded(Tokens("span", np.array([5, 6, 7]), np.array([0, 1, 3]), np.array([1, 1])), pad=0).ids.tolist()
     [[5, 0], [6, 7]]

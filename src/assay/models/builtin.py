@@ -1,9 +1,9 @@
-"""`builtin`: the small model that comes with assay. onnxruntime runs it, so that torch is not needed.
+"""`builtin`: the small model that comes with assay. onnxruntime runs it; torch is not needed.
 
-It is one BERT encoder with a head for each kind of question. Its files lie in the package: `everywhere.onnx` is the
-arithmetic of spans and vectors, `places.onnx` that of masks and choices, which look at one place of a text; both in
-float32. Their weights, in float16, are in `weights.safetensors` under transformers' names (`write_builtin` turns them
-into folders for transformers); `SHA256SUMS` guards them all.
+It is one BERT encoder with a head for each kind of question. Its files are in the package: `everywhere.onnx` computes
+spans and vectors, `places.onnx` masks and choices, which need one place of a text; both in float32. Their weights, in
+float16, are in `weights.safetensors` under transformers' names (`write_builtin` turns them into folders for
+transformers); `SHA256SUMS` guards them all.
 """
 
 from __future__ import annotations
@@ -60,19 +60,19 @@ _NOWHERE = np.zeros(0, np.int64)
 
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:
-    """The packaged model; `rest` is empty, since there is only one."""
+    """The packaged model; `rest` is empty, because there is only one."""
     return find_in(FOLDER, name, options)
 
 
 def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
-    """The model in a folder like the packaged one, every file of it compared with its checksum."""
+    """The model in a folder like the packaged one; checks every file against its checksum."""
     for option, given, known in [
         ("device", options.device, ("auto", "cpu")),
         ("dtype", options.dtype, ("auto", "float32")),
     ]:
         if given not in known:
-            problem = f"{name} runs with --{option} {known[1]} only, not {given!r}."
-            raise UsageError(problem, f"Leave --{option} out, or choose an hf: model.", code="no-device", key=option)
+            problem = f"{name} supports only --{option} {known[1]}, not {given!r}."
+            raise UsageError(problem, f"Omit --{option}, or choose an hf: model.", code="no-device", key=option)
     return ModelSpec(
         name=name,
         kind="builtin",
@@ -87,15 +87,15 @@ def find_in(folder: Path, name: str, options: Options) -> ModelSpec:
 
 
 def load(spec: ModelSpec) -> BuiltInModel:
-    """Load the model, after another look at its files: this may be another process, on another machine."""
+    """Load the model after checking its files again, as this may be another process on another machine."""
     if verified(Path(spec.place)) != spec.digest:
-        problem = f"{spec.name} is not the model here that it was where this run began."
-        raise ModelError(problem, "Install the same version of assay everywhere.", code="damaged-model")
+        problem = f"{spec.name} differs from the model that this run began with."
+        raise ModelError(problem, "Install the same version of assay on every machine.", code="damaged-model")
     return BuiltInModel(spec)
 
 
 class BuiltInModel(TokenModel):
-    """Answers questions of every ability that an encoder can have, in float32 on the CPU."""
+    """Answers every kind of question that an encoder can answer, in float32 on the CPU."""
 
     def __init__(self, spec: ModelSpec) -> None:
         folder = Path(spec.place)
@@ -152,7 +152,7 @@ class BuiltInModel(TokenModel):
         found: list[Floats] = self._session(EVERYWHERE if places is None else PLACES).run(list(outputs), inputs)
         if not all(np.isfinite(values).all() for values in found):
             problem = f"{self.spec.name} gave scores that are not numbers (NaN or infinite)."
-            remedy = "Its files are as they were shipped, so this machine miscalculates; please report it."
+            remedy = "Its files are intact, so the computation fails on this machine; please report it."
             raise ModelError(problem, remedy, code="bad-scores")
         return found
 
@@ -187,14 +187,14 @@ class BareTokenizer:
 
 
 def usable_cpus() -> int:
-    """The CPUs that this process may use; a container's or a job's may be fewer than the machine's."""
+    """The number of CPUs that this process may use; in a container or job, maybe fewer than the machine has."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
 def log_softmax(logits: Floats, counted: NDArray[np.int64]) -> Floats:
-    """Log probabilities over the positions of each row that count; -inf at the others."""
+    """Log probabilities over the counted positions of each row; -inf at the others."""
     shifted = np.where(counted == 1, logits, np.float32(-np.inf))
     shifted -= shifted.max(-1, keepdims=True)
     shifted -= np.log(np.exp(shifted).sum(-1, keepdims=True))
@@ -202,7 +202,7 @@ def log_softmax(logits: Floats, counted: NDArray[np.int64]) -> Floats:
 
 
 def softmax(logits: Floats) -> Floats:
-    """Probabilities over each row, in the logits' own memory: at many masks these are the largest arrays there are."""
+    """Probabilities over each row, computed in place: with many masks, these are the largest arrays."""
     logits -= logits.max(-1, keepdims=True)
     np.exp(logits, out=logits)
     logits /= logits.sum(-1, keepdims=True)
@@ -256,7 +256,7 @@ def _flat(rows: Padded, positions: Ints) -> NDArray[np.int64]:
 
 
 def _session(graph: Path, threads: int) -> Any:
-    with needing("the built-in model needs", "Install assay again from its checkout: pip install ."):
+    with needing("the built-in model needs", "Reinstall assay from its checkout: pip install ."):
         import onnxruntime
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -268,16 +268,16 @@ def _session(graph: Path, threads: int) -> Any:
 
 
 def verified(folder: Path) -> str:
-    """The digest of a folder whose files are as they were shipped; a ModelError names the first one that is not."""
+    """The digest of a folder with intact files; a ModelError names the first file that is not."""
     sums = _sums(folder / SUMS)
     for name in FILES:
         if _sha256(folder / name) != sums[name]:
-            raise _damaged(folder / name, "it is not what was shipped")
+            raise _damaged(folder / name, "its content has changed")
     return _sha256(folder / SUMS)
 
 
 def write_builtin(folder: Path | str, head: Head) -> Path:
-    """Write the built-in model with one of its heads as a folder of transformers, for fine-tuning or a closer look.
+    """Write the built-in model with one of its heads as a folder that transformers can load.
 
     head: "span" (BertForQuestionAnswering), "mask" (BertForMaskedLM) or "choice" (BertForMultipleChoice). The weights
     are those that the built-in model computes with, in float32; `hf:FOLDER` gives the same answers. The folder must be
@@ -288,7 +288,7 @@ def write_builtin(folder: Path | str, head: Head) -> Path:
         raise UsageError(problem, 'For example "span".', code="bad-option", key="head")
     folder = Path(folder)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        problem = f"{folder} is there already, and not empty."
+        problem = f"{folder} already exists and is not empty."
         raise UsageError(problem, "Choose a new folder.", code="not-new", key="folder")
     with needing("this needs", how_to_install("hf")):
         from safetensors.numpy import load_file, save_file
@@ -314,7 +314,7 @@ def _sums(file: Path) -> dict[str, str]:
         raise _damaged(file, "it cannot be read") from None
     sums = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     if missing := [name for name in FILES if name not in sums]:
-        raise _damaged(file, f"{missing[0]} is not in it")
+        raise _damaged(file, f"{missing[0]} is missing from it")
     return sums
 
 
@@ -330,7 +330,7 @@ def _sha256(file: Path) -> str:
 def _damaged(file: Path, why: str) -> ModelError:
     return ModelError(
         f"this file of the built-in model is damaged: {why}.",
-        "Install assay again from its checkout: pip install --force-reinstall .",
+        "Reinstall assay from its checkout: pip install --force-reinstall .",
         code="damaged-model",
         file=file,
     )

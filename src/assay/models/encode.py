@@ -40,15 +40,14 @@ Masked = MaskColumns | FillColumns
 Joined = SpanColumns | ChoiceColumns | EmbedColumns
 
 _SAMPLE = 16
-"""So many rows of every block are tokenised by the real tokenizer as well and compared."""
+"""How many rows of every block are also tokenised by the real tokenizer and compared."""
 
 
 class Encoder:
-    """Tokenises columns word by word, checks a sample against the real tokenizer, and says how it went.
+    """Tokenises columns word by word and checks a sample against the real tokenizer.
 
-    `whole` is true, with a warning, for a tokenizer that does not split at blanks, and becomes true when the sample
-    shows that this one does not work word by word for some other reason: then whole texts are tokenised, which is exact
-    and slower.
+    If the tokenizer does not split at blanks, or the sample shows another difference, `whole` is true, with a warning:
+    then whole texts are tokenised, which is exact and slower.
     """
 
     def __init__(self, tokenizer: FastTokenizer, max_length: int, name: str) -> None:
@@ -83,7 +82,7 @@ class Encoder:
         for row in range(len(part)):
             texts = texts_of(part, row)
             if not any(map(self.tokeniser.has_special, texts)) and _row(reference, row) != self.tokeniser.real(*texts):
-                problem = f"the tokenizer of {self.name} does not tokenise the texts of a question one by one."
+                problem = f"the tokenizer of {self.name} cannot tokenise the texts of a question separately."
                 remedy = f"It cannot be used for {columns.ability} questions; please report the model's name."
                 raise ModelError(problem, remedy, code="bad-tokenizer")
         if self.whole or _same(ours.take(rows), exact):
@@ -120,12 +119,12 @@ class Encoder:
         return self._with_masks(columns, left, ids, offsets, starts[3])
 
     def _masked_whole(self, columns: Masked, left: Texts) -> Tokens:
-        """Every row by the real tokenizer; a text that holds a special token literally would confuse it."""
+        """Every row by the real tokenizer; refuses texts that contain a special token literally."""
         rows, places = [], []
         for row in range(len(columns)):
             text = columns.row(row).text
             if self.tokeniser.has_special(text):
-                problem = f"a text holds one of the tokenizer's special tokens: {text!r}."
+                problem = f"a text contains one of the tokenizer's special tokens: {text!r}."
                 raise DataError(problem, "Reword it.", code="bad-text")
             ids = self.tokeniser.real(text.replace(MASK, self.tokeniser.mask))
             rows.append(np.array(ids, np.int32))
@@ -147,7 +146,7 @@ class Encoder:
             if len(missing):
                 word = columns.words[columns.subjects[missing[0][0], missing[0][1], 0]]
                 problem = f"{word!r} is not one token of {self.name}."
-                raise DataError(problem, "Leave it out of masked questions.", code="bad-text", key="words")
+                raise DataError(problem, "Leave this word out of masked questions.", code="bad-text", key="words")
         else:
             marks["top"] = np.full(len(columns), columns.top, np.int32)
         second = np.diff(offsets).astype(np.int32)
@@ -155,7 +154,9 @@ class Encoder:
 
     def _give_up_on_words(self) -> None:
         self.whole = True
-        warnings.warn(f"{self.name}: its tokenizer needs whole texts, not words; tokenising is slower.", stacklevel=2)
+        warnings.warn(
+            f"{self.name}: its tokenizer needs whole texts instead of words, so tokenising is slower.", stacklevel=2
+        )
 
 
 def sampled(rows: int) -> NDArray[np.int64]:
@@ -164,19 +165,19 @@ def sampled(rows: int) -> NDArray[np.int64]:
 
 
 def require_window(columns: QueryColumns, lengths: NDArray[Any], window: int, name: str, answer: int = 0) -> None:
-    """Refuse sequences (some for every row) that the window does not hold, with so many tokens of an answer behind."""
+    """Refuse sequences (some for every row) that do not fit into the window together with the answer's tokens."""
     too_long = np.flatnonzero(lengths + answer > window)
     if len(too_long):
         first = int(too_long[0])
         row = columns.row(first * len(columns) // len(lengths))
         behind = f" and its answer up to {answer}" if answer else ""
-        long = f"this question has {lengths[first]}{behind}, so its end would be cut off: {row}"
+        long = f"this question has {lengths[first]}{behind}, so the end would be cut off: {row}"
         remedy = "Shorten the passage or choose a model with a longer window."
-        raise DataError(f"{name} reads {window} tokens at most; {long}", remedy, code="too-long")
+        raise DataError(f"{name} reads at most {window} tokens; {long}", remedy, code="too-long")
 
 
 def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
-    """What stands left and right of the mask in its sentence; the left part begins with the blank behind a context."""
+    """The text left and right of the mask in its sentence; the left part starts with the blank after a context."""
     sentences = columns.sentence.values
     wrong = [text for text in sentences if text.count(MASK) != 1]
     wrong += [text for text in columns.context.values if MASK in text]
@@ -193,7 +194,7 @@ def _around_mask(columns: Masked) -> tuple[Texts, Texts]:
 
 
 def _unblanked(left: Texts) -> list[str]:
-    """Texts without the blank before the mask: the mask token stands for it."""
+    """Texts without the blank before the mask: the mask token includes it."""
     return [text.removesuffix(" ") for text in left.values]
 
 
@@ -223,7 +224,7 @@ def joined_tokens(tokeniser: Tokeniser, columns: Joined, *, whole: bool) -> Toke
 
 
 def sequences(columns: Joined, rows: NDArray[np.int64]) -> Joined:
-    """Some of the sequences that a model reads, as rows of their own: a row's options are a sequence each."""
+    """Some of the sequences that a model reads, as separate rows: each option of a row is a sequence."""
     row, option = np.divmod(rows, columns.options.shape[1] if isinstance(columns, ChoiceColumns) else 1)
     taken: dict[str, Any] = {}
     for each in fields(columns):
@@ -313,9 +314,9 @@ def _choice(tokeniser: Tokeniser, columns: ChoiceColumns, whole: bool) -> Tokens
 def _question_and_option(
     tokeniser: Tokeniser, columns: ChoiceColumns, whole: bool
 ) -> list[tuple[Ints, NDArray[np.int64]]]:
-    """The second text of every sequence, as parts for `join`: question and option apart, or both together.
+    """The second text of every sequence, as parts for `join`: question and option separately, or both together.
 
-    Apart wherever they can be tokenised word by word, so that the pairs need not be written out; each distinct text is
+    They are separate if they can be tokenised word by word, which avoids building every pair. Each distinct text is
     tokenised once in either case.
     """
     questions = columns.question
@@ -336,7 +337,7 @@ def _question_and_option(
     if "" in both:
         row = int(np.flatnonzero(index == both.index(""))[0]) // columns.options.shape[1]
         problem = f"a question and its option are both empty: {columns.row(row)}"
-        raise DataError(problem, "Give one of them a text.", code="bad-text", key="options")
+        raise DataError(problem, "Add a text to one of them.", code="bad-text", key="options")
     some = apart.any()
     return [
         chosen(tokeniser.segments(questions.values if some else []), np.where(apart, question, NONE)),
@@ -352,9 +353,9 @@ def _either(condition: NDArray[np.bool_], yes: Sequence[int], no: Sequence[int])
 
 
 def _token_of(values: Sequence[str], pieces: Ragged, text: Ints, offset: Ints, *, end: bool = False) -> Ints:
-    """The token, counted from its text's first, that holds the character at an offset, or before it (`end`).
+    """The index, in its text, of the token that holds the character at an offset, or before it (`end`).
 
-    NONE where the offset is NONE, and where no token holds it. Tokenizers drop characters, or compose them with the one
+    NONE if the offset is NONE or no token holds it. Tokenizers drop characters, or compose them with the one
     before: an accent written as a character of its own is in no token. Then the subject's end is its next character
     to the left, its start the next one to the right.
     """
@@ -375,7 +376,7 @@ def _token_of(values: Sequence[str], pieces: Ragged, text: Ints, offset: Ints, *
 
 
 def _may_be_dropped(text: str, at: int, step: int) -> bool:
-    """Whether the character is a mark, an invisible one, or a part of a Hangul syllable; and the next one no blank."""
+    """Whether the character is a mark, invisible, or part of a Hangul syllable, and the next one is not a blank."""
     if not (0 <= at < len(text) and 0 <= at + step < len(text)) or text[at + step].isspace():
         return False
     return unicodedata.category(text[at])[0] in "MC" or "\u1160" <= text[at] <= "\u11ff"
@@ -384,7 +385,7 @@ def _may_be_dropped(text: str, at: int, step: int) -> bool:
 def _require_subjects(columns: SpanColumns | EmbedColumns, missing: NDArray[np.bool_]) -> None:
     if missing.any():
         row = int(np.argwhere(missing)[0][0])
-        remedy = "Every subject's character range must lie inside its text, and hold more than blanks."
+        remedy = "Every subject's character range must be inside its text and contain more than blanks."
         problem = f"a subject is missing from its passage: {columns.row(row)}"
         raise DataError(problem, remedy, code="bad-text", key="subjects")
 

@@ -1,22 +1,22 @@
-"""Prompts to tokens, and prompts with options behind them: for models that write.
+"""Tokenises prompts, and prompts followed by options, for models that write.
 
-What a model reads is tokenised in one piece, as its own tokenizer does it; the tokens of an option are therefore not
-always those that it has by itself. Two ways to ask:
+What a model reads is tokenised in one piece, as its own tokenizer does it; an option's tokens there may differ from
+those of the option alone. Two ways to ask:
 
 - with the tokenizer's chat template (`Scoring.chat`, where it has one): the prompt, or context + line break + question,
-  is the user's message, and the template says what stands around it, special tokens and all. An option follows without
-  a blank: it is what the assistant says. A dialogue's turns are messages, too, and an answer that is begun goes on
-  behind what the template makes of them. A template that asks for the date gets the same one every day. Templates of
-  models for pictures and texts often read a message in typed parts only, and get it as one such part. A message that is
-  not whole in what the template makes of it, but for white space, is an error: the model would answer something else.
+  is the user's message, and the template adds the text and special tokens around it. An option follows without a blank:
+  it is what the assistant says. A dialogue's turns are messages, too, and an answer that has been started follows the
+  template's output. A template that asks for the date gets the same one every day. Templates of models for pictures and
+  texts often read only typed parts of a message, and get it as one such part. If the template's output does not contain
+  the whole message, except for white space, this is an error: the model would answer another question.
 - without: the prompt as it is. A question with options becomes three lines, context, "Question: " + question, and
-  "Answer:" (no line for an empty context or question), and an option follows behind a blank. Dialogues are one text as
-  `assay.dialogue.as_text` has it.
+  "Answer:" (no line for an empty context or question), and an option follows after a blank. A dialogue is one text,
+  as `assay.dialogue.as_text` writes it.
 
-Options that a causal model compares share a beginning, which is read once: the longest run of tokens that begins each
-of their sequences, but no more tokens than the prompt has by itself, at least one, and so few that every option has a
-token left. Everything behind it is the option's, hence its score and its number of tokens. Usually the beginning is
-the prompt; it is shorter where a tokenizer joins the prompt's end and an option's start into one token.
+A causal model reads the common start of a question's options once: the longest run of tokens that starts each of their
+sequences, at least one, at most as many as the prompt alone has, and leaving every option at least one token. All
+tokens after it belong to the option, for its score and its number of tokens. Usually the common start is the prompt; it
+is shorter if the tokenizer joins the prompt's end and an option's start into one token.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ _CLOCK = (
     + "".join(f" | replace('{code}', '{text}')" for code, text in (_DATE | _TIME).items())
     + " }}{%- endmacro -%}"
 )
-"""Before a template, this stops its clock: the same questions on every day."""
+"""Put before a template, this fixes its date: the questions are the same every day."""
 
 _SAMPLE = "Which of the two came first?"
-"""A message to see which form of messages a template reads; the same for all models, whatever they are asked then."""
+"""A message to test which form of messages a template reads; the same for all models and questions."""
 
 
 class PromptEncoder:
-    """Tokenises prompts and words, and questions with options where the model goes on from its prompt (`causal`).
+    """Tokenises prompts and words and, for a model that continues its prompt (`causal`), questions with options.
 
-    Then special tokens that the tokenizer would put behind a text are left out, since the text is not at its end, and
-    the model's window must hold the answer as well.
+    For a causal model, special tokens after a text are left out, because the text continues, and the window must also
+    hold the answer.
     """
 
     def __init__(self, tokenizer: Any, max_length: int, name: str, *, causal: bool) -> None:
@@ -81,7 +81,7 @@ class PromptEncoder:
         rows = [distinct[place] for place in prompts.index.tolist()]
         lengths = np.array([len(ids) for ids in rows], np.int64)
         if not lengths.all():
-            problem = "a prompt is empty, so there is nothing to go on from."
+            problem = "a prompt is empty, so there is nothing to continue."
             raise DataError(problem, "Give every prompt a text.", code="bad-text", key="prompt")
         require_window(columns, lengths, self.max_length, self.name, answer=columns.tokens if self._causal else 0)
         marks = {"tokens": np.full(len(rows), columns.tokens, np.int32)}
@@ -109,7 +109,7 @@ class PromptEncoder:
             of_row = sequences[row * options : (row + 1) * options]
             parts[row, 1] = shared = _shared(of_row, int(alone[row]))
             if not shared:
-                problem = f"no token stands before all options of a question: {columns.row(row)}"
+                problem = f"no token comes before the options of a question: {columns.row(row)}"
                 raise DataError(problem, "Give it a context or a question.", code="bad-text", key="context")
             parts[row, 2:] = shared + np.cumsum([len(ids) - shared for ids in of_row])
         kept = (ids[parts[at // options, 1] if at % options else 0 :] for at, ids in enumerate(sequences))
@@ -119,7 +119,7 @@ class PromptEncoder:
         return scoring.chat and bool(self._tokenizer.chat_template)
 
     def _prompted(self, prompts: Texts, dialogues: Texts | None, chat: bool) -> Texts:
-        """What the model goes on from in every row; each text once."""
+        """The text that the model continues in every row; each text once."""
         if dialogues is None:
             values = self._rendered([messages(prompt, None) for prompt in prompts.values]) if chat else prompts.values
             return Texts(values, prompts.index)
@@ -134,10 +134,10 @@ class PromptEncoder:
         return Texts(made, index.reshape(-1).astype(np.int32))
 
     def _rendered(self, conversations: Sequence[Sequence[Turn]]) -> list[str]:
-        """Each with the template around its messages, up to where the assistant begins to speak.
+        """Each prompt in the template, up to the place where the assistant starts to speak.
 
-        What an assistant said, maybe the model itself, loses what would be taken for a special token; the template may
-        leave out parts of it, such as thoughts.
+        Text that looks like a special token is removed from what an assistant said, which may be the model itself. The
+        template may leave out parts of that, such as reasoning.
         """
         self._require_no_special([turn.text for turns in conversations for turn in turns if turn.role != ASSISTANT])
         told = [[self._unmarked(turn) if turn.role == ASSISTANT else turn for turn in turns] for turns in conversations]
@@ -146,7 +146,7 @@ class PromptEncoder:
             lost = next((turn.text for turn in turns if turn.role != ASSISTANT and not _holds(text, turn.text)), None)
             if lost is not None:
                 where = "chat_template.jinja in its folder (or chat_template in tokenizer_config.json)"
-                problem = f"the chat template of {self.name} leaves out a question, or some of it: {lost!r}."
+                problem = f"the chat template of {self.name} drops a question, or part of it: {lost!r}."
                 raise ModelError(problem, f"Correct {where}, or ask without it: --set chat=off.", code="bad-template")
         return texts
 
@@ -158,7 +158,7 @@ class PromptEncoder:
 
     @cached_property
     def _reads_parts(self) -> bool:
-        """Whether the template loses plain text and reads typed parts; printing them as a list is not reading them."""
+        """Whether the template drops plain text but reads typed parts; printing the parts as a list does not count."""
         sample = [messages(_SAMPLE, None)]
         if _holds(self._render(sample, parts=False)[0], _SAMPLE):
             return False
@@ -184,18 +184,18 @@ class PromptEncoder:
             raise ModelError(problem, "Ask it without its template: --set chat=off.", code="bad-template") from error
 
     def _require_no_special(self, texts: Sequence[str]) -> None:
-        """Refuse what somebody wrote and a template's reader would take for the template's own."""
+        """Refuse texts with special tokens, which the model would take for the template's own."""
         wrong = next((text for text in texts if self.tokeniser.has_special(text)), None)
         if wrong is not None:
-            made_of = f"one of the special tokens that the chat template of {self.name} is made of"
+            made_of = f"one of the special tokens of the chat template of {self.name}"
             remedy = "Reword it, or ask without the template: --set chat=off."
-            raise DataError(f"a text holds {made_of}: {wrong!r}.", remedy, code="bad-text", key="chat")
+            raise DataError(f"a text contains {made_of}: {wrong!r}.", remedy, code="bad-text", key="chat")
 
     def _tokenised(self, texts: Sequence[str], chat: bool) -> list[list[int]]:
         rows = self.tokeniser.whole(texts, marked=chat)
         for row in [] if chat else sampled(len(rows)).tolist():
             if not self.tokeniser.has_special(texts[row]) and rows[row] != self.tokeniser.real(texts[row]):
-                problem = f"the tokenizer of {self.name} does not do what its tokenizer.json says."
+                problem = f"the tokenizer of {self.name} does not behave as its tokenizer.json says."
                 remedy = "It cannot be used for prompts; please report the model's name."
                 raise ModelError(problem, remedy, code="bad-tokenizer", key="tokenizer.json")
         behind = 0 if chat or not self._causal else len(self.tokeniser.single.after)
@@ -203,7 +203,7 @@ class PromptEncoder:
 
 
 def _blanks(dialogues: Texts | None, chat: bool, rows: int) -> list[str]:
-    """What stands before the options of every row: nothing where the assistant begins to speak with them."""
+    """The text before the options of every row; empty if the assistant's turn starts with the option."""
     if not chat:
         return [" "] * rows
     if dialogues is None:
@@ -217,7 +217,7 @@ def _parts(message: str) -> list[dict[str, str]]:
 
 
 def _holds(text: str, message: str) -> bool:
-    """Whether a message is in a text, white space aside: many templates trim, and some put it on one line.
+    """Whether a text contains a message, ignoring white space: many templates trim it, and some put it on one line.
 
     >>> _holds("<user> Ann met Bo. Who slept? <assistant>", "Ann met Bo.\\nWho slept? ")
     True
@@ -226,7 +226,7 @@ def _holds(text: str, message: str) -> bool:
 
 
 def _shared(sequences: Sequence[Sequence[int]], most: int) -> int:
-    """How many tokens the sequences have in common at their beginning: `most` at most, and less than any has.
+    """How many tokens the sequences share at their start: at most `most`, and fewer than any of them has.
 
     >>> _shared([[1, 2, 3, 4], [1, 2, 5]], 3), _shared([[1, 2, 3, 4], [1, 2]], 3), _shared([[1, 2, 3]], 1)
     (2, 1, 1)
@@ -239,6 +239,6 @@ def _shared(sequences: Sequence[Sequence[int]], most: int) -> int:
 def _tokens(
     columns: QueryColumns, pieces: Iterable[list[int]], lengths: NDArray[np.int64], marks: dict[str, NDArray[Any]]
 ) -> Tokens:
-    """Rows of these lengths, their ids in pieces one behind the other."""
+    """Rows of these lengths, from pieces of ids that are joined."""
     flat = np.fromiter(chain.from_iterable(pieces), np.int32, int(lengths.sum()))
     return Tokens(columns.ability, flat, starts_of(lengths), lengths.astype(np.int32), marks, columns.scoring)

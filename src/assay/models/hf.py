@@ -1,4 +1,4 @@
-"""`hf:` models: whatever transformers' Auto classes load, from a folder or from the hub.
+"""`hf:` models: every model that transformers' Auto classes can load, from a folder or from the hub.
 
 | questions                     | class of transformers         | here            |
 |-------------------------------|-------------------------------|-----------------|
@@ -8,8 +8,8 @@
 | prompts                       | AutoModelForSeq2SeqLM         | `hf_text.py`    |
 | with options, and prompts     | AutoModelForCausalLM          | `hf_text.py`    |
 
-`hf_files.py` finds models; here is how they are loaded, and what all of them share. Weights are read from safetensors
-and no code of the model's author runs, unless that is asked for.
+`hf_files.py` finds models; this file loads them and has what all of them share. Weights are read from safetensors, and
+code that comes with a model does not run, unless the user allows it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from assay.models.hf_files import SCORED, find, first_line, libraries
 from assay.queries import QueryColumns
 from assay.tokens import Tokens
 
-HELP = "hf:ORG/NAME[@REVISION] or hf:./folder: any model that transformers loads"
+HELP = "hf:ORG/NAME[@REVISION] or hf:./folder: any model that transformers can load"
 
 __all__ = ["HELP", "HFModel", "Tensor", "find", "has_types", "load", "load_tokenizer", "load_weights", "max_length"]
 
@@ -58,7 +58,7 @@ def load(spec: ModelSpec) -> HFModel:
 
 
 class HFModel(TokenModel):
-    """A transformers model on its device, with its tokenizer. Each kind of model says how it answers."""
+    """A transformers model on its device, with its tokenizer. Subclasses say how it answers."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self.spec = spec
@@ -81,7 +81,7 @@ class HFModel(TokenModel):
     def encode(self, columns: QueryColumns) -> Tokens:
         tokens = super().encode(columns)
         if tokens.ids.max(initial=0) >= self._known_tokens:
-            known, remedy = self._known_tokens, "It is another model's tokenizer: put the right one into the folder."
+            known, remedy = self._known_tokens, "It belongs to another model: put the right tokenizer into the folder."
             problem = f"the tokenizer of {self.spec.name} has tokens beyond the {known} that the model knows."
             raise ModelError(problem, remedy, code="bad-tokenizer", key="vocab_size")
         return tokens
@@ -95,7 +95,7 @@ class HFModel(TokenModel):
             raise
 
     def _rough_head(self) -> Any:
-        """The linear layer that gives the scores, where it would compute them in less than float32."""
+        """The linear layer that gives the scores, if it would compute them in less than float32."""
         if not self.spec.head_dtype:
             return None
         head = self._model.get_output_embeddings() if self.spec.abilities & {"mask", "text"} else None
@@ -110,9 +110,10 @@ class HFModel(TokenModel):
 
     @contextmanager
     def _float32_head(self, *, used: bool = True) -> Iterator[None]:
-        """Within it the last layer computes in float32: in bfloat16 the scores of different options are often equal.
+        """A context in which the last layer computes in float32: in bfloat16 scores of different options are often
+        equal.
 
-        The network runs as it is otherwise, so that whatever its architecture does to its logits is done.
+        The rest of the network runs as it is, including what its architecture does to the logits.
         """
         head, calls = self._head, 0
         if head is None or not used:
@@ -138,11 +139,11 @@ class HFModel(TokenModel):
         warnings.warn(f"{self.spec.name}: {rough}", stacklevel=2)
 
     def _tensor(self, values: NDArray[Any]) -> Tensor:
-        """An array on the device; whole numbers as torch wants its indices."""
+        """An array on the device; whole numbers become torch's index type."""
         return self._torch.from_numpy(values).to(self.spec.device).long()
 
     def _close(self, one: Any, other: Any) -> bool:
-        """Whether two ways to compute some scores give the same, as far as the number type can tell."""
+        """Whether two ways to compute scores agree within the precision of the number type."""
         tolerance = 1e-3 if self.spec.dtype == "float32" else 0.1
         return bool(np.allclose(one, other, rtol=tolerance, atol=tolerance))
 
@@ -155,9 +156,9 @@ class HFModel(TokenModel):
 
 
 def linear_in_float32(layer: Any, hidden: Tensor) -> Tensor:
-    """What a linear layer gives, computed in float32, from some rows of its weights at a time.
+    """The output of a linear layer in float32, computed from some rows of its weights at a time.
 
-    A vocabulary's weights may take gigabytes in float32; _COPIED limits what is there at once.
+    A vocabulary's weights may take gigabytes in float32; _COPIED limits the copy.
     """
     hidden, width = hidden.float(), layer.out_features
     scores = hidden.new_empty((*hidden.shape[:-1], width))
@@ -181,8 +182,12 @@ def load_weights(spec: ModelSpec) -> Any:
     transformers, torch = libraries()
     auto = next((auto for abilities, auto in _AUTO if abilities <= spec.abilities), None)
     if auto is None:
-        problem = f"{spec.name} can neither answer span questions, nor fill masks, nor choose among options, nor write."
-        raise UsageError(problem, "Choose another model.", code="missing-ability")
+        problem = f"{spec.name} cannot mark answers, fill masks, choose among options or write text."
+        raise UsageError(
+            problem,
+            "Choose another model: an extractive QA, masked, multiple-choice or generative model.",
+            code="missing-ability",
+        )
     files = {"trust_remote_code": spec.trust_remote_code, "local_files_only": True}
     try:
         if auto == "AutoModelForCausalLM":
@@ -202,7 +207,7 @@ def load_weights(spec: ModelSpec) -> Any:
         raise ModelError(problem, "See the message of transformers above.", code="cannot-load") from error
     if missing := sorted(info["missing_keys"]):
         problem = f"{spec.name} lacks weights for {', '.join(missing[:3])}."
-        remedy = "Its head was never trained, and made-up weights would give made-up numbers; choose a finished model."
+        remedy = "Its head was never trained, and random weights would give random numbers; choose a trained model."
         raise ModelError(problem, remedy, code="bad-folder", key=missing[0])
     try:
         return model.to(spec.device).eval()
@@ -221,11 +226,13 @@ def load_tokenizer(spec: ModelSpec) -> Any:
         )
     except Exception as error:  # as above
         problem = f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}"
-        raise ModelError(problem, "Complete its folder.", code="cannot-load", key="tokenizer") from error
+        raise ModelError(
+            problem, "Add the missing tokenizer files to its folder.", code="cannot-load", key="tokenizer"
+        ) from error
     unfit = partial(ModelError, code="bad-tokenizer")
     if len(tokenizer) <= len(tokenizer.all_special_tokens):  # what transformers makes of a folder without one
-        remedy = "Complete the folder: tokenizer.json is missing."
-        raise unfit(f"the tokenizer of {spec.name} knows no words.", remedy)
+        remedy = "Add tokenizer.json to its folder."
+        raise unfit(f"the tokenizer of {spec.name} has an empty vocabulary.", remedy)
     if not tokenizer.is_fast:
         problem = f"{spec.name} has no fast tokenizer (tokenizer.json)."
         raise unfit(problem, "Convert its tokenizer first.", key="tokenizer.json")

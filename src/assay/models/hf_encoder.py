@@ -1,6 +1,6 @@
-"""`hf:` models that read a text both ways and answer at once: span, masked and multiple-choice questions.
+"""`hf:` encoders: models for span, masked and multiple-choice questions.
 
-All of them can be asked for the vectors of words, too: those need no head.
+All of them can also give vectors of words, which need no head.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from assay.tokens import Tokens, option_rows
 
 
 class EncoderModel(HFModel):
-    """Answers span, masked or multiple-choice questions, whichever its head is for, and gives words' vectors."""
+    """Answers span, masked or multiple-choice questions, depending on its head, and gives vectors of words."""
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)
@@ -81,7 +81,7 @@ class EncoderModel(HFModel):
         return rows.gather(2, at.clamp(min=0)).masked_fill(at == NONE, otherwise).amax(-1)
 
     def _mask_logits(self, tokens: Tokens, mask_only: bool) -> Tensor:
-        """Logits at the mask (row, token); the head is computed for that position alone where it can be."""
+        """Logits at the mask (row, token); if possible, the head is computed only for that position."""
         torch, inputs = self._torch, self._inputs(tokens)
         places = self._tensor(tokens.marks["mask"])
         rows = torch.arange(len(tokens), device=self.spec.device)
@@ -101,7 +101,7 @@ class EncoderModel(HFModel):
             handle.remove()
 
     def _heads_agree(self) -> bool:
-        """Whether this architecture's head gives at the mask alone what it gives at the mask among all positions."""
+        """Whether the head gives the same at the mask alone as at the mask among all positions."""
         tokens = self.encode(FillColumns(Texts.of(["a b"] * 2), Texts.of([f"{MASK} c", f"d e {MASK}"])))
         with self._torch.inference_mode(), self._float32_head():
             full = self._mask_logits(tokens, mask_only=False)
@@ -122,7 +122,7 @@ class EncoderModel(HFModel):
             raise ModelError(problem, remedy, code="bad-model", key="choice")
 
     def _inputs(self, tokens: Tokens) -> dict[str, Tensor]:
-        """Padded arrays; no attention mask where nothing is padded."""
+        """Padded arrays; without an attention mask if nothing is padded."""
         rows = padded(tokens, self._pad)
         arrays = {"input_ids": rows.ids}
         if not rows.there.all():

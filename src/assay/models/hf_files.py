@@ -1,8 +1,8 @@
-"""Finding `hf:` models: a folder, or a model of the hub; its files are digested, nothing is loaded.
+"""Finds `hf:` models, in a folder or on the hub, and digests their files without loading them.
 
 The digest covers every file that transformers reads: those in the folder itself, and those below it that an index of
-weights or a configuration names. Names that lead out of the folder are refused. Symbolic links are followed, and what
-they lead to is digested: the hub's cache is made of them, and a published file cannot make one.
+weights or a configuration names. Names that lead out of the folder are refused. Symbolic links are followed, and their
+targets are digested: the hub's cache consists of links, and a published file cannot create one.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ ABILITIES = {
     "LMHeadModel": _CAUSAL,
     "ForConditionalGeneration": _CAUSAL,  # of several media; those with an encoder for the prompt only write: see below
 }
-"""What a model can do, by the end of its architecture's name."""
+"""The abilities of a model, by the end of its architecture's name."""
 
 SCORED = frozenset({"span", "mask", "fill", "choice"})
-"""The abilities whose answers are scores of the model's last layer: it computes them in float32."""
+"""The abilities whose answers are scores of the model's last layer, which computes in float32."""
 
 DTYPES = ("auto", "float32", "bfloat16", "float16")
 
@@ -43,20 +43,20 @@ _TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
 _TEMPLATES = "additional_chat_templates/*.jinja"
 _CODE = ("*.py",)
 _CONFIGS = ("config.json", "config.*.json", "tokenizer_config.json")  # those with a number are for some versions
-_CONVERT = "Convert them, or pass --allow-pickle if you trust whoever made them: loading such files can run their code."
-_OWN_CODE = "Leave out --trust-remote-code; or put that code into the folder, and remove the name up to --."
+_CONVERT = "Convert them, or pass --allow-pickle if you trust their source: loading such files can run code."
+_OWN_CODE = "Omit --trust-remote-code, or put that code into the folder and remove the name up to --."
 
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:
-    """Find a folder or a model of the hub, digest its files and see what it can do."""
+    """Find a folder or a model from the hub, digest its files and determine its abilities."""
     folder, revision = _folder(rest, options)
     unfit = partial(UsageError, code="bad-folder", file=folder)
     if not (folder / "config.json").is_file():
-        problem = "there is no config.json, so this is no model folder."
-        raise unfit(problem, "Name the folder that holds it.", key="config.json")
+        problem = "there is no config.json, so this is not a model folder."
+        raise unfit(problem, "Name the folder that contains it.", key="config.json")
     config = _json(folder / "config.json")
     if (folder / "adapter_config.json").is_file():
-        problem = "there is an adapter beside the model, and it depends on peft whether transformers applies it."
+        problem = "the folder has an adapter; transformers applies it only if peft is installed."
         remedy = "Merge the two with peft's merge_and_unload, or remove adapter_config.json to measure the model alone."
         raise unfit(problem, remedy, key="adapter_config.json")
     weights, others = _files_read(folder, options)
@@ -110,7 +110,7 @@ def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
         place = Path(snapshot_download(repo, revision=revision or None, allow_patterns=patterns))
     except Exception as error:  # the hub's client raises many kinds of errors; each means: not to be had
         problem = (
-            f"the model {rest} is not a folder here, and could not be downloaded from the hub ({first_line(error)})."
+            f"the model {rest} is not a local folder and could not be downloaded from the hub ({first_line(error)})."
         )
         remedy = "Check the name and the network, or give a local folder: hf:./folder."
         raise UsageError(problem, remedy, code="unknown-model") from error
@@ -118,19 +118,19 @@ def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, shortly."""
+    """The first line of an error's message."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 def _json(path: Path) -> dict[str, Any]:
-    broken = partial(DataError, remedy="Get the model's folder again.", file=path)
+    broken = partial(DataError, remedy="Download the model's folder again.", file=path)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
         raise broken(f"cannot be read ({error}).", code=code) from None
     if not isinstance(content, dict):
-        raise broken("this is no JSON object.", code="bad-json")
+        raise broken("this is not a JSON object.", code="bad-json")
     return content
 
 
@@ -151,7 +151,7 @@ def _files_read(folder: Path, options: Options) -> tuple[list[Path], list[Path]]
         others |= {_inside(folder, name, file, "fast_tokenizer_files") for name in tokenizers}
         for name in _named(content, "auto_map") if options.trust_remote_code else ():
             if "--" in name:
-                problem = f"the code {name} is another repository's, which the model's digest cannot cover."
+                problem = f"the code {name} belongs to another repository, which the model's digest cannot cover."
                 raise DataError(problem, _OWN_CODE, code="unsupported", file=file, key="auto_map")
             _inside(folder, name, file, "auto_map")
     for index in indexes:
@@ -165,7 +165,7 @@ def _files_read(folder: Path, options: Options) -> tuple[list[Path], list[Path]]
 
 
 def _files(folder: Path, *patterns: str) -> set[Path]:
-    """Files of the folder, but for what assay notes about how a model was made."""
+    """The folder's files, except those in which assay records how a model was made."""
     found = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
     return {path for path in found if path.name != "assay.json"}
 
@@ -187,7 +187,7 @@ def _inside(folder: Path, name: str, file: Path, key: str) -> Path:
     """The file of a folder that another file of it names, under a key."""
     path = PurePath(name)
     if path.anchor or ".." in path.parts:
-        remedy = "Put what it names into the folder, and change the name."
+        remedy = "Put that file into the folder, and change the name."
         raise DataError(f"{name!r} is outside the model's folder.", remedy, code="bad-value", file=file, key=key)
     return folder / path
 
@@ -201,7 +201,7 @@ def _digest(folder: Path, files: list[Path]) -> str:
 
 
 def _abilities(config: dict[str, Any]) -> frozenset[str]:
-    """Those of the class that the model was saved from, the first one named: its head is the one that is there."""
+    """The abilities of the first architecture named, the class that the model was saved from."""
     saved = next(iter(config.get("architectures") or []), "")
     abilities = frozenset(next((able for ending, able in ABILITIES.items() if saved.endswith(ending)), ()))
     text_to_text = "text" in abilities and config.get("is_encoder_decoder", False)

@@ -1,9 +1,9 @@
-"""`hf:` models that write: text-to-text ones, and causal ones, which also score options behind a prompt.
+"""`hf:` models that write: text-to-text models, and causal models, which also score options after a prompt.
 
-The options of a question share their beginning (`encode_prompts.py`). Its keys and values are computed once and
-repeated for every option, which then costs its own few tokens only; the head over the vocabulary is computed where an
-option's token follows and nowhere else. When a model is loaded both ways, this one and whole sequences, score a sample;
-an architecture that does not give the same gets whole sequences.
+The options of a question share their start (`encode_prompts.py`). Its keys and values are computed once and reused for
+every option, which then costs only its own few tokens; the head over the vocabulary is computed only where an option's
+token follows. When a model is loaded, a sample is scored this way and from whole sequences; if the two differ, whole
+sequences are used.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ from assay.tokens import Tokens, option_rows, ragged_take
 Floats = NDArray[np.float32]
 
 _KEPT = ("bos_token_id", "eos_token_id", "decoder_start_token_id", "forced_bos_token_id")
-"""What a folder's generation_config.json may say: which tokens begin and end a text."""
+"""The fields of generation_config.json that count: the tokens that start and end a text."""
 
 
 class TextModel(HFModel):
     """A text-to-text model (T5, BART): an encoder reads the prompt, a decoder writes the answer.
 
-    It writes the likeliest token each time until it ends the text itself, or has written as many as are wanted.
-    Whatever else its folder says about writing (sampling, beams, penalties, lengths) does not count: answers are to be
-    the model's own, and the same every time.
+    It writes the likeliest token each time until it ends the text or reaches the token limit. Other generation settings
+    in its folder (sampling, beams, penalties, lengths) are ignored, which makes answers the same every time.
     """
 
     def __init__(self, spec: ModelSpec) -> None:
@@ -50,7 +49,7 @@ class TextModel(HFModel):
         return {"text": self._written(tokens)}
 
     def _written(self, tokens: Tokens, *, left: bool = False) -> NDArray[np.bytes_]:
-        """What the model writes behind the prompts, padded behind them or before them (`left`): (row,)."""
+        """What the model writes after the prompts, which are padded after or before (`left`) their tokens: (row,)."""
         prompts = padded(tokens, self._pad, left=left)
         most = int(tokens.marks["tokens"][0])
         ids = self._model.generate(
@@ -63,7 +62,7 @@ class TextModel(HFModel):
         return np.array([self._text(row) for row in ids[:, given:].cpu().numpy()], np.bytes_)
 
     def _checked(self, _: Tensor, logits: Tensor) -> Tensor:
-        """A step of `generate`, which would go on from scores that are not numbers."""
+        """A step of `generate`, which would continue even if scores are not numbers."""
         self._finite(logits.amax(-1))
         return logits
 
@@ -75,14 +74,14 @@ class TextModel(HFModel):
 
 
 class CausalModel(TextModel):
-    """A causal language model: GPT-2, Llama and their like."""
+    """A causal language model, such as GPT-2 or Llama."""
 
     def __init__(self, spec: ModelSpec) -> None:
         super().__init__(spec)
         self._takes = frozenset(inspect.signature(self._model.forward).parameters)
         self._shares = self._beginnings_agree()
         if not self._shares:
-            slower = "its architecture cannot share the beginning of options; whole texts are slower."
+            slower = "its architecture cannot share the common beginning of options, so scoring is slower."
             warnings.warn(f"{spec.name}: {slower}", stacklevel=2)
 
     def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
@@ -92,7 +91,7 @@ class CausalModel(TextModel):
         return {"score": score, "tokens": np.diff(tokens.marks["parts"], axis=1)[:, 1:].astype(np.int32)}
 
     def _going_on(self, tokens: Tokens) -> NDArray[np.bytes_]:
-        """Texts behind the prompts; where padding before a prompt may matter, those of equal length together."""
+        """Texts written after the prompts; if padding may matter, prompts of equal length are batched together."""
         if self._shares:
             return self._written(tokens, left=True)
         groups = [np.flatnonzero(tokens.lengths == length) for length in np.unique(tokens.lengths)]
@@ -100,7 +99,7 @@ class CausalModel(TextModel):
         return texts[np.argsort(np.concatenate(groups))]
 
     def _shared_scores(self, tokens: Tokens) -> Floats:
-        """Log probabilities (row, option): beginnings first, then what options add, with the beginnings' cache."""
+        """Log probabilities (row, option): first the common starts, then the options, with the cache of the starts."""
         beginnings, options = _pieces(tokens)
         prefix = padded(beginnings, self._pad, left=True)
         places = np.maximum(prefix.there.cumsum(1) - 1, 0)
@@ -144,7 +143,7 @@ class CausalModel(TextModel):
         keep: int = 0,
         **more: Any,
     ) -> Any:
-        """The model's output; logits at the last `keep` positions (0: at all), or at more where it cannot help it."""
+        """Output with logits at the last `keep` positions (0: all), or at more if it has no such option."""
         if there is not None and places is not None and not there.all():
             more["attention_mask"] = self._tensor(there)
             if "position_ids" in self._takes:  # others count what the mask shows
@@ -159,7 +158,7 @@ class CausalModel(TextModel):
         return self._finite(logits.gather(-1, tokens) - logits.logsumexp(-1, keepdim=True))
 
     def _beginnings_agree(self) -> bool:
-        """Whether this architecture's cache, positions and padding give what whole sequences give."""
+        """Whether scoring with a cached start gives the same as whole sequences."""
         options = np.array([[0, 1, 2], [2, 1, 0]], np.int32)
         contexts, questions = Texts.of(["a b", "a b c d e f g"]), Texts.of(["c", "d e"])
         asked = ChoiceColumns(contexts, questions, ["d", "d e f", "g h"], options, Scoring(chat=False))
@@ -174,13 +173,15 @@ class CausalModel(TextModel):
         return self._close(shared, whole)
 
     def _require_causal(self, tokens: Tokens) -> None:
-        """Refuse an architecture that sees what it is to predict: XLNet, or BERT when saved as a language model."""
+        """Refuse an architecture that sees the tokens that it predicts: XLNet, or BERT saved as a language model."""
         one = tokens.take(np.zeros(1, np.int64)).ids[None].astype(np.int64)
         other = np.where(np.arange(one.size) == one.size - 1, (one + 1) % self._known_tokens, one)
         logits = [self._finite(self._run(ids, use_cache=False).logits[:, :-1].float()).cpu() for ids in (one, other)]
         spread = logits[0].std()
         if not self._close(*(each / spread for each in logits)):
-            problem = f"{self.spec.name} is no causal language model: what it predicts depends on what follows."
+            problem = (
+                f"{self.spec.name} is not a causal language model: its predictions depend on the text that follows."
+            )
             raise ModelError(problem, "Choose a causal one, such as GPT-2 or Llama.", code="bad-model")
 
 

@@ -1,10 +1,10 @@
 """A Python function as a model: it gets a query and returns the answer.
 
-    def answer(query: ChoiceQuery) -> Sequence[float]: ...     a score for each option, or the place of the chosen one
+    def answer(query: ChoiceQuery) -> Sequence[float]: ...     a score for each option, or the index of one
     def answer(query: TextQuery) -> str: ...                   what the model writes
 
-The annotation of its parameter says what it can do; without one it is asked either kind of question. `None` is a
-refusal. A query may stand in a dialogue (`assay.dialogue`), which is for the function to read.
+The annotation of its parameter says which queries it answers; without one it gets both kinds. Returning `None` is a
+refusal. A query may have a dialogue (`assay.dialogue`), which the function has to read.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from assay.queries import Answer, ChoiceQuery, Query, Status, TextQuery
 
 KIND = "python"
 CERTAIN = 1000.0
-"""The score of an option that a function chose, where the others have 0: it has all of the probability."""
+"""The score of an option that a function chose, if the others have 0: its probability is 1."""
 _ABILITIES = {ChoiceQuery: "choice", TextQuery: "text"}
 
 
 @dataclass(frozen=True)
 class PythonModel:
-    """An answering model around a function, which may be async; what is not async runs in a thread."""
+    """A function as an answering model; a function that is not async runs in a thread."""
 
     spec: ModelSpec
     function: Callable[[Any], Any]
@@ -49,15 +49,15 @@ class PythonModel:
             case ChoiceQuery(), _ if isinstance(said, Sequence) and not isinstance(said, str):
                 return Answer(Status.OK, tuple(map(float, said)))
         problem = f"{self.spec.name} returned {str(said)[:60]!r} for a {type(query).__name__}."
-        remedy = "Return a text for a TextQuery; a score for each option, or the place of one, for a ChoiceQuery."
+        remedy = "Return a text for a TextQuery; for a ChoiceQuery a score for each option, or the index of one."
         raise ModelError(problem, remedy, code="bad-scores")
 
 
 def python_model(function: Callable[[Any], Any]) -> PythonModel:
     """A function as a model.
 
-    Nobody can tell whether a function answers as it did, so that its answers are not used again in another process:
-    unless it has an attribute `version`, a text that its author changes when its answers do.
+    Its answers are not reused in another process, because the function may have changed: unless it has an attribute
+    `version`, a text that its author changes when the answers change.
     """
     name = f"{KIND}:{getattr(function, '__qualname__', type(function).__name__)}"
     version = getattr(function, "version", None)
@@ -71,7 +71,7 @@ def _abilities(function: Callable[[Any], Any]) -> frozenset[str]:
     hints = [hint for name, hint in get_type_hints(called).items() if name != "return"]
     kinds = [kind for kind in (get_args(hints[0]) or (hints[0],)) if kind in _ABILITIES] if hints else [*_ABILITIES]
     if not kinds:
-        problem = f"{function!r} takes {hints[0]}, expected ChoiceQuery or TextQuery (of assay.queries)."
-        remedy = "Annotate its parameter with what it answers, or leave the annotation out."
+        problem = f"{function!r} takes {hints[0]}, expected ChoiceQuery or TextQuery (from assay.queries)."
+        remedy = "Annotate its parameter with the query that it answers, or omit the annotation."
         raise UsageError(problem, remedy, code="bad-model")
     return frozenset(_ABILITIES[kind] for kind in kinds)

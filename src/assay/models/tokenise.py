@@ -1,9 +1,8 @@
-"""Texts to token ids, word by word and each word once, wherever that gives what the real tokenizer gives. And words.
+"""Tokenises texts word by word, each word once, if that gives the same as the real tokenizer; and single words.
 
-Most tokenizers split at blanks before anything else, so the tokens of a text are the tokens of its words one behind
-the other. `Tokeniser` keeps every word's tokens. A text with unusual blanks is tokenised whole, and so are all texts of
-a tokenizer that does not split at blanks (`splits_at_blanks`); `encode.py` compares a sample of the rows with the real
-tokenizer besides.
+Most tokenizers split at blanks first, so the tokens of a text are the tokens of its words, joined. `Tokeniser` caches
+every word's tokens. A text with unusual blanks is tokenised whole, and so are all texts of a tokenizer that does not
+split at blanks (`splits_at_blanks`). In addition, `encode.py` compares a sample of the rows with the real tokenizer.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from assay.tokens import Tokens, ragged_take, starts_of
 _MOST_REMEMBERED = 200_000
 
 Columns = tuple[list[int], list[int], list[int]]
-"""The tokens of one text: ids, first characters, characters behind the last."""
+"""The tokens of one text: ids, the first character of each, the character after its last."""
 
 
 class FastTokenizer(Protocol):
-    """What a tokenizer must have: every fast one of transformers does, a bare one of tokenizers needs a wrapper."""
+    """The interface of a tokenizer: fast tokenizers of transformers have it, those of tokenizers need a wrapper."""
 
     backend_tokenizer: Any  # the Tokenizer of the tokenizers library that does the work
     all_special_tokens: Sequence[str]
@@ -49,9 +48,9 @@ class Ragged:
     offsets: NDArray[np.int64]  # (text + 1,)
 
     def token_at(self, text: Ints, character: Ints, *, last: bool = False) -> Ints:
-        """Index, within its text, of the first token that holds a character, or of the last one; -1 where none does.
+        """The index, in its text, of the first or last token that holds a character; -1 if none does.
 
-        They differ where a character is several tokens: byte-level tokenizers split rare letters into their bytes.
+        They differ if a character is several tokens: byte-level tokenizers split rare letters into bytes.
         """
         holding = np.flatnonzero(self.start < self.end)  # a token for a blank may hold no character
         if not len(holding):
@@ -78,7 +77,7 @@ class Tokeniser:
     """A fast tokenizer, used without its special tokens: those come from its layout.
 
     `typed`: it tells the second of two texts from the first by token types.
-    `mask` and `mask_id`: its mask token; "" and NONE where it has none.
+    `mask` and `mask_id`: its mask token; "" and NONE if it has none.
     """
 
     def __init__(self, tokenizer: FastTokenizer) -> None:
@@ -104,7 +103,7 @@ class Tokeniser:
     def segments(self, texts: Sequence[str], *, whole: bool = False, behind: bool = False) -> Ragged:
         """Tokens of each text, without special tokens.
 
-        `behind`: texts that follow on another text; such a text begins with the blank between them.
+        `behind`: the texts follow another text; each starts with the blank between them.
         """
         parts = [self._text(text, whole, behind) for text in texts]
         lengths = np.array([part.shape[1] for part in parts], dtype=np.int64)
@@ -112,9 +111,9 @@ class Tokeniser:
         return Ragged(ids, start, end, starts_of(lengths))
 
     def word(self, word: str, before: str = " ") -> list[int]:
-        """Token ids of a word in its place: behind a blank, at the start of a text (""), or behind something like ' "'.
+        """Token ids of a word after a blank, at the start of a text (""), or after something like ' "'.
 
-        Empty where it has no tokens of its own there, but shares one with what is before it.
+        Empty if the word shares a token with the text before it.
         """
         ids, start, end = self._word(before + word, first=not before.startswith(" "))
         glued = len(before.rstrip(" "))
@@ -124,14 +123,14 @@ class Tokeniser:
         return ids[first:] if first < len(ids) and start[first] >= glued else []
 
     def known(self, word: str, before: str = " ") -> list[int]:
-        """Like `word`, but none where a part of the word is unknown to the tokenizer."""
+        """Like `word`, but empty if a part of the word is unknown to the tokenizer."""
         ids = self.word(word, before)
         return [] if self.unknown in ids else ids
 
     def whole(self, texts: Sequence[str], *, marked: bool = False) -> list[list[int]]:
-        """Token ids of texts with special tokens around them; a special token that somebody wrote is text.
+        """Token ids of texts with special tokens around them; special tokens inside a text count as text.
 
-        `marked` is the other way round, for texts out of a chat template: they bring their special tokens along.
+        With `marked`, special tokens inside the texts count and none are added: for the output of a chat template.
         """
         self._unlimited()
         self._backend.encode_special_tokens = not marked
@@ -146,8 +145,8 @@ class Tokeniser:
     def exact(self, text: str) -> bool:
         """Whether the text's words can be tokenised one by one, by a tokenizer that splits at blanks.
 
-        Not so with more blanks than one between words (two are harmless to many tokenizers) or at the end, nor with
-        anything that a tokenizer may treat as a blank, turn into one, or drop so that the blanks around it meet.
+        False if there are several blanks between words (many tokenizers accept two) or a blank at the end, or if the
+        text has a character that a tokenizer may treat as a blank, turn into one, or drop.
         """
         too_many = "   " if self._double_blanks else "  "
         if too_many in text or text.startswith("  ") or text.endswith(" "):
@@ -163,7 +162,7 @@ class Tokeniser:
         return any(token in text for token in self.specials)
 
     def real(self, *texts: str) -> list[int]:
-        """What the tokenizer itself makes of one or two texts, special tokens in them included."""
+        """The tokenizer's own tokens for one or two texts, including special tokens."""
         self._unlimited()
         return list(self.tokenizer(*texts)["input_ids"])
 
@@ -206,7 +205,7 @@ class Tokeniser:
         return known
 
     def _encode_behind(self, piece: str) -> Columns:
-        """Tokens of a word behind another one: some tokenizers strip a blank at the start of a text."""
+        """Tokens of a word after another word: some tokenizers strip a blank at the start of a text."""
         ids, start, end = self._encode(f"a{piece}")
         before = len(self._a)
         if ids[:before] != self._a:
@@ -225,7 +224,7 @@ class Tokeniser:
         special = self.special_ids.intersection(ids)  # SentencePiece models hold them as ordinary pieces, too
         if special:
             token = self._backend.id_to_token(min(special))
-            problem = f"a text holds {token!r}, which this tokenizer cannot tell from its special token."
+            problem = f"a text contains {token!r}, which this tokenizer confuses with its special token."
             raise DataError(problem, "Reword the text.", code="bad-text")
 
     def _unlimited(self) -> None:
@@ -243,7 +242,7 @@ class Tokeniser:
 
 
 def _splits_at_blanks(backend: Any) -> bool:
-    """Whether no token reaches over a blank: the tokenizer cuts there first, and no added token has one inside."""
+    """Whether no token crosses a blank: the tokenizer splits there first, and no added token contains one."""
     text = backend.normalizer.normalize_str("a b") if backend.normalizer is not None else "a b"
     if backend.pre_tokenizer is None or len(backend.pre_tokenizer.pre_tokenize_str(text)) < 2:
         return False

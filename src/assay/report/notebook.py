@@ -15,7 +15,7 @@ from assay.blocks import Block, Gap, Group, Heat, Part, Prose, Role, Row, Scatte
 from assay.blocks import Table as TableBlock
 from assay.findings import Findings, Table
 from assay.notebooks import Shown, views
-from assay.probes import metric_named, say_group
+from assay.probes import known_probe, metric_named, say_group
 from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.headline import by_metric, estimates_block
@@ -23,7 +23,7 @@ from assay.report.html_blocks import Blocks
 from assay.report.html_tables import NOTHING
 from assay.report.page import environment
 from assay.report.texts import notes_of
-from assay.run import Run
+from assay.run import Run, Tour
 from assay.text import File, Mark, Text, plain
 from assay.wording import plural
 
@@ -102,6 +102,21 @@ def run_html(run: Run) -> str:
     return findings_html(run.findings, [*asked, str(run.folder)], [card_section(run)])
 
 
+def tour_html(tour: Tour) -> str:
+    """The card of every run of a tour, and which probes are missing."""
+    models = dict.fromkeys(run.model for run in tour.runs)
+    titles = [f"{known_probe(run.probe).title}{f' · {run.model}' if len(models) > 1 else ''}" for run in tour.runs]
+    cards = [
+        Section(
+            [block for part in (*verdict_sections(run.findings), card_section(run)) for block in part.blocks], title
+        )
+        for run, title in zip(tour.runs, titles, strict=True)
+    ]
+    missing = [f"{known_probe(probe).title}: {why}" for probe, why in tour.missing.items()]
+    facts = [*models, plural(len(tour.runs), "run"), str(tour.folder)]
+    return sections_html("assay tour", facts, [*cards, Section([Prose(missing, Role.SMALL)])] if missing else cards)
+
+
 def table_html(table: Table) -> str:
     """The first rows of a table."""
     size = f"{plural(len(table.rows), 'row')}, {plural(len(table.columns), 'column')}"
@@ -116,4 +131,4 @@ def _cut(rows: Sequence[Row | Gap], most: int, where: str) -> list[Row | Gap]:
     return [*rows[:most], Gap(f"… and {plural(more, 'more row')}{where}.")] if more > 0 else list(rows)
 
 
-views.update({Findings: findings_html, Table: table_html, Run: run_html, Shown: shown_html})
+views.update({Findings: findings_html, Table: table_html, Run: run_html, Shown: shown_html, Tour: tour_html})

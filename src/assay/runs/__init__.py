@@ -1,1 +1,1 @@
-"""One run: asking a model, scoring answers that are there, reading a run again, bundling it with its answers."""
+"""One run: ask a model, score existing answers, open a run, export it with its answers."""

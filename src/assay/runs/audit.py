@@ -1,4 +1,4 @@
-"""One audit: find the model, set up the probe, ask, analyse, write the run folder."""
+"""One audit: find the model, prepare the probe, ask, analyse, write the run folder."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from assay.models.base import ModelSpec, Options
 from assay.models.python import python_model
 from assay.probes import concluded, described, method_of, tour_probes
 from assay.probes.base import Method, Prepared, Request, Stage
-from assay.progress import Progress, Silent
+from assay.progress import Progress, Silent, showing
 from assay.queries import OF_THE_TOKENIZER
 from assay.run import Run, RunInfo
-from assay.runs.folder import info_in, open_for_writing, open_run
+from assay.runs.folder import info_in, open_for_writing, read_run
 from assay.settings import read_settings
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ LOCAL = "local"
 
 @dataclass(frozen=True)
 class Size:
-    """What a run would take: its parts, expected seconds, and expected memory in bytes without the model.
+    """The expected size of a run: its parts, seconds, and memory in bytes without the model.
 
-    `sees` says what bias a run of this size finds; empty where that was not measured.
+    `sees` says what bias a run of this size finds; empty if that was not measured.
     """
 
     stages: tuple[Stage, ...]
@@ -57,7 +57,7 @@ class Size:
 
 
 class Listener:
-    """Hears what an audit is about to do; the command line prints it."""
+    """Receives the events of an audit; the command line prints them."""
 
     def begins(self, probe: str, stages: tuple[Stage, ...], notes: tuple[str, ...], folder: Path) -> None:
         pass
@@ -66,11 +66,11 @@ class Listener:
         pass
 
     def fails(self, probe: str, error: Exception) -> None:
-        """A probe of a tour failed; the tour goes on."""
+        """A probe of a tour failed; the tour continues."""
         warnings.warn(f"{probe} failed: {error}", stacklevel=2)
 
     def sends(self, calls: Mapping[str, Calls]) -> None:
-        """What each probe of a tour would send to an endpoint. An error raised here ends the tour before it begins."""
+        """What each probe of a tour would send to an endpoint. An error raised here ends the tour before it starts."""
 
 
 def audit(
@@ -87,16 +87,17 @@ def audit(
     data: str | Path | None = None,
     skip_bad: bool = False,
     resume: Resume = Resume.ALWAYS,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     listener: Listener | None = None,
     executor: Executor | None = None,
     spending: Spending | None = None,
 ) -> Run:
-    """Run a probe on a model and write a run folder; resumes where an earlier attempt at the same run ended.
+    """Run a probe on a model and write a run folder; resumes an earlier attempt at the same run.
 
-    `model` is a model's name, or a function that answers queries (see assay.models.python); `probe` the first of the
-    tour where none is named. `data` is a folder or file of official data, `skip_bad` leaves out rows of it that cannot
-    be used. `spending` has what asking an endpoint may cost, and at the end what it did.
+    `model` is a model's name, or a function that answers queries (see assay.models.python). `probe` defaults to the
+    first probe of the tour. `data` is a folder or file of official data; `skip_bad` leaves out rows of it that cannot
+    be used. `progress` is shown on a terminal and in a notebook; `False` hides it, and `True` shows it everywhere.
+    `spending` limits what asking an endpoint may cost, and afterwards holds what it did cost.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     begun = begin(
@@ -110,12 +111,13 @@ def audit(
         executor=executor,
         spending=spending,
     )
-    return finish(begun, progress, listener)
+    with showing(progress) as shown:
+        return finish(begun, shown, listener)
 
 
 @dataclass(frozen=True)
 class Begun:
-    """An audit whose questions are known and not asked yet."""
+    """An audit whose questions are known but not asked yet."""
 
     method: Method[Any, Any]
     prepared: Prepared
@@ -141,7 +143,7 @@ def begin(
     executor: Executor | None = None,
     spending: Spending | None = None,
 ) -> Begun:
-    """Find the model, unless it is found already, and set up the probe; the options are `audit`'s."""
+    """Find the model, unless a `ModelSpec` is given, and prepare the probe; the options are `audit`'s."""
     method = _method(probe, request)
     probe = method.probe.name
     if isinstance(model, str | ModelSpec):
@@ -203,7 +205,7 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
     probe, spec, resume = method.probe.name, ask.model, ask.resume
     with open_for_writing(begun.folder, begun.info, resume) as folder:
         if folder.finished_before and resume is Resume.ONLY_MISSING:
-            return open_run(begun.folder)  # not made by this process
+            return read_run(begun.folder)  # not made by this process
         (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), begun.folder)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
         if resume is not Resume.NEVER:  # else the folder may hold another run until this one is finished
@@ -222,7 +224,7 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
 
 
 def _before(folder: Path, resume: Resume) -> RunInfo:
-    """What run.json of the folder says, which decides how many questions a block has; whether it fits is seen later."""
+    """The folder's run.json, for its block sizes; whether it is the same run is checked later."""
     try:
         return (info_in(folder) if resume is not Resume.NEVER else None) or RunInfo()
     except DataError:
@@ -230,23 +232,23 @@ def _before(folder: Path, resume: Resume) -> RunInfo:
 
 
 def _method(probe: str | None, request: Request) -> Method[Any, Any]:
-    """The probe's method; settings that are wrong are said before a model's weights are read."""
+    """The probe's method; checks the settings before a model's weights are read."""
     method = method_of(probe or tour_probes()[0].name)
     read_settings(method.probe.settings, request.settings, method.probe.name)
     return method
 
 
 def _function(function: Callable[[Any], Any], executor: Executor | None) -> tuple[ModelSpec, Executor]:
-    """A function as a model, and who asks it: this process, the only one that has it."""
+    """A function as a model, and an executor in this process, the only one that has the function."""
     if executor is not None:
-        problem = "a Python function is asked by this process."
-        raise UsageError(problem, "Leave the executor out.", code="bad-option", key="executor")
+        problem = "a Python function can only be asked in this process."
+        raise UsageError(problem, "Omit the executor.", code="bad-option", key="executor")
     model = python_model(function)
     return model.spec, LocalExecutor(lambda spec: model if spec == model.spec else load(spec))
 
 
 def reported(run: Run) -> Run:
-    """The run, with its page written into its folder."""
+    """Write the run's page into its folder; returns the run."""
     write_page(run.folder, [run])
     return run
 
@@ -270,7 +272,7 @@ def expect(
     skip_bad: bool = False,
     executor: Executor | None = None,
 ) -> Size:
-    """How large a run would be, and how long: a few questions are asked to see how fast the model is here."""
+    """The expected size and time of a run; asks a few questions to measure the model's speed."""
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     method, spec = _method(probe, request), find_model(model, options)
     with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
@@ -291,17 +293,17 @@ def expect(
 
 
 _TRIAL = 256
-"""Questions asked in each stage, where there are so many, to see how fast a model is."""
+"""The most questions asked in each stage to measure a model's speed."""
 
 
 def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
-    """The run folder's name where the user gives none: the same command finds the same folder."""
+    """The default name of a run folder; the same command gives the same name."""
     slug = "-".join(part for word in re.split(r"[^\w.]+", model) if (part := word.strip(".")))
     return f"{probe}-{slug}-{preset if limit is None else f'limit{limit}'}"
 
 
 def new_executor(name: str = LOCAL) -> Executor:
-    """Who computes, by name (`--executor`); it keeps the model that it loaded last."""
+    """An executor by its name (`--executor`); it keeps the last model in memory."""
     if name != LOCAL:
         problem = f"unknown executor {name!r}; expected {LOCAL}."
         raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
@@ -309,7 +311,7 @@ def new_executor(name: str = LOCAL) -> Executor:
 
 
 def new_desk(spending: Spending | None = None) -> Desk:
-    """Where endpoints are asked from: their journals lie beside the blocks."""
+    """A desk to ask endpoints; their journals are beside the blocks."""
     return Desk(load, cache_folder() / "journal", spending or Spending())
 
 
@@ -318,7 +320,7 @@ def place_of(data: str | Path | None) -> Path | None:
 
 
 def stamp() -> dict[str, Any]:
-    """With what, where, by which command and when: for run.json."""
+    """Versions, machine, command and time, for run.json."""
     machine = {"system": platform.platform(), "processor": platform.machine()}
     return {"versions": _versions(), "machine": machine, "command": _command(), "started": now()}
 

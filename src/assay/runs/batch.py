@@ -1,10 +1,10 @@
-"""Batch files: a probe's questions as requests for services that answer whole files, and the answers that came back.
+"""Batch files: a probe's questions as requests for batch services, and their results.
 
-A line is what OpenAI's batch API takes: `custom_id`, `method`, `url` and `body`, the last exactly what a run on an
-endpoint would post. Beside the requests, and in the cache, lies what they were made from (NAME.batch.json): the probe,
-its settings and the model. An id is the digest of that, then the part of the run, the number of the question there
-(each order of its options is one) and, where it is asked several times, that of the sample. So results need neither
-their order nor the requests.
+A line has the format of OpenAI's batch API: `custom_id`, `method`, `url` and `body`, which is exactly what a run on an
+endpoint would post. A description (NAME.batch.json) is written beside the requests and in the cache: the probe, its
+settings and the model. An id consists of the digest of that, the part of the run, the number of the question there
+(each order of its options has one) and, if it is asked several times, the number of the sample. So results can be read
+in any order and without the requests.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ from assay.wording import plural
 
 FORMAT = "openai-batch"
 WAYS = ("letters", "samples", "text")
-"""How a service that only knows chats can be asked."""
+"""The ways to ask a service that only supports chats."""
 MOST = 50_000
-"""Requests that OpenAI takes in one file."""
+"""The most requests that OpenAI accepts in one file."""
 ENDING = ".batch.json"
 
 _ID = re.compile(r"([0-9a-f]{12})-(\d+)-(\d+)(?:-(\d+))?")
 _HEAD = 1 << 16
 _NAMED = 3
-"""So many ids of requests without an answer are named."""
+"""How many ids of requests without an answer are named."""
 _SEND_AGAIN = "Send these requests again and score all results together, or leave them out with --skip-bad."
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What requests were made from. `brought` are the digests of texts that the user brought."""
+    """The description of a batch. `brought` has the digests of the user's own texts."""
 
     probe: str
     model: ModelSpec
@@ -73,7 +73,7 @@ class Batch:
         return digest_of(msgspec.to_builtins(self, order="deterministic"))[:12]
 
     def request(self, again: Request) -> Request:
-        """The run's request; settings may change formulas, and the data may lie elsewhere now."""
+        """The run's request; settings may change formulas, and the data may be elsewhere now."""
         settings, place = {**self.settings, **again.settings}, again.data or (Path(self.data) if self.data else None)
         return Request(self.preset, self.limit, self.seed, settings, place, self.skip_bad, again=True)
 
@@ -84,7 +84,7 @@ class Batch:
 def write_requests(
     probe: str, out: Path, model: str | None, request: Request, meter: Progress
 ) -> tuple[int, list[str]]:
-    """Write a probe's requests to a file, whole or not at all; returns how many, and what a user should know."""
+    """Write a probe's requests to a file, atomically; returns their number and notes for the user."""
     spec, method = _answering(model), method_of(probe)
     saved = {key: str(value) for key, value in request.settings.items()}
     place = None if request.data is None else str(request.data)
@@ -98,7 +98,7 @@ def write_requests(
         method.gather(prepared, writing)
         for stage in prepared.stages:
             if stage.label not in writing.labels:
-                problem = f"{stage.label}: what is asked there depends on earlier answers, which a batch does not have."
+                problem = f"{stage.label}: these questions depend on earlier answers, which a batch does not have."
                 remedy = f"Ask in one step, without such a variant, or with `assay run {probe} --model api:NAME@URL`."
                 raise UsageError(problem, remedy, code="unsupported", key="format")
     import msgspec
@@ -110,12 +110,12 @@ def write_requests(
 
 
 def _answering(model: str | None) -> ModelSpec:
-    """Who shall answer: NAME, or api:NAME@URL with what is remembered of that endpoint. Nothing is sent."""
+    """The model to ask: NAME, or api:NAME@URL with what is remembered about that endpoint. Nothing is sent."""
     from assay.models.api.finding import abilities_of
 
     if not model:
-        problem = "which model shall answer the requests?"
-        remedy = "--model NAME, as the service calls it, or --model api:NAME@URL"
+        problem = "no model is named for the requests."
+        remedy = "Pass --model NAME, as the service calls it, or --model api:NAME@URL."
         raise UsageError(problem, remedy, code="missing-setting", key="model")
     spec = ModelSpec(model, "api", endpoint=Endpoint(model, ways=WAYS, continued="message", assumed=True))
     if model.startswith("api:"):
@@ -123,7 +123,7 @@ def _answering(model: str | None) -> ModelSpec:
     assert spec.endpoint is not None
     ways = tuple(way for way in WAYS if way in spec.endpoint.ways)
     if not ways:
-        problem = f"{model} cannot be asked for {', '.join(WAYS)}, which is all that batch files can hold."
+        problem = f"{model} cannot be asked for {', '.join(WAYS)}, the only ways that batch files support."
         raise UsageError(problem, "Choose another model.", code="missing-ability", key="model")
     endpoint = replace(spec.endpoint, ways=ways, found=(), key_env="")
     return replace(spec, endpoint=endpoint, abilities=abilities_of(endpoint))
@@ -132,17 +132,17 @@ def _answering(model: str | None) -> ModelSpec:
 def _notes(batch: Batch, prepared: Prepared, writing: _Writing) -> Iterable[str]:
     yield from prepared.notes
     read, written = writing.tokens
-    yield f"about {read:,} tokens to read, and at most {written:,} to write"
+    yield f"about {read:,} input tokens and at most {written:,} output tokens"
     if batch.model.endpoint is not None and batch.model.endpoint.assumed:
-        yield "what this model's service can do is not known; `assay doctor --model api:NAME@URL` finds out"
+        yield "it is not known what this model's service can do; `assay doctor --model api:NAME@URL` tests it"
     if writing.begun:
-        yield "the answers are begun: a service that does not go on from there answers something else"
+        yield "the prompts contain the start of the answer; a service that does not continue it gives other answers"
     if writing.written > MOST:
-        yield f"OpenAI takes {MOST:,} requests in a file: split it by lines, and score all results together"
+        yield f"OpenAI accepts {MOST:,} requests per file: split the file by lines, and score all results together"
 
 
 class _Numbered(EachCall):
-    """Knows every request by its id; equal requests have one."""
+    """Gives every request an id; equal requests share one."""
 
     model: ApiModel
 
@@ -158,7 +158,7 @@ class _Numbered(EachCall):
         return super().__call__(plan, label)
 
     def numbered(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Iterator[tuple[str, Call, bool]]:
-        """The requests of a question with their ids, each with whether it is new."""
+        """The ids and requests of a question, each with whether it is new."""
         for call in self.model.calls(columns.row(row), columns.scoring):
             digest, sample = call.digest(""), f"-{call.sample}" if call.sample else ""
             new = digest not in self.ids
@@ -192,7 +192,7 @@ class _Writing(_Numbered):
 
 
 def is_results(path: Path) -> bool:
-    """Whether a file holds results of a batch: whether its first line is one."""
+    """Whether a file holds batch results, judged by its first line."""
     with open_text(path) as file:
         try:
             head = file.read(_HEAD).lstrip()
@@ -206,12 +206,12 @@ def is_results(path: Path) -> bool:
 
 
 def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request) -> tuple[Prepared, Any]:
-    """A probe set up as it was when the requests were written, and the answers of files of results."""
+    """A probe prepared as it was for the requests, and the answers from files of results."""
     bad = Bad(again.skip_bad)
     results = _Results.of([file for file in files if not file.name.endswith(ENDING)], bad)
     batch = _batch(results, files)
     if batch.probe != method.probe.name:
-        problem = f"these are answers to questions of {batch.probe}."
+        problem = f"these are answers to questions of the probe {batch.probe}."
         remedy = f"assay score {batch.probe} {results.file}"
         raise UsageError(problem, remedy, code="other-run", file=results.file, key="probe")
     with TemporaryDirectory(prefix="assay-") as folder:
@@ -228,7 +228,7 @@ def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request
 
 
 def _batch(results: _Results, files: Sequence[Path]) -> Batch:
-    """What the requests were made from: in a file that is named, beside the results, or in the cache."""
+    """The description of the requests: in a named file, beside the results, or in the cache."""
     import msgspec
 
     beside = sorted(path for file in files for path in file.resolve().parent.glob(f"*{ENDING}"))
@@ -241,14 +241,16 @@ def _batch(results: _Results, files: Sequence[Path]) -> Batch:
             continue
         if found.id == results.batch:
             return found
-    problem = f"what the requests {results.batch}-… were made from is not here."
-    remedy = f"Name the file that `assay generate` wrote beside them too: assay score PROBE RESULTS NAME{ENDING}"
+    problem = f"the description of these requests (batch {results.batch}) was not found."
+    remedy = (
+        f"Also name the file that `assay generate` wrote beside the requests: assay score PROBE RESULTS NAME{ENDING}"
+    )
     raise DataError(problem, remedy, code="missing-file", file=results.file)
 
 
 @dataclass
 class _Results:
-    """What came back, by the requests' ids. Of several answers to one request the first that is usable counts."""
+    """The results, by the requests' ids. If a request has several answers, the first usable one counts."""
 
     file: Path
     batch: str
@@ -264,7 +266,7 @@ class _Results:
                 match = _ID.fullmatch(own) if isinstance(own, str) else None
                 if match is None:
                     problem = f'"custom_id" is {own!r}, which `assay generate` did not write.'
-                    remedy = "Score results of requests that it wrote."
+                    remedy = "Score the results of requests that it wrote."
                     error = DataError(problem, remedy, code="bad-value", file=file, line=line, key="custom_id")
                     bad.found(error)
                     continue
@@ -273,15 +275,15 @@ class _Results:
         if len(batches) > 1:
             (one, at), (other, there) = list(batches.items())[:2]
             problem = f"these are results of several batches: {one} ({at}) and {other} ({there})."
-            raise UsageError(problem, "Score them one by one.", code="bad-option", key="files")
+            raise UsageError(problem, "Score each batch separately.", code="bad-option", key="files")
         if not found:
-            remedy = "Give the file of results that the service wrote."
-            raise DataError("there is no answer in this file.", remedy, code="empty-file", file=files[0])
+            remedy = "Name the file of results that the service wrote."
+            raise DataError("this file has no answers.", remedy, code="empty-file", file=files[0])
         return _Results(files[0], next(iter(batches)), found)
 
 
 class _Reading(_Numbered):
-    """Answers from results; what has none has failed, and is told."""
+    """Answers from results; requests without one count as failed and are noted."""
 
     def __init__(self, model: ApiModel, arrays: ArrayStore, batch: str, results: _Results) -> None:
         super().__init__(model, arrays, batch)
@@ -314,7 +316,7 @@ class _Reading(_Numbered):
         return None
 
     def _read(self, row: Row, call: Call) -> Reply:
-        """The reply of a result; TryAgainError, with words for it, where there is none that can be used."""
+        """The reply in a result; raises TryAgainError, with the reason, if it is unusable."""
         given = row.get("response")
         response: Row = given if isinstance(given, Mapping) else {}
         status, said, error = response.get("status_code"), response.get("body"), row.get("error")
@@ -325,7 +327,7 @@ class _Reading(_Numbered):
         raise TryAgainError(words if status is None else f"{status}: {words}")
 
     def require_most(self, *, skip: bool) -> None:
-        """Refuse results of which too many lack, unless these are to be left out; at least one must be there."""
+        """Refuse results if too many are missing, unless they are skipped; at least one must be there."""
         lacking = len(self.missing) + len(self.wrong)
         if lacking == len(self.ids) or (not skip and lacking > MOST_FAILED * len(self.ids)):
             problem = " ".join(self._lacking())

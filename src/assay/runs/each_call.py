@@ -1,4 +1,4 @@
-"""An `ask` that goes through every request of a run on an endpoint without sending any."""
+"""An `ask` that iterates over every request of a run on an endpoint without sending any."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _STEP = 1024
 
 
 class EachCall(ABC):
-    """Whoever derives from it says what a question's answer is, and how other models are asked."""
+    """Subclasses define the answer to a question, and how other models are asked."""
 
     def __init__(self, model: EndpointModel, arrays: ArrayStore) -> None:
         self.model, self.arrays = model, arrays

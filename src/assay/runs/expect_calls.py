@@ -1,4 +1,4 @@
-"""What a run on an endpoint would send and cost, without sending anything; or with a few questions that are asked."""
+"""What a run on an endpoint would send and cost, without sending anything or from a small trial."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from assay.runs.each_call import EachCall
 
 @dataclass
 class Calls:
-    """How many requests a run takes, how many of them have no stored reply, and about how many tokens these have."""
+    """The requests of a run, those without a stored reply, and about how many tokens these have."""
 
     spec: ModelSpec
     limit: int | None = None
@@ -43,12 +43,12 @@ class Calls:
         return sum(stage.questions for stage in self.stages)
 
     def usd(self, price: Price) -> float:
-        """What sending them costs; as if all written tokens that are allowed were written, unless some were tried."""
+        """The cost of sending them; without a trial, it assumes the most output tokens."""
         return price.usd(*self.tokens)
 
     @property
     def tokens(self) -> tuple[float, float]:
-        """Tokens read and written, by the trial where there was one."""
+        """Input and output tokens, measured in the trial if there was one."""
         if self.tried is None or not self.tried.spending.sent:
             return self.input_tokens, self.output_tokens
         spent = self.tried.spending
@@ -58,7 +58,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Tried:
-    """A few questions that were asked: what they cost, how long they took, and what came back."""
+    """A trial: how many questions were asked, what they cost, how long they took, and notes."""
 
     questions: int
     seconds: float
@@ -76,11 +76,11 @@ def expect_calls(
     spending: Spending | None = None,
     at_most: int | None = None,
 ) -> Calls:
-    """What a run would send. Nothing is, unless some questions are asked for a `trial`, whose replies are kept.
+    """What a run would send. Nothing is sent, except for a `trial` of some questions, whose replies are stored.
 
-    A second model on this machine is really asked, since the questions to the endpoint follow from its answers; these
-    are stored, and the run uses them. A run that takes more requests than `at_most` gets a limit; the smallest run that
-    a probe has may still take more.
+    A second model on this machine is really asked, because the questions to the endpoint depend on its answers; these
+    are stored and reused by the run. A run that takes more requests than `at_most` gets a limit; the smallest run of a
+    probe may still take more.
     """
     find = partial(find_model, options=replace(options or Options(), send=bool(trial)))
     spec = find(model)
@@ -141,8 +141,8 @@ _SPENT = ("sent", "used", "input_tokens", "output_tokens")
 
 @dataclass
 class _Counting(EachCall):
-    """An `ask` that only counts. It says that there is no answer, but to what is written: further questions may follow
-    from that, so there it gives what is stored, or as many characters as would be written.
+    """An `ask` that only counts; its answers have the status FAILED. As further questions may depend on a written
+    answer, there it returns the stored one, or a text of the maximum length.
     """
 
     model: EndpointModel

@@ -1,7 +1,7 @@
-"""`assay export`: a run that carries its own answers, for a machine that did not compute them.
+"""`assay export`: a run bundled with its answers, for another machine.
 
-The answers of a run lie in blocks in the store of the machine that asked (`ASSAY_CACHE`); the run folder only lists
-them. An exported folder holds them as well, in `blocks/`, where scoring again and comparing look first.
+The answers of a run are blocks in the store of the machine that asked (`ASSAY_CACHE`); the run folder only lists them.
+An exported folder also holds the blocks, in `blocks/`, where `assay score` and `assay compare` look first.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from assay.run import Kind
 from assay.runs.folder import open_runs, read_info
 
 _unusable = partial(
-    DataError, remedy="Repeat the run's `assay run` command, which computes what is missing, and export it then."
+    DataError, remedy="Repeat the run's `assay run` command, which computes the missing answers; then export it."
 )
 _misplaced = partial(UsageError, remedy="Choose another place with --out.")
 
@@ -32,7 +32,7 @@ Files = Iterator[tuple[Path, bytes]]  # where they go, and what is in them
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: where, the runs in it, how many blocks of answers of how many bytes, and what is not in it."""
+    """What was written: the place, the runs, the number and bytes of blocks, and notes on what is not included."""
 
     place: Path
     runs: tuple[str, ...]
@@ -42,7 +42,7 @@ class Exported:
 
 
 class _Stored(NamedTuple):
-    """One block that a run uses, as its blocks.json lists it."""
+    """One block of a run, as listed in blocks.json."""
 
     key: str
     lo: int
@@ -51,17 +51,17 @@ class _Stored(NamedTuple):
 
 
 def export(folder: str | Path, out: str | Path | None = None, *, examples: bool = True) -> Exported:
-    """Make a run, or a folder of runs such as a tour, self-contained: with the stored answers that it was made from.
+    """Bundle a run, or a folder of runs such as a tour, with its stored answers.
 
-    Without `out` they are put into the folder itself; `out` is a new folder, or a new file that ends in .zip, which
-    gets a copy, without texts of questions where `examples` is false. Every block is checked against the checksum that
-    the run noted. Data files are not copied.
+    Without `out`, the answers are added to the folder. `out` is a new folder or .zip file for a copy, without the
+    questions' texts if `examples` is false. Every block is checked against its checksum in the run. Data files are not
+    copied.
     """
     source, target = Path(folder), None if out is None else Path(out)
     runs = _runs(source)
     if target is None and not examples:
-        problem = "examples are left out of a copy, not of the run itself."
-        raise UsageError(problem, "Say where it goes with --out.", code="bad-option", key="examples")
+        problem = "--no-examples needs --out: examples are left out of a copy, not of the run itself."
+        raise UsageError(problem, "Name a new folder or .zip file with --out.", code="bad-option", key="examples")
     blocks = {run: _blocks(run) for run in runs}
     if target is not None:
         _require_new(target, source)
@@ -86,28 +86,28 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
 
 
 def _runs(folder: Path) -> list[Path]:
-    """The run folder itself, or those in a folder of runs."""
+    """The run folder itself, or the runs in a folder."""
     if (folder / "run.json").exists():
         return [folder]
     runs = sorted(file.parent for file in folder.glob("*/run.json"))
     if not runs:
-        remedy = "Name a folder that `assay run` made."
-        raise UsageError("here is no run (no run.json).", remedy, code="not-a-run", file=folder)
+        remedy = "Name a run folder that `assay run` wrote, or a folder of runs."
+        raise UsageError("there is no run here (no run.json).", remedy, code="not-a-run", file=folder)
     return runs
 
 
 def _require_new(out: Path, source: Path) -> None:
     if out.exists():
-        raise _misplaced("this is there already.", code="not-new", file=out)
+        raise _misplaced("this already exists.", code="not-new", file=out)
     if source.resolve() in out.resolve().parents:
-        raise _misplaced("this lies in the folder that is to be exported.", code="bad-option", file=out, key="out")
+        raise _misplaced("this is inside the folder that is being exported.", code="bad-option", file=out, key="out")
 
 
 def _blocks(run: Path) -> list[_Stored]:
-    """The blocks that a run uses, each once; none where it is a score of answers from elsewhere."""
+    """The blocks of a run, each once; empty if it scored existing answers."""
     path = run / "blocks.json"
     if not (run / "findings.json").exists():
-        raise _unusable("this run is not finished: there are no findings.", code="unfinished-run", file=run)
+        raise _unusable("this run is not finished: it has no findings.json.", code="unfinished-run", file=run)
     try:
         blocks = [
             _Stored(str(entry["key"]), int(lo), int(hi), str(checksum))
@@ -117,16 +117,16 @@ def _blocks(run: Path) -> list[_Stored]:
     except FileNotFoundError:
         if read_info(run).kind is not Kind.ASKED:
             return []
-        raise _unusable("this run is not finished: it lists no answers.", code="unfinished-run", file=run) from None
+        raise _unusable("this run is not finished: it has no blocks.json.", code="unfinished-run", file=run) from None
     except (ValueError, KeyError, TypeError) as error:
-        raise _unusable(f"not a list of blocks ({error}).", code="bad-json", file=path) from None
+        raise _unusable(f"this is not a list of blocks ({error}).", code="bad-json", file=path) from None
     if not all(re.fullmatch("[0-9a-f]{64}", block.key) for block in blocks):
-        raise _unusable("not a list of blocks (a key is no digest).", code="bad-value", file=path, key="key")
+        raise _unusable("this is not a list of blocks (a key is not a digest).", code="bad-value", file=path, key="key")
     return list(dict.fromkeys(blocks))
 
 
 def _content(run: Path, block: _Stored) -> bytes:
-    """The file of a block, as it was when the run used it."""
+    """The content of a block's file; refuses one that changed since the run used it."""
     said = f"the answers to questions {block.lo} to {block.hi} ({block.key[:12]}…)"
     try:
         found = BlockStore.of_run(run).content(block.key, block.lo, block.hi)
@@ -136,13 +136,13 @@ def _content(run: Path, block: _Stored) -> bytes:
         raise _unusable(f"{said} are not stored here.", code="unfinished-run", file=run)
     content, checksum = found
     if checksum != block.checksum:
-        problem = f"{said} are not the ones that this run used: they were computed again."
+        problem = f"{said} were computed again and differ from those that this run used."
         raise _unusable(problem, code="changed-file", file=run)
     return content
 
 
 def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]]) -> Files:
-    """All files of an exported folder. What is hidden (locks, unfinished files) stays behind."""
+    """All files of an exported folder, except hidden ones (locks, unfinished files)."""
     if source not in runs:
         yield from ((path.relative_to(source), path.read_bytes()) for path in _visible(source) if path.is_file())
     for run in runs:
@@ -153,7 +153,7 @@ def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[_S
 
 
 def _answers(run: Path, blocks: Sequence[_Stored]) -> Files:
-    """The blocks of a run, and last what says that they are all there."""
+    """The blocks of a run, and last the file that marks them as complete."""
     own = BlockStore(Path(OWN_BLOCKS))
     yield from ((own.path(block.key, block.lo, block.hi), _content(run, block)) for block in blocks)
     if blocks:
@@ -165,7 +165,7 @@ def _visible(folder: Path) -> list[Path]:
 
 
 def _zip(out: Path, folder: Path) -> None:
-    """The same files give the same bytes."""
+    """Write a folder as a zip file; the same files give the same bytes."""
     with open_atomically(out) as file, zipfile.ZipFile(file, "w") as archive:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             entry = zipfile.ZipInfo((out.stem / path.relative_to(folder)).as_posix())
@@ -185,18 +185,18 @@ def _without_examples(place: Path, runs: Sequence[Path]) -> None:
 
 
 def _notes(runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]], examples: bool) -> Iterator[str]:
-    """What is not in it, and what is and should be known."""
+    """Notes on what is not included, and on what is and may not be shared."""
     if data := sorted({name for run in runs for name in read_info(run).data}):
         yield (
             f"Source data is not included ({_few(data)}); run.json has the digests. To score or compare the answers, "
             "keep data that does not come with assay at its original path, or pass it with --set."
         )
     if without := [run.resolve().name for run in runs if not blocks[run]]:
-        yield f"Scores of answers from elsewhere, with their findings but without the answers: {_few(without)}."
+        yield f"These runs are scores of existing answers, which are not included: {_few(without)}."
     if examples and any((run / EXAMPLES).exists() for run in runs):
         yield (
-            f"In it: texts of questions ({EXAMPLES}, report.html). The licences of official data may not allow handing "
-            "them on; --no-examples leaves them out of a copy."
+            f"The questions' texts are included ({EXAMPLES}, report.html). The licences of official data may not allow "
+            "sharing them; --no-examples leaves them out of a copy."
         )
 
 

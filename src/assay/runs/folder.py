@@ -1,4 +1,4 @@
-"""The folder of one run: reading a finished one (run.json is checked by its schema), and who may write it."""
+"""Run folders: reading finished ones (run.json is checked by its schema), and writing with a lock."""
 
 from __future__ import annotations
 
@@ -20,22 +20,28 @@ from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.lock import LOCK, held, is_new
 from assay.findings import NEAR_TIE, Findings, read_digested
 from assay.probes import described
-from assay.run import Kind, Run, RunInfo
+from assay.run import Kind, Run, RunInfo, Tour
 
 INFO = "run.json"
 _DEPTHS = ("*", "*/*")  # a tour; several models with a folder each
-OTHER_FOLDER = "Choose another folder with --out, or replace what is there with --resume never."
+OTHER_FOLDER = "Choose another folder with --out, or replace this run with --resume never."
 
 
-def open_run(folder: str | Path) -> Run:
-    """A finished run."""
+def open_run(folder: str | Path) -> Run | Tour:
+    """Open a finished run, or a tour with the runs in it (`.runs`)."""
     path = Path(folder)
-    return _opened(path, read_info(path))
+    found = run_folders(path)
+    return read_run(path) if found == [path] else Tour(path, [read_run(each) for each in found])
+
+
+def read_run(folder: Path) -> Run:
+    """A finished run; its run.json must be there and complete."""
+    return _opened(folder, read_info(folder))
 
 
 def open_bare(folder: Path) -> Run:
-    """A finished run; one whose run.json, or any of its keys, is gone is what its findings say."""
-    return _opened(folder, _info(folder, "Repeat the run to write it again.") or RunInfo())
+    """A finished run; without a complete run.json, as far as its findings tell."""
+    return _opened(folder, _info(folder, "Repeat the run to rewrite it.") or RunInfo())
 
 
 def _opened(folder: Path, info: RunInfo) -> Run:
@@ -44,23 +50,23 @@ def _opened(folder: Path, info: RunInfo) -> Run:
 
 
 def open_runs(folder: Path) -> list[Run]:
-    """The finished runs of a folder: itself where it is a run, else those in it."""
+    """The finished runs of a folder: the folder itself if it is a run, otherwise those in it."""
     return [open_bare(path) for path in run_folders(folder)]
 
 
 def run_folders(folder: Path) -> list[Path]:
-    """The finished runs of a folder, in the order of their paths: the folder itself where it is a run."""
+    """The folders of finished runs, sorted by path: the folder itself if it is a run, otherwise those in it."""
     if (folder / "findings.json").exists() or (folder / "run.json").exists():
         return [folder]
     found = sorted({file.parent for depth in _DEPTHS for file in folder.glob(f"{depth}/findings.json")})
     if not found:
-        remedy = "Name a folder that `assay run` made, or one with such in it."
-        raise UsageError("there is no finished run here.", remedy, code="not-a-run", file=folder)
+        remedy = "Name a run folder that `assay run` wrote, or a folder of runs."
+        raise UsageError("this folder has no finished run.", remedy, code="not-a-run", file=folder)
     return found
 
 
 def unfinished_folders(folder: Path) -> list[Path]:
-    """The runs in a folder that began and have no findings yet."""
+    """The runs in a folder that were started and have no findings yet."""
     begun = {file.parent for depth in _DEPTHS for file in folder.glob(f"{depth}/run.json")}
     return sorted(path for path in begun if not (path / "findings.json").exists())
 
@@ -69,13 +75,13 @@ def read_info(folder: Path) -> RunInfo:
     """run.json of a run folder."""
     info = info_in(folder)
     if info is None:
-        problem = "this is not a run folder (there is no run.json)."
-        raise UsageError(problem, "Name a folder that `assay run` made.", code="not-a-run", file=folder)
+        problem = "this is not a run folder: it has no run.json."
+        raise UsageError(problem, "Name a run folder that `assay run` wrote.", code="not-a-run", file=folder)
     return info
 
 
 def info_in(folder: Path) -> RunInfo | None:
-    """run.json of a folder, None where there is none."""
+    """run.json of a folder, or None."""
     return _info(folder, OTHER_FOLDER, needed=("identity",))
 
 
@@ -90,17 +96,17 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
         code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
         raise wrong(f"cannot be read ({error}).", code=code) from None
     if not isinstance(content, dict):
-        raise wrong("this is not a run.json of assay.", code="bad-json")
+        raise wrong("this is not a run.json file of assay.", code="bad-json")
     said = {key: value for key, value in content.items() if value is not None}
     for key in needed:
         if key not in said:
-            raise wrong("this is not a run.json of assay.", code="missing-key", key=key)
+            raise wrong(f'this is not a run.json file of assay: "{key}" is missing.', code="missing-key", key=key)
     try:
         return msgspec.convert(_as_now(said), RunInfo)
     except msgspec.ValidationError as error:
         at = re.search(r"`\$\.([\w.]+)", str(error))
         raise wrong(
-            f"this is not a run.json of assay ({error}).", code="bad-value", key=at[1] if at else None
+            f"this is not a run.json file of assay ({error}).", code="bad-value", key=at[1] if at else None
         ) from None
 
 
@@ -112,7 +118,7 @@ def info_json(info: RunInfo) -> bytes:
 
 
 def _as_now(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Schema 1 as schema 2 has it: it did not say where answers come from, and named a file's model `spec`."""
+    """Convert schema 1 to schema 2: it did not record where answers come from, and named a file's model `spec`."""
     model, identity = content.get("model"), content.get("identity", {})
     if content.get("schema") != 1 or not isinstance(identity, Mapping):
         return content
@@ -128,23 +134,23 @@ def _as_now(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @dataclass
 class RunFolder:
-    """An open run folder. `info` is the content of run.json as far as it is known."""
+    """An open run folder. `info` is the content of run.json so far."""
 
     path: Path
     info: RunInfo
     finished_before: bool = False
 
     def note(self, **more: Any) -> None:
-        """Write run.json with something more in it."""
+        """Update fields of run.json."""
         self.info = replace(self.info, **more)
         write_atomically(self.path / INFO, info_json(self.info))
 
     def remember(self, budgets: Mapping[str, int]) -> None:
-        """Note that memory ran out, so that a resumed run computes in the same batches."""
+        """Record that memory ran out; a resumed run then computes in the same batches."""
         self.note(backed_off=dict(budgets))
 
     def size_blocks(self, sizes: Mapping[str, int]) -> None:
-        """Note how many questions the blocks of each plan have: a resumed run takes it from here."""
+        """Record the number of questions in the blocks of each plan, for a resumed run."""
         self.note(block_sizes=dict(sizes))
 
     def write_blocks(self, asked: list[Asked]) -> None:
@@ -165,9 +171,9 @@ class RunFolder:
 
 @contextmanager
 def open_for_writing(path: Path, info: RunInfo, resume: Resume) -> Iterator[RunFolder]:
-    """Lock a run folder and begin or resume the run that `info.identity` describes.
+    """Lock a run folder and start or resume the run that `info.identity` describes.
 
-    When a new run fails before anything was found, or noted for a resumed run, nothing of it is left behind.
+    If a new run fails before there is anything to resume, its files are removed.
     """
     _info_before(path, resume)  # nothing is touched where it complains
     with held(path, "writing this run"):
@@ -192,7 +198,7 @@ def open_for_writing(path: Path, info: RunInfo, resume: Resume) -> Iterator[RunF
 
 
 def _info_before(path: Path, resume: Resume) -> RunInfo | None:
-    """run.json of a run that is there already; None where the folder is new, and anything else is refused."""
+    """run.json of an existing run; None if the folder is new. Refuses any other folder."""
     try:
         info = info_in(path)
     except DataError:
@@ -201,7 +207,7 @@ def _info_before(path: Path, resume: Resume) -> RunInfo | None:
         raise
     if info is None and not is_new(path, INFO):
         problem = "this is not a run folder."
-        raise UsageError(problem, "Choose another with --out.", code="not-a-run", file=path)
+        raise UsageError(problem, "Choose another folder with --out.", code="not-a-run", file=path)
     return info
 
 
@@ -221,7 +227,7 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
 
 
 def changes(key: str, before: Any, now: Any) -> list[str]:
-    """What differs between the run that is there and the one that was asked for.
+    """What differs between the existing run and the requested one.
 
     >>> changes("settings", {"orders": "all", "form": "letters"}, {"orders": "stored", "form": "letters"})
     ['orders: all → stored']

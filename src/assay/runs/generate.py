@@ -1,4 +1,4 @@
-"""Writing a probe's questions: in the authors' own file format, or as requests for a service that answers files."""
+"""Writes a probe's questions in the authors' file format, or as requests for a batch service."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from assay.engine.ask import Asker
 from assay.engine.store import BlockStore
-from assay.errors import UsageError
+from assay.errors import UsageError, near
 from assay.models import find_model
 from assay.probes import method_of
 from assay.probes.base import Request
@@ -22,7 +22,7 @@ FORMATS = (AUTHORS, batch.FORMAT)
 
 @dataclass(frozen=True)
 class Generated:
-    """What was written: how many examples, what counts as one, what a user should know, and what they are called."""
+    """What was written: how many examples, what counts as one, notes for the user, and what they are called."""
 
     examples: int
     counted: str
@@ -44,20 +44,21 @@ def generate(
     format: str = AUTHORS,
     progress: Progress | None = None,
 ) -> Generated:
-    """Write the questions of a probe to a file or folder, each file whole or not at all.
+    """Write the questions of a probe to a file or folder, each file atomically.
 
-    In the format `openai-batch` they are the requests of a run on an endpoint, with a run's settings, preset and limit,
-    and `model` is who shall answer; otherwise it says which subjects can be asked about.
+    In the format `openai-batch` these are the requests of a run on an endpoint, with a run's settings, preset and
+    limit, and `model` is the model to ask. In the authors' format, only subjects that are one token of `model` are
+    kept.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     if format == batch.FORMAT:
         written, notes = batch.write_requests(probe, out, model, request, progress or Silent())
         return Generated(written, "a line each", tuple(notes), "requests")
     if format != AUTHORS:
-        problem = f"unknown format {format!r}; expected {', '.join(FORMATS)}."
+        problem = f"unknown format {format!r}; expected {' or '.join(FORMATS)}{near(format, FORMATS)}"
         raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
     if (preset, limit, skip_bad) != ("quick", None, False):
-        problem = "the authors' files hold all questions: --preset, --limit and --skip-bad are for batches."
+        problem = "--preset, --limit and --skip-bad work only with batches: the authors' files hold all questions."
         raise UsageError(problem, f"--format {batch.FORMAT}", code="bad-option", key="format")
     wanted = method_of(probe).generation(request)
     ask = Asker(find_model(model), BlockStore.default(), new_executor()) if model else None

@@ -1,6 +1,6 @@
-"""Scoring answers that are there already: somebody else's predictions, or a run's stored ones. No model is loaded.
+"""Scores existing answers: files of predictions, or a run's stored answers. No model is loaded.
 
-`gathered_again` gives a run's answers once more: from the store where they lie, or from the files that were scored.
+`gathered_again` returns a run's answers: from the store, or from the files that were scored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from assay.probes.base import Method, Prepared, Request
 from assay.run import Kind, Run, RunInfo
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
-from assay.runs.folder import INFO, info_in, open_for_writing, open_run
+from assay.runs.folder import INFO, info_in, open_for_writing, read_run
 
 
 def score(
@@ -38,9 +38,9 @@ def score(
 ) -> Run:
     """Compute a probe's findings from files of answers or from a run folder, and write a run folder.
 
-    A folder that is no run stands for the logs in it, where the probe knows some. `answers` is the column that holds
-    them, where a file is a table of questions; `data` a folder of official data that completes what a file leaves out.
-    The setting `model` names the model for the report.
+    A folder that is not a run stands for the logs in it, if the probe reads logs. `answers` is the column of answers,
+    if a file is a table of questions; `data` is a folder of official data that completes what a file leaves out. The
+    setting `model` names the model for the report.
     """
     given = dict(settings or {})
     named, changed = given.get("model"), {key: value for key, value in given.items() if key != "model"}
@@ -48,12 +48,17 @@ def score(
     logs = [log for path in paths for log in _logs(probe, path)]
     run = next((path for path in logs if path.is_dir()), None)
     if run is not None and len(paths) > 1:
-        raise UsageError("a run folder is scored alone.", f"assay score {probe} {run}", code="bad-option", key="files")
+        raise UsageError(
+            "a run folder cannot be scored together with other files.",
+            f"assay score {probe} {run}",
+            code="bad-option",
+            key="files",
+        )
     name = f"{run.resolve().name}-again" if run else f"{probe}-scored-{paths[0].stem}"
     folder = Path(out) if out else Path("runs") / name
     _require_no_run(folder)
     if run is not None:
-        before = open_run(run)
+        before = read_run(run)
         if before.probe != probe:
             remedy = f"assay score {before.probe} {run}"
             raise UsageError(f"this is a run of {before.probe}.", remedy, code="other-run", file=run, key="probe")
@@ -86,44 +91,44 @@ def score(
 
 
 def _logs(probe: str, path: Path) -> Sequence[Path]:
-    """The logs in a folder, or the path itself where it is a file or a run."""
+    """The logs in a folder, or the path itself if it is a file or a run."""
     if not path.is_dir() or (path / INFO).exists():
         return [path]
     return method_of(probe).logs_in(path) or [path]
 
 
 def _require_no_run(folder: Path) -> None:
-    """Scores may replace scores, but never a run: it took a model to make."""
+    """Refuse a folder that holds a model's run; only scores may be replaced."""
     before = info_in(folder)
     if before is not None and before.kind is Kind.ASKED:
         remedy = "Choose another folder with --out."
-        raise UsageError("this folder holds a run of a model.", remedy, code="other-run", file=folder)
+        raise UsageError("this folder holds a model's run.", remedy, code="other-run", file=folder)
 
 
 def _again(
     before: Run, changed: Mapping[str, str], seed: int | None, data: str | Path | None
 ) -> tuple[Findings, RunInfo]:
-    """A run's stored answers."""
+    """The findings from a run's stored answers."""
     info = before.info
     if info.kind is Kind.PREDICTIONS:
-        problem = "these are scores of predictions; no answers of a model are stored for them."
-        remedy = "Score the predictions again: assay score PROBE FILE…."
+        problem = "this run scored prediction files; it has no stored answers of a model."
+        remedy = "Score the files again: assay score PROBE FILE…"
         raise UsageError(problem, remedy, code="unsupported", file=before.folder)
     if seed not in (None, info.seed):
-        problem = f"{before.folder} has the seed {info.seed}, which its questions were drawn with; --seed is {seed}."
-        raise UsageError(problem, "Leave --seed out, or make another run with it.", code="bad-option", key="seed")
+        problem = f"{before.folder} drew its questions with the seed {info.seed}, but --seed is {seed}."
+        raise UsageError(problem, "Omit --seed, or repeat the run with it.", code="bad-option", key="seed")
     prepared, gathered = gathered_again(before, changed, data)
     found = concluded(method_of(before.probe), prepared, gathered)
     return found, replace(info, kind=Kind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={})
 
 
 def _predictions(probe: str, files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, RunInfo]:
-    """Somebody else's predictions, in a format that the probe reads."""
+    """The findings from files of predictions, in a format that the probe reads."""
     method = method_of(probe)
     for file in files:
         with open_bytes(file) as content:
             if not any(map(bytes.strip, content)):
-                raise DataError("this file is empty.", "Leave it out, or get it again.", code="empty-file", file=file)
+                raise DataError("this file is empty.", "Leave it out, or get a new copy.", code="empty-file", file=file)
     prepared, gathered = _read(method, files, request, answers)
     found = concluded(method, prepared, gathered)
     info = RunInfo(
@@ -143,11 +148,11 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
 def _read(
     method: Method[Any, Any], files: Sequence[Path], request: Request, answers: str | None
 ) -> tuple[Prepared, Any]:
-    """The answers of files: results of a batch, or what the probe reads."""
+    """The answers in files: batch results, or another format that the probe reads."""
     if not any(map(batch.is_results, files)):
         return method.read_files(files, request, answers)
     if answers is not None:
-        problem, remedy = "results of a batch hold the answers where the service writes them.", "Leave --answers out."
+        problem, remedy = "--answers cannot be used with batch results, whose format is known.", "Omit --answers."
         raise UsageError(problem, remedy, code="bad-option", key="answers")
     return batch.read_results(method, files, request)
 
@@ -155,9 +160,9 @@ def _read(
 def gathered_again(
     run: Run, settings: Mapping[str, str] | None = None, data: str | Path | None = None
 ) -> tuple[Prepared, Any]:
-    """A run's probe, set up as it was, and what it gathered; settings may change formulas.
+    """A run's probe, prepared as it was, and the answers that it gathered; settings may change formulas.
 
-    `data` is where the run's official data are now, if they are elsewhere.
+    `data` is the folder of the run's official data, if they have moved.
     """
     method, info = method_of(run.probe), run.info
     if info.kind is Kind.PREDICTIONS:
@@ -178,19 +183,19 @@ def gathered_again(
     ask = StoredAsk(info.model, store, Settings(**info.engine), info.others, info.block_sizes)
     prepared = method.prepare(request, ask)
     if changed := [name for name, digest in info.brought.items() if prepared.brought.get(name) != digest]:
-        problem = f"{changed[0]} has changed since this run was asked."
+        problem = f"{changed[0]} has changed since this run."
         remedy = f"Restore it ({info.settings.get(changed[0])}), or repeat the run."
         raise DataError(problem, remedy, code="changed-file", file=run.folder, key=changed[0])
     return prepared, method.gather(prepared, ask)
 
 
 def _unchanged_files(data: Mapping[str, str]) -> list[Path]:
-    """The files of predictions that were scored, if they are where they were and as they were."""
+    """The files of predictions that were scored; raises a DataError if one is missing or has changed."""
     for name, digest in data.items():
         if not Path(name).is_file():
-            remedy = "Put them back, or score them again."
-            raise DataError("these predictions are no longer there.", remedy, code="missing-file", file=name)
+            remedy = "Restore it, or score the predictions again."
+            raise DataError("this file of predictions is gone.", remedy, code="missing-file", file=name)
         if digest_as_stored(Path(name)) != digest:
-            problem = "these predictions have changed since they were scored."
-            raise DataError(problem, "Score them again.", code="changed-file", file=name)
+            problem = "this file of predictions has changed since it was scored."
+            raise DataError(problem, "Score it again.", code="changed-file", file=name)
     return [Path(name) for name in data]

@@ -1,7 +1,7 @@
-"""The tour: every probe that a model can answer, one run for each, and one page over them.
+"""The tour: every probe that a model can answer, one run for each, and one page for all.
 
-One probe's failure costs the others nothing: the tour goes on, and its page says what is missing. On an endpoint it is
-known before it begins how many requests it takes.
+If a probe fails, the tour continues, and its page says what is missing. On an endpoint, the number of requests is known
+before the tour starts.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.probes import tour_probes
 from assay.probes.base import Probe, Request
-from assay.progress import Overall, Progress
+from assay.progress import Overall, Progress, showing
 from assay.queries import OF_ENDPOINTS
-from assay.run import Run
+from assay.run import Run, Tour
 from assay.runs.audit import Begun, Listener, begin, default_name, finish, new_executor, place_of, write_page
 from assay.runs.expect_calls import Calls, expect_calls
 
 REQUESTS = 3000
-"""So many requests the tour sends to an endpoint at the most, where neither a limit nor a larger preset is named."""
+"""The most requests that the tour sends to an endpoint, unless a limit or a larger preset is given."""
 
 
 def tour(
@@ -41,16 +41,16 @@ def tour(
     settings: Mapping[str, str] | None = None,
     data: str | Path | None = None,
     skip_bad: bool = False,
-    progress: Progress | None = None,
+    progress: Progress | bool | None = None,
     listener: Listener | None = None,
     executor: Executor | None = None,
     spending: Spending | None = None,
     **more: Any,
-) -> tuple[Path, list[Run]]:
-    """Audit a model with every probe that it can answer; `limit` is for each, and the other options are `audit`'s.
+) -> Tour:
+    """Audit a model with every probe that it can answer; `limit` is per probe, and the other options are `audit`'s.
 
-    Returns the folder, with its report.html, and the run of each probe in it. A probe that fails is told to the
-    listener (without one, a warning) and is missing; where every probe fails, the first failure is raised.
+    Returns the folder, with its report.html, and the run of each probe in it. If a probe fails, the listener hears of
+    it (without one, there is a warning) and its run is missing; if every probe fails, the first failure is raised.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
@@ -68,15 +68,16 @@ def tour(
         with told.about(name, lacking=True):
             how = {**more, "options": options, "executor": executor, "spending": spending}
             begun[name] = begin(spec, name, own, out=folder / name, **how)
-    runs = _finished(begun, told, progress)
+    with showing(progress) as shown:
+        runs = _finished(begun, told, shown)
     told.require_some(runs)
     write_missing(folder, told.why)
     write_page(folder, runs)
-    return folder, runs
+    return Tour(folder, runs)
 
 
 class Failures:
-    """Which probes of a tour are missing, and why."""
+    """The missing probes of a tour, with the reasons."""
 
     def __init__(self, listener: Listener) -> None:
         self.listener = listener
@@ -85,13 +86,13 @@ class Failures:
         self._lacking: list[Exception] = []
 
     def skip(self, probe: str, why: str) -> None:
-        """A probe is left out, since the model cannot answer it."""
+        """Leave out a probe that the model cannot answer."""
         self.why[probe] = f"left out: {why}"
         self.listener.skips(probe, why)
 
     @contextmanager
     def about(self, probe: str, *, lacking: bool = False) -> Iterator[None]:
-        """Within it, a failure is this probe's alone; where `lacking`, it may turn out that the model cannot answer."""
+        """A context that records a failure as this probe's; with `lacking`, a missing ability leaves the probe out."""
         try:
             yield
         except Exception as error:  # a fault in one probe, which may be another package's, must not cost the others
@@ -104,13 +105,13 @@ class Failures:
             self.listener.fails(probe, error)
 
     def require_some(self, found: Collection[object]) -> None:
-        """Where nothing was found, raise the first failure, or else what the model lacks."""
+        """If there is no result, raise the first failure, or else the error about a missing ability."""
         if not found:
             raise next(iter([*self._failed, *self._lacking]))
 
 
 def answerable(spec: ModelSpec, told: Failures) -> list[Probe]:
-    """The probes of the tour that a model can answer; if it can answer none, the first, which says what it lacks."""
+    """The probes of the tour that a model can answer; if there are none, the first, whose error says what it lacks."""
     able = [probe for probe in tour_probes() if probe.abilities & spec.abilities]
     for probe in tour_probes():
         if able and probe not in able:
@@ -131,7 +132,7 @@ def expect_tour(
 ) -> dict[str, Calls]:
     """What each probe of a tour sends to an endpoint.
 
-    With the preset quick and no limit each may send its share of `REQUESTS`, and what those before it left.
+    With the preset quick and no limit, each may send its share of `REQUESTS`, and what earlier probes did not use.
     """
     left, calls = REQUESTS, dict[str, Calls]()
     for number, probe in enumerate(able):
@@ -146,7 +147,7 @@ def expect_tour(
     return calls
 
 
-def _finished(begun: Mapping[str, Begun], told: Failures, progress: Progress | None) -> list[Run]:
+def _finished(begun: Mapping[str, Begun], told: Failures, progress: Progress) -> list[Run]:
     runs, done, total = [], 0, sum(each.questions for each in begun.values())
     for name, each in begun.items():
         if isinstance(progress, Overall):
@@ -158,7 +159,7 @@ def _finished(begun: Mapping[str, Begun], told: Failures, progress: Progress | N
 
 
 def _require_tour(folder: Path) -> None:
-    """Nothing but a tour may lie in a tour's folder: its page is about all runs there."""
+    """Refuse a folder with other runs: a tour's page covers all runs in its folder."""
     others = {file.parent.name for file in folder.glob("*/run.json")} - {probe.name for probe in tour_probes()}
     held = "one run, not a tour" if (folder / "run.json").exists() else f"another run, {min(others)}" if others else ""
     if held:

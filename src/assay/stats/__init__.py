@@ -1,4 +1,4 @@
-"""How sure we are: intervals, tests, clusters, corrections. Arrays in, arrays out; no probe is named here."""
+"""Statistics: intervals, tests, clusters, corrections. Functions of arrays; no probe is named here."""
 
 from assay.stats.clustered import (
     Clustered,

@@ -1,9 +1,9 @@
-"""Standard errors of means whose observations share units: names that stand in many pairs, templates that are reused.
+"""Standard errors of means whose observations share units: names in many pairs, templates that are reused.
 
-What a unit does to a mean is the sum of its observations' distances from the mean, by n; the sum of the squares of
-these over all units is the variance that this kind of unit gives (Liang and Zeger 1986). Observations of pairs share
-either of two names (Fafchamps and Gubert 2007; Cameron, Gelbach and Miller 2011): V = V_names − V_pairs, since what a
-pair's own observations share would count twice.
+A unit's effect on a mean is the sum of its observations' distances from the mean, divided by n; the sum of the squares
+of these effects is the variance due to this kind of unit (Liang and Zeger 1986). Observations of pairs share either of
+two names (Fafchamps and Gubert 2007; Cameron, Gelbach and Miller 2011): V = V_names − V_pairs, because what a pair's
+own observations share would count twice.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Indices = NDArray[np.int64]
 
 
 class Spread(NamedTuple):
-    """What one kind of unit does to means (column,): the covariance of their errors, and how many units each has."""
+    """The effect of one kind of unit on means (column,): the covariance of their errors, and each mean's units."""
 
     covariance: Array  # (column, column)
     units: NDArray[np.int64]  # (column,)
@@ -45,8 +45,8 @@ def paired_spread(names: Sequence[Spread], pairs: Spread) -> Spread:
     """Of observations of pairs, from the spread of all names, or of each side's names where pairs join two groups.
 
     V = Σ V_names − V_pairs, and at least V_pairs: a difference of two estimates may be smaller, or below 0. Its units
-    are those of the side that has fewer. Where names are paired with each other, a name is also in the mean that its
-    pairs are compared with, which makes both too small: see `_paired_with_each_other`.
+    are those of the side that has fewer. If names are paired with each other, a name is also in the mean that its pairs
+    are compared with, which makes both too small: see `_paired_with_each_other`.
     """
     one, two = (1.0, 1.0) if len(names) > 1 else _paired_with_each_other(names[0].units, pairs.units)
     covariance = one * np.sum([own.covariance for own in names], axis=0) - two * pairs.covariance
@@ -55,7 +55,7 @@ def paired_spread(names: Sequence[Spread], pairs: Spread) -> Spread:
 
 
 def _paired_with_each_other(names: NDArray[np.int64], pairs: NDArray[np.int64]) -> tuple[Array, Array]:
-    """By what V_names and V_pairs are multiplied where every name is paired with every other one.
+    """The factors of V_names and V_pairs if every name is paired with every other one.
 
     G names whose effects have the variance s, and P pairs with t of their own, give the mean of all pairs 4s/G + t/P.
     On average Σd²/n² over names is 4(G − 2)² s / (G²(G − 1)) + 2(1 − 2/G) t/P, and V_pairs is
@@ -125,7 +125,7 @@ def jackknife(left_out: Array, strata: Indices) -> Array:
 
 @dataclass(frozen=True)
 class Clustered:
-    """Means (column,) with their spread: tests of each, and what chance gives all of them at once."""
+    """Means (column,) with their spread: tests of each mean, and joint draws under chance."""
 
     mean: Array
     spread: Spread

@@ -1,8 +1,8 @@
 """Do vectors fall into two groups by themselves? Two clusters against the groups, and a picture in the plane.
 
-scikit-learn runs on one thread here. A few hundred vectors give several threads nothing to do but wait for each other,
-which takes 25 to 100 times as long when another program needs a core; and with one, results do not depend on how many
-cores there are.
+scikit-learn runs on one thread here. With a few hundred vectors, several threads mostly wait for each other, which
+takes 25 to 100 times as long if another program needs a core. With one thread, results do not depend on the number of
+cores.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def kmeans_separation(
     """How well KMeans with K = 2, which knows nothing of groups, finds who of `vectors` (name, feature) is in `first`.
 
     With a = the share of names whose cluster is that of their group when cluster 1 stands for the first group,
-    accuracy = max(a, 1 − a): clusters have no names. In [0.5, 1]; 1 means that the clusters are the groups. What means
-    nothing is not 0.5 but `floor`, since the better of two ways to match is taken: the mean of the same accuracy over
+    accuracy = max(a, 1 − a): clusters have no names. In [0.5, 1]; 1 means that the clusters are the groups. The chance
+    level is not 0.5 but `floor`, because the better of two matches is taken: the mean of the same accuracy over
     `permutations` random relabelings of the names with the same group sizes, with the same clusters.
     p = (1 + #{accuracy† >= accuracy}) / (1 + permutations), never 0.
 
     A relabeling matters only by how many names of the first group fall into cluster 1: a hypergeometric number, which
     is drawn directly. Vectors that are equal up to rounding are one cluster, and their accuracy, the share of the
-    larger group, is its own floor, with p = 1.
+    larger group, is its own chance level, with p = 1.
     """
     vectors, first = np.asarray(vectors, dtype=np.float64), np.asarray(first, dtype=np.bool_)
     if vectors.ndim != 2 or first.shape != vectors.shape[:1]:
@@ -68,7 +68,7 @@ def kmeans_separation(
 
 
 def two_clusters(vectors: Array, seed: int) -> NDArray[np.bool_]:
-    """Which vectors are in cluster 1; none, where all are equal up to rounding."""
+    """Which vectors are in cluster 1; none if all are equal up to rounding."""
     if vectors.size == 0 or np.ptp(vectors, axis=0).max() <= TIE * np.abs(vectors).max():
         return np.zeros(len(vectors), dtype=np.bool_)
     from sklearn.cluster import KMeans

@@ -1,4 +1,4 @@
-"""Whether a change is the work of few units: the sign-flip test of what every unit contributes to it."""
+"""Whether a change comes from few units: the sign-flip test of each unit's contribution."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _ZERO = 1e-12
 def contribution_p(value: Array, left_out: Array, strata: NDArray[np.int64]) -> Array:
     """p of changes (…,), from what they become when each unit is left out (unit, …): is it one-sided over the units?
 
-    Exchanging the two models in what is said about a unit turns the sign of what the unit contributes to the change;
-    under the null hypothesis it does not matter whose is whose, so that either sign is as likely: the sign-flip test of
-    the contributions. A unit x of n_g in its stratum, n in all, contributes
+    Exchanging the two models' answers about a unit flips the sign of the unit's contribution to the change. Under the
+    null hypothesis both signs are equally likely, which gives the sign-flip test of the contributions. A unit x of n_g
+    in its stratum, n in total, contributes
 
         c_x = change/n + (n_g − 1)/n_g · (d_x − mean of d in the stratum)    with    d_x = change − change without x,
 
-    the jackknife's pseudo-value by n: Σ c_x = change, and for a mean of paired differences c_x is the difference itself
-    by n. It is right as well where items share units (a pair has two subjects), where exchanging item by item is not:
-    this would take the items of one subject for independent ones. NaN where the change is undefined without some unit.
+    the jackknife's pseudo-value divided by n: Σ c_x = change, and for a mean of paired differences c_x is the
+    difference divided by n. It is also valid if items share units (a pair has two subjects). Exchanging item by item is
+    not, as it treats the items of one subject as independent. NaN if the change is undefined without some unit.
     """
     units = len(strata)
     missing = value - left_out  # (unit, …)

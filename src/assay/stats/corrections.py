@@ -1,4 +1,4 @@
-"""Corrections for looking at many p-values at once."""
+"""Corrections for multiple tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """q: the smallest false discovery rate at which each p-value is still reported (Benjamini and Hochberg, 1995).
 
     With m p-values in rising order, q_(i) = min over j >= i of p_(j) · m / j; in [p, 1]. Rows with q <= 0.05 hold, on
-    average, at most 5% false ones. Undefined p-values (NaN) stay NaN and do not count in m.
+    average, at most 5% false positives. Undefined p-values (NaN) stay NaN and do not count in m.
 
     >>> benjamini_hochberg(np.array([0.01, 0.02, 0.03, 0.5])).tolist()
     [0.04, 0.04, 0.04, 0.5]
@@ -28,8 +28,8 @@ def benjamini_hochberg(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def holm(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each p-value as it is after Holm's correction (1979): with those at most 0.05, no more than 5% of all cases in
-    which nothing is true report anything.
+    """Each p-value after Holm's correction (1979): if no effect is real, a corrected p <= 0.05 occurs in at most 5% of
+    cases.
 
     With m p-values in rising order, the largest over j <= i of p_(j) · (m - j + 1), at most 1. Undefined ones (NaN)
     stay NaN and do not count in m.

@@ -9,10 +9,10 @@ Array = NDArray[np.float64]
 
 
 def cross_fitted_max(one: Array, other: Array) -> Array:
-    """max |θ_k| over the last axis: k and the sign chosen by one half, the value taken from the other, both ways round.
+    """max |θ_k| over the last axis: one half chooses k and the sign, the other gives the value; mean of both ways.
 
-    Its mean is at most the largest true |θ_k|: a wrong choice has a smaller value, a wrong sign a negative one. What is
-    NaN in either half is left out; NaN where nothing is left.
+    Its mean is at most the largest true |θ_k|: a wrong choice has a smaller value, a wrong sign a negative one. Values
+    that are NaN in either half are left out; NaN if none is left.
 
     >>> float(cross_fitted_max(np.array([0.3, -0.1]), np.array([0.1, 0.2])))
     0.0
@@ -28,7 +28,7 @@ def _chosen(chooser: Array, measured: Array) -> Array:
 
 
 def cross_fitted_mean(one: Array, other: Array) -> Array:
-    """The mean of |θ_k| over the last axis: signs by one half, values from the other, both ways round.
+    """The mean of |θ_k| over the last axis: signs from one half, values from the other; mean of both ways.
 
     Its mean is at most that of the true |θ_k|. NaN as in `cross_fitted_max`.
 

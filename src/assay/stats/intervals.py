@@ -14,7 +14,7 @@ MIN_UNITS = 5  # with fewer units than this there is nothing to resample: no int
 
 
 def _quantile(ordered: NDArray[np.float64], defined: NDArray[np.int64], share: float) -> NDArray[np.float64]:
-    """The quantile of each row's first `defined` values, interpolated linearly; NaN where there are none."""
+    """The quantile of each row's first `defined` values, interpolated linearly; NaN if there are none."""
     if ordered.shape[1] == 0:
         return np.full(len(ordered), np.nan)
     place = share * np.maximum(defined - 1, 0)
@@ -36,13 +36,14 @@ def percentile_interval(
     """The expanded percentile interval of a ratio of sums over `units` resampled units.
 
     A plain percentile interval of n units is too narrow by √((n − 1)/n) and by taking the normal's quantile for
-    Student's t; its tail here is Φ(−√(n/(n − 1)) · t) (Hesterberg 2015). It respects the metric's range. Where all
-    replicates agree with the estimate, resampling says nothing: the interval is then what n units that agree allow, the
-    others having at most the share 1 − (tail)^(1/n) and the farthest value in `bounds`. The estimate is always in it.
+    Student's t; its tail here is Φ(−√(n/(n − 1)) · t) (Hesterberg 2015). It respects the metric's range. If all
+    replicates agree with the estimate, resampling is uninformative: the interval is then what n agreeing units allow,
+    where other units have at most the share 1 − (tail)^(1/n) and the farthest value in `bounds`. It always contains the
+    estimate.
 
     `replicates` is (replicate, …), `estimate` has the remaining shape. A replicate that is NaN (its denominator was 0)
-    is left out of that quantity alone. Both ends are NaN where the estimate is, or where fewer than half of the
-    replicates are defined.
+    is left out of that quantity alone. Both ends are NaN if the estimate is, or if fewer than half of the replicates
+    are defined.
 
     >>> low, high = percentile_interval(1.0, np.ones(100), 8, bounds=(0.0, 1.0))
     >>> round(float(low), 2), float(high)
@@ -74,11 +75,11 @@ def logit_interval(
     """Student's t interval on the logit scale, of a ratio of sums over `units` units resampled within `strata` strata.
 
     With x the estimate's place in its bounds, from 0 to 1, the ends are those of logit x ± t · error / (x(1 − x)), as
-    survey statistics has it for shares of clustered samples. The error is the replicates' standard deviation times
-    √(n/(n − strata)), since resampling n units within strata is too narrow by that; t has n − strata degrees of
-    freedom, at least 1. Where units differ in size, n is their effective number. Near an end of the range, where
-    estimates are skewed, it covers what a percentile interval misses (bench/bbq_coverage.py). Where all replicates
-    agree, and NaN: as in `percentile_interval`. `units` and `strata` may differ by quantity.
+    usual in survey statistics for shares of clustered samples. The error is the replicates' standard deviation times
+    √(n/(n − strata)), because resampling n units within strata is too narrow by that factor; t has n − strata degrees
+    of freedom, at least 1. If units differ in size, n is their effective number. Near an end of the range, where
+    estimates are skewed, it covers better than a percentile interval (bench/bbq_coverage.py). If all replicates agree,
+    and for NaN: as in `percentile_interval`. `units` and `strata` may differ by quantity.
 
     >>> low, high = logit_interval(0.9, np.linspace(0.8, 1.0, 101), 20, bounds=(0.0, 1.0))
     >>> round(float(low), 3), round(float(high), 3)
@@ -108,13 +109,13 @@ _SAME = 1e-12
 def _agreeing(
     value: NDArray[np.float64], units: ArrayLike, tail: float, bounds: tuple[float, float]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What units that agree allow: the others have at most the share 1 − tail^(1/units), and the farthest value."""
+    """What agreeing units allow: other units have at most the share 1 − tail^(1/units), and the farthest value."""
     rest = 1.0 - tail ** (1.0 / np.maximum(units, _SAME))
     return value - rest * (value - bounds[0]), value + rest * (bounds[1] - value)
 
 
 def wilson_interval(share: float, units: int, *, level: float = 0.95) -> tuple[float, float]:
-    """Wilson's interval (1927) of a share of `units`: the true shares from which it is less than z standard errors off.
+    """Wilson's interval (1927) of a share of `units`: the true shares that are within z standard errors of it.
 
     It contains the share and lies in [0, 1], with width where all units agree.
 

@@ -1,7 +1,7 @@
 """The permutation test of two groups: is their difference larger than groups made by chance would show?
 
-Under the null hypothesis a name's group says nothing about its values, so that every way of dividing the names into
-groups of the same sizes is equally likely. p is the share of these divisions with a difference at least as large.
+Under the null hypothesis a name's group is unrelated to its values, so every division of the names into groups of the
+same sizes is equally likely. p is the share of these divisions with a difference at least as large.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Permuted:
-    """The p-value of every word, and what it rests on."""
+    """The p-value of every word, and the number of divisions that it is based on."""
 
     p: Array  # (word,) NaN where a value of the word is undefined
     draws: NDArray[np.int64]  # (word,) divisions that were tried: all of them where `exact`, else random ones
@@ -53,20 +53,19 @@ def permutation_test(
     **Adaptive**: every word gets `few` draws, and the words whose p is then < `below` get `many` *fresh* ones (if those
     are more), from which alone their p is made. The first draws chose these words and were perhaps lucky; that luck is
     not counted again, and p stays valid, P(p <= α) <= α under the null, for every α. If α < below, p <= α needs the
-    second p to be <= α, which is valid by itself; if α >= below, it needs the first p to be <= α, which is valid, too.
+    second p to be <= α, which is valid; if α >= below, it needs the first p to be <= α, which is also valid.
 
-    **Strata** (the races of names, say) number each name's stratum: names change groups within their stratum alone, so
-    that its group sizes stay what they are. d is still the difference of the two overall means, each name weighing the
-    same. If a group has not the same share of every stratum, d also holds what the strata differ by; so do all
+    **Strata** (for example the races of names) number each name's stratum: names change groups only within their
+    stratum, whose group sizes stay the same. d is still the difference of the two overall means, with equal weight for
+    each name. If the groups have different shares of the strata, d includes differences between strata; so do all
     divisions, and p is valid, but |d| then has little power against effects that move d towards 0. A stratum with
-    one group only never changes; if all are so, p = 1.
+    only one group never changes; if all are like that, p = 1.
 
-    **Strict** is the count of An et al. (2023, Eq. 5): p = #{|d†| > |d|} / divisions or draws. It can be 0, and is
-    so whenever nothing exceeds the observed division: also for a word that one name alone makes, or one that is the
-    same for all names.
+    **Strict** is the count of An et al. (2023, Eq. 5): p = #{|d†| > |d|} / divisions or draws. It is 0 whenever nothing
+    exceeds the observed division: also for a word that only one name has, or one that is the same for all names.
 
-    Words share their draws, which come from generators that `rng` spawns: the same seed gives the same p, whatever the
-    machine's number of threads.
+    Words share their draws, which come from generators that `rng` spawns: the same seed gives the same p with any
+    number of threads.
 
     >>> kind, happy = [0.5, 0.5, 0.25, 0.25], [0.0, 1.0, 0.0, 0.0]
     >>> first = np.array([True, True, False, False])
@@ -84,7 +83,7 @@ def permutation_test(
     p, draws = np.full(words, np.nan), np.zeros(words, dtype=np.int64)
 
     def fill(chosen: NDArray[np.int64], count: int) -> None:
-        """Make p of the chosen words from all divisions, or from `count` random ones."""
+        """Compute p of the chosen words from all divisions, or from `count` random ones."""
         if not len(chosen):
             return
         rows = max(1, _CHUNK // (names + len(chosen)))
@@ -141,8 +140,8 @@ def _random(
 ) -> Iterator[Array]:
     """`count` labelings (draw, name), at most `rows` at a time: of each stratum as many random names as are in `first`.
 
-    Those with the least of random numbers; that two of these 53-bit numbers are equal will not happen. Each stratum has
-    a generator of its own: what it draws does not depend on how many rows are made at once.
+    The names with the smallest random numbers are chosen; two equal 53-bit numbers are practically impossible. Each
+    stratum has its own generator: its draws do not depend on how many rows are made at once.
     """
     streams = rng.spawn(len(members))
     for lo in range(0, count, rows):
@@ -158,8 +157,8 @@ def _random(
 def _all_divisions(first: NDArray[np.bool_], members: list[NDArray[np.int64]], rows: int) -> Iterator[Array]:
     """Every labeling (division, name) once, at most `rows` at a time.
 
-    A division's number, written in a mixed base, says which subset of each stratum is picked. Subsets are of the
-    stratum's smaller group: those are short.
+    A division's number, in a mixed base, selects a subset of each stratum. Subsets have the size of the stratum's
+    smaller group, which keeps them short.
     """
     strata = []  # (names, does the first group have more of them, its or the others' places in every subset)
     for some in members:

@@ -1,4 +1,4 @@
-"""Random weights and signs for bootstraps and sign-flip draws, and the p-value that draws give."""
+"""Random weights and signs for bootstraps and sign-flip draws, and the p-value from draws."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ TIE = 1e-12  # values closer than this, relative to their size, are one value co
 
 
 def multinomial_weights(strata: NDArray[np.integer], resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    """How often each unit is drawn when the units of every stratum are drawn anew with replacement: (resample, unit).
+    """How often each unit is drawn if the units of every stratum are resampled with replacement: (resample, unit).
 
     `strata` numbers each unit's stratum; within a stratum the weights of a resample add up to its number of units, so
     their mean is 1 and a weight of 0 leaves the unit out.
@@ -30,7 +30,7 @@ def random_signs(shape: tuple[int, ...], rng: np.random.Generator) -> NDArray[np
 
 
 def monte_carlo_p(observed: float, draws: NDArray[np.float64]) -> float:
-    """p = (1 + #{draw >= observed}) / (draws + 1): one-sided, never 0; 1 means that chance always gives as much.
+    """p = (1 + #{draw >= observed}) / (draws + 1): one-sided, never 0; 1 means that every draw is at least as large.
 
     >>> monte_carlo_p(3.0, np.array([1.0, 2.0, 3.0]))
     0.5

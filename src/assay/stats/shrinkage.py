@@ -1,4 +1,4 @@
-"""What many noisy numbers are likely to be in truth: a prior learnt from all of them pulls each towards their mean."""
+"""Shrinkage: the likely true values of many noisy numbers, with a prior learnt from all of them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def posterior_draws(
     no_shift: float = 0.5,
     nulls: float = 0.0,
 ) -> Array:
-    """Draws (draw, number) of the true values behind `estimates` (number,), whose errors have this covariance.
+    """Draws (draw, number) of the true values of `estimates` (number,), whose errors have this covariance.
 
     Each true value is a common shift plus a deviation of its own. Deviations come from a mixture of normals around 0
     (Stephens 2017), whose standard deviations reach from 0 to twice the largest deviation seen. EM finds its weights
-    and the shift, around which most numbers lie: one that stands far out hardly moves it. `nulls` supposes that many
+    and the shift, around which most numbers are; an outlier hardly moves it. `nulls` supposes that many
     further numbers, for each one seen, without a deviation. The shift has the error of the mean of all estimates. With
     probability `no_shift` it is 0 to begin with, and otherwise of a size that normals of all widths may have; with none
     it may be anywhere, with Student's tails. So numbers that differ by no more than their errors are drawn together,
-    and those that stand out stay there.
+    and outliers stay where they are.
     """
     count = len(estimates)
     shared = covariance.mean(axis=0)  # (number,): covariance with the mean
@@ -54,7 +54,7 @@ def posterior_draws(
 def _shift_draws(
     shift: float, error: float, freedom: float, no_shift: float, draws: int, rng: np.random.Generator
 ) -> Array:
-    """(draw, 1): the shift, given that it is 0 with a probability of its own, and of any size otherwise."""
+    """(draw, 1): the shift, which is 0 with some probability and of any size otherwise."""
     flat = shift + error * rng.standard_t(freedom, size=(draws, 1))
     if not no_shift or not error:
         return flat
@@ -66,7 +66,7 @@ def _shift_draws(
 
 
 def _widths(most: float, noise: float) -> Array:
-    """Standard deviations of a prior's normals: 0, then from a tenth of the noise to the most."""
+    """Standard deviations of the prior's normals: 0, then from a tenth of the noise to the maximum."""
     least = noise / 10.0
     steps = int(np.ceil(np.log(max(most / least, 1.0)) / np.log(_WIDER)))
     return np.concatenate(([0.0], least * _WIDER ** np.arange(steps + 1)))

@@ -1,6 +1,6 @@
-"""The sign-flip test of a sum: is Σ m_y further from 0 than sums of ±m_y with random signs are?
+"""The sign-flip test of a sum: is Σ m_y further from 0 than sums of ±m_y with random signs?
 
-Under the null hypothesis each unit's value is as likely to be m as −m, so that p = P(|Σ ±m_y| >= |Σ m_y|) over the 2^n
+Under the null hypothesis each unit's value is as likely to be m as −m, so p = P(|Σ ±m_y| >= |Σ m_y|) over the 2^n
 equally likely choices of signs: two-sided, in [2^(1−n), 1].
 """
 
@@ -23,11 +23,11 @@ Array = NDArray[np.float64]
 
 
 def sign_flip_p(values: Array) -> Array:
-    """p of every row of `values` (row, unit); units of value 0 (padding) change nothing, and a row of zeros has p = 1.
+    """p of every row of `values` (row, unit); units of value 0 (padding) have no effect, and a row of zeros has p = 1.
 
-    Let D = (Σ|m| − |Σm|) / 2. A choice of signs reaches the observed sum just if the magnitudes that it turns against
-    the majority add up to at most D, so only units with |m| <= D matter. Where those are at most 14 (whenever a row
-    has at most 14 units, and in most one-sided rows) their subsets are counted, and p is exact. The others get
+    Let D = (Σ|m| − |Σm|) / 2. A choice of signs reaches the observed sum exactly if the magnitudes that it turns
+    against the majority add up to at most D, so only units with |m| <= D matter. If those are at most 14 (whenever a
+    row has at most 14 units, and in most one-sided rows) their subsets are counted, and p is exact. The others get
     Lugannani and Rice's saddlepoint approximation, which is within about 0.01 of p, and for small p within a few
     percent of it (tests/stats/test_signflip.py).
 
@@ -76,9 +76,9 @@ def _count(sizes: Array, units: NDArray[np.int64], flippable: NDArray[np.int64],
 
 
 def _step(sizes: Array) -> Array:
-    """The step of the grid on which a row's magnitudes lie (scores of 0 and 1 give one), or 0 where there is none.
+    """The step of the grid of a row's magnitudes (scores of 0 and 1 give one), or 0 if there is none.
 
-    Euclid's algorithm with a tolerance; a grid finer than 1/4096 of the row's total is as good as none.
+    Euclid's algorithm with a tolerance; a grid finer than 1/4096 of the row's total counts as none.
     """
     step = sizes[:, -1].copy()
     finest = sizes.sum(axis=1) / 4096

@@ -47,9 +47,9 @@ def test_cda_says_what_it_did_what_it_cost_and_where_the_model_is(
     report = json.loads((out / "assay.json").read_text(encoding="utf-8"))
     assert printed[0].startswith("cda, gender: 2 steps on ")
     assert printed[1].startswith("loss ")
-    assert printed[2].startswith("weights moved: encoder by ")
+    assert printed[2].startswith("weights changed: encoder by ")
     assert printed[3].startswith("log_likelihood: ")
-    assert printed[-1] == f"the model: hf:{out}"
+    assert printed[-1] == f"Model: hf:{out}"
     scores = report["scores"]
     assert scores["cost"]["log_likelihood"] == scores["before"]["log_likelihood"] - scores["after"]["log_likelihood"]
     assert f"--attribute gender --corpus {corpus}" in report["command"]
@@ -89,8 +89,8 @@ def test_inlp_tells_directions_and_accuracy_of_the_first_and_the_last_round(
     accuracy = report["probe"]["accuracy"]
     assert f"inlp, gender: {report['removed']['directions']} of {report['removed']['of']} directions removed" in printed
     assert f"{accuracy[0]:.3f} before, {accuracy[1]:.3f} after round 1, {accuracy[3]:.3f} after round 3" in printed
-    assert "what it cost was not measured" in printed
-    assert printed.endswith(f"the model: hf:{out}\n")
+    assert "the cost was not measured" in printed
+    assert printed.endswith(f"Model: hf:{out}\n")
 
 
 def test_sentence_runs_on_the_built_in_models_head(
@@ -179,8 +179,8 @@ def test_the_summary_of_a_cost_tells_its_direction() -> None:
     }
     assert list(summary(report)) == [
         "dropout: 2,000 steps on 12,345 blocks of text",
-        "loss 2.5000 at first, 2.2500 at the end",
-        "weights moved: encoder by 1.2%, head by 0.0042%",
-        "accuracy: 0.7500 before, 0.5000 after; it cost +0.2500",
+        "loss 2.5000 at the start, 2.2500 at the end",
+        "weights changed: encoder by 1.2%, head by 0.0042%",
+        "accuracy: 0.7500 before, 0.5000 after; it fell by 0.2500",
         "note: something",
     ]

@@ -24,7 +24,7 @@ def test_the_command_trains_and_prints_what_came_of_it(
     printed = capsys.readouterr().out
     assert "3 steps; loss " in printed
     assert "accuracy: " in printed
-    assert f"the model: hf:{out}" in printed
+    assert f"Model: hf:{out}" in printed
     info = json.loads((out / "assay.json").read_text())
     assert (info["preset"], info["seed"], info["settings"]["rate"]) == ("bbq", 3, 1e-5)
 

@@ -3,12 +3,12 @@
 | module       | holds                                                                      |
 |--------------|----------------------------------------------------------------------------|
 | `address.py` | NAME@URL, and the key                                                      |
-| `client.py`  | one request over HTTP: what is final, what may be tried again              |
+| `client.py`  | one request over HTTP: which errors are final, which can be retried        |
 | `dialects.py`| the wire formats: what is posted for a query, and what a reply says        |
-| `finding.py` | which of them an endpoint speaks, found by asking, and remembered          |
+| `finding.py` | tests which of them an endpoint speaks, and remembers it                   |
 | `model.py`   | the model: queries to calls, replies to answers                            |
 
-Retries, concurrency, the journal and money are the engine's.
+The engine handles retries, concurrency, the journal and the budget.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DECODING = 1
 
 
 def find(name: str, rest: str, options: Options) -> ModelSpec:
-    """A model, and what its endpoint can do: as was found when it was first asked."""
+    """A model and what its endpoint can do, as tested when it was first used."""
     from assay.models.api.finding import abilities_of, found
 
     address = Address.of(rest, options.key_env)

@@ -1,6 +1,6 @@
 """An endpoint's address and its key.
 
-The key is read from the environment when something is sent, and is nowhere but in the header of that request.
+The key is read from the environment for each request and appears only in that request's header.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ class Address:
 
     @staticmethod
     def of(rest: str, key_env: str | None = None) -> Address:
-        """NAME@URL, as it is written behind `api:`.
+        """Parse NAME@URL, the part of a model's name after `api:`.
 
         >>> Address.of("org/llm@HTTPS://Example.com:443/v1/").url
         'https://example.com/v1'
         """
         named = re.fullmatch(r"(.+?)@(https?://.+)", rest, re.IGNORECASE)
         if not named:
-            raise _wrong(f"api:{rest} names no endpoint; expected api:NAME@URL.")
+            raise _wrong(f"api:{rest} does not name an endpoint; expected api:NAME@URL.")
         url = _normalised(named[2])
         if key_env is not None:
             if key_env and key_env not in os.environ:
-                problem = f"--key-env is {key_env}, and there is no such environment variable."
+                problem = f"--key-env is {key_env}, but this environment variable is not set."
                 remedy = f"export {key_env}=…, or --key-env '' for an endpoint without a key."
                 raise UsageError(problem, remedy, code="missing-key-env", key="key-env")
             return Address(named[1], url, key_env)
@@ -48,10 +48,10 @@ class Address:
 
 
 def key_of(key_env: str) -> str:
-    """The key itself; empty where none is wanted."""
+    """The key; empty if the endpoint needs none."""
     key = os.environ.get(key_env, "").strip() if key_env else ""
     if key and not re.fullmatch(r"[!-~]+", key):
-        problem = f"what {key_env} holds is no key: it has blanks, line breaks or letters that no key has."
+        problem = f"{key_env} does not hold a valid key: it has blanks, line breaks or unusual characters."
         raise UsageError(problem, "Set it again.", code="missing-key-env", key="key-env")
     return key
 
@@ -74,11 +74,11 @@ def _normalised(url: str) -> str:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise _wrong(f"{url} is no address ({error}).") from None
+        raise _wrong(f"{url} is not an address ({error}).") from None
     if parts.username or parts.password or "@" in parts.netloc:
         raise _wrong("the address holds a user or a password, which would be stored with the run.")
     if parts.query or parts.fragment:
-        raise _wrong(f"{url} has something behind a ? or #, which might be a key and would be stored with the run.")
+        raise _wrong(f"{url} has a part after ? or #, which could be a key and would be stored with the run.")
     if not parts.hostname:
         raise _wrong(f"{url} names no host.")
     usual = {"http": 80, "https": 443}[parts.scheme]

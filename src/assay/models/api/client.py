@@ -1,12 +1,12 @@
-"""One request over HTTP: what came back, what is final and what may be tried again.
+"""One request over HTTP: the reply, and which errors are final or can be retried.
 
-httpx2 is the client of huggingface_hub, too: asynchronous, typed, with limits on every phase of a request, and kept by
-httpx's author. Requests go through its lower layer, httpcore2, which takes less than half of the time that a client or
-a pool of connections does: with many requests a second that is what there is least of. A vendor's SDK would bring
-retries and fields of its own.
+httpx2 is also the client of huggingface_hub: asynchronous, typed, with limits on every phase of a request, and
+maintained by httpx's author. Requests use its lower layer, httpcore2, which takes less than half the time of a client
+or a connection pool; with many requests per second this time is scarce. A vendor's SDK would add its own retries and
+fields.
 
-The key is in one header, and is taken out of everything that a server sends back before anybody sees it. Redirects are
-not followed, so that it never reaches another host.
+The key is in one header, and is removed from everything that a server sends back. Redirects are not followed, so the
+key never reaches another host.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ if TYPE_CHECKING:
     Connection = AsyncConnectionPool | AsyncHTTPConnection
 
 LARGEST = 4_000_000
-"""Bytes of a reply that are read at the most."""
+"""The most bytes that are read of a reply."""
 SECONDS = 300.0
-"""From a request's first byte to its reply's last: a server that drips does not hold us up for ever."""
+"""Seconds for a request and its whole reply, so that a slow server cannot block the run."""
 KEPT_OPEN = 60.0
-"""Seconds for which a connection that nobody uses is kept."""
+"""Seconds for which an idle connection is kept."""
 LONGEST_WORDS = 300
-"""Characters of a server's words that are shown."""
+"""The most characters shown of a server's message."""
 
 _IN_PATHS = "/%:@!$&'()*+,;=~"
 _FINAL = frozenset({400, 401, 402, 403, 404, 405, 410, 411, 413, 414, 415, 422, 501})
 _PRESSED = frozenset({429, 503, 529})
 _REMEDIES = {
-    401: "Set the right key in the environment variable that --key-env names (OPENAI_API_KEY where it names none).",
-    403: "The key may not use this model: choose another, or another key with --key-env NAME.",
+    401: "Put the right key into the environment variable that --key-env names (default: OPENAI_API_KEY).",
+    403: "This key has no access to this model: choose another model, or another key with --key-env NAME.",
     404: "Check the model's name and the address: it usually ends in /v1. See `assay doctor --model api:NAME@URL`.",
 }
 
@@ -70,7 +70,7 @@ class Client:
         }
 
     async def _connection(self) -> Connection:
-        """An idle connection that the server has not ended, or a new one."""
+        """An idle connection that the server has not closed, or a new one."""
         with needing("api: models need", how_to_install("api")):
             import httpcore2
         while self._idle:
@@ -94,9 +94,9 @@ class Client:
             await self._idle.pop().aclose()
 
     async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON object of a reply with status 200, or of a 400 that says that a content filter spoke.
+        """The JSON object of a reply with status 200, or of a 400 from a content filter.
 
-        TryAgainError for what may succeed later; ModelError, with the server's own words, for what never will.
+        Raises TryAgainError if the request may succeed later, and ModelError, with the server's message, if not.
         """
         http = await self._connection()
         import httpcore2
@@ -114,10 +114,10 @@ class Client:
                 async for part in response.aiter_stream():
                     content += part
                     if len(content) > LARGEST:
-                        raise TryAgainError(f"a reply of more than {LARGEST:,} bytes")
+                        raise TryAgainError(f"a reply larger than {LARGEST:,} bytes")
                 done = True
         except TimeoutError:
-            raise TryAgainError(f"no whole reply within {self._seconds:g} s") from None
+            raise TryAgainError(f"no complete reply within {self._seconds:g} s") from None
         except httpcore2.TimeoutException as error:
             raise TryAgainError(f"no reply in time ({type(error).__name__})") from None
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as error:
@@ -136,7 +136,7 @@ class Client:
         words = words_of(found, said)
         if status == 200:
             if found is None:
-                raise TryAgainError(f"200 with something that is no JSON object: {words!r}")
+                raise TryAgainError(f"200 with something that is not a JSON object: {words!r}")
             if isinstance(found.get("error"), Mapping | str) and found["error"]:
                 raise TryAgainError(f"200 with an error: {words!r}")
             return found
@@ -144,7 +144,7 @@ class Client:
             return found
         if 300 <= status < 400:
             where = self._clean(str(headers.get("location", "somewhere else")))
-            problem = f"{self.url} redirects to {where}; the key does not follow."
+            problem = f"{self.url} redirects to {where}; the key is not sent there."
             raise ModelError(problem, "If you trust that address, name it in --model.", code="refused-request")
         after = retry_after(headers)
         if status in _FINAL or "insufficient_quota" in said:
@@ -166,7 +166,7 @@ class Client:
 
 
 def in_ascii(url: str) -> str:
-    """An address as it is sent: other letters are written in those of ASCII.
+    """An address with non-ASCII letters encoded.
 
     >>> in_ascii("https://exämple.com:8000/v1/ü"), in_ascii("http://[::1]:8000/v1")
     ('https://xn--exmple-cua.com:8000/v1/%C3%BC', 'http://[::1]:8000/v1')
@@ -177,7 +177,7 @@ def in_ascii(url: str) -> str:
 
 
 def _proxy_for(url: str) -> str:
-    """The proxy that the environment names for an address; none for this machine's own."""
+    """The proxy that the environment names for an address; None for local addresses."""
     parts = urlsplit(url)
     if is_local(url) or proxy_bypass(parts.hostname or ""):
         return ""
@@ -187,7 +187,7 @@ def _proxy_for(url: str) -> str:
 
 
 def words_of(found: Mapping[str, Any] | None, said: str) -> str:
-    """What a server says about an error, on one line.
+    """A server's error message on one line.
 
     >>> words_of({"error": {"message": "no such model"}}, ""), words_of(None, "<h1>Bad gateway</h1>")
     ('no such model', 'Bad gateway')
@@ -200,7 +200,7 @@ def words_of(found: Mapping[str, Any] | None, said: str) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server wants us to wait; it may say when instead.
+    """The pause in seconds that a server asks for, as seconds or as a date.
 
     >>> retry_after({"retry-after": "2"}), retry_after({"retry-after-ms": "250"}), retry_after({"retry-after": "soon"})
     (2.0, 0.25, None)

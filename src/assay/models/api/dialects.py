@@ -1,8 +1,8 @@
 """The wire formats: what is posted for a query, and what a reply says.
 
-Every way in which an endpoint gives an option's probability, or a text, is a class with the same two functions: `body`
-makes what is posted, `read` makes an answer of the reply, or raises ValueError where what was asked for is not there.
-A server may answer 200 and ignore a field; then the words of the error say so.
+Every way to get an option's probability, or a text, from an endpoint is a class with the same two functions: `body`
+makes the request's body, and `read` makes an answer from the reply, or raises ValueError if the reply lacks what was
+requested. A server may answer 200 and ignore a field; the error then says so.
 """
 
 from __future__ import annotations
@@ -17,31 +17,30 @@ from assay.prompts import OF_FIELDS, lettered, letters_for
 from assay.queries import Answer, ChoiceQuery, Status, TextQuery
 
 LEAST_MASS = 0.5
-"""Where the listed letters have less probability than this together, the model did not really choose among them."""
+"""If the listed letters have less total probability than this, the answer is unclear."""
 
 LONGEST_TEXT = 8_000
-"""Characters of a written answer that are kept, half of them from its end; a server may ignore the limit of tokens."""
+"""Characters kept of a written answer, half of them from its end; a server may ignore the token limit."""
 LONGEST_NAME, MOST_TOKENS = 200, 10**9
-"""What a server says of itself and its bill is believed up to these."""
+"""Limits for what a server reports about itself and its bill."""
 
 CONTINUED: Mapping[str, Mapping[str, bool]] = {
     "message": {},
     "fields": {"continue_final_message": True, "add_generation_prompt": False},
 }
-"""How a server is told to go on from the beginning of an answer, which is the last message: it does so by itself, or
-with these fields of vLLM."""
+"""The fields that make a server continue the start of an answer, which is the last message: none, or those of vLLM."""
 
 HALF = "\ufffd"
-"""How servers write a token that is only a part of a character, such as the first half of an emoji."""
+"""How servers write a token that is part of a character, such as the first half of an emoji."""
 
 _AROUND = " \t\n▁Ġ()*.:\"'`"
-"""What may stand around an answered letter."""
+"""Characters that may surround an answered letter."""
 
 Body = dict[str, Any]
 
 
 def chat_body(endpoint: Endpoint, prompt: str, dialogue: Dialogue | None, tokens: int, **more: Any) -> Body:
-    """A chat request, the prompt within its dialogue; fields that this endpoint refuses are left out."""
+    """A chat request with the prompt in its dialogue, without fields that this endpoint rejects."""
     turns = messages(prompt, dialogue)
     if dialogue is not None and dialogue.begun:
         turns.append(Turn(ASSISTANT, dialogue.begun))
@@ -52,14 +51,14 @@ def chat_body(endpoint: Endpoint, prompt: str, dialogue: Dialogue | None, tokens
 
 
 def labels_of(query: ChoiceQuery) -> tuple[str, ...]:
-    """What may be answered: the letters under which the options are listed here, or under which the prompt does."""
+    """The possible answers: the letters under which the options are listed, here or in the prompt."""
     return letters_for(query.options) if query.dialogue is None else query.options
 
 
 class Letters:
     """Options listed under letters, whose probabilities are among the alternatives to the reply's first token.
 
-    Letters that a prompt wants in brackets may come a token or two later, behind the bracket.
+    If the prompt asks for letters in brackets, the letter may come a token or two later, after the bracket.
     """
 
     path: ClassVar[str] = "/chat/completions"
@@ -105,14 +104,14 @@ class Letters:
 
 
 class Structured(Letters):
-    """The same, where the server lets the model write nothing but one of the letters (vLLM's structured outputs)."""
+    """Letters, with a server that restricts the model to the letters (vLLM's structured outputs)."""
 
     def body(self, endpoint: Endpoint, query: ChoiceQuery) -> Body:
         return super().body(endpoint, query) | {"structured_outputs": {"choice": list(labels_of(query))}}
 
 
 class Decisions:
-    """OpenAI's Decisions: options and their probabilities are fields of their own."""
+    """OpenAI's Decisions: options and their probabilities have separate fields."""
 
     path: ClassVar[str] = "/decisions"
 
@@ -162,11 +161,11 @@ LISTED: Mapping[str, Letters | Decisions | SystemOne] = {
 }
 """The ways that give a probability for every listed option, the best first."""
 CHATS = LISTED.keys() - OF_FIELDS
-"""Those of them that know dialogues."""
+"""The ways that support dialogues."""
 
 
 class Echo:
-    """An option's tokens behind a prompt, each with its probability: completions that repeat their prompt."""
+    """The probabilities of an option's tokens after a prompt, from completions that repeat their prompt."""
 
     path: ClassVar[str] = "/completions"
 
@@ -200,12 +199,12 @@ def _bracketed(query: ChoiceQuery) -> bool:
 
 
 def _alternatives(entry: Any, least: int) -> list[tuple[str, float]]:
-    """The likeliest tokens at a place of a reply, so many at least, and their probabilities."""
+    """The likeliest tokens at a place of a reply and their probabilities; at least as many as required."""
     listed = entry.get("top_logprobs") if isinstance(entry, Mapping) else None
     if not isinstance(listed, list) or len(listed) < least:
         raise ValueError("ignores top_logprobs")
     if not all(isinstance(each, Mapping) for each in listed):
-        raise ValueError("gives alternatives that are no objects")
+        raise ValueError("gives alternatives that are not objects")
     found = [(str(each.get("token", "")), math.exp(_number(each, "logprob", most=1e-3))) for each in listed]
     total = sum(probability for _, probability in found)
     if total > 1.01:
@@ -222,7 +221,7 @@ def _echoed(logprobs: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 class Text:
-    """What the model writes; with a sample's number it is drawn at temperature 1, with that number as its seed."""
+    """What the model writes; a sample is drawn at temperature 1 with its number as the seed."""
 
     path: ClassVar[str] = "/chat/completions"
 
@@ -231,7 +230,7 @@ class Text:
         return chat_body(endpoint, query.prompt, query.dialogue, query.tokens, **drawn)
 
     def read(self, content: Mapping[str, Any], begun: str = "") -> Answer:
-        """What was written behind the beginning of the answer, which some servers (llama.cpp) repeat."""
+        """The text after the start of the answer, which some servers (llama.cpp) repeat."""
         choice = first_choice(content)
         declined = _declined(choice)
         if declined is not None:
@@ -249,7 +248,7 @@ class Text:
 
 
 def first_choice(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The one choice of a chat or completion. A prompt that a filter withheld has none, and an error instead."""
+    """The choice of a chat or completion. If a filter withheld the prompt, there is an error in its place."""
     if isinstance(content.get("error"), Mapping):
         return {"finish_reason": "content_filter", "message": {}}
     choices = content.get("choices")
@@ -267,7 +266,7 @@ def served_by(content: Mapping[str, Any]) -> str:
 
 
 def billed(content: Mapping[str, Any]) -> tuple[int, int]:
-    """Tokens read and written, as the server counts them; 0 where it does not."""
+    """Input and output tokens as the server counts them; 0 if it does not."""
     usage = content.get("usage")
     usage = usage if isinstance(usage, Mapping) else {}
     read, written = (
@@ -303,7 +302,7 @@ def _content(said: Mapping[str, Any]) -> str:
 
 
 def _without_reasoning(text: str, cut: bool) -> str:
-    """What stands behind the reasoning that some servers leave in the text; nothing where that was never ended.
+    """The text after the reasoning that some servers leave in it; empty if the reasoning never ends.
 
     >>> _without_reasoning("<think>Hm.</think> B", False), _without_reasoning("<think>Hm, so", True)
     (' B', '')
@@ -327,7 +326,7 @@ def _shares(query: ChoiceQuery, given: Mapping[str, Mapping[str, Any]], entries:
 def _number(entry: Mapping[str, Any], key: str, *, least: float = -math.inf, most: float = math.inf) -> float:
     value = entry.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"gives a {key} that is no number")
+        raise ValueError(f"gives a {key} that is not a number")
     if not least <= value <= most:
         raise ValueError(f"gives a {key} of {value:g}")
     return float(value)

@@ -1,8 +1,8 @@
-"""What an endpoint can do, found by asking it a few fixed questions, and remembered.
+"""Tests what an endpoint can do with a few fixed questions, and remembers the result.
 
-A dialect counts only if what was asked for is really there: probabilities that are numbers, sum right and move with the
-options; a prompt that is repeated whole; texts that differ where they were drawn at random. A server that answers 200
-and ignores a field is said to do so, and is not asked in that way.
+A dialect works only if the reply has what was requested: probabilities that are numbers, have the right sum and change
+with the options; the whole prompt repeated; texts that differ if they are drawn at random. If a server answers 200 and
+ignores a field, the result says so, and that way is not used.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from assay.queries import Answer, ListedQuery, Status, TextQuery
 
 MOST_REQUESTS = 12
 VERSION = 3
-"""Part of the name under which findings are remembered: raise it when endpoints are asked in another way."""
+"""Part of the file name of remembered results: raise it when the tests change."""
 SECONDS = 120.0
 TOP = (20, 5)
-"""How many alternatives to a token are asked for; some servers list fewer."""
+"""How many alternatives for a token are requested; some servers list fewer."""
 WORKS = "works"
 
 _QUESTIONS = (
@@ -46,18 +46,18 @@ _NUMBER = TextQuery("Write one random number between 1 and 1000000, and nothing 
 _BEGUN = "The opposite of hot is co"
 _OPPOSITE = TextQuery("What is the opposite of hot?", 4, Dialogue(begun=_BEGUN))
 _GOES_ON = "ld"
-"""How the answer goes on; whoever begins it anew does not begin with this."""
+"""How a continued answer goes on; one that is started again does not begin like this."""
 
 
 def abilities_of(endpoint: Endpoint) -> frozenset[str]:
-    """What an endpoint can be asked."""
+    """The abilities of an endpoint."""
     can = {"text": "text" in endpoint.ways, "sample": "samples" in endpoint.ways}
     can |= {"listed": any(way in LISTED for way in endpoint.ways), "choice": f"echo: {WORKS}" in endpoint.found}
     return frozenset(ability for ability, able in can.items() if able)
 
 
 def found(address: Address, *, send: bool = True, again: bool = False) -> Endpoint:
-    """What is remembered of an endpoint, or else what asking shows; without sending, what most of them can do."""
+    """What is remembered about an endpoint, else the result of testing it; without sending, a common assumption."""
     place = remembered_at(address)
     known = None if again else _remembered(place)
     if known is not None:
@@ -72,7 +72,7 @@ def found(address: Address, *, send: bool = True, again: bool = False) -> Endpoi
 
 
 def remembered_at(address: Address) -> Path:
-    """The file that keeps what was found."""
+    """The file with the remembered result."""
     named = digest_of({"url": address.url, "model": address.model, "version": VERSION})
     return cache_folder() / "endpoints" / f"{named[:32]}.json"
 
@@ -87,7 +87,7 @@ def _remembered(place: Path) -> Endpoint | None:
 
 
 def _apart(work: Any) -> Endpoint:
-    """What a coroutine gives, in a thread of its own: the caller's may have an event loop already."""
+    """The result of a coroutine, run in a new thread, as the caller's may already have an event loop."""
     result: list[Endpoint] = []
     failed: list[BaseException] = []
 
@@ -115,7 +115,7 @@ async def _found(address: Address) -> Endpoint:
 
 
 class _NotThereError(Exception):
-    """A dialect does not work; says how."""
+    """A dialect does not work; the message says how."""
 
 
 @dataclass
@@ -149,7 +149,7 @@ class _Search:
                 self.words[name] = WORKS
         if not self.answered:
             said = "; ".join(f"{name}: {words}" for name, words in self.words.items())
-            problem = f"{self.client.url} answers in no dialect that assay knows ({said})."
+            problem = f"{self.client.url} does not answer in any dialect that assay knows ({said})."
             remedy = "Is the server running? Check the model's name and the address, which usually ends in /v1."
             raise ModelError(problem, remedy, code="no-answer")
         order = [*LISTED, "samples", "text"]
@@ -158,10 +158,10 @@ class _Search:
         return replace(self.endpoint, ways=working, found=found)
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """A reply. A wrong key ends the search at once; whatever else is refused is not there."""
+        """A reply. A wrong key ends the search; any other rejection means that the dialect does not work."""
         for attempt in range(3):
             if self.sent >= MOST_REQUESTS:
-                raise _NotThereError(f"not tried: {MOST_REQUESTS} requests were sent")
+                raise _NotThereError(f"not tested: {MOST_REQUESTS} requests were sent")
             self.sent += 1
             try:
                 content = await self.client.post(path, body)
@@ -176,13 +176,13 @@ class _Search:
             else:
                 self.answered = True
                 return content
-        raise AssertionError("the last attempt returned or raised")
+        raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _checked(self, path: str, body: Mapping[str, Any], read: Callable[[Mapping[str, Any]], Any]) -> Any:
         return self._read(read, await self._post(path, body))
 
     async def _chat(self) -> None:
-        """Letters, and with them texts. Fields that the server does not know are taken out as it names them."""
+        """Test letters, and with them texts, without the fields that the server rejects by name."""
         letters = Letters()
         first, more = _QUESTIONS
         for _ in range(4):
@@ -204,7 +204,7 @@ class _Search:
                 raise _NotThereError(f"answers, but {_NO_LETTER}: these have a probability of {mass:.2g}")
             _require_moving(one, two)
             return
-        raise _NotThereError("refuses one field after the other")
+        raise _NotThereError("rejects one field after another")
 
     def _read(self, read: Callable[[Mapping[str, Any]], Any], content: Mapping[str, Any]) -> Any:
         try:
@@ -213,7 +213,7 @@ class _Search:
             raise _NotThereError(f"answers, but {error}") from None
 
     def _texts(self, content: Mapping[str, Any]) -> None:
-        """Whether a chat's reply has a text; an empty one counts, too: reasoning may have used up its one token."""
+        """Whether a chat's reply has a text; an empty one counts, as reasoning may have used the only token."""
         try:
             Text().read(content)
         except ValueError as error:
@@ -222,7 +222,7 @@ class _Search:
             self.words["text"] = WORKS
 
     async def _text_only(self, why: str) -> None:
-        """A server that refuses logprobs may still write."""
+        """Test texts alone: a server that rejects logprobs may still write."""
         if "logprobs" in why:
             self._texts(await self._post(Text.path, Text().body(self.endpoint, _NUMBER)))
 
@@ -235,10 +235,10 @@ class _Search:
         _require_moving(one, two)
 
     async def _structured(self) -> None:
-        """Whether a model that would rather say something else can only write a letter, with its probability."""
+        """Whether the server can restrict a model that prefers another answer to the letters."""
         letters = self.words.get("letters", "")
         if letters != WORKS and _NO_LETTER not in letters:
-            raise _NotThereError("not tried: it needs logprobs")
+            raise _NotThereError("not tested: it needs logprobs")
         dialect = LISTED["structured"]
         body = dialect.body(self.endpoint, _HELLO)
         body["messages"] = [{"role": "user", "content": _HELLO.question}]
@@ -253,7 +253,7 @@ class _Search:
 
     async def _samples(self) -> None:
         if self.words.get("text") != WORKS:
-            raise _NotThereError("not tried: it writes no text")
+            raise _NotThereError("not tested: it writes no text")
         text = Text()
         drawn = [await self._checked(text.path, text.body(self.endpoint, _NUMBER, k), text.read) for k in (1, 2)]
         said = {each.text for each in drawn}
@@ -261,9 +261,9 @@ class _Search:
             raise _NotThereError("answers, but gives the same text at temperature 1 with another seed")
 
     async def _continued(self) -> None:
-        """Whether the beginning of an answer is gone on from: by itself, or with the fields that some servers have."""
+        """Whether the server continues the start of an answer: by itself, or with fields that some servers have."""
         if self.words.get("text") != WORKS:
-            raise _NotThereError("not tried: it writes no text")
+            raise _NotThereError("not tested: it writes no text")
         text = Text()
         for how in CONTINUED:
             endpoint = replace(self.endpoint, continued=how)
@@ -274,7 +274,7 @@ class _Search:
             if said.strip().startswith(_GOES_ON) or repeated:
                 self.endpoint = endpoint
                 return
-        raise _NotThereError("answers, but begins the answer anew")
+        raise _NotThereError("answers, but starts the answer again")
 
 
 def _require_moving(one: Answer, two: Answer) -> None:
@@ -293,7 +293,7 @@ def _refusal(error: AssayError) -> str:
 
 
 def _adapted(endpoint: Endpoint, why: str) -> Endpoint:
-    """The endpoint without the field that it refused, where that can be told."""
+    """The endpoint without the field that it rejected, if its message names one."""
     if "max_completion_tokens" in why and endpoint.limit_key == "max_tokens":
         return replace(endpoint, limit_key="max_completion_tokens")
     if "temperature" in why and "temperature" not in endpoint.without:

@@ -17,11 +17,11 @@ ECHO, TEXT = Echo(), Text()
 
 
 class ApiModel:
-    """Translates; what is sent when, and what is kept, is decided by who asks it."""
+    """Translates queries and replies; the engine decides what to send and store."""
 
     def __init__(self, spec: ModelSpec) -> None:
         if spec.endpoint is None:
-            raise ValueError(f"{spec.name} is no endpoint")
+            raise ValueError(f"{spec.name} is not an endpoint")
         self.spec = spec
         self.endpoint: Endpoint = spec.endpoint
         self._client = Client(spec.place, self.endpoint.key_env)
@@ -34,11 +34,11 @@ class ApiModel:
             case ListedQuery():
                 way = self._way(scoring.answer)
                 if query.dialogue is not None and way not in CHATS:
-                    problem = f"answer={way} knows no dialogues."
+                    problem = f"answer={way} does not support dialogues."
                     raise UsageError(problem, "--set answer=letters", code="unsupported", key="answer")
                 if not options_distinct(query.options):
                     problem = f"two options of a question are the same: {query.options}."
-                    raise DataError(problem, "Give it different options.", code="bad-text", key="options")
+                    raise DataError(problem, "Make its options different.", code="bad-text", key="options")
                 dialect = LISTED[way]
                 return [Call(dialect.path, dialect.body(endpoint, query), partial(dialect.read, query))]
             case ChoiceQuery():
@@ -57,7 +57,7 @@ class ApiModel:
         return self.received(call, await self._client.post(call.path, call.body))
 
     def received(self, call: Call, content: Mapping[str, Any]) -> Reply:
-        """What came back to a call as a reply; TryAgainError where it lacks what was asked for."""
+        """A reply to a call; raises TryAgainError if it lacks what was requested."""
         read, written = billed(content)
         try:
             call.check(content)
@@ -89,10 +89,10 @@ class ApiModel:
         await self._client.close()
 
     def _require_continued(self, query: ListedQuery | TextQuery) -> None:
-        """Refuse an answer that is begun, where the server would not go on from there: it would answer anew."""
+        """Refuse a prompt that starts the answer if the server would not continue it."""
         if query.dialogue is not None and query.dialogue.begun and not self.endpoint.continued:
-            problem = f"{self.spec.name} does not go on from an answer that is begun ({query.dialogue.begun!r})."
-            remedy = "Ask in words that begin no answer, or through a server that can, such as vLLM."
+            problem = f"{self.spec.name} cannot continue an answer that has been started ({query.dialogue.begun!r})."
+            remedy = "Use a prompt that does not start the answer, or a server that can continue it, such as vLLM."
             raise UsageError(problem, remedy, code="missing-ability", key="variant")
 
     def _way(self, answer: str) -> str:
@@ -100,7 +100,7 @@ class ApiModel:
         way = answer or next((way for way in self.endpoint.ways if way in LISTED), "")
         if way not in LISTED or way not in self.endpoint.ways:
             able = ", ".join(self.endpoint.ways) or "none"
-            problem = f"{self.spec.name} cannot be asked for {way or 'probabilities'}; its ways are: {able}."
+            problem = f"{self.spec.name} cannot be asked for {way or 'probabilities'}; it can be asked for: {able}."
             raise UsageError(problem, "See `assay doctor --model api:NAME@URL`.", code="missing-ability", key="answer")
         return way
 
@@ -112,7 +112,7 @@ def _written(query: TextQuery) -> Callable[[Mapping[str, Any]], Answer]:
 
 
 def _together(drawn: Sequence[Answer], served: str) -> Answer:
-    """Several answers to one query. Its status is that of all of them where they agree."""
+    """Several answers to one query, with their common status if they agree."""
     (first, *others) = {each.status for each in drawn}
     texts = tuple(each.text or "" for each in drawn)
     return Answer(Status.OK if others else first, text=texts[0], texts=texts, served=served)
