@@ -23,7 +23,7 @@ async def rounds(pace: Pace, most: int, requests: int) -> tuple[int, int]:
             try:
                 await asyncio.sleep(0.001)
                 if under_way <= most:
-                    pace.succeeded()
+                    pace.succeeded(began)
                     return
                 turned_down += 1
                 pace.objected(began)
@@ -119,3 +119,26 @@ def test_waiting_grows_and_is_not_the_same_for_all() -> None:
     assert all(len(set(each)) > 10 for each in drawn)
     assert max(drawn[0]) < min(drawn[3])
     assert max(drawn[9]) <= 50
+
+
+def test_a_server_that_answers_one_after_another_is_not_given_ever_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests that wait in the server's own queue would run into the time limit, and be sent again."""
+    monkeypatch.setattr("assay.engine.pace.LONG", 0.01)
+
+    async def one_by_one() -> float:
+        pace, busy = Pace(most=200), asyncio.Lock()
+
+        async def worker(left: list[int]) -> None:
+            while left:
+                left.pop()
+                began = await pace.enter()
+                async with busy:
+                    await asyncio.sleep(0.002)
+                pace.succeeded(began)
+                pace.leave()
+
+        left = [0] * 300
+        await asyncio.gather(*(worker(left) for _ in range(pace.most)))
+        return pace.limit
+
+    assert run_alone(one_by_one()) < 30

@@ -241,7 +241,7 @@ class _Asking:
                 failures, waits = failures + (not error.pressed), waits + error.pressed
                 after = error.after
             else:
-                self.pace.succeeded()
+                self.pace.succeeded(began)
                 self.in_a_row, self.heard_at = 0, asyncio.get_running_loop().time()
                 return reply
             finally:

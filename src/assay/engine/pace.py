@@ -2,18 +2,23 @@
 
 Like TCP: the number doubles in every round trip until the server first objects, which halves it. From then on it grows
 back to that level in some round trips, and slowly beyond it; every objection or failure lowers it by a tenth, at least
-by one. Objections to requests that were sent before the last one do not count again.
+by one. Objections to requests that were sent before the last one do not count again. It does not grow either while
+replies are late because the server has requests wait in its own queue.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from collections import deque
 
 START, MOST = 8, 256
 PAUSE = 2.0
 """A pause of at least this many seconds applies to all requests; a shorter one only to the request itself."""
+
+QUEUED, LONG = 4.0, 10.0
+"""A reply that took so many times as long as the quickest, and so many seconds, waited in the server's own queue."""
 
 
 class Pace:
@@ -24,6 +29,7 @@ class Pace:
         self.under_way = 0
         self._doubling = True
         self._lowered_at = self._paused_until = self._too_many = 0.0
+        self._quickest = math.inf
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def enter(self) -> float:
@@ -44,7 +50,12 @@ class Pace:
         self.under_way -= 1
         self._wake()
 
-    def succeeded(self) -> None:
+    def succeeded(self, began: float) -> None:
+        """A request that was sent at `began` was answered. One that was queued is no reason to send more at once."""
+        took = asyncio.get_running_loop().time() - began
+        self._quickest = min(self._quickest, took)
+        if took > max(LONG, QUEUED * self._quickest):
+            return
         if self._waiting or self.under_way >= int(self.limit):  # else nobody knows whether more would do
             back = max(0.0, self._too_many - self.limit) / 4  # quickly to where it was too much, slowly beyond that
             more = 1.0 if self._doubling else (back + 0.5) / self.limit
