@@ -109,7 +109,7 @@ class Estimate:
 
     @property
     def could_be_chance(self) -> bool:
-        """Whether it is not distinguishable from chance: by its test, or by its interval if it is signed and not tested.
+        """Whether it is not distinguishable from chance: by its test, or by its interval if it is signed and untested.
 
         >>> Estimate("d", {}, 0.1, -0.1, 0.3).could_be_chance, Estimate("d", {}, 0.1, 0.0, 0.3).could_be_chance
         (True, False)
@@ -209,8 +209,8 @@ class Findings(Displayed):
 
     `near_ties` counts, by part of the probe, the items decided by less than NEAR_TIE: metrics that count wins may
     differ by that many between machines. It goes into run.json, as do `notes`, which readers must know and which were
-    learnt from the answers. `examples` have a file of their own. `diagnosis` says whether the answers can be used; it and
-    `verdict` are None in findings of assay 0.1. The caller of a probe fills in the model, the claims and the verdict.
+    learnt from the answers. `examples` have a file of their own. `diagnosis` says whether the answers can be used; it
+    and `verdict` are None in findings of assay 0.1. A probe's caller fills in the model, the claims and the verdict.
     """
 
     probe: str

@@ -7,7 +7,7 @@ what a page shows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -256,6 +256,9 @@ class Method(Generic[P, D]):
     other methods have defaults, or say that the probe does not support them. A method that does not need the descriptor
     may be a function of another module: `present = staticmethod(present)`.
     """
+
+    logs: Collection[str] = ()
+    """The kinds of logs (`assay.files.kinds`) that `read_files` reads."""
 
     def __init__(self, probe: Probe) -> None:
         self.probe = probe

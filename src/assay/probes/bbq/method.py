@@ -19,7 +19,7 @@ from assay.errors import UsageError
 from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Findings, Table
 from assay.plan import Ask
-from assay.probes.base import Method, Prepared, Request
+from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.bbq import endpoint, paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
@@ -29,7 +29,7 @@ from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
-from assay.probes.bbq.logs import logs_in
+from assay.probes.bbq.logs import LOGS, logs_in
 from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.score_files import answered_files, answering_model
@@ -72,6 +72,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
     """On the official data, or on files like them."""
 
     presets: Mapping[str, int | None] = {"quick": forms.QUICK, "standard": forms.STANDARD, "paper": None}
+    logs = LOGS
 
     def source(self, settings: Settings, request: Request) -> Source:
         metadata = Path(settings.metadata) if settings.metadata else None
@@ -153,7 +154,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
         model = answering_model(files)
         said, notes = answered_files(files, settings, request, answers)
-        prepared = BBQPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings, model=model)
+        stages = [Stage(self.probe.name, len(said.answered.dataset))]
+        prepared = BBQPrepared(as_written(settings), {}, stages, notes, request.seed, {}, settings, model=model)
         return prepared, Gathered([said], False, {})
 
     def logs_in(self, folder: Path) -> Sequence[Path]:
