@@ -34,19 +34,19 @@ def kind_of(path: Path) -> Kind | None:
     if path.suffix == ".eval" or zipfile.is_zipfile(path):
         return Kind.INSPECT
     with open_text(path) as file:
-        head = file.read(_HEAD).lstrip()
-        if _INSPECT.match(head):
-            return Kind.INSPECT
-        if _OF_RUN.match(head):
-            return Kind.RUN
-        if _RESULTS.match(head) and _OF_LM_EVAL.search(head + file.read(_MOST)):
-            return Kind.LM_EVAL_RESULTS
-        if '"custom_id"' not in head and '"doc"' not in head:  # a file may be one line of a gigabyte
-            return None
         try:
+            head = file.read(_HEAD).lstrip()
+            if _INSPECT.match(head):
+                return Kind.INSPECT
+            if _OF_RUN.match(head):
+                return Kind.RUN
+            if _RESULTS.match(head) and _OF_LM_EVAL.search(head + file.read(_MOST)):
+                return Kind.LM_EVAL_RESULTS
+            if '"custom_id"' not in head and '"doc"' not in head:  # a file may be one line of a gigabyte
+                return None
             first, ended, _ = head.partition("\n")
             row = json.loads(first if ended else first + file.readline())
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError):  # not UTF-8, or not JSON: whoever reads it says so
             return None
     return _kind_of_row(row) if isinstance(row, dict) else None
 

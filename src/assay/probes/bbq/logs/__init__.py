@@ -43,9 +43,9 @@ def logs_in(folder: Path) -> list[Path]:
     return [path for path in files if log_kind(path) is not None]
 
 
-def model_of(path: Path, kind: Kind) -> str:
+def model_of(path: Path, kind: str) -> str:
     """The model whose answers a log holds; empty if unknown. lm-eval names it in the results next to the samples."""
-    if kind is Kind.INSPECT:
+    if kind == Kind.INSPECT:
         return inspect_ai.model_of(path)
     dated = _DATED.search(path.name)
     for beside in sorted(path.parent.glob(f"*_{dated[1]}.json")) if dated else ():
@@ -59,14 +59,14 @@ def model_of(path: Path, kind: Kind) -> str:
 
 
 def read_log(
-    path: Path, kind: Kind, bad: Bad, official: Official | None = None, notes: list[str] | None = None
+    path: Path, kind: str, bad: Bad, official: Official | None = None, notes: list[str] | None = None
 ) -> Iterator[Given]:
     """The examples of a log with their answers, from the first epoch and the first filter only.
 
     `official` completes examples with missing fields. Notes for the reader go to `notes` once the log is read. An
     example that has two answers comes twice.
     """
-    read = _read_lm_eval if kind is Kind.LM_EVAL else inspect_ai.read
+    read = _read_lm_eval if kind == Kind.LM_EVAL else inspect_ai.read
     found = read(path, bad, official or {}, [] if notes is None else notes)
     return not_none(found, path, "usable answer", "Check the log.")
 
