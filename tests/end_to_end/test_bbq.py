@@ -170,6 +170,22 @@ def test_a_folder_of_logs_is_scored_under_the_name_of_its_model(assay: Any, tmp_
     assert assay("score", "bbq", tmp_path / "nothing").code != 0
 
 
+def test_a_model_is_never_called_like_a_file(assay: Any, tmp_path: Path) -> None:
+    rows = [each.as_json() | {"said": each.answers[0]} for each in small_bbq.examples()]
+    file = small_bbq.write(tmp_path / "answers_of_mine.jsonl", rows)
+    options = ("score", "bbq", file, "--answers", "said", *FEW)
+    done = assay(*options, "--out", "one")
+    assert done.code == 0, done.err
+    assert findings("one")["model"] == "unnamed model"
+    assert "unnamed model" in done.out.splitlines()[0]
+    info = json.loads(Path("one/run.json").read_text())
+    assert any("--set model=NAME" in note for note in info["notes"])
+    assert info["questions"] == len(rows)
+    assert assay(*options, "--set", "model=mine", "--out", "two").code == 0
+    assert findings("two") == findings("one") | {"model": "mine"}
+    assert not any("--set model" in note for note in json.loads(Path("two/run.json").read_text())["notes"])
+
+
 def test_two_models_are_compared_on_the_same_items(assay: Any, data: Path, model_folder: Any) -> None:
     for place, seed in (("one", 0), ("two", 1)):
         model = f"hf:{model_folder('choice', 'bert', seed=seed)}"

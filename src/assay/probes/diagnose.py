@@ -133,7 +133,7 @@ def _corrected(places: Sequence[Place]) -> list[Place]:
 def _following(places: Sequence[Place], exchanged: Sequence[Exchanged], thresholds: Thresholds) -> list[str]:
     """Why answers follow the place, if they do."""
     told = [
-        f"{share(each.share)} of {count(each.n)} answers chose {each.said}, {share(each.expected)} were expected "
+        f"{each.said} got {share(each.share)} of {count(each.n)} answers, {share(each.expected)} were expected "
         f"(q {equals(each.q)})"
         for each in places
         if each.excess >= thresholds.place_excess and each.q is not None and each.q <= CLEAR
@@ -149,7 +149,7 @@ def _not_following(places: Sequence[Place], exchanged: Sequence[Exchanged]) -> s
     told = []
     if places:
         most = max(places, key=lambda each: each.excess)
-        told.append(f"{share(most.share)} of answers chose {most.said}, {share(most.expected)} were expected")
+        told.append(f"{most.said} got {share(most.share)} of answers, {share(most.expected)} were expected")
     if exchanged:
         told.append(_same(max(exchanged, key=lambda each: each.share)))
     return f"answers do not follow the option's place ({'; '.join(told)})"

@@ -36,15 +36,15 @@ def label_words(label: str) -> str:
     >>> label_words("Black, African American F"), label_words("lowSES"), label_words("middle-aged")
     ('Black, African American, female', 'low SES', 'middle-aged')
     """
-    for code, words in _SECOND.items():  # of a crossed label: before the race in the files, after it in tables
-        race = label.removeprefix(f"{code}-").removesuffix(f" {code}")
+    for short, words in _SECOND.items():  # of a crossed label: before the race in the files, after it in tables
+        race = label.removeprefix(f"{short}-").removesuffix(f" {short}")
         if race != label:
             return f"{label_words(race)}, {words}"
     return ", ".join(_LABELS.get(part) or _one_label(part) for part in label.split("_"))
 
 
-def _one_label(code: str) -> str:
-    first, *rest = re.sub(r"(?<=[a-z])(?=[A-Z])", "\n", code).split("\n")
+def _one_label(label: str) -> str:
+    first, *rest = re.sub(r"(?<=[a-z])(?=[A-Z])", "\n", label).split("\n")
     rest = [each.lower() for each in rest] if first.islower() else rest
     return " ".join(["not" if first == "non" and rest else first, *rest])
 
