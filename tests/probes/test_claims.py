@@ -91,7 +91,11 @@ def test_a_probe_says_which_estimates_are_one_family() -> None:
         (found(score(-0.1, 0.01)), Says.CLEAR, "1 of 1 scores is statistically clear and at least 0.1"),
         (found(score(0.09, 0.01)), Says.SMALL, "1 of 1 scores is statistically clear, but smaller than 0.1"),
         (found(score(0.3, 0.01, corrected=0.09)), Says.SMALL, "but smaller than 0.1"),
-        (found(score(), words={"a": (-0.1, 0.01), "b": (0.9, 0.02)}), Says.CLEAR, "2 of 2 words are statistically clear"),
+        (
+            found(score(), words={"a": (-0.1, 0.01), "b": (0.9, 0.02)}),
+            Says.CLEAR,
+            "2 of 2 words are statistically clear",
+        ),
         (found(score(), words={"a": (0.05, 0.01)}), Says.SMALL, "1 of 1 words is statistically clear"),
         (found(score()), Says.NONE, "nothing is statistically clear, and every interval lies within twice"),
         (found(score(low=-0.21)), Says.FEW, "the score (all) could be as large as −0.210"),
@@ -102,8 +106,16 @@ def test_a_probe_says_which_estimates_are_one_family() -> None:
         (found(Estimate("told", {}, 0.75, q=0.01, **FLOOR)), Says.CLEAR, "groups told apart is statistically clear"),
         (found(Estimate("told", {}, 0.65, q=0.01, **FLOOR)), Says.SMALL, "but smaller than 0.1"),
         (found(Estimate("told", {}, 0.65, q=0.5, **FLOOR)), Says.NONE, "nothing is statistically clear"),
-        (found(Estimate("told", {}, 0.65, q=0.5, floor=0.6, low=0.1, high=0.7)), Says.NONE, "nothing is statistically clear"),
-        (found(Estimate("told", {}, 0.65, q=0.5, floor=0.6, low=0.5, high=0.85)), Says.FEW, "could be as large as 0.850"),
+        (
+            found(Estimate("told", {}, 0.65, q=0.5, floor=0.6, low=0.1, high=0.7)),
+            Says.NONE,
+            "nothing is statistically clear",
+        ),
+        (
+            found(Estimate("told", {}, 0.65, q=0.5, floor=0.6, low=0.5, high=0.85)),
+            Says.FEW,
+            "could be as large as 0.850",
+        ),
     ],
 )
 def test_the_verdict_is_the_first_that_applies(findings: Findings, says: Says, why: str) -> None:

@@ -83,7 +83,9 @@ def test_metadata_of_one_s_own_are_noted(published: Path, tmp_path: Path) -> Non
     columns = "category,question_index,example_id,target_loc,label_type,Relevant_social_values\n"
     metadata = published / "additional_metadata.csv"
     metadata.write_text(f"{columns}Age,1,0,0,label,habits\n")
-    assert run_notes(published) == ["not the published files: additional_metadata.csv; results on them are not BBQ results"]
+    assert run_notes(published) == [
+        "not the published files: additional_metadata.csv; results on them are not BBQ results"
+    ]
     (note,) = score_notes(tmp_path, read(published / "Age.jsonl"), metadata=str(metadata))
     assert note.startswith("not the published files: additional_metadata.csv")
 

@@ -49,8 +49,8 @@ def form_of(settings: Settings, words: Words, abilities: frozenset[str], ways: S
 def _require_able(form: str, able: frozenset[str], endpoint: bool) -> None:
     needed, others = ("choice", TEXT_FORMS) if form in CHOICE_FORMS else ("text", CHOICE_FORMS)
     if needed not in able:
-        needs = {"choice": "to score options", "text": "to write text"}[needed]
-        problem = f"form={form} requires a model that is able {needs}, and this one is not."
+        needs = {"choice": "scores options", "text": "writes text"}[needed]
+        problem = f"form={form} requires a model that {needs}; this one does not."
         other = LETTERS if endpoint else "|".join(others)
         raise UsageError(problem, f"--set form={other}", code="missing-ability", key="form")
     if form == LETTERS and "text" not in able:
