@@ -30,6 +30,14 @@ PHRASES = (
     r"makes the page again",
     r"balanced over everything",
     r"is not installed, and",
+    r"what stereotypes cost",
+    r"Ways to say UNKNOWN",
+    r"the fact that decides",
+    r"which is no file",
+    r"count nowhere",
+    r"where the text tells",
+    r"with all tests of the run allowed for",
+    r"nothing is clear of chance",
 )
 
 

@@ -141,7 +141,7 @@ def test_crossed_categories_are_compared_in_words(write_run: WriteRun, bbq: Find
         assert f"Race × gender: {said} ambiguous {value} −0.300 to 0.300 24" in compared
     crossed = frame_of(page, "targets-1").words
     assert "Asian, male −0.230" in crossed
-    assert "Black F 0.210 0.022" in crossed
+    assert "Black, female 0.210 0.022" in crossed
     assert "<b>0.210</b>" in page.source
     assert "<b>0.022</b>" not in page.source
 

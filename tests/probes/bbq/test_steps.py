@@ -270,8 +270,8 @@ def test_abilities_are_checked_before_anything_is_asked() -> None:
         ({"variant": "q"}, "asked in the wording of the variant q (Ganguli et al. 2023, Table 1)."),
         (
             {"variant": "explain", "system": "Be fair."},
-            "asked in the wording of the variant explain (Gallegos et al. 2025, section 3), with a system prompt, in two "
-            "steps: the model wrote a text first, then answered.",
+            "asked in the wording of the variant explain (Gallegos et al. 2025, section 3), with a system prompt, "
+            "in two steps: the model wrote a text first, then answered.",
         ),
     ],
 )
