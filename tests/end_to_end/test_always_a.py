@@ -118,7 +118,7 @@ def test_written_answers_and_several_orders_are_seen_too(tmp_path: Path) -> None
     assert found.follows_place
     assert found.exchanged is not None
     assert (found.exchanged[0].share, found.exchanged[0].n) == (1.0, 40 * 6)
-    assert "without scores" in found.missing["ties"]
+    assert "no scores" in found.missing["ties"]
 
 
 def test_somebody_elses_answers_are_diagnosed(tmp_path: Path) -> None:
