@@ -263,7 +263,7 @@ def test_files_that_are_not_the_published_ones_are_noted_everywhere(assay: Any, 
     rows = [json.loads(line) | {"said": 0} for line in (data / "Age.jsonl").read_text().splitlines()]
     file = small_bbq.write(Path("answers.jsonl"), rows)
     assert assay("score", "bbq", file, "--answers", "said", *FEW, "--out", "s").code == 0
-    of_rows = "not the published rows, or not all of them: Age; results on them may not be BBQ's"
+    of_rows = "not the published rows, or not all of them: Age; results on them may not be BBQ results"
     assert of_rows in json.loads((Path("s") / "run.json").read_text())["notes"]
     for folder, told in (("r", note), ("s", of_rows)):
         assert told.replace("'", "&#39;") in (Path(folder) / "report.html").read_text()
