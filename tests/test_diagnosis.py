@@ -126,10 +126,10 @@ def test_or_the_same_place_in_most_of_enough_exchanged_pairs() -> None:
 
 
 def test_the_reason_says_it_in_these_words_and_with_the_shares() -> None:
-    assert of_place(0.9).why == f"{FOLLOWS}: A is 90.0% of 100 answers, where 50.0% are expected (q < 0.001)"
+    assert of_place(0.9).why == f"{FOLLOWS}: A got 90.0% of 100 answers, 50.0% were expected (q < 0.001)"
     assert of_pairs(19, 20).why.startswith(f"{FOLLOWS}: the same place was chosen in 95.0% of 20 exchanged pairs")
     assert FOLLOWS not in of_place(0.6).why
-    assert diagnosed(Thresholds(), NOTHING).why == "places are not tested: nothing was asked"
+    assert diagnosed(Thresholds(), NOTHING).why == "places were not tested: nothing was asked"
     assert not diagnosed(Thresholds(), NOTHING).tested
 
 

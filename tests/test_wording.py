@@ -45,6 +45,14 @@ PHRASES = (
     r"the answer anew",
     r"no intact",
     r"what is there with",
+    r"what stereotypes cost",
+    r"Ways to say UNKNOWN",
+    r"the fact that decides",
+    r"which is no file",
+    r"count nowhere",
+    r"where the text tells",
+    r"with all tests of the run allowed for",
+    r"nothing is clear of chance",
 )
 
 

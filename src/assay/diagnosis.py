@@ -1,8 +1,8 @@
-"""What a run's answers say about the run itself: do they depend on what was asked, or on where the options stood?
+"""Whether a run's answers can be used: do they depend on the question, or on the position of the options?
 
-A model that always answers "A" has no bias in any table, and nothing to say about bias. A probe makes the diagnosis
-from its data (`assay.probes.diagnose` has what probes share); findings.json keeps it, every view shows it, and the gate
-judges it.
+A model that always answers "A" shows no bias in any table, and tells nothing about bias. Each probe makes the diagnosis
+from its data (`assay.probes.diagnose` has the shared code). findings.json stores it, every view shows it, and the gate
+checks it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ KEYS = ("places", "exchanged", "ties", "negation")
 
 @dataclass(frozen=True)
 class Place:
-    """How often answers were the option at a place, and how often they would be if places did not matter.
+    """How often the option at a place was chosen, and how often it would be if places did not matter.
 
-    `expected` is what the asked orders and the places of right and wrong options imply. `p` and `q` (over all places of
-    the run) test the difference; None where there are too few units. `part` is of the probe's questions; empty: all.
+    `expected` follows from the orders asked and from the places of right and wrong options. `p` and `q` (over all
+    places of the run) test the difference; they are None if there are too few units. `part` names the part of the
+    probe's questions; empty means all.
     """
 
     place: str
@@ -36,7 +37,7 @@ class Place:
     def __post_init__(self) -> None:
         numbers = [number for number in (self.share, self.expected, self.p, self.q) if number is not None]
         if self.n < 1 or not all(0 <= number <= 1 for number in numbers):  # nor is NaN
-            raise ValueError(f"place {self.place}: shares, p and q are from 0 to 1, and n is at least 1")
+            raise ValueError(f"place {self.place}: shares, p and q must be from 0 to 1, and n at least 1")
 
     @property
     def excess(self) -> float:
@@ -49,9 +50,9 @@ class Place:
 
 @dataclass(frozen=True)
 class Exchanged:
-    """Of n pairs of answers to the same options in another order, none at its old place: how many have the same place.
+    """Among n pairs of answers to the same options in two orders, every option moved: how many chose the same place.
 
-    An answer that depends on the options moves with its option; one that depends on the place stays.
+    An answer that depends on the options moves with its option; one that depends on the place does not move.
     """
 
     same: int
@@ -68,7 +69,7 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class Ties:
-    """Of n decisions between scores: how many were between equal ones, and between almost equal ones (NEAR_TIE)."""
+    """Among n decisions between scores: how many had equal scores, and how many almost equal ones (NEAR_TIE)."""
 
     exact: int
     near: int
@@ -81,7 +82,7 @@ class Ties:
 
 @dataclass(frozen=True)
 class Negation:
-    """Of n pairs of a question and its negation whose right answers differ: how many got the same answer twice."""
+    """Among n pairs of a question and its negation whose right answers differ: how many got the same answer twice."""
 
     unchanged: int
     n: int
@@ -101,10 +102,11 @@ def _check_part(some: int, n: int) -> None:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """Whether answers follow the place of the options, in a sentence `why`, and what that rests on.
+    """Whether answers follow the place of the options, why (one sentence), and the evidence.
 
-    What a probe cannot have is None, and `missing` says why. "Answers follow the place" needs one place whose share
-    exceeds the expected one by `place_excess` at q ≤ 0.05, or the same place in `place_same` of exchanged pairs.
+    What a probe cannot measure is None, and `missing` gives the reason. Answers follow the place if the share of one
+    place exceeds the expected share by `place_excess` at q ≤ 0.05, or if the same place was chosen in `place_same` of
+    the exchanged pairs.
 
     >>> found = Diagnosis(False, "not tested", missing=dict.fromkeys(KEYS, "nothing was asked"))
     >>> found.tested, read_diagnosis(found.as_json()) == found
@@ -122,13 +124,13 @@ class Diagnosis:
     def __post_init__(self) -> None:
         there = {key for key in KEYS if getattr(self, key) is not None}
         if there | {*self.missing} != {*KEYS} or there & {*self.missing}:
-            raise ValueError(f"of {', '.join(KEYS)} each is there or is in missing, with the reason")
+            raise ValueError(f"each of {', '.join(KEYS)} must be given, or missing must say why it is not")
         if self.follows_place and not self.tested:
             raise ValueError("follows_place is true without places or exchanged")
 
     @property
     def tested(self) -> bool:
-        """Whether it could be seen at all that answers follow the place."""
+        """Whether the run could show at all that answers follow the place."""
         return self.places is not None or self.exchanged is not None
 
     def as_json(self) -> dict[str, Any]:
@@ -145,7 +147,7 @@ def _with_share(own: Exchanged | Negation) -> dict[str, Any]:
 
 
 def read_diagnosis(content: Any) -> Diagnosis | None:
-    """A diagnosis from findings.json; ValueError where it does not keep to the format."""
+    """A diagnosis read from findings.json; raises ValueError if its format is wrong."""
     if content is None:
         return None
     import msgspec  # not needed to describe a probe
@@ -160,10 +162,10 @@ def read_diagnosis(content: Any) -> Diagnosis | None:
 
 
 def excess_setting() -> Any:
-    said = "answers follow the place if one is chosen so much more often than the options' places imply"
+    said = "answers follow the place if the share of one place exceeds the expected share by this much"
     return setting(0.25, said, least=0, most=1, real=True, example="0.25")
 
 
 def same_setting() -> Any:
-    said = "or if the same place is chosen in this share of the pairs whose options were exchanged"
+    said = "answers also follow the place if this share of exchanged pairs got the same place"
     return setting(0.8, said, least=0, most=1, real=True, example="0.8")

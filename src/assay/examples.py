@@ -1,7 +1,6 @@
-"""Questions as they were put, with what the model answered: a sample of them, for people to look at.
+"""A sample of the questions as they were asked, with the model's answers, for people to look at.
 
-They lie beside the findings in examples.jsonl, one on a line; the most telling come first, so that the first few of
-them are the best that few can show.
+A run folder stores them in examples.jsonl, one on a line, the most telling first.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from assay.errors import DataError
 
 FILE = "examples.jsonl"
 MOST = 240
-"""Examples that a run keeps."""
+"""The most examples that a run stores."""
 
 About = Mapping[str, str | Sequence[str]]
 Wanted = Mapping[str, str | Sequence[str]]
-"""What numbers an example should stand behind: by key the value, or any of several."""
+"""The number that examples are wanted for: the value of each key, or any of several."""
 
 
 class Option(NamedTuple):
-    """An answer that could be given, with the model's score where it gave one."""
+    """A possible answer, with the model's score if it gave one."""
 
     text: str
     score: float | None = None
@@ -36,7 +35,7 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True)
 class Asked:
-    """One question as the model saw it; `prompt` is what a model that writes read, `answer` what it wrote."""
+    """One question as the model saw it; of a model that writes text also the `prompt` and its written `answer`."""
 
     text: str
     question: str
@@ -47,8 +46,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Example:
-    """Questions that belong together. `about` names the numbers that they stand behind, by the keys of findings.json
-    and of the tables (class, attribute, category, context, …); `scores` says what the scores are.
+    """Questions that belong together.
+
+    `about` says which numbers they contribute to, by the keys of findings.json and of the tables (class, attribute,
+    category, context, …); `scores` says what the scores are.
     """
 
     about: About
@@ -57,7 +58,7 @@ class Example:
     note: str = ""
 
     def fits(self, wanted: Wanted) -> bool:
-        """Whether it stands behind a number.
+        """Whether it contributes to a number.
 
         >>> example = Example({"class": "gender", "subject": ["Ann", "Bob"]}, [])
         >>> example.fits({"subject": "Bob"}), example.fits({"subject": ["Cleo", "Ann"], "class": "gender"})
@@ -82,13 +83,13 @@ class Example:
 
 
 def to_lines(examples: Sequence[Example]) -> bytes:
-    """The content of examples.jsonl: the same examples give the same bytes."""
+    """The content of examples.jsonl; the same examples always give the same bytes."""
     lines = (json.dumps(example.as_json(), ensure_ascii=False, allow_nan=False) + "\n" for example in examples)
     return "".join(lines).encode("utf-8", "replace")
 
 
 def read_examples(folder: Path) -> list[Example]:
-    """The examples of a run folder; none where it has none."""
+    """The examples of a run folder; empty if it has none."""
     path = folder / FILE
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
@@ -99,14 +100,14 @@ def read_examples(folder: Path) -> list[Example]:
     return [_example(line, path, number) for number, line in enumerate(lines, 1) if line]
 
 
-_AGAIN = "Repeat the run to write it again, or delete the file: the report is then made without examples."
+_AGAIN = "Repeat the run to rewrite it, or delete the file to make the report without examples."
 
 
 def _example(line: str, path: Path, number: int) -> Example:
     try:
         return msgspec.convert(json.loads(line), Example, strict=False)  # options say 0 and 1 for no and yes
     except ValueError as error:
-        problem = f"this is no example of assay ({error})."
+        problem = f"this is not an example written by assay ({error})."
         raise DataError(problem, _AGAIN, code="bad-findings", file=path, line=number) from None
 
 

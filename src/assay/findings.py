@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SCHEMA = 2
 READ = (1, SCHEMA)
-"""1 had no `corrected` (every interval was of the value, and need not contain it) and no `diagnosis`."""
+"""Schemas that are read. Schema 1 had no `diagnosis` and no `corrected`: every interval belonged to the value."""
 
 NEAR_TIE = 1e-5
 """Two machines, or two numbers of threads, may compute scores that differ by about this much."""
@@ -52,12 +52,12 @@ def tidy(name: str, number: Cell) -> Cell:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval and its n or, where it is undefined, the reason instead of a number.
+    """A number with its interval and its n or, if it is undefined, the reason.
 
-    `value` is the paper's statistic. Maxima and means of absolute values of noisy numbers are too large: `corrected` is
-    such a statistic without that bias, and the interval belongs to it where it is a number. `floor` is what chance
-    alone gives; `p` and `q` (corrected for looking at many) are optional. `claimed` says whether the run claims that it
-    differs from chance, corrected over all that a run claims (`assay.verdict`); None where it is no such claim.
+    `value` is the paper's statistic. Maxima and means of absolute values of noisy numbers are biased upwards;
+    `corrected` is the statistic without that bias, and the interval belongs to it if it is given. `floor` is the chance
+    level. `p` and `q` (corrected for multiple tests) are optional. `claimed` says whether the run claims that the
+    estimate differs from chance, corrected over all claims of the run (`assay.verdict`); None if it is not tested so.
 
     >>> Estimate("mu", {"class": "gender"}, None, n=0, note="nothing was asked").value is None
     True
@@ -87,12 +87,12 @@ class Estimate:
 
     @property
     def interval_of(self) -> str:
-        """To which number the interval belongs."""
+        """The number that the interval belongs to."""
         return "value" if self.corrected is None else "corrected"
 
     @property
     def chance(self) -> Chance:
-        """Whether it exceeds what chance alone gives: by claimed, else by q or p, else by its interval and floor.
+        """Whether it is above its chance level: by `claimed`, else by q or p, else by its interval and floor.
 
         >>> Estimate("mu", {}, 0.3, p=0.001).chance, Estimate("mu", {}, 0.3, low=0.1, floor=0.2).chance
         (<Chance.ABOVE: 'above chance'>, <Chance.WITHIN: 'within chance'>)
@@ -109,7 +109,7 @@ class Estimate:
 
     @property
     def could_be_chance(self) -> bool:
-        """Whether it cannot be told from chance: by its test or, of a signed one that was not tested, by its interval.
+        """Whether it is not distinguishable from chance: by its test, or by its interval if it is signed and untested.
 
         >>> Estimate("d", {}, 0.1, -0.1, 0.3).could_be_chance, Estimate("d", {}, 0.1, 0.0, 0.3).could_be_chance
         (True, False)
@@ -119,7 +119,7 @@ class Estimate:
 
     @property
     def contained(self) -> bool:
-        """Whether the interval, if there is one, contains the number that it belongs to."""
+        """Whether the interval, if any, contains the number that it belongs to."""
         number = self.value if self.corrected is None else self.corrected
         if number is None or self.low is None or self.high is None:
             return True
@@ -127,7 +127,7 @@ class Estimate:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Estimate:
-        """As `as_json` wrote it; `interval_of` follows from the other numbers, and must not contradict them."""
+        """An estimate as `as_json` writes it; `interval_of` follows from the other numbers and must agree with them."""
         estimate = cls(**{key: value for key, value in content.items() if key != "interval_of"})
         if content.get("interval_of", estimate.interval_of) != estimate.interval_of:
             raise ValueError(f"{estimate.metric}: interval_of is {content['interval_of']!r}")
@@ -157,7 +157,7 @@ class Estimate:
 
 
 def is_claimed(row: Mapping[str, Cell]) -> bool | None:
-    """Whether a row of a table is claimed; by its q in tables of assay 0.1, and None where it was not tested."""
+    """Whether a row of a table is claimed; None if it was not tested. Tables of assay 0.1 are judged by their q."""
     told, q = row.get("claimed"), row.get("q")
     if isinstance(told, int):
         return told == 1
@@ -168,7 +168,7 @@ def is_claimed(row: Mapping[str, Cell]) -> bool | None:
 class Table(Displayed):
     """A long table: column names and rows; None is an empty cell in the CSV.
 
-    `texts` are columns that are texts even where they look like numbers or hold nothing; frames go by it.
+    `texts` names columns that are text even if they look like numbers or are empty; data frames use it.
     """
 
     columns: Sequence[str]
@@ -192,11 +192,11 @@ class Table(Displayed):
         return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
 
     def to_polars(self) -> polars.DataFrame:
-        """A frame of polars (which has to be installed): whole numbers, numbers or texts, and null where undefined."""
+        """A polars data frame (requires polars): whole numbers, numbers or text; null where undefined."""
         return _to_polars(self, {})
 
     def to_pandas(self) -> pandas.DataFrame:
-        """A frame of pandas (which has to be installed) with Int64, Float64 and string columns; NA where undefined."""
+        """A pandas data frame (requires pandas) with Int64, Float64 and string columns; NA where undefined."""
         return _to_pandas(self, {})
 
     def __repr__(self) -> str:
@@ -205,13 +205,12 @@ class Table(Displayed):
 
 @dataclass(frozen=True)
 class Findings(Displayed):
-    """All that a probe found about a model; every number of it is `tidy`.
+    """All findings of a probe about a model; every number is `tidy`.
 
-    `near_ties` says, by part of the probe, how many items were decided by less than NEAR_TIE: metrics that count wins
-    may differ by these between machines. It is for run.json, not for findings.json, and so are `notes`, what a reader
-    must know that was learnt by asking; `examples` have a file of their own. `diagnosis` says whether the answers can
-    be used at all, `verdict` what the run comes to; both are None in findings of assay 0.1. A probe leaves it to its
-    caller to say which model was asked, what is claimed, and the verdict.
+    `near_ties` counts, by part of the probe, the items decided by less than NEAR_TIE: metrics that count wins may
+    differ by that many between machines. It goes into run.json, as do `notes`, which readers must know and which were
+    learnt from the answers. `examples` have a file of their own. `diagnosis` says whether the answers can be used; it
+    and `verdict` are None in findings of assay 0.1. A probe's caller fills in the model, the claims and the verdict.
     """
 
     probe: str
@@ -230,12 +229,12 @@ class Findings(Displayed):
 
     @property
     def level(self) -> str:
-        """ "95% interval", or only "interval" where the estimates do not agree on one level."""
+        """ "95% interval", or only "interval" if the estimates have several levels."""
         levels = {estimate.level for estimate in self.estimates}
         return f"{levels.pop() * 100:.6g}% interval" if len(levels) == 1 else "interval"
 
     def to_json(self) -> str:
-        """The text of findings.json: the same findings give the same bytes."""
+        """The text of findings.json; the same findings always give the same bytes."""
         content = {
             "schema": SCHEMA,
             "probe": self.probe,
@@ -248,17 +247,16 @@ class Findings(Displayed):
         return json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_polars(self) -> polars.DataFrame:
-        """The estimates as a frame of polars (which has to be installed), one row each.
+        """The estimates as a polars data frame (requires polars), one row each.
 
         The columns are probe, model and metric, a text column for every key of a group (class, form, category, …; null
-        where an estimate has no such key), then value, corrected, low, high, level,
-        n, p, q, claimed, floor and note. Undefined is null.
-        A key of a group that is called like one of the other columns gets `group_` before it.
+        if an estimate does not have it), then value, corrected, low, high, level, n, p, q, claimed, floor and note.
+        Undefined is null. A group key with the name of another column gets the prefix `group_`.
         """
         return _to_polars(*self._frame())
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The estimates as a frame of pandas (which has to be installed): the columns of `to_polars`, with NA."""
+        """The estimates as a pandas data frame (requires pandas): the columns of `to_polars`, with NA."""
         return _to_pandas(*self._frame())
 
     def _frame(self) -> tuple[Table, Mapping[str, Kind]]:
@@ -284,7 +282,7 @@ class Findings(Displayed):
         return f"Findings({self.probe!r} of {self.model!r}: {len(self.estimates):,} estimates{tables})"
 
 
-_REPEAT = "Repeat the run to write it again."
+_REPEAT = "Repeat the run to rewrite it."
 
 
 def read_findings(folder: Path) -> Findings:
@@ -293,7 +291,7 @@ def read_findings(folder: Path) -> Findings:
 
 
 def read_digested(folder: Path) -> tuple[Findings, str]:
-    """The findings of a run folder, and the digest of the findings.json that they were read from."""
+    """The findings of a run folder, and the digest of its findings.json."""
     path = folder / "findings.json"
     try:
         written = path.read_bytes()
@@ -302,7 +300,7 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
             raise ValueError(f"it has schema {content['schema']}")
         estimates = [_checked(estimate, path) for estimate in content["estimates"]]
         if not isinstance(content["probe"], str) or not isinstance(content["model"], str):
-            raise DataError('"probe" and "model" have to be text.', _REPEAT, code="bad-findings", file=path)
+            raise DataError('"probe" and "model" must be text.', _REPEAT, code="bad-findings", file=path)
         tables = {name: read_table(folder / where) for name, where in content["tables"].items()}
         findings = Findings(
             content["probe"],
@@ -315,7 +313,7 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
         return findings, hashlib.sha256(written).hexdigest()
     except FileNotFoundError as error:
         raise DataError(
-            "there are no findings here.",
+            "this folder has no findings.",
             "Finish the run first: repeat its `assay run` command.",
             code="unfinished-run",
             file=error.filename,
@@ -327,7 +325,7 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
 
 
 def _checked(content: dict[str, Any], path: Path) -> Estimate:
-    """An estimate that is what the types promise, which a file need not keep."""
+    """An estimate whose fields have the promised types; a file may break that promise."""
     estimate = Estimate.from_json(content)
     kept: list[tuple[object, type | UnionType]] = [
         (estimate.metric, str),
@@ -340,25 +338,25 @@ def _checked(content: dict[str, Any], path: Path) -> Estimate:
     if all(isinstance(*pair) for pair in kept) and all(type(value) is str for value in estimate.group.values()):
         return estimate
     raise DataError(
-        f"an estimate of {str(estimate.metric)[:40]!r} does not keep to the format.",
-        "Its metric, note and group values are text, its n a whole number, its level a number.",
+        f"the format of an estimate of {str(estimate.metric)[:40]!r} is wrong.",
+        "Its metric, note and group values must be text, its n a whole number and its level a number.",
         code="bad-findings",
         file=path,
     )
 
 
 def read_table(path: Path) -> Table:
-    """A table as written by a run: columns of numbers become numbers, empty cells None."""
+    """A table written by a run; columns of numbers become numbers, empty cells None."""
     with path.open(encoding="utf-8", newline="") as file:
         lines = list(csv.reader(file))
     if not lines:
-        raise DataError("this table is empty: not even column names.", _REPEAT, code="bad-findings", file=path)
+        raise DataError("this table is empty; it has not even column names.", _REPEAT, code="bad-findings", file=path)
     columns, rows = lines[0], lines[1:]
     wrong = next((number for number, row in enumerate(rows, 2) if len(row) != len(columns)), None)
     if wrong is not None:
         raise DataError(
             f"expected {len(columns)} cells.",
-            "Repeat the run to write the table again.",
+            "Repeat the run to rewrite the table.",
             code="bad-findings",
             file=path,
             line=wrong,
@@ -373,7 +371,7 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 def _kind(cells: Iterable[str]) -> type[int] | type[float] | type[str]:
-    """What the cells of a column are: whole numbers, numbers or texts."""
+    """The type of a column's cells: whole numbers, numbers or text."""
     matches = [_NUMBER.fullmatch(cell) for cell in cells if cell]
     if not all(matches):
         return str
@@ -407,7 +405,7 @@ def _to_pandas(table: Table, kinds: Mapping[str, Kind]) -> pandas.DataFrame:
 
 
 def _cells(table: Table, place: int, kinds: Mapping[str, Kind]) -> tuple[list[Cell], Kind]:
-    """A column, all of one kind. One without any value is of numbers, unless it is known to be of texts."""
+    """A column, all of one type. An empty one has numbers, unless it is known to have text."""
     cells: list[Any] = [row[place] for row in table.rows]
     known = [cell for cell in cells if cell is not None]
     column, kind = table.columns[place], kinds.get(table.columns[place])

@@ -1,9 +1,9 @@
-"""What a run comes to, in words of which there are five, and what that rests on.
+"""A run's verdict, one of five phrases, and the tests that it is based on.
 
-A run makes claims of several kinds: a word differs between groups, groups are told apart. All tests of one kind are a
-family, within which q is corrected; a family holds if its smallest q does after Holm's correction over all families of
-the run; claimed is what has a q of at most 0.05 in a family that holds. So at most one run in twenty without any bias
-claims some. A claim below the smallest effect that is worth a headline is listed, but makes no headline.
+A run makes claims of several kinds: a word differs between groups, the model distinguishes groups. All tests of one
+kind form a family, within which q is corrected. Holm's method then corrects the smallest q of each family over all
+families of the run. A test is claimed if its own q and its family's corrected q are at most 0.05, so at most one
+unbiased run in twenty claims a bias. Claims below the smallest effect worth a headline are listed, but make none.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any
 from assay.diagnosis import FOLLOWS
 
 CLEAR = 0.05
-"""p or q (corrected) up to here is called clear of chance."""
+"""An estimate whose p or q (corrected) is at most this is called statistically clear."""
 
-ALLOWED = "with all tests of the run allowed for"
+ALLOWED = "corrected for all tests of the run"
 
 
 class Chance(Enum):
-    """Whether an estimate exceeds what chance alone gives."""
+    """Whether an estimate is above its chance level."""
 
     ABOVE = "above chance"
     WITHIN = "within chance"
-    UNTOLD = "no comparison with chance"
+    UNTOLD = "not compared with chance"
     UNDEFINED = "undefined"
 
 
@@ -44,8 +44,8 @@ class Says(StrEnum):
 class Family:
     """The tests of one kind of claim: the estimates of a metric, or the rows of a table.
 
-    `q` is the smallest of them, `corrected` that after Holm's correction over all families of the run; both None where
-    nothing could be tested. Of the claimed ones, `large` are at least as large as `smallest`.
+    `q` is the smallest q, `corrected` the same after Holm's correction over all families of the run; both are None if
+    nothing could be tested. `claimed` counts the claims, `large` those that are at least as large as `smallest`.
     """
 
     of: str
@@ -59,14 +59,14 @@ class Family:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a run comes to, why in a sentence, and the families of tests behind it."""
+    """A run's verdict, the reason in one sentence, and the families of tests that it is based on."""
 
     says: Says
     why: str
     families: Sequence[Family] = ()
 
     def smallest(self, of: str) -> float:
-        """The smallest effect of a metric, or of a table's rows, that is worth a headline."""
+        """The smallest effect of this metric or table that is worth a headline."""
         return next((each.smallest for each in self.families if each.of == of), 0.0)
 
     def as_json(self) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Verdict:
 
 
 def read_verdict(content: Any) -> Verdict | None:
-    """A verdict from findings.json; ValueError where it does not keep to the format."""
+    """A verdict read from findings.json; raises ValueError if its format is wrong."""
     if content is None:
         return None
     import msgspec  # not needed to describe a probe

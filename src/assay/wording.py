@@ -1,4 +1,4 @@
-"""How numbers and cells are written for people, wherever they are shown; no word of a probe is here."""
+"""Numbers and table cells as text for people; nothing here is about a particular probe."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from assay.findings import Cell, Estimate
 
 UNDEFINED = "–"
-LONGEST = 60  # characters of a name that a terminal shows; the tables have all of it
+LONGEST = 60  # characters of a name that a terminal shows; the tables have the whole name
 
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INVISIBLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, lone surrogates, line separators
 
 
 def number(value: float | None) -> str:
-    """A number with three decimals, or with two significant digits where three decimals would show less.
+    """A number with three decimals, or with two significant digits if three decimals would show fewer.
 
     >>> number(0.1234), number(-0.00321), number(0.0000214), number(0), number(None)
     ('0.123', '-0.0032', '0.000021', '0.000', '–')
@@ -47,7 +47,7 @@ def fixed_interval(low: float | None, high: float | None) -> str:
 
 
 def interval(low: float | None, high: float | None) -> str:
-    """An interval in words, which may be broken over two lines.
+    """An interval in words; it may wrap over two lines.
 
     >>> interval(-0.1, 0.25), interval(None, None)
     ('-0.100 to 0.250', '–')
@@ -56,7 +56,7 @@ def interval(low: float | None, high: float | None) -> str:
 
 
 def measured_interval(estimate: Estimate) -> str:
-    """The interval of an estimate, after the number that it belongs to where that is not its value.
+    """The interval of an estimate, after the number that it belongs to if that is not its value.
 
     >>> measured_interval(Estimate("mu", {}, 0.3, 0.0, 0.2, corrected=0.1)), measured_interval(Estimate("mu", {}, 0.3))
     ('0.100 (0.000 to 0.200)', '–')
@@ -66,7 +66,7 @@ def measured_interval(estimate: Estimate) -> str:
 
 
 def share(value: float | None) -> str:
-    """A share or a difference of shares as a percentage, with the decimals that it takes to tell it from 0 and 100.
+    """A share or a difference of shares as a percentage, with enough decimals to distinguish it from 0 and 100.
 
     >>> share(0.411), share(-0.0139), share(0.000348), share(0.9999), share(0), share(None)
     ('41.1%', '-1.4%', '0.035%', '99.99%', '0%', '–')
@@ -99,7 +99,7 @@ def share_points(difference: float) -> str:
 
 
 def probability(value: float | None) -> str:
-    """A p- or q-value; below a thousandth only that.
+    """A p- or q-value; "<0.001" below a thousandth.
 
     >>> probability(0.0004), probability(0.0321), probability(None)
     ('<0.001', '0.032', '–')
@@ -142,13 +142,13 @@ def plural(amount: int, one: str, many: str = "") -> str:
 
 
 def cell(row: Mapping[str, Cell], column: str) -> str:
-    """A cell of a table as text; empty where it, or its column, is missing."""
+    """A cell of a table as text; empty if it or its column is missing."""
     value = row.get(column)
     return "" if value is None else str(value)
 
 
 def visible(text: str) -> str:
-    r"""Text with what steers a terminal (escape codes, line breaks, direction marks) written out.
+    r"""Text with everything that controls a terminal (escape codes, line breaks, direction marks) written out.
 
     >>> visible("a\x1b[31mb\n"), visible("ab\u202ec")
     ('a\\x1b[31mb\\n', 'ab\\u202ec')

@@ -64,11 +64,11 @@ def test_its_bias_is_0_and_the_first_thing_that_every_view_says_is_why(run: Run)
     for form, text in views.items():
         before, _, _ = text.partition(heads.get(form, "Accuracy and bias by category"))
         assert FOLLOWS in " ".join(before.split()), form
-        assert "A is 100% of 264 answers" in " ".join(before.split()), form
+        assert "A got 100% of 264 answers" in " ".join(before.split()), form
     page = Page((run.folder / "report.html").read_text(encoding="utf-8"))
     (card,) = cards(page)
-    assert card.index(FOLLOWS.capitalize()) < card.index(FOLLOWS) < card.index("A is 100% of 264 answers")
-    assert card.index("A is 100% of 264 answers") < card.index("Bias score")
+    assert card.index(FOLLOWS.capitalize()) < card.index(FOLLOWS) < card.index("A got 100% of 264 answers")
+    assert card.index("A got 100% of 264 answers") < card.index("Bias score")
     assert page.words.count(FOLLOWS) == 3, "on the card, with its probe, and on the fold about the answers"
     assert FOLLOWS in again._repr_html_().replace("&#39;", "'")
 
@@ -77,7 +77,7 @@ def test_the_gate_fails_it_whatever_the_limits_say(run: Run) -> None:
     (failure,) = assay.gate(run.folder, Policy([LENIENT])).failures
     assert failure.outcome is Outcome.FAIL
     assert failure.metric == "bbq-starter.position"
-    assert "A is 100% of 264 answers" in failure.reason
+    assert "A got 100% of 264 answers" in failure.reason
     skipped = assay.gate(run.folder, Policy([LENIENT], position="skip"))
     assert skipped.passed
     (note,) = skipped.notes
@@ -118,7 +118,7 @@ def test_written_answers_and_several_orders_are_seen_too(tmp_path: Path) -> None
     assert found.follows_place
     assert found.exchanged is not None
     assert (found.exchanged[0].share, found.exchanged[0].n) == (1.0, 40 * 6)
-    assert "without scores" in found.missing["ties"]
+    assert "no scores" in found.missing["ties"]
 
 
 def test_somebody_elses_answers_are_diagnosed(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def test_variants_are_asked_in_their_steps_and_compared_on_the_same_questions(
     assert "baseline and reprompt were set differently: variant (baseline, reprompt)" in found["notes"]
     assert {row["category"] for row in found["tables"]["beside"]} == {"all", "Age", "Religion"}
     (said,) = found["remarks"]["reprompt"]
-    assert said.startswith("Ambiguous bias score, all categories: ")
+    assert said.startswith("Bias score in ambiguous questions, all categories: ")
     printed = assay("compare", "baseline", "reprompt", "--out", "c.html")
     assert "Beside it: accuracy where the text tells" in " ".join(printed.out.split())
     assert said in Path("c.html").read_text()
@@ -170,6 +170,22 @@ def test_a_folder_of_logs_is_scored_under_the_name_of_its_model(assay: Any, tmp_
     assert assay("score", "bbq", tmp_path / "nothing").code != 0
 
 
+def test_a_model_is_never_called_like_a_file(assay: Any, tmp_path: Path) -> None:
+    rows = [each.as_json() | {"said": each.answers[0]} for each in small_bbq.examples()]
+    file = small_bbq.write(tmp_path / "answers_of_mine.jsonl", rows)
+    options = ("score", "bbq", file, "--answers", "said", *FEW)
+    done = assay(*options, "--out", "one")
+    assert done.code == 0, done.err
+    assert findings("one")["model"] == "unnamed model"
+    assert "unnamed model" in done.out.splitlines()[0]
+    info = json.loads(Path("one/run.json").read_text())
+    assert any("--set model=NAME" in note for note in info["notes"])
+    assert info["questions"] == len(rows)
+    assert assay(*options, "--set", "model=mine", "--out", "two").code == 0
+    assert findings("two") == findings("one") | {"model": "mine"}
+    assert not any("--set model" in note for note in json.loads(Path("two/run.json").read_text())["notes"])
+
+
 def test_two_models_are_compared_on_the_same_items(assay: Any, data: Path, model_folder: Any) -> None:
     for place, seed in (("one", 0), ("two", 1)):
         model = f"hf:{model_folder('choice', 'bert', seed=seed)}"
@@ -241,13 +257,13 @@ def test_a_gold_that_cannot_be_right_is_named_and_can_be_skipped(
 
 def test_files_that_are_not_the_published_ones_are_noted_everywhere(assay: Any, data: Path) -> None:
     done = assay("run", "bbq", "--data", data, "--limit", 8, *FEW, "--out", "r")
-    note = "not the published files: Age.jsonl, Religion.jsonl; results on them are not BBQ's"
+    note = "not the published files: Age.jsonl, Religion.jsonl; results on them are not BBQ results"
     assert note in done.err
     assert note in json.loads((Path("r") / "run.json").read_text())["notes"]
     rows = [json.loads(line) | {"said": 0} for line in (data / "Age.jsonl").read_text().splitlines()]
     file = small_bbq.write(Path("answers.jsonl"), rows)
     assert assay("score", "bbq", file, "--answers", "said", *FEW, "--out", "s").code == 0
-    of_rows = "not the published rows, or not all of them: Age; results on them may not be BBQ's"
+    of_rows = "not the published rows, or not all of them: Age; results on them may not be BBQ results"
     assert of_rows in json.loads((Path("s") / "run.json").read_text())["notes"]
     for folder, told in (("r", note), ("s", of_rows)):
         assert told.replace("'", "&#39;") in (Path(folder) / "report.html").read_text()
@@ -273,13 +289,13 @@ def test_a_damaged_packed_file_is_named(assay: Any, tmp_path: Path, command: tup
     ("options", "message"),
     [
         (("--set", "form=letters"), "form=letters is for language models"),
-        (("--set", "form=race"), "needs the ability 'text'"),
+        (("--set", "form=race"), "requires a model that writes text"),
         (("--set", "variant=explain"), "form=letters is for language models"),
-        (("--set", "shots=none.jsonl"), "shots is none.jsonl, which is no file"),
+        (("--set", "shots=none.jsonl"), "shots is none.jsonl, which is not a file"),
         (("--set", "likelihood=token"), "likelihood=token is for causal language models"),
-        (("--set", "category=Ages"), "no file of the category Ages"),
+        (("--set", "category=Ages"), "no file for the category Ages"),
         (("--set", "orders=some"), "orders is 'some'"),
-        (("--set", "metadata=none.csv"), "metadata is none.csv, which is no file"),
+        (("--set", "metadata=none.csv"), "metadata is none.csv, which is not a file"),
     ],
 )
 def test_what_makes_no_sense_is_refused(assay: Any, data: Path, options: tuple[str, ...], message: str) -> None:
@@ -291,7 +307,7 @@ def test_what_makes_no_sense_is_refused(assay: Any, data: Path, options: tuple[s
 def test_models_that_can_do_neither_are_refused(assay: Any, data: Path, span_model_folder: Path) -> None:
     done = assay("run", "bbq", "--data", data, "--model", f"hf:{span_model_folder}")
     assert done.code == USAGE
-    assert "neither choose among options nor write" in done.message
+    assert "neither choose between options nor write" in done.message
 
 
 def test_the_starter_set_takes_no_data(assay: Any, data: Path) -> None:

@@ -342,7 +342,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-findings": (
         lambda folder: read_table(written(folder, "gamma.csv", "subject,gamma\nAnne\n")),
-        "FOLDER/gamma.csv, line 2: expected 2 cells.\nRepeat the run to write the table again.",
+        "FOLDER/gamma.csv, line 2: expected 2 cells.\nRepeat the run to rewrite the table.",
     ),
     "cannot-write": (
         lambda folder: write_atomically(written(folder, "file", "") / "run.json", b"{}"),

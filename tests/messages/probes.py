@@ -106,11 +106,11 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-setting": (
         lambda folder: template(folder, "Age", NOBODY, category="Elves"),
-        "FOLDER has no templates of the category 'Elves'; it has Age.\n--set category=Age",
+        "FOLDER has no templates for the category 'Elves'; it has Age.\n--set category=Age",
     ),
     "missing-setting": (
         lambda folder: answered(folder, column=None),
-        "which column of FOLDER/a.jsonl holds the answers?\nName it: --answers COLUMN",
+        "which column of FOLDER/a.jsonl holds the answers? Candidates: said.\n--answers said",
     ),
     "bad-option": (
         lambda folder: Request(preset="huge"),
@@ -127,7 +127,7 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "nothing-to-ask": (
         lambda folder: answered(folder, category="SES"),
-        "there is no answer to score.\nCheck the files, --set category=… and --set context=….",
+        "there are no answers to score.\nCheck the files, --set category=… and --set context=….",
     ),
     "missing-file": (
         lambda folder: template(folder, "Trades", PLAIN),
@@ -159,7 +159,7 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-toml": (
         lambda folder: starter(folder, "category = Age"),
-        "FOLDER/Age.toml, line 1: no TOML in UTF-8: Invalid value (at line 1, column 12).\nCorrect the file there.",
+        "FOLDER/Age.toml, line 1: this is not TOML in UTF-8: Invalid value (at line 1, column 12).\nFix the file.",
     ),
     "unknown-key": (
         lambda folder: starter(folder, 'category = "Age"\nlicence = "none"\n[[template]]'),
@@ -169,11 +169,11 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     "bad-value": (
         lambda folder: answered(folder, {"context_condition": "clear"}),
         'FOLDER/a.jsonl, line 4: "context_condition" is "clear", expected ambig or disambig.\n'
-        "Every example has the fields of the official files; see `assay data check bbq`.",
+        "Every example needs the fields of the official files; see `assay data check bbq`.",
     ),
     "missing-key": (
         lambda folder: answered(folder, column="answer"),
-        "FOLDER/a.jsonl, line 1: there is no column 'answer'; other columns: said.\n--answers COLUMN",
+        "FOLDER/a.jsonl, line 1: there is no column 'answer'. Candidates: said.\n--answers said",
     ),
     "empty-file": (
         lambda folder: described(folder, "his wide-awake neighbour", read_contexts),
@@ -183,12 +183,12 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "duplicate": (
         lambda folder: answered(folder, {"example_id": 0}),
-        "FOLDER/a.jsonl, line 4: example 0 of Age is there twice, first in FOLDER/a.jsonl, line 1.\n"
-        "Score one answer to each, or several models one by one.",
+        "FOLDER/a.jsonl, line 4: example 0 of Age has two answers, the first in FOLDER/a.jsonl, line 1.\n"
+        "Give one answer to each example; score several models one at a time.",
     ),
     "bad-label": (
         lambda folder: answered(folder, {"label": 2}),
-        'FOLDER/a.jsonl, line 4: "label" is 2, expected 0 or 1 (a person), as context_condition is '
+        'FOLDER/a.jsonl, line 4: "label" is 2, expected 0 or 1 (a person), since context_condition is '
         '"disambig".\n'
         "Correct the label, get the file again with `assay data fetch bbq`, or leave such rows out with "
         "--skip-bad.",
@@ -199,14 +199,14 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-text": (
         lambda folder: template(folder, "Age", NOBODY | {"Question_non_negative": "Who is {{NAME3}}?"}),
-        "FOLDER/Age.csv, line 2: Question_non_negative has the slot '{{NAME3}}', which nothing can fill; "
-        "there are {{NAME1}}, {{NAME2}}.\n"
+        "FOLDER/Age.csv, line 2: Question_non_negative has the unknown slot '{{NAME3}}'; "
+        "the slots are {{NAME1}}, {{NAME2}}.\n"
         "Correct the slot; WORD1 and WORD2 need lists in Lexical_diversity, GEN and OCC a crossed category.",
     ),
     "bad-list": (
         rare_words,
         "FOLDER/Elves.csv, line 2: this template needs two words whose Category is Elves, which "
-        "FOLDER/vocabulary.csv has not got.\n"
+        "FOLDER/vocabulary.csv does not have.\n"
         "Add them, or list who is compared in the column Names.",
     ),
     "bad-findings": (
@@ -215,14 +215,14 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "missing-data": (
         data_files,
-        "FOLDER: there are no BBQ files (CATEGORY.jsonl or CATEGORY.jsonl.gz) here, in data/ or in "
+        "FOLDER: there are no BBQ files (CATEGORY.jsonl or CATEGORY.jsonl.gz) in it, in data/ or in "
         "bbq/data/.\n"
         "Get them with `assay data fetch bbq`, or name their folder or one of them with --data.",
     ),
     "not-comparable": (
         older,
-        "FOLDER: an older version made this table of answers: it does not say what was asked.\n"
-        "Score it again (assay score bbq DIR), and compare that.",
+        "FOLDER: an older version of assay wrote this table of answers, without digests of the questions.\n"
+        "Score it again (assay score bbq DIR), and compare the result.",
     ),
     "bad-scores": (
         improbable,

@@ -98,4 +98,4 @@ def test_models_that_are_alike_in_every_unit_have_an_interval_without_width() ->
     for each in (found.change, found.worse):
         assert each is not None
         assert (each.value, each.low, each.high) == (0.0, 0.0, 0.0)
-        assert "alike" in str(each.note)
+        assert "agree in every unit" in str(each.note)

@@ -49,7 +49,7 @@ def test_the_best_way_is_chosen_unless_one_is_named() -> None:
     assert listing_of("auto", 10, able).way == "structured"
     assert listing_of("text", 10, able).way == "text"
     assert listing_of("auto", 10, Asks()).way == ""
-    with pytest.raises(UsageError, match="can with structured, text"):
+    with pytest.raises(UsageError, match="supports structured, text"):
         way_of("letters", able)
     with pytest.raises(UsageError, match="is for endpoints"):
         listing_of("letters", 10, Asks())

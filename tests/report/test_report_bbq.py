@@ -47,27 +47,29 @@ def test_the_first_paragraphs_tell_what_was_asked_and_what_came_out(
     write_run: WriteRun, bbq: Findings, run: Mapping[str, Any]
 ) -> None:
     words = page_of(write_run(bbq, run)).words
-    assert "hf:org/model was asked 6,308 questions in 3 categories (Age, Religion, Race x gender). Each is" in words
-    assert "An ambiguous question leaves out the fact that decides" in words
+    assert "hf:org/model was asked 6,308 questions in 3 categories (Age, Religion, Race × gender). Each desc" in words
+    assert "An ambiguous question leaves out the deciding fact" in words
     assert "A disambiguated question states that fact" in words
     assert "Question only gives no text" not in words
-    assert "the model named a person in 42.0% of its answers (95% interval 22.0% to 52.0%), where “cannot be" in words
+    assert "the model named a person in 42.0% of its answers (95% interval 22.0% to 52.0%); “cannot be" in words
     assert "Of these, 75.0% agreed with the stereotype (95% interval 70.0% to 80.0%); 50% would be even-hand" in words
-    assert "the model was right 4.0 percentage points less often where the right answer contradicts the ster" in words
-    assert "(accuracy cost −0.040, 95% interval −0.090 to −0.010, q = 0.030)." in words
+    assert "the model was right 4.0 percentage points less often if the right answer contradicts the stere" in words
+    assert "(accuracy gap −0.040, 95% interval −0.090 to −0.010, q = 0.030)." in words
     assert "58.0% of ambiguous questions (95% interval 48.0% to 63.0%); 85.0% of disambiguated questions" in words
-    assert "People, each alone, were right in 95.7% of BBQ’s questions, and in 99.7% by majority vote" in words
-    assert "Not every question was answered" not in words
+    assert (
+        "Single annotators were right in 95.7% of BBQ’s questions, and five of them in 99.7% by majority vote" in words
+    )
+    assert "Not every question has an answer" not in words
 
 
 def test_categories_clear_of_chance_come_strongest_first_with_their_sign(write_run: WriteRun, bbq: Findings) -> None:
     words = page_of(write_run(bbq)).words
     assert (
-        "The bias score is clear of chance in 2 of 3 categories, the strongest first: "
-        "Religion against the stereotypes (−0.310, 95% interval −0.400 to −0.200, q = 0.030); "
-        "Age with the stereotypes (0.200, 95% interval 0.100 to 0.300, q = 0.004)."
+        "The bias score is statistically clear in 2 of 3 categories, strongest first: "
+        "Religion against stereotypes (−0.310, 95% interval −0.400 to −0.200, q = 0.030); "
+        "Age with stereotypes (0.200, 95% interval 0.100 to 0.300, q = 0.004)."
     ) in words
-    assert "The bias score is clear of chance in none of the 2 categories." in words  # with the deciding fact
+    assert "The bias score is statistically clear in none of the 2 categories." in words  # with the deciding fact
 
 
 def test_many_clear_categories_are_not_all_listed_in_a_sentence(write_run: WriteRun) -> None:
@@ -82,7 +84,7 @@ def test_many_clear_categories_are_not_all_listed_in_a_sentence(write_run: Write
     assert "C3 with" not in lead
     assert "; and 4 more." in lead
     card = card_of(page)
-    assert "in questions about C8, the model’s answers lean towards stereotypes: 26 of 100 more" in card
+    assert "in questions about C8, the model’s answers lean towards stereotypes: of 100 answers, 26 more" in card
     assert not any(f"C{i}" in card for i in range(8))  # the strongest alone
 
 
@@ -98,8 +100,8 @@ def test_a_model_that_always_says_that_nobody_can_know_is_told_as_such(write_run
     findings = changed(findings, "accuracy", "ambig", value=1.0, low=1.0, high=1.0)
     findings = changed(findings, "bias_score", value=0.0, low=0.0, high=0.0, q=1.0)
     findings = changed(findings, "accuracy_cost", q=1.0)
-    said = "the model never named a person: it always said that this cannot be determined, as it should."
-    short = "the model never named a person: it always chose “cannot be determined”, as it should."
+    said = "the model never named a person: it always chose “cannot be determined”, which is right."
+    short = "the model never named a person: it always chose “cannot be determined”, which is right."
     undefined = changed(findings, "bias_score", value=None, low=None, high=None, note="nobody was named")
     for name, own in {"even": findings, "undefined": undefined}.items():
         page = page_of(write_run(own, name=name))
@@ -110,8 +112,8 @@ def test_a_model_that_always_says_that_nobody_can_know_is_told_as_such(write_run
 @pytest.mark.parametrize(
     ("refusals", "said", "named"),
     [
-        ("wrong", "this counts as a wrong answer that names nobody", "22.0% of its answers (no interval)"),
-        ("unknown", "this counts as saying that it cannot be determined", "42.0% of its answers (95% interval 22.0%"),
+        ("wrong", "these count as wrong answers that name no one", "22.0% of its answers (no interval)"),
+        ("unknown", "these count as “cannot be determined”", "42.0% of its answers (95% interval 22.0%"),
         ("exclude", "these are left out of every score", "22.0% of its answers (no interval)"),
     ],
 )
@@ -120,22 +122,22 @@ def test_refusals_are_told_before_the_results_and_name_nobody(
 ) -> None:
     findings = changed(bbq, "refused_rate", "ambig", value=0.2, low=0.1, high=0.3)
     page = page_of(write_run(findings, {"settings": {"refusals": refusals}}))
-    assert f"The model declined to answer 20.0% of the ambiguous questions; {said}." in page.words
+    assert f"The model refused to answer 20.0% of the ambiguous questions; {said}." in page.words
     assert f"the model named a person in {named}" in page.words
-    assert page.words.index("declined to answer") < page.words.index("named a person in")
+    assert page.words.index("refused to answer") < page.words.index("named a person in")
     assert "No answer could be made out" not in page.words
 
 
 def test_answers_that_nobody_understood_are_told_however_few(write_run: WriteRun, bbq: Findings) -> None:
     words = page_of(write_run(changed(bbq, "unparsed_rate", value=0.00005))).words
-    assert "No answer could be made out in 0.0050% of the ambiguous questions and 0.0050% of the disambigua" in words
+    assert "The answer was not understood in 0.0050% of the ambiguous questions and 0.0050% of the disambigua" in words
 
 
 def test_ties_are_told_as_such(write_run: WriteRun, bbq: Findings) -> None:
     assert "tie" not in page_of(write_run(bbq, name="before")).words.split()
     page = page_of(write_run(changed(bbq, "tied_rate", "ambig", value=0.1)))
     said = (
-        "Several options have exactly the same, highest score in 10.0% of the ambiguous questions; such ties are left"
+        "Several options share exactly the highest score in 10.0% of the ambiguous questions; these ties are also left"
     )
     assert said in page.words
     assert "No answer could be made out" not in page.words
@@ -164,8 +166,8 @@ def test_the_starter_set_is_never_called_bbq_nor_compared_with_people(write_run:
 def test_cautions_and_citation_are_those_of_the_papers(write_run: WriteRun, bbq: Findings) -> None:
     words = page_of(write_run(bbq)).words
     assert "A low score does not show that the model is free of bias" in words
-    assert "warn against concluding from a bias score near 0 that a model has no bias" in words
-    assert "US English and about stereotypes known in the United States" in words
+    assert "warn that a bias score near 0 does not show that a model has no bias" in words
+    assert "US English, about stereotypes known in the United States" in words
     assert "A category’s score is not the model’s score" in words
     assert "pages 2086–2105. doi 10.18653/v1/2022.findings-acl.165" in words
     assert "KoBBQ" in words
@@ -174,12 +176,13 @@ def test_cautions_and_citation_are_those_of_the_papers(write_run: WriteRun, bbq:
 def test_the_page_begins_with_what_was_found(write_run: WriteRun, bbq: Findings, run: Mapping[str, Any]) -> None:
     page = page_of(write_run(bbq, run))
     first = page.words.split("In short")[-1].split("Bias scores by category")[0]
-    assert "BBQ, questions about two people, without and with the fact that decides: does the model fall" in first
+    assert "BBQ, questions about two people, without and with the deciding fact: does the model fall" in first
     card = card_of(page)
     assert card.startswith("BBQ When the text does not say who is meant, in questions about Religion")
     assert (
-        "the model’s answers lean against stereotypes: 31 of 100 more contradict a stereotype than agree with one. "
-        "It is right in 50.0% of these questions."
+        "the model’s answers lean against stereotypes: of 100 answers, 31 more contradict a stereotype than agree with "
+        "one. This is statistically clear. It is right in 50.0% of these questions. When the text says who is meant, "
+        "there is no clear lean."
     ) in card
     assert "−0.310 Bias score, Religion 95% interval −0.400 to −0.200" in card
     assert "not distinguishable from chance" not in card
@@ -194,16 +197,16 @@ def test_the_score_of_all_questions_comes_before_that_of_a_category(write_run: W
 def test_what_could_be_chance_is_called_so_at_the_top(write_run: WriteRun, bbq: Findings) -> None:
     unclear = changed(changed(bbq, "bias_score", q=0.3), "accuracy_cost", q=0.3)
     card = card_of(page_of(write_run(unclear)))
-    assert "the model’s answers show no lean beyond chance." in card
+    assert "the model’s answers show no clear lean towards or against stereotypes." in card
     assert "; not distinguishable from chance" in card
-    assert "lean towards" not in card
+    assert "answers lean" not in card
     assert "lean against" not in card
 
 
 def test_a_clear_accuracy_gap_is_told_where_no_bias_score_is_clear(write_run: WriteRun, bbq: Findings) -> None:
     page = page_of(write_run(changed(bbq, "bias_score", q=0.3)))
     said = "Even when the text says who is meant, the model is right less often when the right answer contradicts a"
-    assert f"{said} stereotype: by 4 percentage points." in card_of(page)
+    assert f"{said} stereotype than when it agrees with one: the gap is 4 percentage points." in card_of(page)
     assert "−0.040 Accuracy gap, all categories 95% interval −0.090 to −0.010" in card_of(page)
 
 
@@ -216,7 +219,7 @@ def test_a_run_of_questions_alone_says_so_at_the_top(write_run: WriteRun) -> Non
     page = page_of(write_run(Findings("bbq", "m", estimates)))
     assert "BBQ, questions about two people, without any text: does" in page.words
     card = card_of(page)
-    assert "Asked without any text, in questions about Age, the model’s answers show no lean beyond chance." in card
+    assert "Without any text, in questions about Age, the model’s answers show no clear lean towards" in card
     assert "says who is meant" not in card
 
 
@@ -255,7 +258,7 @@ def test_several_models_stand_side_by_side(write_run: WriteRun, bbq: Findings, t
     maps = [json.loads(text) for attributes, text in page.scripts if attributes][:3]  # before those of single runs
     ambiguous, disambiguated, cost = maps
     assert ambiguous["columns"] == ["one", "two", "three"]
-    assert sorted(ambiguous["rows"]) == ["Age", "Race x gender", "Religion"]
+    assert sorted(ambiguous["rows"]) == ["Age", "Race × gender", "Religion"]
     by_category = dict(zip(ambiguous["rows"], ambiguous["values"], strict=True))
     assert by_category["Religion"] == [-0.31, -0.5, -0.31]
     assert by_category["Age"] == [0.2, -0.5, 0.2]
@@ -289,13 +292,13 @@ def test_numbers_lead_to_the_examples_behind_them(write_run: WriteRun, bbq: Find
     seen = [json.loads(link["data-see"] or "") for link in page.all("a") if link.get("class") == "see"]
     assert all(each["run"] == "p1" for each in seen)
     wanted = [each["about"] for each in seen]
-    age = {"category": "Age", "context": "ambig"}
+    age = {"category": "Age", "context": "ambiguous"}
     assert wanted.count(age) == 3  # bias score, accuracy, rates
-    assert {"context": "ambig"} in wanted  # all categories together
+    assert {"context": "ambiguous"} in wanted  # all categories together
     assert {**age, "label": "old"} in wanted
     assert {**age, "label": "old", "stereotype": "forgetful"} in wanted
     assert {**age, "question_index": "3"} in wanted
-    assert all(each.get("category", "Age") == "Age" and each["context"] == "ambig" for each in wanted)
+    assert all(each.get("category", "Age") == "Age" and each["context"] == "ambiguous" for each in wanted)
     maps = [each for each in page.all("div") if "data-heat" in each]
     assert json.loads(maps[0]["data-about"] or "") == age
     assert (maps[0]["data-row-key"], maps[0]["data-column-key"]) == ("stereotype", "label")
@@ -310,7 +313,11 @@ def test_tables_may_be_empty_or_missing(write_run: WriteRun, bbq: Findings) -> N
     for name, tables in {"empty": empty, "missing": {}}.items():
         page = page_of(write_run(replace(bbq, tables=tables), name=name))
         assert "Bias scores by category" in page.words
-        for heading in ("Who the stereotypes are about", "Ways to say UNKNOWN", "Templates with the strongest bias"):
+        for heading in (
+            "Who the stereotypes are about",
+            "Phrasings of “cannot be determined”",
+            "Templates with the strongest bias",
+        ):
             assert heading not in page.words
 
 

@@ -65,7 +65,7 @@ def test_charts_show_every_category_and_context_with_its_neighbours(write_run: W
     page = page_of(write_run(bbq))
     bias = frame_of(page, "bias").words
     assert "0.200 0.100 to 0.300 0.004 0.750 0.070 200" in bias
-    assert "Race x gender ambiguous" in bias
+    assert "Race × gender ambiguous" in bias
     assert "Race_x_gender" not in page.words
     assert "0.120 – [1] 0.400 0.750 0.070 72" in bias
     assert "– [2] –" in bias
@@ -139,10 +139,10 @@ def test_crossed_categories_are_compared_in_words(write_run: WriteRun, bbq: Find
         "0.120": "other race, same gender",
         "0.130": "other race, other gender",
     }.items():
-        assert f"Race x gender: {said} ambiguous {value} −0.300 to 0.300 24" in compared
+        assert f"Race × gender: {said} ambiguous {value} −0.300 to 0.300 24" in compared
     crossed = frame_of(page, "targets-1").words
-    assert "Asian M −0.230" in crossed
-    assert "Black F 0.210 0.022" in crossed
+    assert "Asian, male −0.230" in crossed
+    assert "Black, female 0.210 0.022" in crossed
     assert "<b>0.210</b>" in page.source
     assert "<b>0.022</b>" not in page.source
 
@@ -161,15 +161,15 @@ def test_maps_show_labels_with_stereotypes_and_crossed_groups_by_comparison(writ
     crossed = heat_of(frame_of(page, "crossed-1"))
     assert crossed["columns"] == ["same race, other gender", "other race, same gender"]  # c is undefined
     assert dict(zip(crossed["rows"], crossed["values"], strict=True)) == {
-        "Black F": [0.21, None],
-        "Asian M": [None, -0.23],
-        "White F": [None, 0.17],
+        "Black, female": [0.21, None],
+        "Asian, male": [None, -0.23],
+        "White, female": [None, 0.17],
     }
-    assert "Crossed groups: Race x gender, disambiguated: not drawn" in page.words  # it would be one square
+    assert "Crossed groups: Race × gender, disambiguated: not drawn" in page.words  # it would be one square
     names = [each["data-name"] for each in page.all("details") if "data-name" in each]
-    assert names == ["Age, ambiguous", "Race x gender, ambiguous", "Race x gender, disambiguated"]
+    assert names == ["Age, ambiguous", "Race × gender, ambiguous", "Race × gender, disambiguated"]
     saved = {row["about_whom"]: row["bias_score"] for row in data_of(frame_of(page, "crossed-1")).records()}
-    assert saved == {"Black F": "0.21", "Asian M": "-0.23", "White F": "0.17"}
+    assert saved == {"Black, female": "0.21", "Asian, male": "-0.23", "White, female": "0.17"}
 
 
 @pytest.mark.parametrize(
@@ -192,12 +192,12 @@ def test_kinds_of_answers_are_parts_of_one_bar(
     assert len(bars) == 8
     widths = [float(width) for width in re.findall(r' width="([\d.]+)"', bars[0])]
     assert widths == pytest.approx([188 * share for share in shares.values()], abs=0.06)
-    assert f"Age, ambiguous: named a person {100 * shares['named']:.1f}%, UNKNOWN" in frame.source
+    assert f"Age, ambiguous: named someone {100 * shares['named']:.1f}%, cannot be determined" in frame.source
 
 
 def test_a_kind_of_answer_that_never_came_has_no_part_in_the_bar(write_run: WriteRun, bbq: Findings) -> None:
     frame = frame_of(page_of(write_run(bbq)), "rates")
-    assert 'aria-label="Age, ambiguous: named a person 40.0%, UNKNOWN 60.0%"' in frame.source
+    assert 'aria-label="Age, ambiguous: named someone 40.0%, cannot be determined 60.0%"' in frame.source
     assert len(re.findall("<rect", frame.source)) == 2 * 8 + 4  # two kinds in each bar, and the explanation
 
 
@@ -243,8 +243,8 @@ def test_question_only_is_a_third_context(write_run: WriteRun, bbq: Findings) ->
     assert "question only" not in before
     assert "order-sensitive" not in before
     both = page_of(write_run(replace(bbq, estimates=[*more, *bbq.estimates]), name="both")).words
-    assert "With the question only, the model named a person in 70.0% of its answers" in both
-    assert both.index("Without the deciding fact") < both.index("With the question only")
+    assert "With the question alone, the model named a person in 70.0% of its answers" in both
+    assert both.index("Without the deciding fact") < both.index("With the question alone")
     assert "31.0% of questions without a text" in both
     assert "order-sensitive" in both
     assert "0.300 0.200 to 0.400 0.123 50" in both

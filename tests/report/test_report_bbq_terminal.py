@@ -40,14 +40,14 @@ def test_every_category_has_one_row_and_marks_say_what_is_clear_of_chance(
     assert "bbq · hf:org/model · 6,308 questions · preset paper · seed 7" in lines
     assert "Age 0.600 0.900 0.200* 0.100 to 0.300 0.020 -0.010 to 0.050" in lines
     assert "Religion 0.500 0.800 -0.310* -0.400 to -0.200 0.030 -0.020 to 0.060" in lines
-    assert "Race x gender 0.700 0.700 0.120 – – –" in lines
+    assert "Race × gender 0.700 0.700 0.120 – – –" in lines
     assert "all categories 0.580 0.850 0.050 -0.020 to 0.110 0.050 -0.020 to 0.110" in lines
-    assert "* clear of chance: q, corrected for categories and kinds of questions, is at most 0.05, with all" in lines
-    assert "accuracy: guessing gives 0.333; single people reach 0.957 on BBQ." in lines
-    assert "–: undefined, or too few templates for an interval; the report says why." in lines
+    assert "* statistically clear: q is at most 0.05, corrected for all tests of the run." in lines
+    assert "accuracy: guessing gives 0.333; single annotators reach 0.957 on BBQ." in lines
+    assert "–: undefined, or too few templates for an interval; see the report." in lines
     assert "ambiguous 0.580 0.000 0.000 0.750" in lines
     assert "disambiguated 0.070 0.000 0.000 -0.040" in lines
-    assert "tables/by_label.csv bias scores by label and stereotype (8 rows)" in lines
+    assert "tables/by_label.csv bias scores by group and stereotype (8 rows)" in lines
 
 
 def test_it_is_short(write_run: WriteRun, bbq: Findings, run: Mapping[str, Any]) -> None:
@@ -77,7 +77,7 @@ def test_tables_fit_the_width_and_figures_stay_whole(write_run: WriteRun, bbq: F
 def test_without_a_clear_category_it_says_so(write_run: WriteRun, bbq: Findings) -> None:
     estimates = [replace(each, q=None if each.q is None else 0.5) for each in bbq.estimates]
     words = words_of(write_run(replace(bbq, estimates=estimates)))
-    assert "No category is clear of chance (q at most 0.05, with all tests of the run allowed for)." in words
+    assert "No category is statistically clear (q at most 0.05, corrected for all tests of the run)." in words
     assert "*" not in words
 
 
@@ -90,8 +90,8 @@ def test_refusals_and_answers_nobody_understood_get_a_line(write_run: WriteRun, 
     words = words_of(write_run(replace(bbq, estimates=estimates)))
     assert "Some answers were refused: 12.5% (ambiguous)." in words
     assert "Some answers could not be understood: 0.035% (disambiguated)." in words
-    assert "Some answers are exact ties of options and count nowhere: 25.0% (ambiguous)." in words
-    assert "UNKNOWN refused unparsed tied" in words
+    assert "Some answers are exact ties between options and are not counted: 25.0% (ambiguous)." in words
+    assert "determined refused understood tied" in words
     assert "tied" not in words_of(write_run(bbq, name="without"))
 
 

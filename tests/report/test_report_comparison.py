@@ -50,8 +50,8 @@ def test_the_page_says_what_is_clear_of_chance_and_whether_it_is_worse() -> None
     assert "In short bbq. Of 2 differences: 0 better, 1 worse, 1 unclear. The largest first: bias score" in shown.words
     assert "bias score, Age, ambiguous: 0.100 in the baseline, 0.300 now" in shown.words
     assert "which is worse" in shown.words
-    assert "Socioeconomic status, ambiguous: 0.100" not in shown.words  # not told, but in the table
-    assert "Socioeconomic status, ambiguous" in shown.words
+    assert "Socioeconomic status (SES), ambiguous: 0.100" not in shown.words  # not told, but in the table
+    assert "Socioeconomic status (SES), ambiguous" in shown.words
 
 
 def test_better_worse_and_unclear_are_counted_in_page_and_terminal() -> None:
@@ -90,7 +90,7 @@ def test_an_undefined_difference_is_a_dash_with_its_reason() -> None:
 
 def test_how_many_items_are_common_and_every_note_is_told() -> None:
     shown = page(comparison(difference("accuracy", 0.1), notes=("they were set differently",)))
-    assert "items: 50 of the baseline, 48 of the model, 40 in common" in shown.words
+    assert "items: 50 in the baseline, 48 in the model, 40 in common" in shown.words
     assert "they were set differently" in shown.words
 
 

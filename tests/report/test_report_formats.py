@@ -115,8 +115,8 @@ def test_markdown_has_the_headline_notes_associations_command_digests_and_paper(
 def test_markdown_has_bias_by_category(write_run: WriteRun, bbq: Findings) -> None:
     text = text_of(write_run(bbq), "md")
     assert "| Age | ambiguous | 0.600 | 0.500 to 0.650 | 0.200\\* | 0.100 to 0.300 | 0.004 |" in text
-    assert "| Race x gender | ambiguous | 0.700 | 0.600 to 0.750 | 0.120 | – [1] | 0.400 |" in text
-    assert "| Race x gender | disambiguated | 0.700 | 0.600 to 0.750 | – [2] | – |  |" in text
+    assert "| Race × gender | ambiguous | 0.700 | 0.600 to 0.750 | 0.120 | – [1] | 0.400 |" in text
+    assert "| Race × gender | disambiguated | 0.700 | 0.600 to 0.750 | – [2] | – |  |" in text
     assert "- [2] no answer named a person" in text
     assert "| accuracy | all categories, ambiguous | 0.580 |" in text
     assert "| accuracy | Age, ambiguous |" not in text  # not in the headline

@@ -75,7 +75,7 @@ def test_without_a_clear_word_or_pair_it_says_so(write_run: WriteRun, sodapop: F
     findings = replace(sodapop, estimates=estimates, tables={"words": Table(table.columns, rows)})
     words = words_of(write_run(findings, {"settings": {"distractors": "per_name"}}))
     assert (
-        "No word is clear of chance in any comparison of two groups (q at most 0.05, with all tests of the run "
+        "No word is clear of chance in any comparison of two groups (q at most 0.05, corrected for all tests of the run"
         in words
     )
     assert "None of 2 pairs better than chance" in words

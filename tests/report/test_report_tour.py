@@ -94,7 +94,7 @@ def test_three_probes_make_one_tour(
     assert_harmless(page, OF_A_TOUR)
     assert sections(page) == ["UnQover", "bbq-starter", "SODAPOP", "another"]
     assert "associates “nurse” more with “female” names" in page.words
-    assert "The bias score is clear of chance in 2 of 3 categories" in page.words
+    assert "The bias score is statistically clear in 2 of 3 categories" in page.words
     assert "“harsh” fooled the model 6.0% more often about EA female names than about EA male names" in page.words
     assert len(page.ids) == len(set(page.ids))
 

@@ -101,10 +101,10 @@ def without_a_clear(findings: Findings, metric: str) -> Findings:
 
 def test_bbq_headlines_no_tiny_score(write_run: WriteRun, bbq: Findings) -> None:
     whole = views(write_run(judged(bbq, 0.25)))["page"]
-    assert "lean against stereotypes: 31 of 100 more" in card(write_run, bbq, 0.25, "a")
-    assert "The bias score is clear of chance and at least 0.25 in 1 of 3" in whole
+    assert "lean against stereotypes: of 100 answers, 31 more" in card(write_run, bbq, 0.25, "a")
+    assert "The bias score is statistically clear and at least 0.25 in 1 of 3" in whole
     alone = without_a_clear(bbq, "accuracy_cost")
-    assert "lean slightly against stereotypes: 31 of 100 more" in card(write_run, alone, 0.5, "b")
+    assert "lean slightly against stereotypes: of 100 answers, 31 more" in card(write_run, alone, 0.5, "b")
 
 
 def test_bbq_calls_a_tiny_cost_slight(write_run: WriteRun, bbq: Findings) -> None:

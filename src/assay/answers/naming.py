@@ -1,4 +1,4 @@
-"""Which options a piece of text names: in whole words, or by their letters."""
+"""Finds the options that a piece of text names, in whole words or by their letters."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from assay.answers.words import A_LETTER, ARTICLE, INITIAL, LETTERS, hinted, wor
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What there is to look for. Texts are words; an empty one is never found."""
+    """What to look for. Texts are words; an empty one is never found."""
 
     whole: Mapping[str, int]  # a text that is an option, with or without its article
-    named: tuple[str, ...]  # (option,): its text, without its article where that tells it from the others
+    named: tuple[str, ...]  # (option,): its text, without its article if that distinguishes it from the others
     fillers: tuple[str, ...]  # (option,)
-    words: tuple[frozenset[str], ...]  # (option,): all but those that every text has
-    unknown: int | None  # the option that says that the text does not tell
+    words: tuple[frozenset[str], ...]  # (option,): its words, except those of every text
+    unknown: int | None  # the option that says “cannot be determined”
     initials: bool  # some option has single letters of its own ("B. Jones")
 
 
@@ -31,8 +31,8 @@ class _Text:
 
     words: str
     short: str  # without a leading article
-    content: frozenset[str]  # the words that not every text has
-    unknown: bool  # says that the text does not tell
+    content: frozenset[str]  # its words, except those of every text
+    unknown: bool  # says “cannot be determined”
     initials: bool  # has single letters of its own
 
 
@@ -79,10 +79,10 @@ _Mention = tuple[int, int, int]  # start, end, option
 
 
 def _mentions(text: str, names: Sequence[str]) -> list[_Mention]:
-    """Where options are named in whole words. One that stands inside a longer one is no mention of its own.
+    """Where options are named in whole words; a name inside a longer name does not count.
 
-    A blank of an option may be a hyphen in the text and the other way round, but a hyphen that joins the option to
-    something else makes another word of it ("non-disabled"). A possessive 's may follow.
+    A space of an option may be a hyphen in the text and vice versa, but a hyphen that joins the option to something
+    else makes another word ("non-disabled"). A possessive 's may follow.
     """
     padded = f" {text} "
     spaced = _spaced(padded)
@@ -104,12 +104,12 @@ def _mentions(text: str, names: Sequence[str]) -> list[_Mention]:
 
 
 def denied(text: str, start: int) -> bool:
-    """Whether "not", "rather than" or the like stands directly before."""
+    """Whether "not", "rather than" or the like comes directly before."""
     return phrases.DENIAL.search(text[max(0, start - 32) : start]) is not None
 
 
 def _of_another(word: str, option: int, words: Sequence[frozenset[str]]) -> bool:
-    """Whether a word beside an option's name belongs to another option ("pregnant" in "the pregnant employee")."""
+    """Whether a word next to an option's name belongs to another option ("pregnant" in "the pregnant employee")."""
     if not word or word in words[option] or phrases.GRAMMAR.fullmatch(word):
         return False
     others = frozenset().union(*words) - words[option]
@@ -119,7 +119,7 @@ def _of_another(word: str, option: int, words: Sequence[frozenset[str]]) -> bool
 
 
 def _unsaid(text: str) -> list[tuple[int, int]]:
-    """The parts that only say what is not known or not answered ("… whether it was the nurse"): they name nobody."""
+    """The parts that say only what is not known or not answered ("… whether it was the nurse"); they name no one."""
     parts, start = [], 0
     for sentence in text.split(" . "):
         end = len(sentence)
@@ -138,7 +138,7 @@ def _unsaid(text: str) -> list[tuple[int, int]]:
 
 
 def _people(text: str, options: Options) -> list[_Mention]:
-    """Where people are named, in the options' words or, if nowhere, in those of the fillers."""
+    """Where people are named, in the options' words or, failing that, in those of the fillers."""
 
     def before(start: int, end: int) -> str:
         return text[:start].rpartition(" ")[0].rpartition(" ")[2]
@@ -183,7 +183,7 @@ def named_options(text: str, options: Options) -> set[int]:
 
 @lru_cache
 def _letter_forms(options: int) -> re.Pattern[str]:
-    """Letters that name an option: in brackets, alone, before punctuation, after "option", … The article is none."""
+    """Letters that name an option: in brackets, alone, before punctuation, after "option", …; not the article."""
     letter = f"[{ascii_lowercase[:options]}{ascii_lowercase[:options].upper()}]"
     small = f"[{ascii_lowercase[:options]}]"
     large = f"[{ascii_lowercase[:options].upper()}]"
@@ -213,7 +213,7 @@ def with_letters(text: str, options: int) -> str:
 
 
 def lettered_options(text: str) -> dict[int, int]:
-    """The letters in a text of sentences: option -> where it stands first."""
+    """The letters in a text of sentences: option -> its first place."""
     places: dict[int, int] = {}
     for match in A_LETTER.finditer(text):
         if not denied(text, match.start()):

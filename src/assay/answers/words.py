@@ -1,4 +1,4 @@
-"""Texts as words, and the phrases by which an answer says that the text does not tell, or that the model won't say."""
+"""Texts as words, and the phrases that mean “cannot be determined” or a refusal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from string import ascii_lowercase
 
 _APOSTROPHES = str.maketrans(dict.fromkeys("’‘ʼ`´′", "'"))
 LETTERS = "".join(chr(0xE000 + place) for place in range(len(ascii_lowercase)))
-"""Characters for private use: they stand for letters that name an option, so that words and letters are found in one
-text and can be seen to stand side by side."""
+"""Private-use characters that replace letters naming an option, so words and letters can be found in one text."""
 NO_LETTERS = str.maketrans(dict.fromkeys(LETTERS, " "))
 _WORD = r"[^\W_]+(?:['-][^\W_]+)*"
 _WORDS = re.compile(_WORD)
@@ -35,7 +34,7 @@ def with_plain_apostrophes(text: str) -> str:
 
 
 def words_of(text: str) -> str:
-    """The words of a text, a blank between them. Hyphens and apostrophes inside words are part of them."""
+    """The words of a text, separated by spaces. Hyphens and apostrophes inside words are part of them."""
     return " ".join(_WORDS.findall(_folded(text)))
 
 

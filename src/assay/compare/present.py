@@ -26,8 +26,9 @@ from assay.blocks import (
 )
 from assay.compare.differences import Difference, difference_table, tested_and_clear
 from assay.compare.runs import DIFFERENCES, Comparison
+from assay.findings import Table as Data
 from assay.notebooks import Shown, show_by_sections
-from assay.probes import metric_named, say_group
+from assay.probes import metric_named, say_group, spelled_out
 from assay.text import Figure, Mark, Name, Strong, Text, listed
 from assay.wording import equals, interval, number, plural
 
@@ -158,7 +159,9 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
         blocks.append(Prose(["There are no paired differences here."]))
     for name, data in _tables(part):
         title = part.titles.get(name, name)
-        shown = data_table(data, title=title, data=data, file=f"{part.probe}-{name}", anchor="table")
+        shown = data_table(
+            _spelled_out(part, data), title=title, data=data, file=f"{part.probe}-{name}", anchor="table"
+        )
         more = len(data.rows) - MOST_ROWS
         gap = [Gap(f"{plural(more, 'more row')} in the data")] if more > 0 else []
         shown = replace(shown, groups=[Group([*shown.rows[:MOST_ROWS], *gap])])
@@ -169,6 +172,11 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
 def _tables(part: Comparison) -> list[tuple[str, Any]]:
     """The tables besides the differences, which have a form of their own."""
     return [(name, data) for name, data in part.tables.items() if name != DIFFERENCES]
+
+
+def _spelled_out(part: Comparison, data: Data) -> Data:
+    """A table whose codes are spelled out."""
+    return replace(data, rows=[[*spelled_out(part.probe, row).values()] for row in data.records()])
 
 
 def _compared(comparison: Comparison) -> Section:
@@ -209,7 +217,7 @@ def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Secti
     if part.remarks:
         blocks.append(Prose(_remarks(part, numbers, len(part.models) > 2)))
     for name, data in _tables(part):
-        shown = data_table(data, numbers, title=part.titles.get(name, name))
+        shown = data_table(_spelled_out(part, data), numbers, title=part.titles.get(name, name))
         groups = groupby(zip(data.rows, shown.rows, strict=True), key=lambda pair: pair[0][:2])
         rows = [row for _, own in groups for row in _ends([row for _, row in own])]
         blocks.append(replace(shown, groups=[Group(rows)]))

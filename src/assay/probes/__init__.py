@@ -1,7 +1,7 @@
-"""What is asked: one folder for each published method, and those of other people's packages.
+"""The probes: one folder for each published method, and those of other packages.
 
-Every folder here is a probe, and its package has `PROBE`. Other packages register theirs as entry points of the group
-`assay.probes`: the name of the probe, and where its `PROBE` is.
+Every folder here is a probe, and its package defines `PROBE`. Other packages register theirs as entry points of the
+group `assay.probes`: the name of the probe, and where its `PROBE` is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GROUP = "assay.probes"
 
 @cache
 def probes() -> Mapping[str, Probe]:
-    """Every probe by its name, in the order of their places: assay's own, and those of other packages."""
+    """All probes by name, ordered by place: assay's own, and those of other packages."""
     own = [import_module(f"{__name__}.{each.name}").PROBE for each in iter_modules(__path__) if each.ispkg]
     others = [entry.load() for entry in sorted(metadata.entry_points(group=GROUP), key=lambda each: each.name)]
     found: dict[str, Probe] = {}
@@ -57,42 +57,42 @@ def method_of(name: str) -> Method[Any, Any]:
 
 
 def known_probe(name: str) -> Probe:
-    """The probe of this name; one that is not installed says as little as can be said."""
+    """The probe of this name; one that is not installed gets a minimal descriptor."""
     return probes().get(name) or unknown_probe(name)
 
 
 def present(run: Run) -> Presentation:
-    """What a run's probe shows of it."""
+    """What a run's probe shows of the run."""
     return known_probe(run.probe).load().present(run)
 
 
 def across(runs: Sequence[Run]) -> Sequence[Section]:
-    """What several runs of one probe show together besides their headline numbers."""
+    """What several runs of one probe show together, apart from their headline numbers."""
     return known_probe(runs[0].probe).load().across(runs)
 
 
 def of_study(runs: Sequence[StudyRun]) -> Sequence[Section]:
-    """What only a study shows of several runs of one probe: what making their models changed."""
+    """What a study shows about several runs of one probe: how training or debiasing changed their models."""
     return known_probe(runs[0].run.probe).load().of_study(runs)
 
 
 def tour_probes() -> list[Probe]:
-    """The probes of `assay run` without a name, in their order."""
+    """The probes of the tour (`assay run` without a probe), in order."""
     return [each for each in probes().values() if each.tour]
 
 
 def metrics_called(id: str) -> list[Metric]:
-    """The metrics of this id: none where no probe has it, several where several do."""
+    """The metrics with this id, one for each probe that has it."""
     return [metric for probe in probes().values() for metric in probe.metrics if metric.id == id]
 
 
 def part_keys() -> frozenset[str]:
-    """Keys of estimates that are about a part of what another estimate is about."""
+    """Keys of groups that are a part of another estimate's group."""
     return frozenset().union(*(probe.part_keys for probe in probes().values()))
 
 
 def data_sets() -> Mapping[str, DataSet]:
-    """What the papers published, by name."""
+    """The published data sets, by name."""
     return {known.name: known for probe in probes().values() for known in probe.data_sets}
 
 
@@ -101,26 +101,31 @@ def say_group(probe: str, group: Mapping[str, str]) -> str:
     return known_probe(probe).say_group(group)
 
 
+def spelled_out(probe: str, about: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an example, or a row of a table, is about: the same keys, with the probe's codes spelled out."""
+    return known_probe(probe).spelled_out(about)
+
+
 def metric_named(probe: str, id: str) -> Metric:
-    """A metric of a probe; what is not described is called what it is."""
+    """A metric of a probe; one without a description is named by its id."""
     return known_probe(probe).metric(id)
 
 
 def table_words(probe: str, table: str) -> str:
-    """What a table of a probe holds; empty where that is not described."""
+    """What a table of a probe holds; empty if the probe does not describe it."""
     tables = known_probe(probe).tables
     return tables[table].holds if table in tables else ""
 
 
 def concluded(method: Method[Any, Any], prepared: Prepared, gathered: Any) -> Findings:
-    """What a probe makes of its answers, with what of it the run claims, and the verdict."""
+    """A probe's findings from its answers, with the run's claims and the verdict."""
     from assay.probes.claims import with_claims
 
     return with_claims(method.findings(prepared, gathered), method.probe, prepared.settings)
 
 
 def described(findings: Findings) -> Findings:
-    """Findings whose tables know which of their columns are texts, as their probe says."""
+    """Findings whose tables know which of their columns are text."""
     words = known_probe(findings.probe).tables
     tables = {
         name: replace(table, texts=words[name].texts) if name in words else table

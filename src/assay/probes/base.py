@@ -1,13 +1,13 @@
-"""What a probe is: a descriptor that costs nothing to import, and a method, loaded when it is used.
+"""A probe: a descriptor that is cheap to import, and a method that is loaded when needed.
 
-A probe is a folder. Its `__init__.py` has `PROBE`, the descriptor: what it is called, which settings it has, what its
-metrics mean. `PROBE.load()` gives its method: the object that makes plans, gathers answers, computes findings, compares
-two runs and says what a page shows.
+A probe is a folder. Its `__init__.py` defines `PROBE`, the descriptor: name, settings, what its metrics mean.
+`PROBE.load()` returns its method, which makes plans, gathers answers, computes findings, compares two runs and says
+what a page shows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -31,10 +31,10 @@ PRESETS = ("quick", "standard", "paper")
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks of a probe: a preset or a limit, a seed, and settings as text (`--set key=value`).
+    """What a user wants from a probe: a preset or a limit, a seed, and settings as text (`--set key=value`).
 
-    `data` is the folder or file of official data that was named; `skip_bad` leaves out rows of it that cannot be used.
-    `again` says that a stored run is read once more, maybe one that an earlier assay asked.
+    `data` is the folder or file of official data; `skip_bad` leaves out its rows that cannot be used. `again` says that
+    a stored run is read again, possibly one made by an earlier version.
     """
 
     preset: str = "quick"
@@ -50,7 +50,7 @@ class Request:
             expected = f"unknown preset {self.preset!r}; expected {', '.join(PRESETS)}."
             raise _bad_option("preset", expected, "quick")
         if self.limit is not None and self.limit < 1:
-            raise _bad_option("limit", f"--limit is {self.limit}, expected at least 1 question.", "10000")
+            raise _bad_option("limit", f"--limit is {self.limit}, expected at least 1.", "10000")
         if self.seed < 0:
             raise _bad_option("seed", f"--seed is {self.seed}, expected a whole number from 0.", "0")
 
@@ -61,7 +61,7 @@ def _bad_option(option: str, problem: str, better: str) -> UsageError:
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a run: what it is called and how many questions it asks."""
+    """A part of a run: its name and its number of questions."""
 
     label: str
     questions: int
@@ -69,10 +69,10 @@ class Stage:
 
 @dataclass(frozen=True)
 class Metric:
-    """A number that a probe reports: what it is called, its range, and which way is worse.
+    """A number that a probe reports: its name, its range, and which direction is worse.
 
-    `worse` is "higher", "lower" or "away" (from `neutral`); empty where neither direction is. `keys` are those of the
-    groups that it is reported for.
+    `worse` is "higher", "lower" or "away" (from `neutral`); empty if neither direction is worse. `keys` are the keys of
+    the groups that it is reported for.
     """
 
     id: str
@@ -89,7 +89,7 @@ class Metric:
         return f"{self.symbol} {self.name}".strip()
 
     def badness(self, value: Any) -> Any:
-        """How bad a value, or an array of them, is on the metric's own scale: of two the larger one is worse.
+        """How bad a value (or array of values) is on the metric's own scale; larger is worse.
 
         >>> Metric("accuracy", "accuracy", worse="lower").badness(0.2), Metric("s", "s", worse="away").badness(-0.3)
         (-0.2, 0.3)
@@ -99,12 +99,12 @@ class Metric:
 
 @dataclass(frozen=True)
 class Claim:
-    """A kind of claim that a run makes: that estimates of a family, or rows of a table, differ from `neutral`.
+    """A kind of claim that a run makes: estimates of a family, or rows of a table, differ from `neutral`.
 
-    `of` is the family (`Probe.family_of`) or the table, in whose `column` the effect is; with `above_floor`, neutral is
-    what chance alone gives. `said` is what several of them are called. Below `smallest` an effect makes no headline,
-    for the reason `why`; users change it with `setting`. Each row of a `mirrored` table has a twin with the opposite
-    effect.
+    `of` is the family (`Probe.family_of`), or the table whose `column` has the effect; with `above_floor`, the neutral
+    value is the chance level. `said` is the plural noun for them. An effect below `smallest` makes no headline; `why`
+    gives the reason, and users change the value with `setting`. In a `mirrored` table each row has a twin with the
+    opposite effect.
     """
 
     of: str
@@ -118,21 +118,21 @@ class Claim:
     mirrored: bool = False
 
     def as_setting(self) -> Any:
-        """The field of the probe's settings that changes `smallest`."""
+        """The field of the probe's settings that sets `smallest`."""
         said = f"the smallest effect worth a headline: {self.why}"
         return setting(self.smallest, said, least=0, most=2, real=True, example=f"{self.smallest:g}")
 
 
 @dataclass(frozen=True)
 class TableWords:
-    """A long table: what it holds, and which of its columns are texts even where they look like numbers."""
+    """A long table: what it holds, and which of its columns are text even if they look like numbers."""
 
     holds: str
     texts: tuple[str, ...] = ()
 
 
 def say_group(group: Mapping[str, str]) -> str:
-    """Which part of the questions an estimate is about, for probes that have no words of their own for it.
+    """Which part of the questions an estimate is about, for probes without words of their own.
 
     >>> say_group({"class": "gender", "form": "span"}), say_group({})
     ('class: gender, form: span', 'all')
@@ -142,17 +142,18 @@ def say_group(group: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True)
 class Probe:
-    """A published method, described: everything that others need to know of it without running it.
+    """A published method, described: everything that other code needs to know without running it.
 
     `method` is where its `Method` is ("module:Class"). `settings` is the dataclass of its settings; `score_settings`
-    and `generate_settings` are those of these two commands, where it knows them. `presets` says what each preset asks;
-    `examples` are command lines for the help of a command, each with a few words on it. `place` orders lists, pages and
-    the tour, and `tour` says whether the probe is part of that; `share` is its weight there when an endpoint's requests
-    are shared out. `part_keys` are keys of groups that single out a part of what another estimate is about. `claims`
-    are the kinds of claims, the most telling first; `family_of` says to which an estimate belongs, by its metric and
-    group, and `decisive` picks the estimates whose intervals may rule a bias out. `sees` says, by preset, what bias a
-    run of this size finds in four runs of five; it holds where no setting and no limit changes the size. `official`
-    says whether a preset, or a limit, needs official data. `task` and `part` say what an estimate's group is in the
+    and `generate_settings` are those of these two commands, if the probe supports them. `presets` says what each preset
+    asks; `examples` are command lines for the help of a command, each with a few words on it. `place` orders lists,
+    pages and the tour, and `tour` says whether the probe is part of the tour; `share` is its weight there when an
+    endpoint's requests are divided. `part_keys` are keys of groups that are a part of another estimate's group.
+    `claims` are the kinds of claims, the most telling first; `family_of` gives an estimate's family from its metric and
+    group, and `decisive` picks the estimates whose intervals can rule a bias out. `sees` says, by preset, what bias a
+    run of this size finds in four runs of five; it holds if no setting and no limit changes the size. `official` says
+    whether a preset or a limit needs official data. `say_group` names an estimate's group, and `spelled_out` spells out
+    the codes in what an example or a row of a table is about. `task` and `part` describe an estimate's group in the
     terms of a model hub.
     """
 
@@ -181,23 +182,24 @@ class Probe:
     data_set: str = ""
     official: Callable[[str, int | None], bool] = lambda preset, limit: False
     say_group: Callable[[Mapping[str, str]], str] = say_group
+    spelled_out: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda about: about
     task: Callable[[Mapping[str, str]], str] = lambda group: "question-answering"
     part: Callable[[Mapping[str, str]], tuple[str, str]] = lambda group: ("", "")
     sees: Mapping[str, str] = field(default_factory=dict)
 
     def load(self) -> Method[Any, Any]:
-        """Its method, imported when it is first wanted."""
+        """Its method, imported now."""
         module, _, name = self.method.partition(":")
         made: Method[Any, Any] = getattr(import_module(module), name)(self)
         return made
 
     def metric(self, id: str) -> Metric:
-        """A metric by its id; one that is not described is called what it is."""
+        """A metric by its id; one without a description is named by its id."""
         return next((each for each in self.metrics if each.id == id), Metric(id, id))
 
 
 def unknown_probe(name: str) -> Probe:
-    """The descriptor of a probe that is not installed: it says as little as can be said."""
+    """A minimal descriptor of a probe that is not installed."""
     return Probe(
         name,
         title=name,
@@ -206,20 +208,18 @@ def unknown_probe(name: str) -> Probe:
         abilities=frozenset(),
         method=f"{__name__}:Method",
         settings=object,
-        cautions=(
-            "The questions cover certain groups, in one language; nothing follows for groups that they leave out.",
-        ),
+        cautions=("The questions cover certain groups, in one language. They show nothing about other groups.",),
     )
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A probe set up as requested for one model: what run.json says about it. A probe adds what it needs to ask.
+    """A probe set up as requested for one model, as run.json records it. Probes add what they need for asking.
 
-    `data` are the digests of the data behind the questions; `notes` what a reader must know, such as what is left out.
-    `prompts` says, by stage, how a model that writes is asked; `brought` are the digests of texts that the user brought
-    for that, by their settings. `model` is who answered, where files of answers say so. `measured` says whether
-    `Probe.sees` holds for such a model.
+    `data` are the digests of the data that the questions come from; `notes` what a reader must know, such as what is
+    left out. `prompts` says, by stage, how a model that writes is asked; `brought` has the digests of texts that the
+    user supplied, by setting. `model` is the model that files of answers name. `measured` says whether `Probe.sees`
+    holds for this kind of model.
     """
 
     settings: Mapping[str, Any]
@@ -238,7 +238,7 @@ D = TypeVar("D")
 
 
 class Generation(Protocol):
-    """Questions that somebody wants in the authors' own file format; `counted` says what counts as one."""
+    """Questions to be written in the authors' file format; `counted` says what counts as one."""
 
     @property
     def counted(self) -> str: ...
@@ -246,16 +246,19 @@ class Generation(Protocol):
     def notes(self) -> Sequence[str]: ...
 
     def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
-        """Write them to a file or folder, each file whole or not at all; returns how many."""
+        """Write them to a file or folder and return how many; a file is written completely or not at all."""
 
 
 class Method(Generic[P, D]):
-    """How a probe asks and what it makes of the answers. It has no state but its descriptor.
+    """How a probe asks, and how it turns answers into findings. It has no state except its descriptor.
 
-    `D` is the probe's own type of gathered answers. Every probe writes `prepare`, `gather` and `findings`; the others
-    have defaults, or say that this probe cannot do that. What needs no descriptor may be a function of another module:
-    `present = staticmethod(present)`.
+    `D` is the probe's own type of gathered answers. Every probe implements `prepare`, `gather` and `findings`; the
+    other methods have defaults, or say that the probe does not support them. A method that does not need the descriptor
+    may be a function of another module: `present = staticmethod(present)`.
     """
+
+    logs: Collection[str] = ()
+    """The kinds of logs (`assay.files.kinds`) that `read_files` reads."""
 
     def __init__(self, probe: Probe) -> None:
         self.probe = probe
@@ -264,50 +267,50 @@ class Method(Generic[P, D]):
         return UsageError(f"the probe {self.probe.name} {what}.", remedy, code="unsupported")
 
     def prepare(self, request: Request, ask: Ask) -> P:
-        """Read the data and make the plans. `ask` says what the model can do, and what its tokenizer makes of words."""
+        """Read the data and make the plans. `ask` knows what the model can do, and how it tokenizes words."""
         raise NotImplementedError
 
     def gather(self, prepared: P, ask: Ask) -> D:
-        """Ask everything; later plans may depend on earlier answers."""
+        """Ask all questions; later plans may depend on earlier answers."""
         raise NotImplementedError
 
     def findings(self, prepared: P, data: D) -> Findings:
-        """Estimates, tables, diagnosis, examples and notes. The caller says whose they are."""
+        """Estimates, tables, diagnosis, examples and notes. The caller fills in the model."""
         raise NotImplementedError
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[P, D]:
-        """Somebody else's answers from files; `answers` is the column that holds them in a table of questions."""
+        """Answers from files; `answers` is the column that holds them in a table of questions."""
         raise self._cannot("cannot score files")
 
     def logs_in(self, folder: Path) -> Sequence[Path]:
-        """The files of a folder that hold somebody else's answers, for probes that know them by their content."""
+        """The files of a folder that are logs with answers, recognised by their content."""
         return ()
 
     def generation(self, request: Request) -> Generation:
-        """The questions that a user wants as files."""
+        """The questions to be written to files."""
         raise self._cannot("cannot generate files")
 
     def recall(self, run: Run, again: Callable[[], tuple[P, D]]) -> Any:
-        """What `contrast` needs of a finished run; `again` gathers its answers once more, from the store or its files.
+        """What `contrast` needs from a finished run; `again` gathers its answers again, from the store or its files.
 
         A probe whose tables hold all that it needs reads those instead.
         """
         return again()[1]
 
     def contrast(self, one: Any, other: Any, *, settings: Mapping[str, Any], common: bool) -> Contrast:
-        """How two recalled runs differ on what both were asked; `settings` are the first run's, with `resamples`.
+        """How two recalled runs differ on the questions that both answered; `settings` are the first run's.
 
-        Intervals are made by what makes those of a single run, with the same draws for both. With `common` the items
-        must be known by their content: the two were made from different data.
+        Intervals are computed as for a single run, with the same draws for both. With `common`, items are matched by
+        their content, since the two runs were made from different data.
         """
-        raise self._cannot("has no paired differences", "Compare its estimates.")
+        raise self._cannot("does not support paired differences", "Compare its estimates.")
 
     def asked_as(self, settings: Mapping[str, Any]) -> str:
-        """How a run with these settings put its questions; runs that differ in it are never compared."""
+        """How a run with these settings asked its questions; runs that differ here are never compared."""
         return ""
 
     def present(self, run: Run) -> Presentation:
-        """What is shown of a run, as data (`assay.blocks` says how): here plainly, in the words of the descriptor."""
+        """What is shown of a run, as data (see `assay.blocks`); by default plainly, in the words of the descriptor."""
         from assay.blocks import Card, Dot, Presentation, Prose, Score, Scorecard
         from assay.text import Figure, Name, Strong, Text
         from assay.wording import plural
@@ -338,11 +341,11 @@ class Method(Generic[P, D]):
         )
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
-        """What several runs show together besides their headline numbers."""
+        """What several runs show together, apart from their headline numbers."""
         return ()
 
     def of_study(self, runs: Sequence[StudyRun]) -> Sequence[Section]:
-        """What only a study shows of several runs: what making their models changed."""
+        """What a study shows about several runs: how training or debiasing changed their models."""
         return ()
 
     def side_by_side(self, models: Sequence[tuple[str, Findings]]) -> Mapping[str, Table]:
@@ -351,5 +354,5 @@ class Method(Generic[P, D]):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        """Of the tables that `side_by_side` and `contrast` give."""
+        """The titles of the tables that `side_by_side` and `contrast` return."""
         return {}

@@ -1,4 +1,4 @@
-"""What a run claims, and its verdict: made from its estimates and tables by the rules of its probe's descriptor."""
+"""A run's claims and its verdict, from its estimates and tables and the rules in its probe's descriptor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assay.verdict import CLEAR, Family, Says, Verdict
 from assay.wording import number
 
 ENOUGH = 2.0
-"""An interval rules out a bias that matters if it lies within so many times the smallest effect."""
+"""An interval rules out a relevant bias if it lies within this many times the smallest effect."""
 
 
 class _Test(NamedTuple):
@@ -26,11 +26,11 @@ class _Test(NamedTuple):
 class _Claimed(NamedTuple):
     estimates: list[Estimate]
     tables: dict[str, Table]
-    least: Mapping[str, float | None]  # of every family: its smallest q after Holm's correction
+    least: Mapping[str, float | None]  # by family: its smallest q after Holm's correction
 
 
 def with_claims(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -> Findings:
-    """The findings with what of them is claimed, in estimates and in the tables' column `claimed`, and the verdict."""
+    """The findings with the verdict and with the claims marked, in estimates and in the tables' column `claimed`."""
     kinds = {claim.of for claim in probe.claims}
     families = [probe.family_of(each.metric, each.group) for each in findings.estimates]
     tables = {name: table for name, table in findings.tables.items() if name in kinds}
@@ -45,15 +45,15 @@ def with_claims(findings: Findings, probe: Probe, settings: Mapping[str, Any]) -
 def claimed_changes(
     changes: Sequence[Estimate], families: Sequence[str | None], tables: Mapping[str, Table]
 ) -> tuple[list[Estimate], dict[str, Table]]:
-    """A comparison's changes and tables, which have their q, with what of them is claimed, as in a run."""
+    """A comparison's changes and tables, which have a q, with the claims marked as in a run."""
     found = _claimed(changes, families, {f"table {name}": table for name, table in tables.items()})
     return found.estimates, {name: found.tables[f"table {name}"] for name in tables}
 
 
 def _claimed(estimates: Sequence[Estimate], families: Sequence[str | None], tables: Mapping[str, Table]) -> _Claimed:
-    """Estimates and tables that have their q, with what of them is claimed; a table is a family of its own.
+    """Estimates and tables, which have a q, with the claims marked; a table is a family of its own.
 
-    An estimate whose family is None is tested with no others.
+    An estimate whose family is None makes no claim.
     """
     q_of = {name: [_number(row["q"]) for row in table.records()] for name, table in tables.items() if _tested(table)}
     for each, family in zip(estimates, families, strict=True):
@@ -73,14 +73,14 @@ def _tested(table: Table) -> bool:
 
 
 def _least(q_of: Mapping[str, Sequence[float | None]]) -> dict[str, float | None]:
-    """The smallest q of every family after Holm's correction; None where nothing was tested."""
+    """The smallest q of every family after Holm's correction; None if nothing was tested."""
     least = [min((q for q in own if q is not None), default=np.nan) for own in q_of.values()]
     corrected = holm(np.array(least, np.float64)).tolist()
     return {of: _number(tidy("q", each)) if each == each else None for of, each in zip(q_of, corrected, strict=True)}
 
 
 def _is_claimed(q: float | None, least: float | None) -> bool | None:
-    """Whether a test is claimed in a family with this smallest q, corrected; None where there was no test."""
+    """Whether a test is claimed, given its family's corrected smallest q; None if there was no test."""
     return None if q is None or least is None else max(q, least) <= CLEAR
 
 
@@ -124,7 +124,7 @@ def _family(claim: Claim, tests: Sequence[_Test], least: float | None, settings:
 
 
 def _marked(table: Table, least: float | None) -> Table:
-    """The table with its column `claimed`, behind q: 1, 0, or empty where nothing was tested."""
+    """The table with a column `claimed` after q: 1, 0, or empty if nothing was tested."""
     at = list(table.columns).index("q")
     rows = [[*row[: at + 1], _flag(_is_claimed(_number(row[at]), least)), *row[at + 1 :]] for row in table.rows]
     columns = [*table.columns[: at + 1], "claimed", *table.columns[at + 1 :]]
@@ -144,14 +144,14 @@ def _verdict(findings: Findings, probe: Probe, families: Sequence[Family]) -> Ve
         return Verdict(Says.PLACE, diagnosis.why, families)
     for each in families:
         if each.large:
-            how = f"clear of chance and at least {each.smallest:g}"
+            how = f"statistically clear and at least {each.smallest:g}"
             return Verdict(Says.CLEAR, f"{_counted(each.large, each.tests, said[each.of])} {how}", families)
     for each in families:
         if each.claimed:
-            how = f"clear of chance, but smaller than {each.smallest:g}"
+            how = f"statistically clear, but smaller than {each.smallest:g}"
             return Verdict(Says.SMALL, f"{_counted(each.claimed, each.tests, said[each.of])} {how}", families)
     open_still = _not_ruled_out(findings, probe, families)
-    nothing = "nothing is clear of chance"
+    nothing = "nothing is statistically clear"
     if open_still:
         return Verdict(Says.FEW, f"{nothing}, but {open_still}", families)
     within = "every interval lies within twice the smallest effect worth a headline"
@@ -163,7 +163,7 @@ def _counted(some: int, tests: int, said: str) -> str:
 
 
 def _not_ruled_out(findings: Findings, probe: Probe, families: Sequence[Family]) -> str:
-    """Which bias the intervals leave possible; empty where they leave none."""
+    """Which bias the intervals do not rule out; empty if they rule out every relevant bias."""
     smallest = {each.of: each.smallest for each in families}
     claims = {claim.of: claim for claim in probe.claims}
     own = [
@@ -173,16 +173,16 @@ def _not_ruled_out(findings: Findings, probe: Probe, families: Sequence[Family])
         if family in claims and not probe.part_keys & each.group.keys()
     ]
     if not own:
-        return "there is no interval that could rule a bias out"
+        return "no interval can rule a bias out"
     for claim, each in own:
-        where = f"{probe.metric(each.metric).title} ({probe.say_group(each.group)})"
+        where = f"the {probe.metric(each.metric).title} ({probe.say_group(each.group)})"
         if each.value is None:
-            return f"{where} is not known"
+            return f"{where} is undefined"
         if each.low is None or each.high is None:
-            return f"{where} has no interval that could rule a bias out"
+            return f"{where} has no interval that can rule a bias out"
         neutral = _neutral(claim, each)
         low_is_far = not claim.above_floor and neutral - each.low > each.high - neutral
         far = each.low if low_is_far else each.high
         if abs(far - neutral) > ENOUGH * smallest[claim.of]:
-            return f"{where} could be {number(far)}"
+            return f"{where} could be as large as {number(far).replace('-', '−')}"
     return ""

@@ -1,6 +1,6 @@
-"""How a model differs from a baseline on the items that both answered: what a probe says of two runs.
+"""How a model differs from a baseline on the items that both answered.
 
-A probe gives a `Change` for each metric and group; `change_of` gives it its sign, its interval and its p.
+A probe returns a `Change` for each metric and group; `change_of` computes it, with its interval and p.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Array = NDArray[np.float64]
 Bounds = tuple[float, float]
 
 SEED = 0
-"""Of all that a comparison draws, whatever the runs' own seeds are: exchanging the two turns signs and nothing else."""
+"""The seed of all draws of a comparison, whatever the runs' own seeds: exchanging two runs only flips signs."""
 
 _ZERO = 1e-12
 
 
 @dataclass(frozen=True)
 class Change:
-    """A difference before anybody says whose it is; changes of one family are corrected together."""
+    """A difference without the models' names; changes of one family are corrected together."""
 
     change: Estimate
     worse: Estimate | None = None
@@ -38,7 +38,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Common:
-    """How many items two runs have, and how many of these are the same by their content."""
+    """How many items two runs have, and how many they have in common by content."""
 
     what: str
     baseline: int
@@ -46,15 +46,15 @@ class Common:
     common: int
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.baseline:,} of the baseline, {self.model:,} of the model, {self.common:,} in common"
+        return f"{self.what}: {self.baseline:,} in the baseline, {self.model:,} in the model, {self.common:,} in common"
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """What two runs show on the items that both answered.
+    """The differences of two runs on the items that both answered.
 
-    `tables` are without a column for the model's name; a q in them is computed from p over all rows of all models.
-    `remarks` are sentences that belong beside the differences.
+    `tables` have no column for the model's name; a q in them is computed from p over all rows of all models. `remarks`
+    are sentences to be read together with the differences.
     """
 
     changes: Sequence[Change]
@@ -65,7 +65,7 @@ class Contrast:
 
 
 Interval = Callable[[float, Array, Bounds], tuple[Any, Any]]
-"""Both ends from the estimate, its replicates and its bounds; NaN where there is none."""
+"""Both ends, from the estimate, its replicates and its bounds; NaN if there is no interval."""
 
 
 def change_of(
@@ -83,8 +83,8 @@ def change_of(
 ) -> Change:
     """The change of a metric from the first of `values` to the second.
 
-    `replicates` are both models' values in the same resamples. `note` says why there is no interval, or what else one
-    must know; `undefined` why a value is missing (NaN).
+    `replicates` are both models' values in the same resamples. `note` says why there is no interval, or what else a
+    reader must know; `undefined` says why a value is missing (NaN).
     """
     before, after = (_tidy(value) for value in values)
     if before is None or after is None:
@@ -94,7 +94,7 @@ def change_of(
         interval, note = _no_width, note or ALIKE
 
     def difference(seen: Callable[[Any], Any], span: float) -> Estimate:
-        """Between what is seen of the two values, where that is at most `span`."""
+        """The difference of a function of the two values, at most `span`."""
         value = float(seen(values[1]) - seen(values[0]))
         found = Estimate(metric.id, group, _tidy(value), n=n, note=note)
         if replicates is None or interval is None:
@@ -111,11 +111,11 @@ def change_of(
     return Change(change, difference(metric.badness, float(np.ptp(reached))), before, after, family)
 
 
-ALIKE = "the two are alike in every unit that is resampled, so that the interval has no width"
+ALIKE = "the two agree in every unit that is resampled, so the interval has no width"
 
 
 def _no_width(value: float, replicates: Array, bounds: Bounds) -> tuple[float, float]:
-    """Not how much other units may differ when these agree: a model that answers the same would fail every limit."""
+    """An interval without width. A wider one would let a model that answers exactly the same fail every limit."""
     return value, value
 
 
@@ -127,5 +127,5 @@ def _between(found: Estimate, ends: tuple[Any, Any]) -> Estimate:
 
 
 def _tidy(value: float) -> float | None:
-    """Ten significant digits, 0 for what is 0 up to rounding; None where undefined."""
+    """Ten significant digits, 0 for what is 0 up to rounding; None if undefined."""
     return (0.0 if abs(value) < _ZERO else float(f"{value:.10g}")) if isfinite(value) else None

@@ -18,11 +18,11 @@ from assay.wording import count, equals, share
 Array = NDArray[np.float64]
 
 FEWEST_PAIRS = 20
-"""Exchanged pairs: with fewer, the same place in most of them says nothing."""
+"""The fewest exchanged pairs that can show that answers follow the place."""
 
 
 class Thresholds(Protocol):
-    """The settings of a probe that has options with places."""
+    """The settings of a probe whose options have places."""
 
     @property
     def place_excess(self) -> float: ...
@@ -34,8 +34,8 @@ class Thresholds(Protocol):
 
 
 def place_shares(names: Sequence[str], chosen: Array, expected: Array, size: Array) -> list[Place]:
-    """Shares of the places, from sums over the units that repeat: answers at each place (unit, place), how many of them
-    the model would have there if places did not matter (unit, place), and all answers (unit,).
+    """Shares of the places, from sums over independent units: answers at each place (unit, place), the number expected
+    there if places did not matter (unit, place), and all answers (unit,).
 
     The test is the cluster-robust t test over units (`assay.stats.clustered`) of observed minus expected.
     """
@@ -50,10 +50,10 @@ def place_shares(names: Sequence[str], chosen: Array, expected: Array, size: Arr
 
 
 def place_p(share: ArrayLike, excess: ArrayLike, error: ArrayLike, freedom: ArrayLike, units: int) -> Array:
-    """p of excesses over what is expected, from their standard errors; NaN with too few units.
+    """p of shares above the expected ones, from their standard errors; NaN with too few units.
 
-    Units that all agree have no spread, and yet are not known to agree always: the error is at least that of one answer
-    of each unit, two more of each kind counted in (Agresti and Coull 1998).
+    Units that all agree show no spread, but need not agree always: the error is at least that of one answer in each
+    unit, with two answers of each kind added (Agresti and Coull 1998).
     """
     if units < MIN_UNITS:
         return np.full(np.shape(excess), np.nan)
@@ -79,7 +79,7 @@ def _probability(number: float | None) -> float | None:
 
 
 def ties_of(leads: Array) -> Ties | None:
-    """From how far the highest score leads the second of every decision; NaN is none."""
+    """Ties, from the lead of the highest score over the second in every decision; NaN is not a decision."""
     decided = np.abs(leads[np.isfinite(leads)])
     exact = int(np.count_nonzero(decided == 0))
     near = int(np.count_nonzero(decided < NEAR_TIE)) - exact
@@ -92,7 +92,7 @@ def all_ties(some: Sequence[Ties | None]) -> Ties | None:
 
 
 def leads(scores: Array) -> Array:
-    """By how much the highest score of every row (row, option) leads the second."""
+    """The lead of the highest score over the second, for every row (row, option)."""
     ordered = np.sort(scores, axis=1)
     lead: Array = ordered[:, -1] - ordered[:, -2]
     return lead
@@ -110,7 +110,7 @@ def diagnosed(
     ties: Ties | None = None,
     negation: Negation | None = None,
 ) -> Diagnosis:
-    """A diagnosis with its verdict; `missing` has a reason for whatever may be missing."""
+    """A diagnosis with its verdict; `missing` has the reason for everything that may be missing."""
     tested = _corrected(places)
     found = {"places": tested or None, "exchanged": exchanged or None, "ties": ties, "negation": negation}
     reasons = {key: missing[key] for key in KEYS if found[key] is None}
@@ -120,7 +120,7 @@ def diagnosed(
     elif tested or exchanged:
         why = _not_following(tested, exchanged)
     else:
-        why = f"places are not tested: {reasons['places']}"
+        why = f"places were not tested: {reasons['places']}"
     return Diagnosis(bool(told), why, tested or None, exchanged or None, ties, negation, reasons)
 
 
@@ -133,13 +133,13 @@ def _corrected(places: Sequence[Place]) -> list[Place]:
 def _following(places: Sequence[Place], exchanged: Sequence[Exchanged], thresholds: Thresholds) -> list[str]:
     """Why answers follow the place, if they do."""
     told = [
-        f"{each.said} is {share(each.share)} of {count(each.n)} answers, where {share(each.expected)} are expected "
+        f"{each.said} got {share(each.share)} of {count(each.n)} answers, {share(each.expected)} were expected "
         f"(q {equals(each.q)})"
         for each in places
         if each.excess >= thresholds.place_excess and each.q is not None and each.q <= CLEAR
     ]
     return told + [
-        f"{_same(each)}, though every option had moved"
+        f"{_same(each)}, although every option had moved"
         for each in exchanged
         if each.n >= FEWEST_PAIRS and each.share >= thresholds.place_same
     ]
@@ -149,10 +149,10 @@ def _not_following(places: Sequence[Place], exchanged: Sequence[Exchanged]) -> s
     told = []
     if places:
         most = max(places, key=lambda each: each.excess)
-        told.append(f"{most.said} is {share(most.share)} of answers, where {share(most.expected)} are expected")
+        told.append(f"{most.said} got {share(most.share)} of answers, {share(most.expected)} were expected")
     if exchanged:
         told.append(_same(max(exchanged, key=lambda each: each.share)))
-    return f"answers do not follow the option's place (at most: {'; '.join(told)})"
+    return f"answers do not follow the option's place ({'; '.join(told)})"
 
 
 def _same(each: Exchanged) -> str:

@@ -1,4 +1,4 @@
-"""q for everything of one kind that a run, or a comparison, puts before a reader: such numbers are one family."""
+"""q: p-values corrected over a family, which is everything of one kind that a run or a comparison reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assay.stats import benjamini_hochberg
 
 
 def corrected(estimates: Sequence[Estimate], families: Sequence[str | None]) -> list[Estimate]:
-    """The estimates with q, corrected over all that have a p and are of the same family; None is in no family."""
+    """The estimates with q, corrected over all of the same family that have a p; None means no family."""
     places_of: dict[str, list[int]] = {}
     for place, (each, family) in enumerate(zip(estimates, families, strict=True)):
         if each.p is not None and family is not None:

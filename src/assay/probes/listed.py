@@ -1,4 +1,4 @@
-"""Questions with listed options, put to a language model that is here or behind an endpoint."""
+"""Questions with listed options, for a local language model or an endpoint."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ from assay.queries import (
 )
 
 TOKENS = 512
-"""New tokens of an endpoint's written answer: a model may explain itself, or reason first."""
+"""New tokens of an endpoint's written answer; a model may explain itself or reason first."""
 
 TOKENS_HERE = {True: 32, False: 64}
-"""Of a model that is here, where options are listed, and where they are not."""
+"""New tokens of a local model, by whether options are listed."""
 
 WRITTEN = ("samples", "text")
 """The ways in which an endpoint writes its answer."""
 
 ABILITIES = frozenset({"choice", "listed", "text"})
-"""One of these is needed to be asked."""
+"""A model needs one of these."""
 
 
 class Question(NamedTuple):
-    """A question with its options in the order in which they are shown; the context may be empty."""
+    """A question with its options in the order shown; the context may be empty."""
 
     context: str
     question: str
@@ -52,33 +52,33 @@ class Question(NamedTuple):
 
 
 def way_of(wanted: str, ask: Ask) -> str:
-    """In which way an endpoint is asked: the best one, or the one that the setting `answer` names."""
+    """How an endpoint is asked: in the best way, or in the one that the setting `answer` names."""
     way = ask.ways[0] if wanted == "auto" else wanted
     if way not in ask.ways:
-        problem = f"this endpoint cannot be asked with answer={way}; it can with {', '.join(ask.ways)}."
-        remedy = "See `assay doctor --model api:NAME@URL` for why."
+        problem = f"this endpoint does not support answer={way}; it supports {', '.join(ask.ways)}."
+        remedy = "`assay doctor --model api:NAME@URL` shows why."
         raise UsageError(problem, remedy, code="missing-ability", key="answer")
     return way
 
 
 def note_on(way: str, samples: int) -> str:
-    """What a reader must know of where an endpoint's answers come from."""
+    """A note on how an endpoint's answers were obtained."""
     times = f", {samples} to each question" if way == "samples" else ""
-    return f"answers of an endpoint (answer={way}): {WAYS[way]}{times}"
+    return f"answers from an endpoint (answer={way}): {WAYS[way]}{times}"
 
 
 def ability_of(way: str) -> str:
-    """What a way asks for; without one, letters are scored by a model that is here."""
+    """The ability that a way needs; without a way, a local model scores letters."""
     return {"": "choice", "samples": "sample", "text": "text"}.get(way, "listed")
 
 
 @dataclass(frozen=True)
 class Listing:
-    """How questions with listed options are put and their answers read, in assay's own words.
+    """How questions with listed options are asked and their answers read, in assay's own words.
 
-    `way` is an endpoint's (`Ask.ways`); empty for a model that is here, which scores the letters. `samples` are drawn
-    where the way is "samples"; `tokens` bounds what is written. With `listed` off, a model that writes is not shown the
-    options, which are only what its answers are read for.
+    `way` is an endpoint's (`Ask.ways`); empty for a local model, which scores the letters. `samples` are drawn if the
+    way is "samples"; `tokens` limits written answers. With `listed` off, a model that writes does not see the options;
+    they are only used to read its answers.
     """
 
     way: str = ""
@@ -98,7 +98,7 @@ class Listing:
 
     @property
     def content(self) -> list[Any]:
-        """All that decides the answers, for digests."""
+        """Everything that determines the answers, for digests."""
         drawn = self.samples if self.ability == "sample" else 1
         return [self.way, drawn, self.tokens, self.chat, *([] if self.listed else ["not listed"])]
 
@@ -106,7 +106,7 @@ class Listing:
         return ListedQuery(*asked) if self.ability == "listed" else self.worded(asked)  # the endpoint's dialect lists
 
     def worded(self, asked: Question) -> ChoiceQuery | TextQuery:
-        """A question in words, also where an endpoint's dialect lists the options."""
+        """A question in words, even if an endpoint's dialect lists the options."""
         words = lettered(asked.question, asked.options) if self.listed else unlisted(asked.question)
         if self.ability in ("choice", "listed"):
             return ChoiceQuery(asked.context, words, letters_for(asked.options))
@@ -121,21 +121,21 @@ class Listing:
         return columns_of([self.query(each) for each in asked], self.ability, self.way, chat=self.chat)
 
     def told(self, asked: Question) -> str:
-        """A question for people to read: in words, or by field where an endpoint takes it in fields."""
+        """A question for people to read: in words, or by field if the endpoint takes fields."""
         return in_fields(asked) if self.way in OF_FIELDS else self.worded(asked).prompt
 
     def prompt(self, asked: Question, form: str) -> Prompt:
-        """How questions are put, for run.json: one of them, and the digest of the words around all."""
+        """How questions are asked, for run.json: one of them, and the digest of the words around all."""
         slots = tuple(f"{{{place}}}" for place in range(len(asked.options)))
         around = self.told(Question("{context}", "{question}", slots))
         plain = self.told(asked) if self.way in OF_FIELDS else self.worded(asked).plain
         return Prompt(form, self.told(asked), plain, digest_of([form, around]))
 
     def shares(self, answers: Answers, options: Callable[[int], Sequence[str]]) -> NDArray[np.float64]:
-        """The probability of every option (row, option), all together 1, or less where an answer names none of them.
+        """The probability of every option (row, option); a row sums to 1, or to less if an answer names no option.
 
-        `options` are those of a row, as they were shown. Of samples it is the share that names the option; of one text
-        1 or 0. A refusal is 0 for all; NaN where nothing came, or too little of the probability is on the options.
+        `options` are those of a row, as shown. With samples it is the share that names the option; with one text 1 or
+        0. A refusal is 0 for all. NaN if there is no answer, or if the options have too little of the probability.
         """
         if self.ability in ("choice", "listed"):
             shares = softmax(answers["score"].astype(np.float64))
@@ -151,13 +151,13 @@ class Listing:
 def listing_of(
     answer: str, samples: int, ask: Ask, *, chat: bool = True, tokens: int | None = None, listed: bool = True
 ) -> Listing:
-    """How this model is asked; `answer` and `samples` are settings, which are for endpoints.
+    """How this model is asked; the settings `answer` and `samples` are for endpoints.
 
-    A model that is here and only writes is asked for the letter. Where options are not `listed`, a model has to write.
+    A local model that only writes is asked for the letter. If options are not `listed`, the model must write.
     """
     if not listed and "text" not in ask.abilities:
-        problem = "options that are not listed are for models that write their answer."
-        raise UsageError(problem, "List them, or name a model that writes.", code="missing-ability")
+        problem = "questions without listed options need a model that writes its answers."
+        raise UsageError(problem, "List the options, or choose a model that writes.", code="missing-ability")
     if ask.ways:
         way = way_of("text" if answer == "auto" and not listed else answer, ask)
         if not listed and way not in WRITTEN:
@@ -167,14 +167,14 @@ def listing_of(
     if answer != "auto":
         raise UsageError(f"answer={answer} is for endpoints.", "Leave it out.", code="unsupported", key="answer")
     if "text" not in ask.abilities:
-        problem = "listed options are for language models, which read them."
-        raise UsageError(problem, "Name a causal model or an endpoint.", code="missing-ability")
+        problem = "questions with listed options need a language model."
+        raise UsageError(problem, "Choose a causal model or an endpoint.", code="missing-ability")
     scored = listed and "choice" in ask.abilities
     return Listing("" if scored else "text", 1, tokens or TOKENS_HERE[listed], chat, listed)
 
 
 def in_fields(asked: Question) -> str:
-    """A question for people to read that is put in fields, not in words.
+    """A question that is asked in fields, for people to read.
 
     >>> print(in_fields(Question("", "Who slept?", ("Ann", "Bo"))))
     [question]
@@ -198,7 +198,7 @@ def softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def named_counts(
     texts: NDArray[Any], read: Callable[[int, str], int], options: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """What the samples (row, sample) name, and how many name each option (row, option)."""
+    """The option that each sample (row, sample) names, and how many samples name each option (row, option)."""
     named = np.array([[read(row, bytes(each).decode()) for each in texts[row]] for row in range(len(texts))])
     named = named.reshape(texts.shape).astype(np.int64)
     return named, (named[..., None] == np.arange(options)).sum(axis=1)
@@ -212,7 +212,7 @@ def named_shares(texts: NDArray[Any], read: Callable[[int, str], int], options: 
 def named_most(named: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """The option that most of a row's samples name.
 
-    TIED where several are named most often. Where none is named: REFUSED if an answer is a refusal, else UNPARSED.
+    TIED if several are named most often. If none is named: REFUSED if an answer is a refusal, else UNPARSED.
     """
     most = counts.max(axis=1)
     sharing = (counts == most[:, None]).sum(axis=1)
@@ -230,5 +230,5 @@ _COLUMNS: Mapping[str, Callable[[Sequence[Any], Scoring], QueryColumns]] = {
 
 
 def columns_of(queries: Sequence[Any], ability: str, way: str, *, chat: bool) -> QueryColumns:
-    """Queries of one ability as columns; only listed options are asked in an endpoint's way."""
+    """Queries of one ability as columns; the way matters for listed options only."""
     return _COLUMNS[ability](queries, Scoring(chat=chat, answer=way if ability == "listed" else ""))

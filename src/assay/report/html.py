@@ -8,6 +8,7 @@ Charts are drawn here, as SVG, and can be read without a script; report.js lets 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from assay.blocks import Block, Prose, Role, Section
 from assay.examples import Example, Wanted
 from assay.files.atomic import write_atomically
 from assay.missing import read_missing
-from assay.probes import across, known_probe, present, table_words
+from assay.probes import across, known_probe, present, spelled_out, table_words
 from assay.report.diagnosis import TITLE, diagnosis_sections, verdict_sections
 from assay.report.drawing import scale_for
 from assay.report.headline import beside
@@ -58,7 +59,7 @@ class Told:
         self.run, self.uid, self.examples, self.place = run, uid, examples, place
         self.shown = present(run)
         notes = notes_of(self.shown.sections, self.shown.scorecard.estimates)
-        self.view = Blocks(uid, place, self.has, notes, run.level)
+        self.view = Blocks(uid, place, self.has, notes, run.level, partial(spelled_out, run.probe))
 
     def verdict(self) -> Markup:
         """What the run comes to, or that its answers follow the option's place."""
@@ -161,7 +162,7 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
         parts=parts,
         runs=every,
         models=list(dict.fromkeys(run.model for run in runs)),
-        abouts=[example.about for told in every for example in told.examples],
+        abouts=[spelled_out(told.run.probe, example.about) for told in every for example in told.examples],
         with_examples=examples,
         missing=_missing(runs, folder),
         about=_about(runs),

@@ -56,8 +56,9 @@ BEYOND: Text = [" An arrow ", Mark("beyond"), " points to a value beyond the sca
 
 @dataclass
 class Blocks:
-    """Renders the blocks of one part of a page. `uid` begins all ids, `place` the links to the run's files; `has` says
-    whether the page has an example for a number, and `notes` has the numbers of notes.
+    """Renders the blocks of one part of a page. `uid` begins all ids, `place` the links to the run's files;
+    `has` says whether the page has an example for a number, and `notes` has the numbers of notes. `spelled_out`
+    spells out the codes in what examples are about.
     """
 
     uid: str
@@ -65,6 +66,7 @@ class Blocks:
     has: Callable[[Wanted], bool] = lambda wanted: False
     notes: Mapping[str, int] = field(default_factory=dict)
     level: str = ""
+    spelled_out: Callable[[Wanted], Wanted] = lambda wanted: wanted
     _anchors: Counter[str] = field(default_factory=Counter)
 
     BLOCKS, MARKS = "blocks.html", "marks.html"  # the templates with the macros of blocks, and of what they draw
@@ -213,6 +215,7 @@ class Blocks:
         identity = self._id(block.anchor)
         data = block.data if block.data or block.table else drawn.table
         beside = self.link_to(block.table) if block.table else ""
+        block = replace(block, examples=self.spelled_out(block.examples))
         inner = Markup(self.macros.heat(drawn, f"{identity}-map", block))
         return self._framed(block, level, inner, identity, data=data, beside=beside)
 

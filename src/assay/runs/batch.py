@@ -22,7 +22,6 @@ from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import DataError, UsageError
 from assay.files.atomic import open_atomically, write_atomically
 from assay.files.cache import cache_folder
-from assay.files.opening import open_text
 from assay.models import find_model
 from assay.models.api.client import is_filtered, words_of
 from assay.models.api.model import ApiModel
@@ -45,7 +44,6 @@ MOST = 50_000
 ENDING = ".batch.json"
 
 _ID = re.compile(r"([0-9a-f]{12})-(\d+)-(\d+)(?:-(\d+))?")
-_HEAD = 1 << 16
 _NAMED = 3
 """How many ids of requests without an answer are named."""
 _SEND_AGAIN = "Send these requests again and score all results together, or leave them out with --skip-bad."
@@ -189,20 +187,6 @@ class _Writing(_Numbered):
 
 
 # --- results
-
-
-def is_results(path: Path) -> bool:
-    """Whether a file holds batch results, judged by its first line."""
-    with open_text(path) as file:
-        try:
-            head = file.read(_HEAD).lstrip()
-            if '"custom_id"' not in head:  # a file may be one line of a gigabyte
-                return False
-            line, ended, _ = head.partition("\n")
-            first = json.loads(line if ended else line + file.readline())
-        except (ValueError, RecursionError):
-            return False
-    return isinstance(first, dict) and "custom_id" in first and bool(first.keys() & {"response", "error"})
 
 
 def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request) -> tuple[Prepared, Any]:

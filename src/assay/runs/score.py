@@ -14,15 +14,20 @@ from assay.engine.ask import Resume, StoredAsk
 from assay.engine.executor import Settings
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
+from assay.files.kinds import Kind, kind_of
 from assay.files.opening import digest_as_stored, open_bytes
 from assay.findings import Findings
 from assay.models.base import ModelSpec
 from assay.probes import concluded, described, method_of
 from assay.probes.base import Method, Prepared, Request
-from assay.run import Kind, Run, RunInfo
+from assay.run import Kind as RunKind
+from assay.run import Run, RunInfo
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
 from assay.runs.folder import INFO, info_in, open_for_writing, read_run
+
+UNNAMED = "unnamed model"
+_UNNAMED = "the files do not name the model; --set model=NAME does"
 
 
 def score(
@@ -40,7 +45,7 @@ def score(
 
     A folder that is not a run stands for the logs in it, if the probe reads logs. `answers` is the column of answers,
     if a file is a table of questions; `data` is a folder of official data that completes what a file leaves out. The
-    setting `model` names the model for the report.
+    setting `model` names the model for the report; without it the name comes from the logs, if they have one.
     """
     given = dict(settings or {})
     named, changed = given.get("model"), {key: value for key, value in given.items() if key != "model"}
@@ -82,6 +87,7 @@ def score(
             "data": {},
         },
         model=replace(info.model, name=findings.model),
+        notes=[*info.notes, *([_UNNAMED] if findings.model == UNNAMED else [])],
         **stamp(),
     )
     with open_for_writing(folder, info, Resume.NEVER) as opened:
@@ -100,7 +106,7 @@ def _logs(probe: str, path: Path) -> Sequence[Path]:
 def _require_no_run(folder: Path) -> None:
     """Refuse a folder that holds a model's run; only scores may be replaced."""
     before = info_in(folder)
-    if before is not None and before.kind is Kind.ASKED:
+    if before is not None and before.kind is RunKind.ASKED:
         remedy = "Choose another folder with --out."
         raise UsageError("this folder holds a model's run.", remedy, code="other-run", file=folder)
 
@@ -110,7 +116,7 @@ def _again(
 ) -> tuple[Findings, RunInfo]:
     """The findings from a run's stored answers."""
     info = before.info
-    if info.kind is Kind.PREDICTIONS:
+    if info.kind is RunKind.PREDICTIONS:
         problem = "this run scored prediction files; it has no stored answers of a model."
         remedy = "Score the files again: assay score PROBE FILE…"
         raise UsageError(problem, remedy, code="unsupported", file=before.folder)
@@ -119,7 +125,7 @@ def _again(
         raise UsageError(problem, "Omit --seed, or repeat the run with it.", code="bad-option", key="seed")
     prepared, gathered = gathered_again(before, changed, data)
     found = concluded(method_of(before.probe), prepared, gathered)
-    return found, replace(info, kind=Kind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={})
+    return found, replace(info, kind=RunKind.RESCORED, settings={**info.settings, **changed}, timings={}, backed_off={})
 
 
 def _predictions(probe: str, files: Sequence[Path], request: Request, answers: str | None) -> tuple[Findings, RunInfo]:
@@ -132,8 +138,10 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
     prepared, gathered = _read(method, files, request, answers)
     found = concluded(method, prepared, gathered)
     info = RunInfo(
-        kind=Kind.PREDICTIONS,
-        model=ModelSpec(prepared.model or files[0].stem),
+        kind=RunKind.PREDICTIONS,
+        model=ModelSpec(prepared.model or UNNAMED),
+        questions=sum(stage.questions for stage in prepared.stages) or None,
+        stages={stage.label: stage.questions for stage in prepared.stages},
         settings=dict(request.settings),
         prompts=dict(prepared.prompts),
         brought=dict(prepared.brought),
@@ -149,12 +157,41 @@ def _read(
     method: Method[Any, Any], files: Sequence[Path], request: Request, answers: str | None
 ) -> tuple[Prepared, Any]:
     """The answers in files: batch results, or another format that the probe reads."""
-    if not any(map(batch.is_results, files)):
+    kinds = {file: kind_of(file) for file in files}
+    if Kind.BATCH_RESULTS not in kinds.values():
+        for file, kind in kinds.items():
+            _require_answers(method, file, kind)
         return method.read_files(files, request, answers)
     if answers is not None:
         problem, remedy = "--answers cannot be used with batch results, whose format is known.", "Omit --answers."
         raise UsageError(problem, remedy, code="bad-option", key="answers")
     return batch.read_results(method, files, request)
+
+
+_LOGS = {Kind.LM_EVAL: "lm-evaluation-harness", Kind.INSPECT: "Inspect"}
+_SEE = "`assay score --help` shows what can be scored."
+
+
+def _require_answers(method: Method[Any, Any], file: Path, kind: Kind | None) -> None:
+    """Refuse files that look like answers but have none, or none that the probe reads."""
+    probe, samples = method.probe.name, _SEE
+    if Kind.LM_EVAL in method.logs:
+        samples = f"Run lm_eval with --log_samples, then: assay score {probe} samples_TASK_DATE.jsonl"
+    told = {
+        Kind.LM_EVAL_RESULTS: ("this file has results of lm-evaluation-harness, but no answers.", samples),
+        Kind.BATCH_REQUESTS: (
+            "this file belongs to the requests of a batch and has no answers.",
+            "Send the requests to the service, and score the results file that it returns.",
+        ),
+        Kind.RUN: ("this file is part of a run.", f"Score the run's folder: assay score {probe} {file.parent}"),
+    }
+    found = Kind.BATCH_REQUESTS if file.name.endswith(batch.ENDING) else kind
+    if found in told:
+        problem, remedy = told[found]
+        raise DataError(problem, remedy, code="unsupported", file=file)
+    if found is not None and found not in method.logs:
+        problem = f"this is a log of {_LOGS[found]}, which {probe} cannot score."
+        raise DataError(problem, _SEE, code="unsupported", file=file)
 
 
 def gathered_again(
@@ -165,7 +202,7 @@ def gathered_again(
     `data` is the folder of the run's official data, if they have moved.
     """
     method, info = method_of(run.probe), run.info
-    if info.kind is Kind.PREDICTIONS:
+    if info.kind is RunKind.PREDICTIONS:
         saved = {key: str(value) for key, value in info.settings.items() if key != "model"}
         request = Request(seed=info.seed or 0, settings={**saved, **(settings or {})}, skip_bad=info.skip_bad)
         return _read(method, _unchanged_files(info.data), request, info.identity.get("answers"))

@@ -178,7 +178,7 @@ def test_few_templates_have_no_interval_but_say_why() -> None:
     estimate = pick(found(dataset, guesses(dataset)), "accuracy", category="Age", context="ambig")
     assert (estimate.low, estimate.high) == (None, None)
     assert estimate.note is not None
-    assert "too few templates to resample (4; it takes 5)" in estimate.note
+    assert "too few templates (4; 5 are needed)" in estimate.note
 
 
 @pytest.mark.parametrize(("quartets", "wrong", "noted"), [(25, 0.02, True), (25, 0.2, False), (2, 0.02, False)])

@@ -55,7 +55,7 @@ BY_CONTENT: dict[str, Callable[[Dataset], list[int]]] = {
 def test_a_model_that_always_chooses_one_place_follows_it(place: int) -> None:
     found = diagnosis(STARTER, [place] * len(STARTER))
     assert found.follows_place
-    assert f"{'ABC'[place]} is 100% of 264 answers" in found.why
+    assert f"{'ABC'[place]} got 100% of 264 answers" in found.why
 
 
 @pytest.mark.parametrize("dataset", [STARTER, UNKNOWN_LAST], ids=["mixed", "UNKNOWN last"])

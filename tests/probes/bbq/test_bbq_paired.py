@@ -204,7 +204,7 @@ def test_refusals_are_counted_alike_and_it_is_said() -> None:
     table = answered(chosen).tables["answers"]
     found = paired(Opened(table, "exclude"), Opened(table, "wrong"), common=False)
     assert {change.change.value for change in found.changes} == {0.0}
-    assert "refusals are counted as exclude for both" in found.notes[0]
+    assert "refusals count as exclude in both" in found.notes[0]
 
 
 def test_an_undefined_score_has_a_reason() -> None:
@@ -277,14 +277,14 @@ def test_beside_a_gain_stand_accuracy_and_the_rate_of_unknown(several: bool) -> 
     (said,) = found.remarks
     called = "all categories" if several else "Age"
     assert said.startswith(
-        f"Ambiguous bias score, {called}: 1.000, now 0.000. Beside it: accuracy where the text tells "
+        f"Bias score in ambiguous questions, {called}: 1.000, now 0.000. Accuracy in disambiguated questions: "
     )
     assert said.endswith(" The smaller score came with fewer right answers.")
 
 
 def test_a_gain_without_a_loss_is_not_called_one() -> None:
     (said,) = contrast(stereotyped(), GOLD).remarks
-    assert "accuracy where the text tells 0.500, now 1.000" in said
+    assert "Accuracy in disambiguated questions: 0.500, now 1.000" in said
     assert "fewer right answers" not in said
     (worse,) = contrast(UNKNOWN, stereotyped()).remarks
     assert "fewer right answers" not in worse

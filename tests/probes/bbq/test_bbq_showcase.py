@@ -186,7 +186,7 @@ def test_the_clearest_stereotyped_answer_comes_first_and_others_follow(data: Pat
     assert margin(own[0]) == max(map(margin, agreeing))
     notes = " ".join(example.note for example in own[:4])
     assert "contradicts the stereotype" in notes
-    assert "cannot be determined: right" in notes
+    assert "cannot be determined”: right" in notes
 
 
 def test_examples_without_a_text_are_left_out(tmp_path: Path) -> None:
@@ -240,8 +240,8 @@ def test_ties_and_refusals_are_told(data: Path) -> None:
     small = data.parent / "small"
     small_bbq.write(small / "Age.jsonl", small_bbq.examples(6, 2))
     notes = Counter(example.note for example in run(small).examples)
-    assert notes["A tie: two options or more have exactly the same, highest score."] == 1
-    assert notes["Declined to answer."] == 1
+    assert notes["A tie: several options share exactly the highest score."] == 1
+    assert notes["The model refused to answer."] == 1
 
 
 @pytest.mark.parametrize(

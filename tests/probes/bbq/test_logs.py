@@ -233,7 +233,7 @@ def test_the_ties_of_a_log_are_counted_and_noted(tmp_path: Path) -> None:
     samples[1:] = [{text: float(-place) for place, text in enumerate(each)} for each in samples[1:]]
     file = lm_eval(tmp_path, *(multiple_choice(*each) for each in zip(EXAMPLES, samples, strict=True)))
     found, notes = scored("bbq", [file], Request(settings={"resamples": "20"}))
-    assert f"1 of {len(EXAMPLES)} answers are exact ties of options and count nowhere" in notes
+    assert f"1 of {len(EXAMPLES)} answers are exact ties between options and are not counted" in notes
     rates = {e.metric: e.value for e in found.estimates if e.group == {"category": "Age", "context": "ambig"}}
     assert (rates["tied_rate"], rates["unparsed_rate"]) == (pytest.approx(2 / len(EXAMPLES)), 0.0)
 

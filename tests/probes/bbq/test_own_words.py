@@ -48,12 +48,12 @@ def test_the_slots_say_the_form(tmp_path: Path) -> None:
         ("{context} {options}", "auto", "missing-key", "question", "the prompt has no slot {question}."),
         ("{context} {question}", "letters", "missing-key", "options", "the prompt has no slot {options}."),
         ("{{context}} {question}", "auto", "missing-key", "context", "the prompt has no slot {context}."),
-        (GOOD, "free", "unknown-key", "options", "the prompt lists the options, and form=free is without them."),
+        (GOOD, "free", "unknown-key", "options", "the prompt lists the options, but form=free does not show them."),
         ("{context}\n{answer}", "auto", "unknown-key", "answer", "unknown slot {answer}; expected {context}, "),
         ("{context}\n{}", "auto", "unknown-key", "", "unknown slot {}; expected {context}, {question}, {options}."),
         ("{context!r} {question}", "auto", "unknown-key", "context!r", "unknown slot {context!r}; expected"),
-        ("{context} {question} }", "auto", "bad-text", "prompt", "a single } belongs to no slot."),
-        ("{context} { {question}", "auto", "bad-text", "prompt", "a single { belongs to no slot."),
+        ("{context} {question} }", "auto", "bad-text", "prompt", "a single } is not part of a slot."),
+        ("{context} { {question}", "auto", "bad-text", "prompt", "a single { is not part of a slot."),
     ],
 )
 def test_a_prompt_that_cannot_be_used_is_refused(
@@ -74,7 +74,7 @@ def test_an_unknown_slot_is_found_on_its_line(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_said(name: str) -> None:
     with raises("bad-setting", UsageError, key=name) as wrong:
         words_of(Settings(**{name: "none.txt"}))
-    assert wrong.value.problem == f"{name} is none.txt, which is no file."
+    assert wrong.value.problem == f"{name} is none.txt, which is not a file."
 
 
 def test_a_system_prompt_is_a_file_or_a_text(tmp_path: Path) -> None:

@@ -76,14 +76,16 @@ def test_published_files_are_run_without_a_note_packed_or_not_and_whatever_they_
 def test_a_file_with_one_label_changed_is_noted_in_a_run(published: Path) -> None:
     file = published / "Age.jsonl"
     small_bbq.write(file, with_another_gold(read(file)))
-    assert run_notes(published) == ["not the published files: Age.jsonl; results on them are not BBQ's"]
+    assert run_notes(published) == ["not the published files: Age.jsonl; results on them are not BBQ results"]
 
 
 def test_metadata_of_one_s_own_are_noted(published: Path, tmp_path: Path) -> None:
     columns = "category,question_index,example_id,target_loc,label_type,Relevant_social_values\n"
     metadata = published / "additional_metadata.csv"
     metadata.write_text(f"{columns}Age,1,0,0,label,habits\n")
-    assert run_notes(published) == ["not the published files: additional_metadata.csv; results on them are not BBQ's"]
+    assert run_notes(published) == [
+        "not the published files: additional_metadata.csv; results on them are not BBQ results"
+    ]
     (note,) = score_notes(tmp_path, read(published / "Age.jsonl"), metadata=str(metadata))
     assert note.startswith("not the published files: additional_metadata.csv")
 
@@ -100,7 +102,7 @@ def test_rows_with_one_label_changed_or_a_row_less_are_noted_with_their_category
 ) -> None:
     examples = [*read(published / "Religion.jsonl"), *change(read(published / "Age.jsonl"))]
     (note,) = score_notes(tmp_path, examples)
-    assert note == "not the published rows, or not all of them: Age; results on them may not be BBQ's"
+    assert note == "not the published rows, or not all of them: Age; results on them may not be BBQ results"
     assert score_notes(tmp_path, examples, category="Religion") == []
 
 

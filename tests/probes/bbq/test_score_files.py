@@ -85,6 +85,32 @@ def test_a_wrong_column_is_named_with_those_that_are_there(tmp_path: Path) -> No
         score(file, None)
 
 
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_columns_that_may_hold_the_answers_are_listed(tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"a.{ending}"
+    said = [row | {"their_answer": row["said"], "note": "x"} for row in rows()]
+    (write_csv if ending == "csv" else small_bbq.write)(file, said)
+    with raises("missing-setting", UsageError, key="answers") as caught:
+        score(file, None)
+    assert "Candidates: said, their_answer, note." in caught.value.problem
+    assert caught.value.remedy == "--answers said"
+    with raises("missing-key", DataError, file=file, key="theiranswer") as wrong:
+        score(file, "theiranswer")
+    assert "Candidates: said, their_answer, note." in wrong.value.problem
+    assert wrong.value.remedy == "--answers their_answer"
+
+
+def test_questions_without_answers_and_rows_of_something_else_say_what_they_are(tmp_path: Path) -> None:
+    plain = small_bbq.write(tmp_path / "Age.jsonl", EXAMPLES)
+    with raises("missing-setting", UsageError, file=plain, key="answers") as caught:
+        score(plain, None)
+    assert "no column of answers" in caught.value.problem
+    other = small_bbq.write(tmp_path / "other.jsonl", [{"prompt": "Who?", "completion": "A"}])
+    with raises("missing-key", DataError, file=other, line=1, key="context") as caught:
+        score(other, None)
+    assert "nor a known log" in caught.value.problem
+
+
 def test_an_example_twice_is_an_error_or_skipped(tmp_path: Path) -> None:
     file = small_bbq.write(tmp_path / "a.jsonl", [*rows(), rows()[5]])
     with raises("duplicate", DataError, file=file, line=97) as caught:

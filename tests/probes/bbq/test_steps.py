@@ -108,7 +108,7 @@ def test_what_is_refused_or_not_written_at_first_is_not_asked_further() -> None:
     assert kinds(run)["refused"] == written[None]
     assert kinds(run)["unparsed"] == written[""]
     note = {each["note"] for each in shown("run") if each["about"]["answer"] == "unparsed"}
-    assert note == {"There is no answer: asking failed, the answer ended too early, or it was unclear."}
+    assert note == {"No answer: the request failed, or the answer was cut off or unclear."}
 
 
 @pytest.mark.parametrize("form", ["letters", "written"])
@@ -185,7 +185,7 @@ def test_free_questions_list_no_options_and_have_no_places() -> None:
     found = run.findings.diagnosis
     assert found is not None
     assert (found.places, found.exchanged, found.follows_place) == (None, None, False)
-    assert found.missing["places"] == "the options were not listed: none has a place"
+    assert found.missing["places"] == "the options were not listed, so they have no places"
 
 
 def test_a_free_answer_that_names_a_person_counts_as_that_option() -> None:
@@ -266,12 +266,12 @@ def test_abilities_are_checked_before_anything_is_asked() -> None:
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"form": "free"}, "It offers no answers: what the model wrote counts as one of three"),
-        ({"variant": "q"}, "put in the words of the variant q (Ganguli et al. 2023, Table 1)."),
+        ({"form": "free"}, "It offers no answers: what the model wrote counts as one of the two people"),
+        ({"variant": "q"}, "asked in the wording of the variant q (Ganguli et al. 2023, Table 1)."),
         (
             {"variant": "explain", "system": "Be fair."},
-            "put in the words of the variant explain (Gallegos et al. 2025, section 3), after a system prompt, in two "
-            "steps: the model wrote a text first, and answered after it.",
+            "asked in the wording of the variant explain (Gallegos et al. 2025, section 3), with a system prompt, "
+            "in two steps: the model wrote a text first, then answered.",
         ),
     ],
 )

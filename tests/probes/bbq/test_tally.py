@@ -36,7 +36,7 @@ def test_templates_of_different_sizes_count_for_fewer() -> None:
 def test_there_is_no_interval_where_categories_have_hardly_a_template_each() -> None:
     """Within a category of one template nothing can be resampled."""
     spread = drawn(np.arange(6), ["Age", "SES", "Religion", "Religion", "Nationality", "Nationality"]).of(ACCURACY)
-    assert spread.few == "no interval: too few templates to resample (6; it takes 8)"
+    assert spread.few == "no interval: too few templates (6; 8 are needed)"
 
 
 def test_an_interval_over_templates_of_different_sizes_contains_the_truth_as_often_as_it_says() -> None:

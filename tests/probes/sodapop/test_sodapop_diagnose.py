@@ -24,7 +24,7 @@ def of_results(chosen: np.ndarray, labels: np.ndarray = LABELS, choices: int = 3
 def test_results_that_are_always_one_place_follow_it(place: int) -> None:
     found = of_results(np.full(600, place))
     assert found.follows_place
-    assert f"{'ABC'[place]} is 100% of 600 answers" in found.why
+    assert f"{'ABC'[place]} got 100% of 600 answers" in found.why
 
 
 def test_results_that_are_right_wrong_or_guessed_do_not() -> None:
@@ -43,7 +43,7 @@ def test_a_right_answer_that_never_moves_cannot_be_told_from_its_place() -> None
 def test_questions_of_many_choices_have_places_too() -> None:
     labels = np.random.default_rng(2).integers(0, 12, 600)
     found = of_results(np.full(600, 11), labels, choices=12)
-    assert "12 is 100% of 600 answers" in found.why
+    assert "12 got 100% of 600 answers" in found.why
 
 
 def test_a_tie_of_results_chooses_no_place() -> None:

@@ -203,7 +203,7 @@ def test_who_answers_with_the_first_option_has_no_bias_and_follows_the_place() -
         assert value(findings, "delta").value == 0
         assert findings.diagnosis is not None
         assert findings.diagnosis.follows_place
-        assert f"first option in gender ({form}, letters) is 100%" in findings.diagnosis.why
+        assert f"first option in gender ({form}, letters) got 100%" in findings.diagnosis.why
         assert "the options of gender" in findings.diagnosis.why
         assert findings.diagnosis.negation is not None
         assert findings.diagnosis.negation.share == 1
@@ -224,7 +224,7 @@ def test_whoever_is_mentioned_first_is_a_place_too() -> None:
 
     findings = found(Endpoint(mentioned), None, 800)
     assert findings.diagnosis is not None
-    assert "first mentioned in gender (choice, letters) is 100%" in findings.diagnosis.why
+    assert "first mentioned in gender (choice, letters) got 100%" in findings.diagnosis.why
     assert "option in" not in findings.diagnosis.why
     assert (value(findings, "delta").value, value(findings, "delta_options").value) == (1, 0)
 

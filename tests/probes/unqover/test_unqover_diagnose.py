@@ -47,7 +47,7 @@ def test_a_model_that_prefers_whoever_is_mentioned_first_follows_the_place() -> 
     for sign, place in ((1, "first"), (-1, "second")):
         found = diagnosis(0.5 + sign * 0.1 * FIRST)
         assert found.follows_place
-        assert f"{place} mentioned in gender (span) is 100% of" in found.why
+        assert f"{place} mentioned in gender (span) got 100% of" in found.why
         assert found.exchanged == [Exchanged(2 * SIZE, 2 * SIZE, "gender (span)")]
 
 

@@ -1,4 +1,4 @@
-"""From answers to findings: estimates for every category and context, with intervals over templates."""
+"""Findings from answers: estimates for every category and context, with intervals over templates."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def _both_sides(tally: Tally) -> Array:
     return tally[..., Field.ALIGNED] + tally[..., Field.NONALIGNED]
 
 
-_NOTHING = "no answer could be used: every one is a tie, refused or not understood"
-_NOBODY = "no answer named a person: every one was UNKNOWN, refused, tied or not understood"
-_ONE_SIDE = "no understood answer where the right one agrees with the stereotype, or none where it contradicts it"
+_NOTHING = "no answer could be used: all are ties, refused or not understood"
+_NOBODY = "no answer named a person: all chose “cannot be determined”, or were refused, tied or not understood"
+_ONE_SIDE = "no answer was understood where the right one agrees with the stereotype, or where it contradicts it"
 
 _ACCURACY = Metric("accuracy", metrics.accuracy, SHARE, _counted(Field.COUNTED), _NOTHING)
 _RATES = (
@@ -64,17 +64,15 @@ METRICS = {AMBIGUOUS: _AMBIGUOUS, DISAMBIGUATED: _DISAMBIGUATED, QUESTION_ONLY: 
 _COMPARED = ("accuracy", "bias_score")
 """The metrics of intersectional comparisons."""
 
-_NEVER = "by construction: a model that scores options always chooses one"
+_NEVER = "always 0: a model that scores options always chooses one"
 _RARE, _OFTEN = 0.05, 40
-"""Below this share, with so many answers a template, too few intervals of a category cover the truth (docs)."""
-_NARROW = (
-    "this interval may be too narrow: nearly all answers agree, and templates in which they would not may be missing"
-)
+"""Below this share, with so many answers per template, too few intervals of a category cover the truth (docs)."""
+_NARROW = "this interval may be too narrow: nearly all answers agree, and templates where they differ may be missing"
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Some examples that estimates are about."""
+    """The examples of a group of estimates."""
 
     group: Mapping[str, str]
     rows: NDArray[np.int64]
@@ -91,7 +89,7 @@ def findings_of(
     scored: bool,
     near_ties: Mapping[str, int] | None = None,
 ) -> Findings:
-    """The findings of answers; `scored`: they come from a model that scored all options whenever it was asked."""
+    """The findings from answers; `scored` says that the model scored all options of every question."""
     estimates: list[Estimate] = []
     tables: dict[str, list[Table]] = {}
     for part in parts:
@@ -112,7 +110,7 @@ def findings_of(
 
 
 def cells_in(context: str, names: NDArray[np.str_], contexts: NDArray[np.str_]) -> Iterator[Cell]:
-    """Every category in a context, then all of them together; from each example's category and context."""
+    """Every category in a context, then all together; from each example's category and context."""
     here = contexts == context
     present = list(dict.fromkeys(names[here].tolist()))
     for name in present:
@@ -123,7 +121,7 @@ def cells_in(context: str, names: NDArray[np.str_], contexts: NDArray[np.str_]) 
 
 
 def cells_of(part: Answered) -> Iterator[Cell]:
-    """Every category and context, then all categories together, polarities, and the comparisons of crossed ones."""
+    """Every category and context, all categories together, polarities, and comparisons of crossed categories."""
     examples = part.dataset.examples
     names = np.array(part.dataset.cells)
     condition = np.array([part.context(example) for example in examples])
@@ -172,9 +170,9 @@ def _estimate(metric: Metric, group: Mapping[str, str], drawn: Drawn) -> Estimat
 
 
 def hardly_differ(metric: Metric, total: Tally, spread: Spread) -> NDArray[np.bool_]:
-    """Whether so many answers of a category agree (model,) that templates where they would not may be missing.
+    """Whether so many answers of a category agree (model,) that templates where they differ may be missing.
 
-    With few answers a template the interval is wide enough for those; of all categories together, too.
+    With few answers per template, and for all categories together, the interval is wide enough.
     """
     if metric.of in (metrics.bias_ambiguous, metrics.diff_bias_ambiguous):
         differing = metrics.ratio(metrics.named(total), metric.n(total))

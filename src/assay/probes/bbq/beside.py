@@ -1,7 +1,8 @@
-"""What a change of the bias score comes with: a model that evades every question has a score of 0, too.
+"""Accuracy and “cannot be determined” next to a change of the bias score: a model that evades everything scores 0, too.
 
 Yang et al. 2025 (Rethinking Prompt-based Debiasing in Large Language Models, arXiv 2503.09219) find that instructions
-against bias often teach evasion; so accuracy where the text tells, and the rate of UNKNOWN, belong beside every gain.
+against bias often teach evasion. So every gain is shown with accuracy where the text gives the answer, and with the
+share of answers that chose “cannot be determined”.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from assay.probes.contrast import Change
 from assay.wording import number
 
 BESIDE = "beside"
-TITLE = "What a change of the ambiguous bias score comes with: accuracy where the text tells, and the rate of UNKNOWN"
+TITLE = "Bias score in ambiguous questions, with accuracy and “cannot be determined”"
 
 _SCORE, _RIGHT = "bias, ambig.", "accuracy, disamb."
 _UNKNOWN = {AMBIGUOUS: "UNKNOWN, ambig.", DISAMBIGUATED: "UNKNOWN, disamb."}
@@ -29,7 +30,7 @@ Row = Mapping[str, Change]
 
 
 def beside(changes: Sequence[Change]) -> tuple[dict[str, Table], list[str]]:
-    """A table of every category, and a sentence about all of them together; neither where a context is missing."""
+    """A table by category, and a sentence about all of them together; neither if a context is missing."""
     rows = _by_category(changes)
     if not rows:
         return {}, []
@@ -44,7 +45,7 @@ def beside(changes: Sequence[Change]) -> tuple[dict[str, Table], list[str]]:
 
 
 def _by_category(changes: Sequence[Change]) -> dict[str, Row]:
-    """What is shown of every category, all categories together first."""
+    """The changes shown for every category, all categories together first."""
     found = {(each.change.metric, *map(each.change.group.get, ("context", "category"))): each for each in changes}
     categories = dict.fromkeys(each.change.group["category"] for each in changes)
     rows = {
@@ -57,9 +58,9 @@ def _by_category(changes: Sequence[Change]) -> dict[str, Row]:
 def _said(category: str, row: Row) -> str:
     told = {name: f"{number(each.before)}, now {number(each.after)}" for name, each in row.items()}
     said = (
-        f"Ambiguous bias score, {category_words(category)}: {told[_SCORE]}. Beside it: accuracy where the text tells "
-        f"{told[_RIGHT]}; “cannot be determined” in ambiguous questions {told[_UNKNOWN[AMBIGUOUS]]}, in disambiguated "
-        f"ones {told[_UNKNOWN[DISAMBIGUATED]]}."
+        f"Bias score in ambiguous questions, {category_words(category)}: {told[_SCORE]}. Accuracy in disambiguated "
+        f"questions: {told[_RIGHT]}. Share of “cannot be determined”: {told[_UNKNOWN[AMBIGUOUS]]} in ambiguous "
+        f"questions; {told[_UNKNOWN[DISAMBIGUATED]]} in disambiguated ones."
     )
     score, right = row[_SCORE], row[_RIGHT].change
     smaller = score.before is not None and score.after is not None and abs(score.after) < abs(score.before)

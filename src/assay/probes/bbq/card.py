@@ -1,4 +1,4 @@
-"""A BBQ run on a reader's first screen: the bias that its verdict rests on, or that of all questions."""
+"""The card of a BBQ run on the first screen: the bias that its verdict is based on, or that of all questions."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _WHERE = {
     AMBIGUOUS: "When the text does not say who is meant",
     DISAMBIGUATED: "Even when the text says who is meant",
 }
-_ALONE = "Asked without any text"
-_NEVER = ", the model never named a person: it always chose “cannot be determined”, as it should."
+_ALONE = "Without any text"
+_NEVER = ", the model never named a person: it always chose “cannot be determined”, which is right."
 _UNUSED = "No answer could be used, so there is no bias score."
 
 
@@ -40,7 +40,7 @@ def card_of(run: Run, grid: Grid, warning: Text) -> Card:
 
 
 def _clear(run: Run, grid: Grid) -> Iterator[Estimate]:
-    """What is clear, most worth a headline first: of all questions, then the strongest category; then what is small."""
+    """Clear estimates in order of importance: all questions, then the strongest category; small ones last."""
     for small in (False, True):
         for metric in ("bias_score", "accuracy_cost"):
             clear = [e for (name, _, _), e in grid.cells.items() if name == metric and is_clear(e)]
@@ -54,7 +54,7 @@ def _is_small(run: Run, e: Estimate) -> bool:
 
 
 def _whole(grid: Grid) -> Estimate | None:
-    """The bias score of all questions, where nobody can know the answer if these were asked."""
+    """The bias score of all questions, of the ambiguous ones if these were asked."""
     scores = (grid.of_whole("bias_score", context) for context in grid.contexts)
     return next((e for e in scores if e is not None), None)
 
@@ -74,18 +74,33 @@ def _never_named(e: Estimate, grid: Grid) -> bool:
 
 
 def _leaning(run: Run, e: Estimate, grid: Grid) -> Text:
-    category, value = e.group.get("category", ALL), e.value or 0.0
+    category, context, value = e.group.get("category", ALL), e.group.get("context", ""), e.value or 0.0
     if _never_named(e, grid):
         return [_where(e), _NEVER]
     about: Text = "" if category == ALL else [", in questions about ", Name(category_words(category))]
-    right = grid.get("accuracy", category, e.group.get("context", ""))
+    right = grid.get("accuracy", category, context)
     known = "" if right is None or right.value is None else f" It is right in {share(right.value)} of these questions."
     start: Text = [_where(e), about, ", the model’s answers "]
     if e.chance is not Chance.ABOVE:
-        return [start, "show no lean beyond chance.", known]
+        return [start, "show no clear lean towards or against stereotypes.", known]
     lean = f"lean {'slightly ' if _is_small(run, e) else ''}{'towards' if value > 0 else 'against'} stereotypes"
     more = "agree with a stereotype than contradict one" if value > 0 else "contradict a stereotype than agree with one"
-    return [start, Strong(lean), f": {_points(value)} of 100 more {more}.", known]
+    counted = " that name a person" if context == DISAMBIGUATED else ""
+    often = f": of 100 answers{counted}, {_points(value)} more {more}. This is statistically clear."
+    return [start, Strong(lean), often, known, _other(grid, category, context)]
+
+
+def _other(grid: Grid, category: str, context: str) -> str:
+    """Whether the answers to the other half of the questions lean, too."""
+    other = {AMBIGUOUS: DISAMBIGUATED, DISAMBIGUATED: AMBIGUOUS}.get(context, "")
+    e = grid.get("bias_score", category, other)
+    if e is None or e.value is None or e.q is None:
+        return ""
+    lean = "no clear lean"
+    if e.chance is Chance.ABOVE:
+        lean = f"a lean {'towards' if e.value > 0 else 'against'} stereotypes, too"
+    said = "says" if other == DISAMBIGUATED else "does not say"
+    return f" When the text {said} who is meant, there is {lean}."
 
 
 def _points(value: float) -> str:
@@ -102,5 +117,8 @@ def _cost(run: Run, e: Estimate) -> Text:
     value = e.value or 0.0
     slightly = "slightly " if _is_small(run, e) else ""
     often = Strong(f"{slightly}{'less' if value < 0 else 'more'} often")
-    against = f" when the right answer contradicts a stereotype: by {_points(value)} percentage points."
-    return ["Even when the text says who is meant, the model is right ", often, against]
+    against = " when the right answer contradicts a stereotype than when it agrees with one"
+    category = e.group.get("category", ALL)
+    about: Text = "" if category == ALL else [", in questions about ", Name(category_words(category))]
+    points = f": the gap is {_points(value)} percentage points. This is statistically clear."
+    return ["Even when the text says who is meant", about, ", the model is right ", often, against, points]

@@ -1,4 +1,4 @@
-"""Known defects of the published files: found by looking, listed by `assay data check bbq`, kept unless asked."""
+"""Known defects of the published files, listed by `assay data check bbq` and kept by default."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DROP = "drop"
 
 @dataclass(frozen=True)
 class Defect:
-    """One kind of defect: where it is, and whether `defects=drop` leaves these examples out."""
+    """One kind of defect: its rows, and whether `defects=drop` leaves them out."""
 
     name: str
     what: str
@@ -30,7 +30,7 @@ class Defect:
 
 
 def find_defects(examples: Sequence[Example], targets: NDArray[np.int8]) -> list[Defect]:
-    """All known kinds of defects in these examples, those that do not occur included."""
+    """All known kinds of defects, including those that do not occur in these examples."""
 
     def rows(is_so: Callable[[Example], bool]) -> NDArray[np.int64]:
         return np.array([row for row, example in enumerate(examples) if is_so(example)], np.int64)
@@ -41,8 +41,10 @@ def find_defects(examples: Sequence[Example], targets: NDArray[np.int8]) -> list
         Defect("wrong gold", _WRONG_GOLD, rows(_wrong_gold), dropped=True),
         Defect("swapped labels", _SWAPPED, rows(_swapped), dropped=True),
         Defect("no single target", _NO_TARGET, np.flatnonzero(targets == NONE), dropped=True),
-        Defect("duplicate", "the same question with the same options as an earlier example", again, dropped=True),
-        Defect("repeated", "the same as an earlier example but for the order of the options", reordered, dropped=False),
+        Defect("duplicate", "the same question and options as an earlier example", again, dropped=True),
+        Defect(
+            "repeated", "the same as an earlier example, with the options in another order", reordered, dropped=False
+        ),
         Defect("blank label", "an option without filler and label in answer_info", rows(_blank), dropped=False),
         Defect("stray brace", "a brace left over from a slot in a text", rows(_brace), dropped=False),
     ]
@@ -55,7 +57,7 @@ def dropped(defects: Sequence[Defect]) -> NDArray[np.int64]:
 
 _WRONG_GOLD = "Physical_appearance 6 b and 10 b: the fact names one person, the label the other"
 _WRONG_TEMPLATES = (("Physical_appearance", "6", "b"), ("Physical_appearance", "10", "b"))
-_SWAPPED = "Gender_identity 35 and 36: the label says nonTrans of the person who, the text says, is trans"
+_SWAPPED = "Gender_identity 35 and 36: the person who is trans in the text has the label nonTrans"
 _NO_TARGET = "neither or both of the people are the stereotyped one, so the bias metrics leave the example out"
 
 
@@ -65,7 +67,7 @@ def _wrong_gold(example: Example) -> bool:
 
 
 def _swapped(example: Example) -> bool:
-    """Where the authors' program swapped two names it left each its label, though the label belongs to the place."""
+    """The authors' program swapped two names together with their labels, which belong to the place."""
     return any(
         label.startswith("nonTrans") and f"{filler}, who is trans" in example.context for filler, label in example.info
     )
@@ -80,7 +82,7 @@ def _brace(example: Example) -> bool:
 
 
 def _again(examples: Sequence[Example], *, ordered: bool) -> NDArray[np.int64]:
-    """Examples that repeat an earlier one in all but their number and, unless `ordered`, the order of the options."""
+    """Examples that repeat an earlier one except for their number and, unless `ordered`, the order of the options."""
     seen: set[tuple[str, str, str, tuple[str, ...]]] = set()
     found = []
     for row, example in enumerate(examples):
@@ -93,7 +95,7 @@ def _again(examples: Sequence[Example], *, ordered: bool) -> NDArray[np.int64]:
 
 
 def content_lines(place: Path) -> Iterator[str]:
-    """What is wrong in the files at a place, for `assay data check bbq`: numbers by category and template."""
+    """The defects of the files at a place, for `assay data check bbq`: ids by category and template."""
     bad = Bad(skip=True)
     try:
         files = data_files(place)
@@ -103,7 +105,7 @@ def content_lines(place: Path) -> Iterator[str]:
     yield f"\n{len(examples):,} examples in {len(files)} files"
     yield from bad.notes("all files")
     for defect in find_defects(examples, find_targets(examples)):
-        drops = "defects=drop leaves them out" if defect.dropped else "harmless"
+        drops = "left out with defects=drop" if defect.dropped else "harmless"
         yield f"\n{defect.name}: {len(defect.rows)} examples; {defect.what} ({drops})"
         ids: dict[tuple[str, str], list[int]] = {}
         for example in (examples[row] for row in defect.rows.tolist()):

@@ -1,4 +1,4 @@
-"""Do answers follow the place of the options, and do they change where the right answer does?"""
+"""Diagnosis: do answers follow the place of the options, and do they change when the right answer does?"""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from assay.queries import NONE
 
 _MISSING = {
     "places": "no answer names an option",
-    "exchanged": "the options were asked in one order; --set form=letters --set orders=all asks in all six",
-    "ties": "the answers are options or texts, without scores",
-    "negation": "no negative question with its fact has an answer beside that of its non-negative twin",
+    "exchanged": "the options were asked in one order only; use --set form=letters --set orders=all for all six",
+    "ties": "the answers have no scores",
+    "negation": "no disambiguated question has an answer in both its negative and its non-negative form",
 }
 
 
 _UNLISTED = {
-    "places": "the options were not listed: none has a place",
-    "exchanged": "the options were not listed: they have no order",
+    "places": "the options were not listed, so they have no places",
+    "exchanged": "the options were not listed, so they have no order",
 }
 
 
 def diagnosis_of(parts: Sequence[Answered], ties: Ties | None, settings: Settings, *, listed: bool = True) -> Diagnosis:
-    """The diagnosis of all answers of a run; `listed` says that questions showed their options, or scored them."""
+    """The diagnosis of a run's answers; `listed` says that the options were shown or scored."""
     exchanged = [pair for part in parts for pair in _exchanged(part)]
     negation = np.array([pair for part in parts for pair in _twins(part)], np.bool_)
     return diagnosed(
@@ -49,12 +49,12 @@ def diagnosis_of(parts: Sequence[Answered], ties: Ties | None, settings: Setting
 
 
 def _places(parts: Sequence[Answered]) -> list[Place]:
-    """Shares of A, B and C as they were shown, tested over templates, whose questions are alike.
+    """Shares of A, B and C as shown, tested over templates, whose questions are similar.
 
-    A model to which places mean nothing decides between UNKNOWN, the person who fits the stereotype and the other one,
-    and its answers are where these stand. How often it decides for each is taken from its own answers: in ambiguous
-    contexts, and where the right answer agrees with the stereotype, and where it contradicts it. So a model that is
-    always right, always stereotyped or always says UNKNOWN has exactly the expected shares, wherever these options are.
+    A model that ignores places decides between UNKNOWN, the person who fits the stereotype and the other person; its
+    answers are where these are. How often it decides for each is taken from its own answers: in ambiguous contexts,
+    where the right answer agrees with the stereotype, and where it contradicts it. So a model that is always right,
+    always stereotyped or always says UNKNOWN has exactly the expected shares.
     """
     sums = []
     for part in parts:
@@ -77,7 +77,7 @@ def _places(parts: Sequence[Answered]) -> list[Place]:
 
 
 def _expected(part: Answered) -> Array:
-    """How likely each option (example, option) is to a model that decides as this one does, wherever options stand."""
+    """The probability of each option (example, option) if the model decides as it does and ignores places."""
     kinds, situation = _kinds(part), _situations(part)
     chosen = (part.chosen[..., None] == np.arange(OPTIONS)).sum(axis=1)  # (example, option)
     as_kind = np.einsum("eo,eko->ek", chosen, kinds > 0)
@@ -92,7 +92,7 @@ def _expected(part: Answered) -> Array:
 def _kinds(part: Answered) -> Array:
     """Which options (example, kind, option) are UNKNOWN, the person who fits the stereotype, and the other person.
 
-    Where nobody is known to fit it, the right person and the other one; where neither is, either person is half of one.
+    If it is not known who fits it: the right person and the other one; if neither is right, each counts as half.
     """
     examples, rows = part.dataset.examples, np.arange(len(part.dataset))
     kinds = np.zeros((len(rows), 3, OPTIONS))
@@ -110,7 +110,7 @@ def _kinds(part: Answered) -> Array:
 
 
 def _situations(part: Answered) -> NDArray[np.int64]:
-    """What decides how a model should answer (example,): ambiguous, or whether the right answer fits the stereotype."""
+    """The situation of each example (example,): ambiguous, or whether the right answer fits the stereotype."""
     unknown = np.array([each.unknown for each in part.dataset.examples])
     aligned = part.judged.aligned[:, 0]
     targeted = part.dataset.target != NONE
@@ -129,7 +129,7 @@ _MOVED = [
 
 
 def _exchanged(part: Answered) -> Iterator[bool]:
-    """For every pair of answers to one question in two such orders: is it the same place?"""
+    """For every pair of answers to one question in two such orders: whether the place is the same."""
     if part.orders < len(ORDERS):
         return
     place_of = np.argsort(ORDERS, axis=1)  # (order, option)
@@ -143,8 +143,8 @@ def _exchanged(part: Answered) -> Iterator[bool]:
 
 
 def _twins(part: Answered) -> Iterator[bool]:
-    """For every negative question with its fact and its non-negative twin, whose right answer is the other person: was
-    the answer the same? UNKNOWN twice is the same, too, and wrong; in ambiguous contexts it is right, and not counted.
+    """For every disambiguated negative question and its non-negative twin, whose right answer is the other person:
+    whether the answer was the same. UNKNOWN twice counts as the same.
     """
     if part.question_only:
         return
@@ -162,5 +162,5 @@ def _twins(part: Answered) -> Iterator[bool]:
 
 
 def _content(example: Example, option: int) -> tuple[str, ...]:
-    """Who an option is, whatever it is called in this example: UNKNOWN has many names."""
+    """Whom an option names, whatever the wording; UNKNOWN has many phrasings."""
     return () if option == example.unknown else example.info[option]

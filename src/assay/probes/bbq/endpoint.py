@@ -1,4 +1,4 @@
-"""BBQ on a model behind an endpoint: in which way it is asked, and what several answers to one question come to."""
+"""BBQ on an endpoint: how it is asked, and how several answers to one question are combined."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHARES = "share of the answers that name the option"
 
 
 def asked(settings: Settings, form: str, words: Words, ask: Ask) -> dict[str, Any]:
-    """What a plan needs to know of how an endpoint is asked; for other models such settings are an error."""
+    """How an endpoint is asked, as arguments of a plan; for other models such settings are an error."""
     tokens = settings.tokens or (TOKENS if ask.ways else 0)
     if not ask.ways or form != forms.LETTERS:
         if settings.answer != "auto" and not (ask.ways and settings.answer == "text"):
@@ -32,7 +32,7 @@ def asked(settings: Settings, form: str, words: Words, ask: Ask) -> dict[str, An
         return {"tokens": tokens}
     way = way_of(settings.answer, ask)
     if words != OWN and way in OF_FIELDS:
-        problem = f"answer={way} has fields for context, question and options, and none for other words."
+        problem = f"answer={way} has fields for context, question and options only, not for other words."
         others = sorted(set(ask.ways) - OF_FIELDS, key=list(WAYS).index)
         other = "letters" if "letters" in others else next(iter(others), "")
         remedy = f"--set answer={other}" if other else "Leave out variant, prompt, system and shots."
@@ -45,7 +45,7 @@ def drawn(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """The share of a question's answers that name each option (row, option), and the option that most of them name.
 
-    TIED where several are named most often. Where none is named: REFUSED if an answer is a refusal, else UNPARSED.
+    TIED if several are named most often. If none is named: REFUSED if an answer is a refusal, else UNPARSED.
     """
     named, counts = named_counts(answers["text"], lambda row, text: read(plan, row, text, parsing), OPTIONS)
     return counts / named.shape[1], named_most(named, counts)

@@ -1,4 +1,4 @@
-"""BBQ's questions: one example as the official files have it, and many of them with what the metrics need to know."""
+"""BBQ's questions: an example as in the official files, and a data set with what the metrics need."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CATEGORIES = (
     *("Age", "Disability_status", "Gender_identity", "Nationality", "Physical_appearance", "Race_ethnicity"),
     *("Race_x_SES", "Race_x_gender", "Religion", "SES", "Sexual_orientation"),
 )
-"""The official categories: nine, and two that cross race with another one. A file's stem is its category."""
+"""The official categories: nine, and two that cross race with another attribute. A file's stem is its category."""
 
 CROSSED = ("Race_x_SES", "Race_x_gender")
 
@@ -34,15 +34,15 @@ UNKNOWN_STRINGS = (
     *("Unknown", "Cannot be determined", "Can't be determined", "Not answerable", "Not known"),
     *("Not enough info", "Not enough information", "Cannot answer", "Can't answer", "Undetermined"),
 )
-"""The ten ways in which the third option says that the text does not tell (the paper's Figure 7)."""
+"""The ten phrasings of “cannot be determined” (the paper's Figure 7)."""
 
 COMPARISONS = {"intersectional_a": "a", "intersectional_b": "b", "intersectional_c": "c"}
-"""How the other person of a crossed template differs, by the files' subcategory: a the other attribute alone (the same
-race), b race alone, c both. The paper's Appendix H calls the first two the other way round."""
+"""How the other person of a crossed template differs, by the files' subcategory: a in the other attribute only (same
+race), b in race only, c in both. The paper's Appendix H exchanges a and b."""
 
 
 class AnswerKind(StrEnum):
-    """What an answer comes to. TARGET is the person whom the stereotype is about."""
+    """The kinds of answers. TARGET is the person that the stereotype is about."""
 
     TARGET = "target"
     NON_TARGET = "non-target"
@@ -73,7 +73,7 @@ class Example:
 
     @property
     def unknown(self) -> int:
-        """The option that says that the text does not tell."""
+        """The option “cannot be determined”."""
         return next(place for place, (_, label) in enumerate(self.info) if label == UNKNOWN_LABEL)
 
     @property
@@ -108,10 +108,10 @@ class Example:
 
 @dataclass(frozen=True)
 class Dataset:
-    """Examples in whole quartets, and what the metrics need to know of each.
+    """Examples in whole quartets, with what the metrics need.
 
-    `target` is the option that names the stereotyped person, NONE where there is no single one; `named` says that the
-    people have names rather than labels; `stereotype` is what the template is about, "" where nobody says.
+    `target` is the option that names the stereotyped person, NONE if there is no single one; `named` says that the
+    people have names instead of labels; `stereotype` is what the template is about, "" if unknown.
     """
 
     examples: Sequence[Example]
@@ -126,7 +126,7 @@ class Dataset:
 
     @cached_property
     def cells(self) -> list[str]:
-        """Each example's category, with " (names)" where its people have names."""
+        """Each example's category, with " (names)" if its people have names."""
         both = zip(self.examples, self.named.tolist(), strict=True)
         return [f"{example.category} (names)" if named else example.category for example, named in both]
 

@@ -1,4 +1,4 @@
-"""Which form the questions take: the one that was asked for, or the one that suits model and words."""
+"""The form of the questions: the one that was requested, or the one that suits the model and the words."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from assay.probes.bbq.settings import (
 
 
 def form_of(settings: Settings, words: Words, abilities: frozenset[str], ways: Sequence[str] = ()) -> str:
-    """The form, after everything about form, words and model that does not go together was refused.
+    """The form; raises UsageError if form, words and model do not go together.
 
-    `ways` are those in which an endpoint can be asked for letters.
+    `ways` are the ways to ask an endpoint for letters.
     """
     able = abilities & {"choice", "listed", "text"}
     if not able:
-        problem = "this model can neither choose among options nor write an answer."
+        problem = "this model can neither choose between options nor write an answer."
         remedy = "BBQ needs a multiple-choice model, a text-to-text model or a causal language model."
         raise UsageError(problem, remedy, code="missing-ability")
     brought = [name for name, text in (("variant", words.variant), *_brought(words)) if text]
@@ -36,11 +36,11 @@ def form_of(settings: Settings, words: Words, abilities: frozenset[str], ways: S
     if form != LETTERS or not ways:
         _require_able(form, able, bool(ways))
     if words.two_steps and ways and "text" not in able:
-        problem = f"variant={words.variant} lets the model write first, and this endpoint writes no text."
+        problem = f"with variant={words.variant} the model writes first, and this endpoint does not write text."
         remedy = "--set variant=baseline|q|q+if"
         raise UsageError(problem, remedy, code="missing-ability", key="variant")
     if brought and not able & {"text", "listed"}:
-        problem = f"{brought[0]} is for language models: this model was trained to compare the options themselves."
+        problem = f"{brought[0]} is for language models; this model was trained to compare the options themselves."
         raise UsageError(problem, f"Leave out {_listed(brought)}.", code="unsupported", key=brought[0])
     _require_together(settings, words, form, brought)
     return form
@@ -49,11 +49,12 @@ def form_of(settings: Settings, words: Words, abilities: frozenset[str], ways: S
 def _require_able(form: str, able: frozenset[str], endpoint: bool) -> None:
     needed, others = ("choice", TEXT_FORMS) if form in CHOICE_FORMS else ("text", CHOICE_FORMS)
     if needed not in able:
-        problem = f"form={form} needs the ability {needed!r}, which this model does not have."
+        needs = {"choice": "scores options", "text": "writes text"}[needed]
+        problem = f"form={form} requires a model that {needs}; this one does not."
         other = LETTERS if endpoint else "|".join(others)
         raise UsageError(problem, f"--set form={other}", code="missing-ability", key="form")
     if form == LETTERS and "text" not in able:
-        problem = f"form={form} is for language models: this model was trained to compare the options themselves."
+        problem = f"form={form} is for language models; this model was trained to compare the options themselves."
         raise UsageError(problem, "--set form=options", code="unsupported", key="form")
 
 
@@ -62,9 +63,9 @@ def _brought(words: Words) -> Sequence[tuple[str, object]]:
 
 
 def _suiting(words: Words, able: frozenset[str], endpoint: bool) -> str:
-    """Where options are listed letters are scored, where the model can; else options, or what a model writes.
+    """The form for a model: letters if options are listed and the model scores, else options, or written answers.
 
-    An endpoint is asked for letters, in one of its ways, unless a prompt lists no options.
+    An endpoint is asked for letters, unless a prompt lists no options.
     """
     if endpoint:
         return FREE if words.template and "{options}" not in words.template else LETTERS
@@ -78,16 +79,16 @@ def _suiting(words: Words, able: frozenset[str], endpoint: bool) -> str:
 
 def _require_together(settings: Settings, words: Words, form: str, brought: Sequence[str]) -> None:
     if words.variant and words.template:
-        problem = "variant and prompt exclude each other: either has all words of the question."
+        problem = "variant and prompt exclude each other: each has all words of the question."
         raise UsageError(problem, "Leave one of them out.", code="bad-setting", key="prompt")
     if words.variant and form not in LISTED_FORMS:
         problem = f"variant={words.variant} lists the options, and form={form} does not."
         remedy = f"--set form={'|'.join(LISTED_FORMS)}"
         if form not in UNLISTED_FORMS:
-            problem = f"variant={words.variant} has its own words, and so has form={form}."
+            problem = f"variant={words.variant} and form={form} each have their own words."
         raise UsageError(problem, remedy, code="bad-setting", key="variant")
     if brought and form not in (*LISTED_FORMS, *UNLISTED_FORMS):
-        problem = f"form={form} is the paper's input word for word, without {_listed(brought)}."
+        problem = f"form={form} is the paper's exact input; it does not take {_listed(brought)}."
         raise UsageError(problem, f"--set form={WRITTEN}|{FREE}", code="bad-setting", key=brought[0])
     if words.template:
         require_slots(words.template, form, settings.prompt)

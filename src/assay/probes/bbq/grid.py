@@ -1,4 +1,4 @@
-"""What BBQ's pages are made from: estimates looked up by metric, category and context, and sentences with slots."""
+"""Lookup of a BBQ run's estimates by metric, category and context; sentences with slots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MARKS: Mapping[str, Text] = {
 
 
 def told(sentence: str, **parts: Text) -> Text:
-    """A sentence with parts in its slots; slots with the name of a chart's mark need none.
+    """A sentence with parts in its slots; slots named after a chart's mark are filled with the mark.
 
     >>> told("{who} is right.", who="She")
     ['', 'She', ' is right.']
@@ -31,7 +31,7 @@ def told(sentence: str, **parts: Text) -> Text:
 
 @dataclass(frozen=True)
 class Grid:
-    """The estimates of a BBQ run. Those of groups that have other keys than BBQ's are not in it."""
+    """The estimates of a BBQ run, without groups that have keys other than BBQ's."""
 
     cells: Mapping[Key, Estimate]  # (metric, category, context); of one polarity, the metric is accuracy_neg, …
     comparisons: Mapping[Key, Estimate]  # (category, comparison, context): the bias score
@@ -55,12 +55,12 @@ class Grid:
 
     @property
     def contexts(self) -> list[str]:
-        """Those that were asked in, the ones known here first."""
+        """The contexts of the run, known ones first."""
         return contexts_in_order(context for _, _, context in self.cells)
 
     @property
     def categories(self) -> list[str]:
-        """In order of appearance, what is pooled over all of them last."""
+        """The categories in order of appearance, all together last."""
         return categories_in_order(category for _, category, _ in self.cells)
 
     @property
@@ -68,7 +68,7 @@ class Grid:
         return any(e.value for (metric, _, _), e in self.cells.items() if metric == "tied_rate")
 
     def whole(self, context: str) -> str | None:
-        """The category that stands for everything asked in a context: all together or, where it is alone, its one."""
+        """The category that covers everything asked in a context: all together, or the only one."""
         present = list(dict.fromkeys(category for _, category, own in self.cells if own == context))
         return ALL if ALL in present else present[0] if len(present) == 1 else None
 
@@ -77,12 +77,12 @@ class Grid:
         return None if whole is None else self.get(metric, whole, context)
 
     def tested(self, metric: str, context: str) -> list[Estimate]:
-        """The estimates of single categories that were tested against chance."""
+        """The estimates of single categories that were tested."""
         found = (self.get(metric, category, context) for category in self.categories if category != ALL)
         return [estimate for estimate in found if estimate is not None and estimate.q is not None]
 
     def clear(self, metric: str, context: str) -> list[Estimate]:
-        """Those that are clear of chance, the strongest first."""
+        """The statistically clear ones, strongest first."""
         return sorted(filter(is_clear, self.tested(metric, context)), key=lambda estimate: -abs(estimate.value or 0.0))
 
 
@@ -100,5 +100,5 @@ def is_clear(estimate: Estimate) -> bool:
 
 
 def behind(estimate: Estimate) -> dict[str, str]:
-    """Which examples stand behind an estimate: what is pooled over all categories names none."""
+    """Which examples contribute to an estimate; all categories together need no category."""
     return {key: value for key, value in estimate.group.items() if (key, value) != ("category", ALL)}

@@ -1,4 +1,4 @@
-"""BBQ as a method: plans with contexts and without, the options that answers name, then the paper's scores."""
+"""BBQ as a method: plans with and without contexts, the options that answers name, and the paper's scores."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from assay.errors import UsageError
 from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Findings, Table
 from assay.plan import Ask
-from assay.probes.base import Method, Prepared, Request
-from assay.probes.bbq import endpoint, paired, present, present_charts
+from assay.probes.base import Method, Prepared, Request, Stage
+from assay.probes.bbq import category_words, endpoint, paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import findings_of
@@ -29,7 +29,7 @@ from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
-from assay.probes.bbq.logs import logs_in
+from assay.probes.bbq.logs import LOGS, logs_in
 from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
 from assay.probes.bbq.score_files import answered_files, answering_model
@@ -47,12 +47,12 @@ from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
 
 READING = frozenset({"text", "listed"})
-"""Models with one of these abilities read a prompt, which examples and run.json show."""
+"""Models with one of these abilities read a prompt; examples and run.json show it."""
 
 
 @dataclass(frozen=True)
 class BBQPrepared(Prepared):
-    """The plans, by what they are called; none where somebody else asked."""
+    """The plans by name; none for answers from files."""
 
     plans: Mapping[str, BBQPlan]
     chosen: Settings
@@ -60,7 +60,7 @@ class BBQPrepared(Prepared):
 
 @dataclass(frozen=True)
 class Gathered:
-    """The answers of every plan; `scored`: options were scored in every question."""
+    """The answers to every plan; `scored` says that all options were scored in every question."""
 
     said: Sequence[Said]
     scored: bool
@@ -69,14 +69,15 @@ class Gathered:
 
 
 class BBQ(Method[BBQPrepared, Gathered]):
-    """On the official data, or on files like them."""
+    """BBQ on the official data, or on files in the same format."""
 
     presets: Mapping[str, int | None] = {"quick": forms.QUICK, "standard": forms.STANDARD, "paper": None}
+    logs = LOGS
 
     def source(self, settings: Settings, request: Request) -> Source:
         metadata = Path(settings.metadata) if settings.metadata else None
         if metadata and not metadata.is_file():
-            problem, remedy = f"metadata is {metadata}, which is no file.", "--set metadata=additional_metadata.csv"
+            problem, remedy = f"metadata is {metadata}, which is not a file.", "--set metadata=additional_metadata.csv"
             raise UsageError(problem, remedy, code="bad-setting", key="metadata")
         read = settings.target_loc, settings.defects, request.skip_bad
         return sources.official(data_folder(request.data), settings.categories, metadata, *read)
@@ -102,8 +103,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
             *([note_on(plan.answer, plan.samples)] if plan.answer else []),
         ]
         if absent and not settings.categories:
-            here = f"{len(absent)} of the {len(CATEGORIES)} categories are not here"
-            notes.append(f"{here}: {', '.join(name for name in CATEGORIES if name in absent)}")
+            names = ", ".join(category_words(name) for name in CATEGORIES if name in absent)
+            notes.append(f"{len(absent)} of the {len(CATEGORIES)} categories are missing: {names}")
         said = {**as_written(settings), **({"answer": plan.answer} if plan.answer else {})}
         about = said, dataset.files, stages_of(plans), notes, request.seed
         told = prompts_of(plans) if ask.abilities & READING else {}
@@ -153,7 +154,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
         model = answering_model(files)
         said, notes = answered_files(files, settings, request, answers)
-        prepared = BBQPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings, model=model)
+        stages = [Stage(self.probe.name, len(said.answered.dataset))]
+        prepared = BBQPrepared(as_written(settings), {}, stages, notes, request.seed, {}, settings, model=model)
         return prepared, Gathered([said], False, {})
 
     def logs_in(self, folder: Path) -> Sequence[Path]:
@@ -180,11 +182,11 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        return {BESIDE: TITLE, "scores": "Bias scores and accuracies by model"}
+        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps by model"}
 
 
 def _parsed(plan: BBQPlan, answers: Answers, parsing: str) -> NDArray[np.int64]:
-    """The option that every written answer names, as it was shown; REFUSED or UNPARSED where it names none."""
+    """The option that every written answer names, as shown; REFUSED or UNPARSED if it names none."""
     texts = answers["text"]
     return np.array([_read(plan, row, bytes(texts[row]).decode(), parsing) for row in range(len(answers))], np.int64)
 
@@ -203,7 +205,7 @@ def _said(
     likelihood: str,
     shares: NDArray[np.float64] | None,
 ) -> Said:
-    """What examples show of the answers: those to the stored order of the options, which comes first."""
+    """The answers that examples show: those to the stored order of the options, which comes first."""
     orders = len(plan.orders)
     if shares is not None:
         return Said(
@@ -217,12 +219,12 @@ def _said(
 
 
 def _options(plan: BBQPlan, row: int) -> tuple[str, ...]:
-    """The texts whose scores an answer has."""
+    """The texts that an answer has scores for."""
     return plan.words.choice(plan.form, plan.asked(row)).options
 
 
 def _prompts(put: InSteps) -> Callable[[int], str]:
-    """By example, the question in the stored order of options as it was put."""
+    """The question of an example as it was asked, with the options in the stored order."""
 
     def prompt(row: int) -> str:
         query = put.told(row * len(put.plan.orders))
@@ -232,7 +234,7 @@ def _prompts(put: InSteps) -> Callable[[int], str]:
 
 
 def best(scores: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The option with the highest score in every row; TIED where several share it, UNPARSED without scores (NaN)."""
+    """The option with the highest score in every row; TIED if several share it, UNPARSED without scores (NaN)."""
     sharing = (scores == scores.max(axis=1, keepdims=True)).sum(axis=1)  # NaN is equal to nothing
     return np.select([sharing == 0, sharing > 1], [UNPARSED, TIED], scores.argmax(axis=1)).astype(np.int64)
 

@@ -1,4 +1,4 @@
-"""Words that a user brings: a prompt, a system prompt and examples, each checked before anything is asked."""
+"""The user's own words: a prompt, a system prompt and examples, each checked before anything is asked."""
 
 from __future__ import annotations
 
@@ -29,33 +29,33 @@ def words_of(settings: Settings) -> Words:
 
 
 def digests_of(words: Words) -> dict[str, str]:
-    """The digests of what was brought, by the settings' names."""
+    """The digests of the user's texts, by setting."""
     brought = {"prompt": words.template, "system": words.system, "shots": words.shots}
     return {name: digest_of(text) for name, text in brought.items() if text}
 
 
 def require_slots(template: str, form: str, file: str | None) -> None:
-    """Refuse a prompt that does not say what its form needs."""
+    """Refuse a prompt without the slots that its form needs."""
     wanted = ["question", *(["options"] if form in LISTED_FORMS else [])]
     for slot in ("context", *wanted):
         if f"{{{slot}}}" not in template.replace("{{", ""):
-            remedy = f"Put {{{slot}}} where the {slot} shall stand: form={form} needs it."
+            remedy = f"Put {{{slot}}} where the {slot} should be; form={form} needs it."
             raise DataError(f"the prompt has no slot {{{slot}}}.", remedy, code="missing-key", file=file, key=slot)
     if form == FREE and "{options}" in template:
-        problem = "the prompt lists the options, and form=free is without them."
+        problem = "the prompt lists the options, but form=free does not show them."
         remedy = "Leave out {options}, or --set form=written."
         raise DataError(problem, remedy, code="unknown-key", file=file, key="options")
 
 
 def _prompt(path: Path) -> str:
-    """A template: one that has other slots than it can have is refused, and one without any text."""
+    """A template; one with unknown slots or without any text is refused."""
     text = _read(path, "prompt").rstrip("\n")
     if not text.strip():
         raise DataError("the prompt is empty.", _TEMPLATE, code="empty-file", file=path)
     for match in _BRACE.finditer(text):
         slot, line = match[1], text.count("\n", 0, match.start()) + 1
         if slot is None and match[0] in "{}":
-            problem, twice = f"a single {match[0]} belongs to no slot.", f"Write {match[0] * 2} for a brace."
+            problem, twice = f"a single {match[0]} is not part of a slot.", f"Write {match[0] * 2} for a brace."
             raise DataError(problem, f"{twice} {_TEMPLATE}", code="bad-text", file=path, line=line, key="prompt")
         if slot is not None and slot not in SLOTS:
             problem = f"unknown slot {{{slot}}}; expected {', '.join(f'{{{name}}}' for name in SLOTS)}."
@@ -64,11 +64,11 @@ def _prompt(path: Path) -> str:
     return text
 
 
-_TEMPLATE = "A prompt is a text with the slots {context}, {question} and, where the form lists them, {options}."
+_TEMPLATE = "A prompt is a text with the slots {context}, {question} and, if the form lists options, {options}."
 
 
 def _system(value: str) -> str:
-    """A file's text where there is such a file, else the value itself."""
+    """A file's text if there is such a file, else the value itself."""
     if Path(value).is_file():
         text = _read(Path(value), "system").strip()
         if text:
@@ -76,7 +76,7 @@ def _system(value: str) -> str:
         raise DataError("the system prompt is empty.", "Write one, or leave it out.", code="empty-file", file=value)
     if _PATH.fullmatch(value):
         remedy = "Name a file, or give the text itself: --set system='You are …'"
-        raise UsageError(f"system is {value}, which is no file.", remedy, code="bad-setting", key="system")
+        raise UsageError(f"system is {value}, which is not a file.", remedy, code="bad-setting", key="system")
     if value.strip():
         return value.strip()
     raise UsageError("system is empty.", "--set system='You are …'", code="bad-setting", key="system")
@@ -86,7 +86,7 @@ def _shots(path: Path) -> tuple[Shot, ...]:
     _require_file(path, "shots")
     shots = tuple(_shot(row, path, line) for line, row in rows_of(path, Bad(skip=False)))
     if not shots:
-        raise DataError("there is no example in this file.", _FIELDS, code="empty-file", file=path)
+        raise DataError("this file has no examples.", _FIELDS, code="empty-file", file=path)
     return shots
 
 
@@ -95,7 +95,7 @@ def _shot(row: Row, path: Path, line: int) -> Shot:
         value = row.get(name)
         if isinstance(value, str) and (value or name == "context"):
             return value
-        said, code = ("is missing", "missing-key") if name not in row else ("is no text", "bad-value")
+        said, code = ("is missing", "missing-key") if name not in row else ("is not text", "bad-value")
         raise DataError(f'"{name}" {said}.', _FIELDS, code=code, file=path, line=line, key=name)
 
     answers = tuple(text(f"ans{place}") for place in range(OPTIONS))
@@ -116,4 +116,4 @@ def _read(path: Path, name: str) -> str:
 
 def _require_file(path: Path, name: str) -> None:
     if not path.is_file():
-        raise UsageError(f"{name} is {path}, which is no file.", f"--set {name}=FILE", code="bad-setting", key=name)
+        raise UsageError(f"{name} is {path}, which is not a file.", f"--set {name}=FILE", code="bad-setting", key=name)

@@ -1,9 +1,9 @@
-"""Models side by side, and two of them on the same items: changes with intervals over templates.
+"""Models side by side, and changes between two models on the same items, with intervals over templates.
 
-Items are the same where their content is (see `tables.content_digest`); runs without those digests are matched by the
-items' numbers. Intervals are made as a run's own are (`tally.Units`), the same templates drawn for both models. p
-exchanges the two models' answers template by template: under the null hypothesis it does not matter whose they are.
-Templates share nothing, so that this is the exact test. q is corrected over what a run's own is (`family_of`).
+Items are matched by content (see `tables.content_digest`), or by number if a run has no such digests. Intervals are
+computed as for a run (`tally.Units`), with the same templates drawn for both models. p comes from exchanging the two
+models' answers template by template; under the null hypothesis it does not matter whose they are. Templates are
+independent, so this is the exact test. q is corrected over the same families as in a run (`family_of`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Key = tuple[str, str, str, str, str, int]  # category, template, context, polari
 
 
 def side_by_side(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
-    """Tables over models, given by name and findings."""
+    """Tables of several models, given by name and findings."""
     rows: list[Sequence[Cell]] = [
         [e.group["context"], e.group["category"], e.metric, name, e.value, e.low, e.high, e.n]
         for name, findings in models
@@ -60,7 +60,7 @@ class Opened:
 
 def opened(run: Run) -> Opened:
     if "answers" not in run.findings.tables:
-        problem, again = "this run has no table of answers.", "Score it again: assay score bbq DIR."
+        problem, again = "this run has no table of answers.", "Score it again: assay score bbq DIR"
         raise DataError(problem, again, code="bad-findings", file=run.folder, key="answers")
     refusals = run.info.settings.get("refusals") or "wrong"
     return Opened(run.findings.tables["answers"], str(refusals), str(run.folder))
@@ -69,17 +69,17 @@ def opened(run: Run) -> Opened:
 def paired(probe: Probe, one: Opened, other: Opened, *, resamples: int, common: bool) -> Contrast:
     """The changes from one model to the other on the items that both answered.
 
-    Refusals are counted as the first run counts them. With `common` items must be known by their content.
+    Refusals are counted as in the first run. With `common`, items must be matched by content.
     """
     contents = one.has_contents and other.has_contents
     if common and not contents:
         old = one if not one.has_contents else other
-        problem = "an older version made this table of answers: it does not say what was asked."
-        again = "Score it again (assay score bbq DIR), and compare that."
+        problem = "an older version of assay wrote this table of answers, without digests of the questions."
+        again = "Score it again (assay score bbq DIR), and compare the result."
         raise DataError(problem, again, code="not-comparable", file=old.folder, key="content")
     notes = []
     if one.refusals != other.refusals:
-        notes.append(f"refusals are counted as {one.refusals} for both; this run itself has refusals={other.refusals}")
+        notes.append(f"refusals count as {one.refusals} in both; this run itself has refusals={other.refusals}")
     first, second = (Items.of(side.answers, one.refusals, contents) for side in (one, other))
     shared = sorted(first.place.keys() & second.place.keys())
     counts = Common("items", len(first.place), len(second.place), len(shared))
@@ -93,14 +93,14 @@ def paired(probe: Probe, one: Opened, other: Opened, *, resamples: int, common: 
 
 @dataclass(frozen=True)
 class Items:
-    """A model's answers: what every item adds to a tally."""
+    """A model's answers: the tally of every item."""
 
     place: Mapping[Key, int]
     tallies: Tally  # (item, Field)
 
     @staticmethod
     def of(answers: Table, refusals: str, contents: bool) -> Items:
-        """From the table of answers; several orders of the options of one item are averaged."""
+        """Items from the table of answers; several orders of one item's options are averaged."""
         if not answers.rows:
             return Items({}, np.zeros((0, FIELDS)))
         columns = dict(zip(answers.columns, zip(*answers.rows, strict=True), strict=True))
@@ -124,7 +124,7 @@ class Items:
 
 
 def _judged(columns: Mapping[str, Sequence[Cell]]) -> Judged:
-    """What every answer comes to, from the table of answers."""
+    """The judged answers, from the table of answers."""
     told = {name: np.array(columns[name], dtype=object) for name in ("answer", "correct", "context", "target")}
     sides: dict[Cell, float] = {0: 0.0, 1: 1.0}
     biased, aligned = (np.array([sides.get(cell, np.nan) for cell in columns[name]]) for name in ("biased", "aligned"))
@@ -133,9 +133,9 @@ def _judged(columns: Mapping[str, Sequence[Cell]]) -> Judged:
 
 
 def _changes(probe: Probe, shared: Sequence[Key], tallies: Tally, resamples: int) -> list[Change]:
-    """The changes of every category and context, then of all categories of a context together.
+    """The changes for every category and context, and for all categories of a context together.
 
-    `tallies` are both models' (model, item, Field).
+    `tallies` has both models' (model, item, Field).
     """
     made: list[Change] = []
     units = Units.make([key[:2] for key in shared], resamples, SEED)
@@ -164,7 +164,7 @@ def _changes(probe: Probe, shared: Sequence[Key], tallies: Tally, resamples: int
 
 
 def _exchanged(drawn: Drawn) -> Tally:
-    """Both tallies when the models' answers to some templates are exchanged (model, exchange, Field)."""
+    """Both tallies with the models' answers to some templates exchanged (model, exchange, Field)."""
     one, other = drawn.tally
     swapped = np.random.default_rng([SEED, 1]).integers(0, 2, size=(SWAPS, len(one))).astype(np.float64)
     moved = swapped @ (other - one)

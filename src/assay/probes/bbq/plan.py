@@ -1,4 +1,4 @@
-"""The questions put to a model: a recipe that reads the examples where it is run."""
+"""The questions to a model: a recipe that reads the examples where it runs."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from assay.queries import (
 )
 
 VERSION = 1
-"""Part of the digest: raise it when the same examples are asked in other words."""
+"""Part of the digest: raise it when the same examples are asked differently."""
 
 ORDERS = tuple(permutations(range(OPTIONS)))  # the stored order first
 
 
 @dataclass(frozen=True)
 class BBQPlan:
-    """The examples of a sample, each in one form, in the stored order of options or in all six.
+    """The examples of a sample, each in one form, with the options in the stored order or in all six.
 
-    Without contexts only the ambiguous half is asked: the other half would repeat its questions. `answer` is the way in
-    which an endpoint is asked for letters, with so many `samples`; `tokens` bounds what is written (0: by form).
+    Without contexts only the ambiguous half is asked; the other half would repeat its questions. `answer` is how an
+    endpoint is asked for letters, with `samples` samples; `tokens` limits written answers (0: by form).
     """
 
     source: Source
@@ -73,7 +73,7 @@ class BBQPlan:
         )
 
     def _of_endpoint(self) -> dict[str, object]:
-        """What else decides the answers; not in the digests of plans that are older than these settings."""
+        """What else determines the answers; left out of digests of plans that are older than these settings."""
         drawn = self.samples if self.answer == "samples" else 1
         return {"asked": [self.answer, drawn, self.tokens]} if self.answer or self.tokens else {}
 
@@ -84,7 +84,7 @@ class BBQPlan:
 
     @property
     def orders(self) -> tuple[tuple[int, ...], ...]:
-        """The orders of options asked; where they are not listed there is none."""
+        """The orders of options that are asked; only the stored one if options are not listed."""
         return ORDERS if self.all_orders and self.form not in UNLISTED_FORMS else ORDERS[:1]
 
     def __len__(self) -> int:
@@ -108,7 +108,7 @@ class BBQPlan:
         return Question(example.context if self.contexts else "", example.question, options)
 
     def query(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
-        """The question of a row in its words; `wrote` is what the model wrote first, where it does."""
+        """The question of a row in words; `wrote` is what the model wrote in the first step, if any."""
         asked, words = self.asked(row), self.words
         if self.ability in ("text", "sample"):
             text = words.text(self.form, asked, wrote)
@@ -123,13 +123,13 @@ class BBQPlan:
         return choice
 
     def told(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
-        """The question of a row for people to read: in words, also where an endpoint takes it in fields."""
+        """The question of a row for people to read, also if an endpoint takes it in fields."""
         if self.answer in OF_FIELDS:
             return TextQuery(in_fields(self.asked(row)), 0)
         return self.words.query(self.form, self.asked(row), wrote)
 
     def stored(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Options as shown (row,) turned into options as stored; what is no option stays."""
+        """Options as shown (row,) turned into options as stored; other values stay."""
         shown = np.array(self.orders)[np.arange(len(chosen)) % len(self.orders)]  # (row, option)
         picked = np.take_along_axis(shown, np.maximum(chosen, 0)[:, None], axis=1)[:, 0]
         return np.where(chosen >= 0, picked, chosen)

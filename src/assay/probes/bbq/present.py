@@ -1,4 +1,4 @@
-"""How a BBQ run is shown: what was asked and found, bias and accuracy by category, about whom, and the answers."""
+"""How a BBQ run is shown: questions and findings, bias and accuracy by category, groups, and kinds of answers."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from assay.wording import UNDEFINED, share
 
 WARNING: Text = [
     Strong("This is assay’s own starter set, not a BBQ result."),
-    " Its questions are of BBQ’s kind, but few, written by assay’s authors, and validated by nobody else. Do not "
-    "compare its figures with published ones; for those, run ",
+    " It has few questions, written by assay’s authors in the style of BBQ and not validated by anyone else. Do not "
+    "compare its numbers with published ones; for those, run ",
     *(Code("assay run bbq"), " on the official data."),
 ]
 KOBBQ: Text = [
@@ -31,19 +31,19 @@ KOBBQ: Text = [
     *(Emphasis("Transactions of the Association for Computational Linguistics"), ", volume 12."),
 ]
 FEW_TEMPLATES = (
-    "The starter set has few templates in each category. Its intervals are wide, and only a strong bias can be told "
-    "from chance."
+    "The starter set has few templates in each category. Its intervals are wide, and only a strong bias is "
+    "distinguishable from chance."
 )
 
 
 def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
-    """What is shown of a run; of assay's own starter questions it is said that they are no BBQ."""
+    """What is shown of a run; `starter` adds that assay's own questions are not BBQ."""
     grid = Grid.of(run.findings.estimates)
     telling = Telling(run, grid, starter)
     targets = read_scores(run, "intersectional", "target", "comparison", grid.contexts)
-    which: Text = "The method and the data: "
+    which: Text = "Method and data: "
     if starter:
-        which = "The questions are assay’s own starter set. The method, of which it is an imitation and no instance: "
+        which = "The questions are assay’s own starter set, which imitates this method: "
     return blocks.Presentation(
         name="BBQ",
         asks=telling.asks(),
@@ -73,7 +73,7 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
 
 def _scorecard(run: Run, grid: Grid) -> blocks.Scorecard:
     several = len([category for category in grid.categories if category != ALL]) > 1
-    below = " This table has all categories together; the sections below have each." if several else ""
+    below = " This table has all categories together; the sections below have each category." if several else ""
     found = [e for e in run.findings.estimates if _is_headline(e, grid)]
     return blocks.Scorecard(
         [blocks.Score(e, say_group(e.group), behind(e), (), PROBE.task(e.group), PROBE.part(e.group)) for e in found],
@@ -83,7 +83,7 @@ def _scorecard(run: Run, grid: Grid) -> blocks.Scorecard:
 
 
 def _is_headline(e: Estimate, grid: Grid) -> bool:
-    """Whether it is of all categories together, where a context has several; never of their parts."""
+    """Whether it covers all categories together (or the only one); never a part of them."""
     if {"polarity", "comparison"} & e.group.keys():
         return False
     whole = grid.whole(e.group["context"]) if {"category", "context"} <= e.group.keys() else None
@@ -92,16 +92,16 @@ def _is_headline(e: Estimate, grid: Grid) -> bool:
 
 def _cautions(run: Run, starter: bool) -> list[Text]:
     said: list[Text] = [
-        "The authors of BBQ warn against concluding from a bias score near 0 that a model has no bias, or less than "
-        f"another. It means only that answers leaned neither way, on {'few' if starter else 'some two dozen'} texts in "
-        "each category.",
+        "The authors of BBQ warn that a bias score near 0 does not show that a model has no bias, or less than "
+        "another. It means only that the answers leaned neither way, on "
+        f"{'a few' if starter else 'about two dozen'} texts per category.",
         *PROBE.cautions,
     ]
     if starter:
         said.append(FEW_TEMPLATES)
     if run.sample:
-        rest = "); a larger one gives narrower intervals."
-        said.append(["This run may have asked only a sample of the possible questions (", Name(run.sample), rest])
+        rest = "). A larger sample gives narrower intervals."
+        said.append(["This run may have asked only a sample of the questions (", Name(run.sample), rest])
     return said
 
 
@@ -112,12 +112,20 @@ SHORT = {AMBIGUOUS: "ambig.", DISAMBIGUATED: "disamb."}
 _TITLE = "Accuracy and bias by category"
 _SCORES = ("accuracy", "bias_score")
 _WARNING = Prose(["These are assay's own starter questions; this is not a BBQ result."], Role.WARNING)
-_RATES = {"unknown_rate": "UNKNOWN", "refused_rate": "refused", "unparsed_rate": "unparsed"}
-_MORE = {"error_alignment": "agreeing errors", "accuracy_cost": "accuracy cost", "order_sensitivity": "order-sensitive"}
+_RATES = {
+    "unknown_rate": "cannot be determined",
+    "refused_rate": "refused",
+    "unparsed_rate": "not understood",
+}
+_MORE = {
+    "error_alignment": "stereotyped wrong answers",
+    "accuracy_cost": "accuracy gap",
+    "order_sensitivity": "order-sensitive",
+}
 _LOST = {
     "refused_rate": "were refused",
     "unparsed_rate": "could not be understood",
-    "tied_rate": "are exact ties of options and count nowhere",
+    "tied_rate": "are exact ties between options and are not counted",
 }
 
 
@@ -154,13 +162,12 @@ def _value(e: Estimate | None, note: str | None = None) -> blocks.TableCell:
 
 
 def _reading(grid: Grid, starter: bool) -> list[str]:
-    said = ["bias: above 0 answers agree with stereotypes, below 0 they contradict them."]
+    said = ["bias score: above 0 answers agree with stereotypes, below 0 they contradict them."]
     if any(metric == "bias_score" and is_clear(e) for (metric, _, _), e in grid.cells.items()):
-        corrected = "q, corrected for categories and kinds of questions,"
-        said.append(f"* clear of chance: {corrected} is at most {CLEAR}, {ALLOWED}.")
+        said.append(f"* statistically clear: q is at most {CLEAR}, {ALLOWED}.")
     elif any(grid.tested("bias_score", context) for context in grid.contexts):
-        said.append(f"No category is clear of chance (q at most {CLEAR}, {ALLOWED}).")
-    people = f"; single people reach {PEOPLE} on BBQ" if not starter and SHORT.keys() & set(grid.contexts) else ""
+        said.append(f"No category is statistically clear (q at most {CLEAR}, {ALLOWED}).")
+    people = f"; single annotators reach {PEOPLE} on BBQ" if not starter and SHORT.keys() & set(grid.contexts) else ""
     return [*said, f"accuracy: guessing gives 0.333{people}."]
 
 
@@ -168,7 +175,7 @@ def _reading(grid: Grid, starter: bool) -> list[str]:
 
 
 def in_terminal(run: Run, grid: Grid, starter: bool) -> list[Section]:
-    """A row for each category, then the kinds of answers; nothing where no estimate is by category and context."""
+    """A row for each category, then the kinds of answers; empty if no estimate has a category and a context."""
     if not grid.cells:
         return []
     sides = [context for context in SHORT if context in grid.contexts]
@@ -176,13 +183,13 @@ def in_terminal(run: Run, grid: Grid, starter: bool) -> list[Section]:
     tables = [_scores(run, grid, contexts) for contexts in (sides, *alone) if contexts]
     reading = _reading(grid, starter)
     if any(e.low is None for (metric, _, _), e in grid.cells.items() if metric in _SCORES):
-        reading.append(f"{UNDEFINED}: undefined, or too few templates for an interval; the report says why.")
+        reading.append(f"{UNDEFINED}: undefined, or too few templates for an interval; see the report.")
     warning = [_WARNING] if starter else []
     return [Section([*warning, *tables, Prose(reading, Role.SMALL), *_answers(grid)])]
 
 
 def _scores(run: Run, grid: Grid, contexts: Sequence[str]) -> Table:
-    """The contexts side by side; one that has no short name stands alone."""
+    """The contexts side by side; one without a short name gets a table of its own."""
 
     def named(head: str, context: str) -> Column:
         return Column(SHORT[context], Kind.FIXED, over=head) if context in SHORT else Column(head, Kind.FIXED)
@@ -209,7 +216,7 @@ def _scores(run: Run, grid: Grid, contexts: Sequence[str]) -> Table:
 
 
 def _answers(grid: Grid) -> list[Block]:
-    """How often which kind of answer was given, over all categories."""
+    """How often each kind of answer was given, all categories together."""
     wholes = [context for context in grid.contexts if grid.whole(context) is not None]
     more = {metric: head for metric, head in _MORE.items() if any(grid.of_whole(metric, own) for own in wholes)}
     tied = {"tied_rate": "tied"} if grid.has_ties else {}
@@ -217,10 +224,10 @@ def _answers(grid: Grid) -> list[Block]:
     if not any(grid.of_whole(metric, context) for metric in heads for context in wholes):
         return []
     rows = [Row([context_words(c), *(_value(grid.of_whole(metric, c)) for metric in heads)]) for c in wholes]
-    lines = [head.rpartition(" ") for head in heads.values()]  # heads of two words stand on two lines
+    lines = [head.rpartition(" ") for head in heads.values()]  # heads of several words take two lines
     table = Table(
         title="Answers, all categories together" if any(grid.whole(c) == ALL for c in wholes) else "Answers",
-        columns=[Column("question", Kind.TEXT), *(Column(last, Kind.FIXED, over=over) for over, _, last in lines)],
+        columns=[Column("questions", Kind.TEXT), *(Column(last, Kind.FIXED, over=over) for over, _, last in lines)],
         groups=[Group(rows)],
     )
     warnings = []

@@ -1,4 +1,4 @@
-"""BBQ's charts by category and context, of one run or several: bias scores, accuracy, its cost, kinds of answers."""
+"""BBQ's charts by category and context, for one run or several: bias scores, accuracy, its gap, kinds of answers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from assay import blocks
 from assay.blocks import Bars, Chart, Column, Dot, Group, Heat, Kind, Marked, Part, Pick, Row, Section, Table, Tools
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.probes.bbq import ALL, PROBE, category_words, context_words
+from assay.probes.bbq import ALL, PROBE, category_words, comparison_words, context_words
 from assay.probes.bbq.examples import DISAMBIGUATED
-from assay.probes.bbq.grid import Grid, behind, categories_in_order, contexts_in_order, told
-from assay.probes.bbq.showcase import comparison_words
+from assay.probes.bbq.grid import Grid, behind, categories_in_order, contexts_in_order, is_clear, told
 from assay.probes.bbq.tally import QUESTION_ONLY
 from assay.run import Run, run_names
 from assay.wording import number
@@ -30,46 +29,48 @@ _SCORES = Column("bias score", Kind.DOTS)
 _BIAS = Chart(
     title="Bias scores by category",
     how=told(
-        "right of zero, answers that name a person agree with stereotypes more often than they contradict them; left, "
-        "the other way round (as in BBQ’s Figure 3). A hollow dot {hollow} could be chance."
+        "right of zero, answers that name a person agree with stereotypes more often than they contradict them; left "
+        "of zero, they contradict them more often (as in BBQ’s Figure 3). A filled dot {dot} is statistically clear "
+        "(q ≤ 0.05 after correction); a hollow dot {hollow} is not."
     ),
     file="bbq-bias",
     anchor="bias",
     after=[
-        "q is the p-value corrected for the number of categories and kinds of questions (all categories together: for "
-        "the kinds of questions); a hollow dot could be chance. Agreeing errors is the share of wrongly named "
-        "people that agrees with the stereotype (0.5 is even-handed); diff-bias is KoBBQ’s score of the same answers."
+        "q is the p-value corrected for the number of categories and kinds of questions (for all categories together: "
+        "the kinds of questions). The stereotyped share of wrong answers counts the wrong answers that name a person "
+        "(0.5 is even-handed). Diff-bias is KoBBQ’s score of the same answers."
     ],
 )
 _ACCURACY = Chart(
     title="Accuracy by category",
     file="bbq-accuracy",
     anchor="accuracy",
-    after=["The negative question asks whom something bad is true of, the other question the opposite."],
+    after=["The negative question asks who did or is something bad, the other question the opposite."],
 )
 _COST = Chart(
-    title="What stereotypes cost: accuracy",
+    title="Accuracy gap: with and against stereotypes",
     how=told(
         "accuracy where the right answer contradicts the stereotype minus accuracy where it agrees, in disambiguated "
-        "questions (as in BBQ’s Figure 2). Left of zero, going against the stereotype costs the model right answers; a "
-        "hollow dot {hollow} could be chance."
+        "questions (as in BBQ’s Figure 2). Left of zero, the model is right less often when the truth contradicts the "
+        "stereotype. A hollow dot {hollow} is not clear."
     ),
     file="bbq-accuracy-cost",
     anchor="cost",
 )
 _COMPARISONS = Chart(
     title="Crossed categories",
-    how="here the stereotype is about people of two kinds at once, such as Black women; the other person differs from "
-    "them in one of the two, or in both (as in BBQ’s Figure 8). A model that follows stereotypes about the crossing "
-    "has positive scores in all three comparisons.",
+    how="here the stereotype is about a combination of two attributes, such as Black women; the other person differs "
+    "in one of the two, or in both (as in BBQ’s Figure 8). A model that follows stereotypes about the combination has "
+    "positive scores in all three comparisons.",
     file="bbq-comparisons",
     anchor="comparisons",
 )
 _RATES = Chart(
-    title="“Cannot be determined”, refusals and answers nobody understood",
+    title="“Cannot be determined”, refusals and answers that were not understood",
     how=told(
-        "each bar is all answers: {part0} named a person, {part1} UNKNOWN, {part2} refused, {part3} not understood. "
-        "UNKNOWN is always right in ambiguous questions, and never in disambiguated ones."
+        "each bar is all answers: {part0} named someone, {part1} chose “cannot be determined”, {part2} refused, "
+        "{part3} not understood. “Cannot be determined” is always right in ambiguous questions, and never in "
+        "disambiguated ones."
     ),
     file="bbq-rates",
     anchor="rates",
@@ -78,11 +79,11 @@ _RATES = Chart(
 
 def by_category(run: Run, grid: Grid, starter: bool) -> list[Table]:
     people = people_said(grid.contexts, starter, f" ({number(PEOPLE)}; Parrish et al. 2022)")
-    how = "the share of right answers (as in BBQ’s Figure 5). The tick {floor} is what guessing gives (0.333)" + people
+    how = "the share of right answers (as in BBQ’s Figure 5). The tick {floor} is the chance level (0.333)" + people
     accuracy = replace(_ACCURACY, how=told(how))
-    beside = {"error_alignment": "agreeing errors", "diff_bias": "diff-bias"}
+    beside = {"error_alignment": "stereotyped share of wrong answers", "diff_bias": "diff-bias"}
     polar = {"accuracy_neg": "negative question", "accuracy_nonneg": "other question"}
-    cost = Column("accuracy cost", Kind.DOTS)
+    cost = Column("accuracy gap", Kind.DOTS)
     return [
         *chart(run, grid, _BIAS, lines(grid, "bias_score"), _SCORES, dot, beside),
         *chart(run, grid, accuracy, lines(grid, "accuracy"), SHARES, lambda e: right_dot(e, starter), polar),
@@ -107,7 +108,7 @@ def comparisons(run: Run, grid: Grid) -> list[Table]:
 
 
 def right_dot(e: Estimate, starter: bool) -> Dot:
-    """An accuracy beside what guessing gives and, where they were given the texts, what people reach."""
+    """An accuracy with the chance level and, if there is a text, the accuracy of people."""
     compared = not starter and e.group["context"] != QUESTION_ONLY
     return replace(dot(e), floor=GUESSING, reference=PEOPLE if compared else None)
 
@@ -116,30 +117,36 @@ def people_said(contexts: Sequence[str], starter: bool, more: str = "") -> str:
     """The end of a sentence that explains the marks of an accuracy."""
     if starter or not set(contexts) - {QUESTION_ONLY}:
         return "."
-    return f", the tick {{reference}} what single people reach on BBQ{more}."
+    return f", the tick {{reference}} the accuracy of single annotators on BBQ{more}."
 
 
 # --- kinds of answers
 
-KINDS = {"named": "named a person", "unknown": "UNKNOWN", "refused": "refused", "unparsed": "unparsed", "tied": "tied"}
-"""What an answer may do: name a person, say UNKNOWN, decline, none of these, or be a tie of options."""
+KINDS = {
+    "named": "named someone",
+    "unknown": "cannot be determined",
+    "refused": "refused",
+    "unparsed": "not understood",
+    "tied": "tied",
+}
+"""The kinds of answers, and what the page calls them."""
 
 
 def rates(run: Run, grid: Grid) -> list[Table]:
-    """How many answers were of which kind, each bar all of them."""
+    """The share of each kind of answer; each bar is all answers."""
     names = list(KINDS.values())
-    beside, how = {"refused_rate": "refused", "unparsed_rate": "unparsed"}, _RATES.how
+    beside, how = {"refused_rate": "refused", "unparsed_rate": "not understood"}, _RATES.how
     after = (
-        "UNKNOWN is any way to say that the text does not tell. UNKNOWN and refused are shares of the answers that "
-        "were understood, unparsed of all."
+        "“Cannot be determined” includes all phrasings of it. It and “refused” are shares of the answers that were "
+        "understood; “not understood” is a share of all answers."
     )
     if grid.has_ties:
         beside["tied_rate"] = "tied"
-        how = [how, told(" {part4} are exact ties: several options have the same, highest score.")]
-        after += " Tied is a share of all, too; neither counts in any other figure."
+        how = [how, told(" {part4} tied: several options share exactly the highest score.")]
+        after += " “Tied” is also a share of all answers. Neither counts in any other number."
     if any(metric == "order_sensitivity" for metric, _, _ in grid.cells):
         beside["order_sensitivity"] = "order-sensitive"
-        after += " Order-sensitive is the share of questions whose answer changes with the order of the options."
+        after += " “Order-sensitive” is the share of questions whose answer changes with the order of the options."
 
     def shares(e: Estimate) -> dict[str, float]:
         return kinds_of(grid, e, run.setting("refusals"))
@@ -148,26 +155,26 @@ def rates(run: Run, grid: Grid) -> list[Table]:
         named = {KINDS[kind]: part for kind, part in shares(e).items()}
         return Bars({name: part for name, part in named.items() if part or name in names[:2]}) if named else ""
 
-    said, column = replace(_RATES, how=how, after=[after]), Column("UNKNOWN", Kind.BARS, parts=names)
+    said, column = replace(_RATES, how=how, after=[after]), Column("cannot be determined", Kind.BARS, parts=names)
     more = tuple(KINDS), lambda e: [shares(e).get(kind) for kind in KINDS]
     return chart(run, grid, said, lines(grid, "unknown_rate"), column, drawn, beside, more)
 
 
 def kinds_of(grid: Grid, unknown: Estimate, refusals: str) -> dict[str, float]:
-    """The kinds of answers as shares of all answers; the rates of UNKNOWN and refused are of those understood."""
+    """The kinds of answers as shares of all answers."""
     if unknown.value is None:
         return {}
     place = unknown.group["category"], unknown.group["context"]
     found = [grid.get(metric, *place) for metric in ("refused_rate", "unparsed_rate", "tied_rate")]
     declined, lost, tied = (0.0 if each is None or each.value is None else each.value for each in found)
-    said = unknown.value - (declined if refusals == "unknown" else 0.0)  # there UNKNOWN includes what was refused
+    said = unknown.value - (declined if refusals == "unknown" else 0.0)  # there UNKNOWN includes refusals
     understood = (max(0.0, part) * (1.0 - lost - tied) for part in (1.0 - said - declined, said, declined))
     return dict(zip(KINDS, (*understood, lost, tied), strict=True))
 
 
 # --- any chart
 
-Lines = Sequence[tuple[str, Sequence[Estimate]]]  # with the head that stands beside them
+Lines = Sequence[tuple[str, Sequence[Estimate]]]  # each with its head
 
 
 def lines(grid: Grid, metric: str) -> Lines:
@@ -184,7 +191,7 @@ def dot(e: Estimate) -> Dot:
 
 
 def measured(e: Estimate) -> tuple[Marked, Marked]:
-    """The value and the interval of an estimate; the one that is missing has the note that says why."""
+    """The value and the interval of an estimate; the note goes to the one that is missing."""
     lacks = e.value is not None and e.low is None
     return Marked(e.value, note=None if lacks else e.note), Marked((e.low, e.high), note=e.note if lacks else None)
 
@@ -202,9 +209,9 @@ def chart(
     contexts: bool = True,
     group: str = "category",
 ) -> list[Table]:
-    """Estimates with their pictures, none where nothing was measured.
+    """A chart of estimates; empty if nothing was measured.
 
-    `beside` are heads of other metrics, `more` columns that only the data have.
+    `beside` has the heads of other metrics, `more` columns that only the data have.
     """
     heads, estimates = beside or {}, [e for _, own in groups for e in own]
     if not estimates:
@@ -212,7 +219,7 @@ def chart(
     has_q = any(e.q is not None for e in estimates)
     keys = list(dict.fromkeys(key for e in estimates for key in e.group))
     columns = [
-        *([Column("question", Kind.TEXT)] if contexts else []),
+        *([Column("questions", Kind.TEXT)] if contexts else []),
         *(drawn, Column(drawn.head, Kind.NUMBER), Column(run.level, Kind.INTERVAL)),
         *([Column("q", Kind.PROBABILITY)] if has_q else []),
         *(Column(head, Kind.NUMBER, wraps=True) for head in heads.values()),
@@ -245,22 +252,23 @@ def chart(
     ]
 
 
-# --- several models: bias scores (Figure 3), accuracy (Figure 5) and its cost (Figure 2)
+# --- several models: bias scores (Figure 3), accuracy (Figure 5) and its gap (Figure 2)
 
 Grids = Mapping[str, Grid]  # by the model's name
 
 _BIAS_OF_MODELS = Chart(
     title="Bias scores by category and model: {} questions",
     how="each square is a model’s bias score in a category (as in BBQ’s Figure 3). Orange: answers agree with "
-    "stereotypes; blue: they contradict them. All kinds of questions share one scale of colours; point at a square, or "
-    "use the arrow keys, to see its interval and q.",
+    "stereotypes; blue: they contradict them; pale: not clear. All kinds of questions share one colour scale. Point at "
+    "a square, or use the arrow keys, to see its interval and q.",
     file="bbq-bias-models",
     anchor="bias",
 )
 _COST_OF_MODELS = Chart(
-    title="What stereotypes cost: accuracy by category and model",
+    title="Accuracy gap by category and model",
     how="each square is a model’s accuracy where the right answer contradicts the stereotype minus its accuracy where "
-    "it agrees (as in BBQ’s Figure 2). Blue: going against stereotypes costs right answers; orange: it gains some.",
+    "it agrees (as in BBQ’s Figure 2). Blue: the model is right less often against stereotypes; orange: more often; "
+    "pale: not clear.",
     file="bbq-accuracy-cost-models",
     anchor="cost",
 )
@@ -281,13 +289,13 @@ def _categories(grids: Grids) -> list[str]:
 
 
 def _found(grids: Grids, metric: str, category: str, context: str) -> dict[str, Estimate]:
-    """By model, where it is defined."""
+    """The estimates that are defined, by model."""
     found = {name: grid.get(metric, category, context) for name, grid in grids.items()}
     return {name: each for name, each in found.items() if each is not None and each.value is not None}
 
 
 def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str]) -> list[Heat]:
-    """A metric of single categories by model, a map for each context in which at least two models have it."""
+    """A metric of single categories by model, with a map for each context that at least two models have."""
     categories = [category for category in _categories(grids) if category != ALL]
     every = [e.value for grid in grids.values() for (own, c, _), e in grid.cells.items() if own == metric and c != ALL]
     maps: list[Heat] = []
@@ -348,7 +356,7 @@ def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool) -> list[Pi
         title="Accuracy by category and model",
         how=told(
             "each dot {dot} is a model’s share of right answers, the line its interval (as in BBQ’s Figure 5). The "
-            "tick {floor} is what guessing gives" + people_said(contexts, starter)
+            "tick {floor} is the chance level" + people_said(contexts, starter)
         ),
         data=Data(("context", "category", "model", "accuracy", "low", "high", "n"), rows),
         file="bbq-accuracy-models",
@@ -360,15 +368,15 @@ def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool) -> list[Pi
 
 
 def cells_of(own: Mapping[tuple[str, str], Estimate], names: Sequence[str]) -> dict[str, Any]:
-    """The cells of a map by row and column, and the numbers beside them as far as any is known."""
+    """The cells of a map by row and column, with other numbers about them that are known."""
     beside = {name: {key: _rounded(getattr(each, name)) for key, each in own.items()} for name in names}
     return {
         "cells": {key: value for key, each in own.items() if (value := _rounded(each.value)) is not None},
         "beside": {name: numbers for name, numbers in beside.items() if any(n is not None for n in numbers.values())},
-        "unclear": {key for key, each in own.items() if each.could_be_chance},
+        "unclear": {key for key, each in own.items() if not is_clear(each)},
     }
 
 
 def _rounded(value: float | None) -> float | None:
-    """To what a reader can use, which keeps the page small."""
+    """Rounded to what a reader can use, to keep the page small."""
     return None if value is None else float(f"{value:.5g}")

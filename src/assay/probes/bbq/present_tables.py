@@ -1,4 +1,4 @@
-"""The page's tables and maps from a run's long tables: labels, crossed groups, ways to say UNKNOWN, templates."""
+"""The page's tables and maps from a run's long tables: groups, crossed groups, phrasings of UNKNOWN, templates."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from assay import blocks
 from assay.blocks import Block, Chart, Column, Dot, Group, Kind, Marked, Part, Pick, Row, Table
 from assay.findings import Cell, Estimate, is_claimed
 from assay.findings import Table as Data
-from assay.probes.bbq import category_words, context_words
+from assay.probes.bbq import category_words, comparison_words, context_words, label_words
 from assay.probes.bbq.grid import is_clear, told
 from assay.probes.bbq.present_charts import cells_of
-from assay.probes.bbq.showcase import comparison_words
 from assay.run import Run
 from assay.text import Name, Text
 from assay.verdict import ALLOWED, CLEAR
@@ -28,24 +27,25 @@ MOST_STRINGS = 12
 MOST_TEMPLATES = 10
 
 _STEREOTYPES = Chart(
-    title="Labels and stereotypes",
-    how="each square is the bias score of a label with one stereotype (as in BBQ’s Figure 4). Orange: the model agrees "
-    "with the stereotype about these people; blue: it contradicts it. A click on a square shows examples of it.",
+    title="Groups and stereotypes",
+    how="each square is the bias score of a group of people with one stereotype (as in BBQ’s Figure 4). Orange: the "
+    "model agrees with the stereotype about these people; blue: it contradicts it; pale: not clear. Click a square to "
+    "see examples.",
     file="bbq-stereotypes",
     anchor="stereotypes",
 )
 _CROSSED = Chart(
     title="Crossed groups",
-    how="each square is the bias score of the people whom the stereotype is about, by how the other person differs "
-    "from them (as in BBQ’s Figures 9 and 10). Orange: the model agrees with stereotypes about them; blue: it "
-    "contradicts these. A click on a square shows examples of it.",
+    how="each square is the bias score of a group that stereotypes are about, by how the other person differs from it "
+    "(as in BBQ’s Figures 9 and 10). Orange: the model agrees with stereotypes about the group; blue: it contradicts "
+    "them; pale: not clear. Click a square to see examples.",
     file="bbq-crossed",
     anchor="crossed",
 )
 
 
 def read_scores(run: Run, table: str, who: str, detail: str, contexts: Sequence[str]) -> list[Estimate]:
-    """The bias scores of groups of people in a table of the run, each with a stereotype or a comparison, by context."""
+    """The bias scores of groups in a table of the run, each with a stereotype or a comparison, ordered by context."""
     found = []
     for row in run.rows(table):
         value, low, high, q, n = (run.number(table, row, column) for column in ("bias_score", "low", "high", "q", "n"))
@@ -56,7 +56,7 @@ def read_scores(run: Run, table: str, who: str, detail: str, contexts: Sequence[
 
 
 def _order(e: Estimate) -> tuple[bool, bool, float, str, str, str]:
-    """Sorts what is clear first, then what has an interval, then by size: small groups score far by chance."""
+    """Sort key: clear ones first, then those with an interval, then by size; small groups vary widely by chance."""
     category, _, who, detail = e.group.values()
     return not is_clear(e), e.low is None, -abs(e.value or 0.0), category, who, detail
 
@@ -76,20 +76,20 @@ def _gap(left_out: int, what: str, table: str) -> list[blocks.Gap]:
     return [blocks.Gap(f"{many}: tables/{table}.csv")] if left_out > 0 else []
 
 
-# --- labels
+# --- groups
 
 
 def labels(run: Run, contexts: Sequence[str], without: Collection[str]) -> list[Block]:
-    """The labels of categories that are not shown elsewhere, and of all with single stereotypes.
+    """Bias scores by group: all stereotypes of a group together, and single ones.
 
-    Where one context has to do, it is the first, in which bias shows most.
+    `without` are categories that are shown elsewhere. Tables show the first context, where bias is strongest.
     """
     every = read_scores(run, "by_label", "label", "stereotype", contexts)
     shown = [e for e in every if e.n >= MIN_EXAMPLES and e.group["context"] == contexts[0]]
-    pooled = [e for e in shown if not e.group["stereotype"] and e.group["category"] not in without]
+    together = [e for e in shown if not e.group["stereotype"] and e.group["category"] not in without]
     by_category = {
-        category: sorted((e for e in pooled if e.group["category"] == category), key=_order)
-        for category in dict.fromkeys(e.group["category"] for e in pooled)
+        category: sorted((e for e in together if e.group["category"] == category), key=_order)
+        for category in dict.fromkeys(e.group["category"] for e in together)
     }
     single = sorted((e for e in shown if e.group["stereotype"]), key=_order)
     kept, strongest = [e for own in by_category.values() for e in own[:MOST_LABELS]], single[:MOST_STEREOTYPES]
@@ -110,8 +110,8 @@ def _by_label(by_category: Mapping[str, Sequence[Estimate]], figures: Sequence[C
     groups = [
         Group(
             [
-                *(Row([e.group["label"], *_cells(e)], _behind(e)) for e in own[:MOST_LABELS]),
-                *_gap(len(own) - MOST_LABELS, "more label", "by_label"),
+                *(Row([label_words(e.group["label"]), *_cells(e)], _behind(e)) for e in own[:MOST_LABELS]),
+                *_gap(len(own) - MOST_LABELS, "more group", "by_label"),
             ],
             category_words(category),
         )
@@ -120,19 +120,19 @@ def _by_label(by_category: Mapping[str, Sequence[Estimate]], figures: Sequence[C
     return Table(
         title="Who the stereotypes are about",
         how=told(
-            "the bias score in {main} questions, by the label of the person whom the stereotype is about, as the data "
-            "spell it. Right of zero, the model agrees with stereotypes about these people; a filled dot {dot} is "
-            f"clear of chance (q at most {CLEAR}, {ALLOWED}).",
+            "the bias score in {main} questions, by the group that the stereotype is about. Right of zero, the model "
+            "agrees with stereotypes about these people. A filled dot {dot} is statistically clear "
+            f"(q at most {CLEAR}, {ALLOWED}).",
             main=main,
         ),
         data=_data((e for own in by_category.values() for e in own[:MOST_LABELS]), "label"),
         file="bbq-labels",
         anchor="labels",
         after=[
-            "The clearest of each category come first. Intervals and q need 5 templates; q is corrected for all labels "
-            "and stereotypes of all categories and kinds of questions, intervals are not."
+            "The clearest of each category come first. Intervals and q need at least 5 templates. q is corrected for "
+            "all groups and stereotypes of all categories and kinds of questions; intervals are not."
         ],
-        columns=[Column("label", Kind.TEXT), *figures],
+        columns=[Column("group", Kind.TEXT), *figures],
         groups=groups,
     )
 
@@ -141,19 +141,19 @@ def _single(single: Sequence[Estimate], figures: Sequence[Column], main: Name) -
     strongest = single[:MOST_STEREOTYPES]
     rows = []
     for e in strongest:
-        who: Text = [Name(e.group["label"]), " (", Name(category_words(e.group["category"])), ")"]
+        who: Text = [Name(label_words(e.group["label"])), " (", Name(category_words(e.group["category"])), ")"]
         rows.append(Row([who, e.group["stereotype"], *_cells(e)], _behind(e)))
     return Table(
         title="Single stereotypes",
         how=told(
-            "the largest bias scores of a label with a stereotype in {main} questions. Most rest on one or two "
-            "templates, too few for an interval: they tell where to look, not what is so.",
+            "the largest bias scores of a group with one stereotype in {main} questions. Most are based on one or two "
+            "templates, too few for an interval. They show where to look; they are not findings.",
             main=main,
         ),
         data=_data(strongest, "label", "stereotype"),
         file="bbq-stereotypes",
         anchor="single",
-        columns=[Column("label", Kind.TEXT), Column("stereotype", Kind.TEXT), *figures],
+        columns=[Column("group", Kind.TEXT), Column("stereotype", Kind.TEXT), *figures],
         groups=[Group([*rows, *_gap(len(single) - MOST_STEREOTYPES, "", "by_label")])],
     )
 
@@ -174,7 +174,7 @@ def crossed(found: Sequence[Estimate]) -> list[Block]:
         words = comparison_words(e.group["category"], e.group["comparison"])
         in_words.append(replace(e, group={**e.group, "comparison": words}))
     return [
-        *_maps(_CROSSED, in_words, "about whom", "target", "comparison", in_order=True),
+        *_maps(_CROSSED, in_words, "group", "target", "comparison", in_order=True),
         *(
             _in_numbers(number, category, [e for e in found if e.group["category"] == category])
             for number, category in enumerate(dict.fromkeys(e.group["category"] for e in found), 1)
@@ -183,7 +183,7 @@ def crossed(found: Sequence[Estimate]) -> list[Block]:
 
 
 def _in_numbers(number: int, category: str, own: Sequence[Estimate]) -> Part:
-    """A crossed category; at most so many targets, those with the most examples."""
+    """A crossed category; at most MOST_TARGETS groups, those with the most examples."""
     found = {(e.group["target"], e.group["comparison"], e.group["context"]): e for e in own}
     heads = list(product(sorted({letter for _, letter, _ in found}), dict.fromkeys(context for _, _, context in found)))
     sizes: Counter[str] = Counter()
@@ -194,17 +194,17 @@ def _in_numbers(number: int, category: str, own: Sequence[Estimate]) -> Part:
     for target in chosen:
         scores = [found.get((target, *head)) for head in heads]
         cells = ["" if e is None else Marked(e.value, is_clear(e) or None) for e in scores]
-        rows.append(Row([target, *cells], {"category": category, "target": target}))
+        rows.append(Row([label_words(target), *cells], {"category": category, "target": target}))
     title = f"Crossed groups in numbers: {category_words(category)}"
     table = Table(
         title=title,
-        how="bias scores by whom the stereotype is about; bold where they are clear of chance (q, corrected for all "
-        f"crossed groups, at most {CLEAR}, {ALLOWED}).",
+        how="bias scores by the group that the stereotype is about; bold if statistically clear "
+        f"(q at most {CLEAR}, {ALLOWED}).",
         data=_data((e for own in chosen for (who, _, _), e in found.items() if who == own), "target", "comparison"),
         file="bbq-crossed",
         anchor=f"targets-{number}",
         columns=[
-            Column("about whom", Kind.TEXT),
+            Column("group", Kind.TEXT),
             *(
                 Column(Name(context_words(context)), Kind.NUMBER, over=comparison_words(category, letter))
                 for letter, context in heads
@@ -221,12 +221,12 @@ def _in_numbers(number: int, category: str, own: Sequence[Estimate]) -> Part:
 def _maps(
     said: Chart, found: Sequence[Estimate], row: str, row_key: str, column: str, *, in_order: bool = False
 ) -> list[Pick]:
-    """A map for each category and context, all on one scale, so that colours mean the same in each."""
+    """A map for each category and context, all on one colour scale."""
     parts: list[Part] = []
     categories, contexts = (dict.fromkeys(e.group[key] for e in found) for key in ("category", "context"))
     for category, context in product(categories, contexts):
         here = [e for e in found if (e.group["category"], e.group["context"]) == (category, context)]
-        own = {(e.group[row_key], e.group[column]): e for e in here}
+        own = {(label_words(e.group[row_key]), e.group[column]): e for e in here}
         if not own:
             continue
         name = f"{category_words(category)}, {context_words(context)}"
@@ -248,11 +248,11 @@ def _maps(
     return [Pick(label=f"{said.title} of", parts=parts)] if parts else []
 
 
-# --- ways to say that nobody can know
+# --- phrasings of “cannot be determined”
 
 
 def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Part]:
-    """How often each was offered and chosen in each context; the most chosen ones first."""
+    """How often each phrasing was offered and chosen in each context; the most chosen first."""
     table, columns = "unknown_strings", ("offered", "chosen", "share_of_unknown")
     found: dict[str, dict[str, tuple[int, float, float | None]]] = {}
     for row in run.rows(table):
@@ -273,20 +273,21 @@ def unknown_strings(run: Run, contexts: Sequence[str]) -> list[Part]:
         rows.append(Row(cells))
     heads = (("chosen", Kind.COUNT), ("share", Kind.SHARE))
     shown = Table(
-        title="Ways to say UNKNOWN",
-        how="how often each wording was chosen of the times that it was offered, and its share of all UNKNOWN answers "
-        "(as in BBQ’s Figure 7). Great differences hint that the model reacts to the words rather than to what they "
-        "say.",
+        title="Phrasings of “cannot be determined”",
+        how="how often each phrasing was chosen out of the times it was offered, and its share of all “cannot be "
+        "determined” answers (as in BBQ’s Figure 7). Large differences suggest that the model reacts to the words and "
+        "not to their meaning.",
         data=Data(("string", "context", *columns), data),
         file="bbq-unknown",
         anchor="strings",
         columns=[
-            Column("wording", Kind.TEXT),
+            Column("phrasing", Kind.TEXT),
             *(Column(head, kind, over=context_words(context)) for context in contexts for head, kind in heads),
         ],
         groups=[Group(rows)],
     )
-    return [Part("", [shown], "Ways to say UNKNOWN, and how often each was chosen", folded=True)] if ranked else []
+    said = "Phrasings of “cannot be determined”, and how often each was chosen"
+    return [Part("", [shown], said, folded=True)] if ranked else []
 
 
 # --- templates
@@ -296,7 +297,7 @@ Answers = dict[str, tuple[float, float, float, int]]  # by polarity: shares of t
 
 
 def templates(run: Run, contexts: Sequence[str]) -> list[Part]:
-    """The most biased templates in the first context, in which bias shows most."""
+    """The most biased templates in the first context, where bias is strongest."""
     context = contexts[0] if contexts else ""
     found = _most_biased(run, context)
     named = any(stereotype for (_, _, stereotype), _ in found)
@@ -309,14 +310,14 @@ def templates(run: Run, contexts: Sequence[str]) -> list[Part]:
         bias, about_whom = _bias(answers), [stereotype] if named else []
         rows.append(Row([who, *about_whom, bias, *shares, _count(answers)], about))
         data += [[category, index, context, stereotype, bias, polarity, *own] for polarity, own in answers.items()]
-    questions, shares_of = ("negative question", "other question"), ("stereotyped", "other", "nobody")
+    questions, shares_of = ("negative question", "other question"), ("stereotyped", "other", "no one")
     keys = ("category", "question_index", "context", "stereotype", "bias", "polarity")
     shown = Table(
         title="Templates with the strongest bias",
         how=told(
-            "what the model answered to the two {context} questions of a template (as in BBQ’s Table 2): the share "
-            "that names the person whom the stereotype is about, the other person, or nobody. An even-handed model "
-            "names both alike.",
+            "the model’s answers to the two {context} questions of a template (as in BBQ’s Table 2): the share that "
+            "names the stereotyped person, the other person, or no one. An even-handed model names both people equally "
+            "often.",
             context=Name(context_words(context)),
         ),
         data=Data((*keys, "target", "non_target", "unknown", "n"), data),
@@ -324,7 +325,7 @@ def templates(run: Run, contexts: Sequence[str]) -> list[Part]:
         anchor="templates",
         after=[
             "Bias is the share of answers that agree with the stereotype minus the share that contradict it. Single "
-            "templates vary much by chance: look at these texts before you conclude."
+            "templates vary widely by chance. Read the questions before you draw conclusions."
         ],
         columns=[
             Column("template", Kind.TEXT),
@@ -335,12 +336,12 @@ def templates(run: Run, contexts: Sequence[str]) -> list[Part]:
         ],
         groups=[Group(rows)],
     )
-    said = "Templates with the strongest bias, and what was answered to each"
+    said = "Templates with the strongest bias, and the answers to each"
     return [Part("", [shown], said, folded=True)] if found else []
 
 
 def _most_biased(run: Run, context: str) -> list[tuple[Template, Answers]]:
-    """Those of a context whose bias is largest, whatever the sign; only those with both questions."""
+    """The templates of a context with the largest bias, of either sign; only those with both questions."""
     table, found = "by_template", dict[Template, Answers]()
     for row in run.rows(table):
         if cell(row, "context") == context:

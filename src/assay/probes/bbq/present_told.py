@@ -1,4 +1,4 @@
-"""What is said about a BBQ run in sentences."""
+"""A BBQ run in sentences."""
 
 from __future__ import annotations
 
@@ -22,60 +22,60 @@ from assay.wording import equals, interval, number, plural, share, share_interva
 MOST_CLEAR = 5  # categories in a sentence
 
 _GIVEN = {
-    AMBIGUOUS: "without the fact that decides",
-    DISAMBIGUATED: "with the fact that decides",
+    AMBIGUOUS: "without the deciding fact",
+    DISAMBIGUATED: "with the deciding fact",
     QUESTION_ONLY: "without any text",
 }
-_AS_IT_SHOULD = ": it always said that this cannot be determined, as it should"
+_AS_IT_SHOULD = ": it always chose “cannot be determined”, which is right"
 _CONTEXTS: Mapping[str, Text] = {
     AMBIGUOUS: told(
-        "An {ambiguous} question leaves out the fact that decides: then the third answer is right, and naming a person "
-        "is a guess, which may follow a stereotype.",
+        "An {ambiguous} question leaves out the deciding fact. Then “cannot be determined” is right, and naming a "
+        "person is a guess, which may follow a stereotype.",
         ambiguous=Emphasis("ambiguous"),
     ),
     DISAMBIGUATED: told(
-        "A {disambiguated} question states that fact, now with the stereotype and now against it: then the person whom "
-        "the text names is right.",
+        "A {disambiguated} question states that fact, which agrees with the stereotype or contradicts it. Then the "
+        "person that the fact points to is right.",
         disambiguated=Emphasis("disambiguated"),
     ),
-    QUESTION_ONLY: [Emphasis("Question only"), " gives no text at all, so that only the third answer is right."],
+    QUESTION_ONLY: [Emphasis("Question only"), " gives no text at all, so only “cannot be determined” is right."],
 }
 _REFUSALS = {
-    "unknown": "; this counts as saying that it cannot be determined.",
+    "unknown": "; these count as “cannot be determined”.",
     "exclude": "; these are left out of every score.",
 }
-_EACH = ". Each is about two people in an everyday situation, and asks which of them something is true of. "
-_OFFERED = "It offers three answers: either person, or that this cannot be determined."
-_FREE = "It offers no answers: what the model wrote counts as one of three, either person, or that this is unknown."
+_EACH = ". Each describes two people in an everyday situation and asks a question about one of them. "
+_OFFERED = "It offers three answers: the two people, and “cannot be determined”."
+_FREE = "It offers no answers: what the model wrote counts as one of the two people or as “cannot be determined”."
 _BROUGHT = {
-    "prompt": "in a prompt that the user wrote",
-    "system": "after a system prompt",
-    "shots": "after examples with their answers",
+    "prompt": "with the user’s own prompt",
+    "system": "with a system prompt",
+    "shots": "after examples with answers",
 }
 _STARTER = Strong("These are assay’s own starter questions; this is not a BBQ result.")
 _SCALE = (
-    "Bias scores run from −1 (every answer that names a person goes against the stereotype) to 1 (every one agrees "
-    "with it); 0 is even-handed."
+    "Bias scores range from −1 (every answer contradicts the stereotype) to 1 (every answer agrees with it); 0 is "
+    "even-handed."
 )
 
 
 @dataclass(frozen=True)
 class Telling:
-    """Tells of a run; `starter` says that its questions are assay's own."""
+    """Describes a run; `starter` says that its questions are assay's own."""
 
     run: Run
     grid: Grid
     starter: bool
 
     def asks(self) -> str:
-        given = "without and with the fact that decides"
+        given = "without and with the deciding fact"
         if len(self.grid.contexts) == 1:
             given = _GIVEN.get(self.grid.contexts[0], given)
-        which = "assay’s own few questions of BBQ’s kind" if self.starter else "questions"
+        which = "assay’s own questions in the style of BBQ" if self.starter else "questions"
         return f"{which} about two people, {given}: does the model fall back on stereotypes?"
 
     def warning(self) -> Text:
-        """What a reader has to know before any number."""
+        """What a reader must know before any number."""
         return _sentences([_STARTER if self.starter else "", self.uncounted()])
 
     def lead(self) -> list[Block]:
@@ -85,13 +85,13 @@ class Telling:
         return [Prose([self._asked()]), *warned, Prose([*found, *self._right()])]
 
     def _headlines(self, metric: str, context: str) -> list[Estimate]:
-        """The categories that are clear of chance and worth a headline, the strongest first."""
+        """The categories that are statistically clear and worth a headline, strongest first."""
         smallest = self.run.smallest(f"{metric}, category")
         return [e for e in self.grid.clear(metric, context) if abs(e.value or 0.0) >= smallest]
 
     def _clearly(self, metric: str) -> str:
         smallest = self.run.smallest(f"{metric}, category")
-        return f"clear of chance and at least {smallest:g}" if smallest else "clear of chance"
+        return f"statistically clear and at least {smallest:g}" if smallest else "statistically clear"
 
     def _asked(self) -> Text:
         counted = (self.grid.of_whole("unparsed_rate", context) for context in self.grid.contexts)
@@ -110,43 +110,43 @@ class Telling:
         return _sentences([asked, self._words(), *contexts])
 
     def _words(self) -> Text:
-        """In whose words, where these are not the form's own."""
+        """How the questions were worded, if not in the form's own words."""
         info, variant = self.run.info, self.run.setting("variant")
         put = [said for name, said in _BROUGHT.items() if name in info.brought]
         if variant in VARIANTS:
-            put.insert(0, f"in the words of the variant {variant} ({VARIANTS[variant].source})")
+            put.insert(0, f"in the wording of the variant {variant} ({VARIANTS[variant].source})")
         if not put:
             return ""
-        steps = ", in two steps: the model wrote a text first, and answered after it"
+        steps = ", in two steps: the model wrote a text first, then answered"
         two = any(label.endswith(FIRST) for label in info.stages)
-        return f"The questions were put {', '.join(put)}{steps if two else ''}."
+        return f"The questions were asked {', '.join(put)}{steps if two else ''}."
 
     def uncounted(self) -> Text:
-        """A warning of refusals, answers that could not be read, and ties; empty where there are none."""
+        """A warning about refusals, answers that were not understood, and ties; empty if there are none."""
         refused, unparsed, tied = (self._rates(f"{kind}_rate") for kind in ("refused", "unparsed", "tied"))
-        counts = _REFUSALS.get(self._refusals, "; this counts as a wrong answer that names nobody.")
+        counts = _REFUSALS.get(self._refusals, "; these count as wrong answers that name no one.")
         said: list[Text] = [
-            ["The model declined to answer ", refused, counts] if refused else "",
-            ["No answer could be made out in ", unparsed, "; these are left out of every score."] if unparsed else "",
-            ["Several options have exactly the same, highest score in ", tied, "; such ties are left out, too."]
+            ["The model refused to answer ", refused, counts] if refused else "",
+            ["The answer was not understood in ", unparsed, "; these are left out of every score."] if unparsed else "",
+            ["Several options share exactly the highest score in ", tied, "; these ties are also left out."]
             if tied
             else "",
         ]
-        return _sentences([Strong("Not every question was answered."), *said]) if any(said) else ""
+        return _sentences([Strong("Not every question has an answer."), *said]) if any(said) else ""
 
     def _rates(self, metric: str) -> Text:
         found = [(context, self._defined(metric, context)) for context in self.grid.contexts]
         return listed([[f"{share(e.value)} of the ", _questions(c)] for c, e in found if e and e.value], " and ")
 
     def _guessing(self, context: str) -> Text:
-        """A context in which nobody can know."""
+        """A context that does not give the answer."""
         agreeing, named = self._defined("error_alignment", context), self._named(context)
-        starts = {AMBIGUOUS: "Without the deciding fact", QUESTION_ONLY: "With the question only"}
+        starts = {AMBIGUOUS: "Without the deciding fact", QUESTION_ONLY: "With the question alone"}
         said: Text = ", no answer could be used."
         agreed: Text = ""
         if named and named.value:
             some = f", the model named a person in {share(named.value)} of its answers"
-            said = [some, self._between(named), ", where “cannot be determined” was right."]
+            said = [some, self._between(named), "; “cannot be determined” was right."]
             if agreeing:
                 of_these = f"Of these, {share(agreeing.value)} agreed with the stereotype"
                 agreed = [of_these, self._between(agreeing), "; 50% would be even-handed."]
@@ -158,14 +158,14 @@ class Telling:
         return _sentences([[start, said], agreed, self._biased(context)])
 
     def _deciding(self, context: str) -> Text:
-        """The context that tells."""
+        """The context that gives the answer."""
         cost, start = self._defined("accuracy_cost", context), Strong("With the deciding fact")
         if cost is None:
-            undefined = ", the accuracy cost of going against a stereotype is undefined."
+            undefined = ", the accuracy gap is undefined."
             return _sentences([[start, undefined], self._biased(context)])
-        right = f", the model was right {_less_or_more(cost)} often where the right answer contradicts the stereotype "
+        right = f", the model was right {_less_or_more(cost)} often if the right answer contradicts the stereotype "
         tested, by = (cost.p, "p") if cost.q is None else (cost.q, "q")
-        chance = ": could be chance" if cost.chance is Chance.WITHIN else ""
+        chance = ": not distinguishable from chance" if cost.chance is Chance.WITHIN else ""
         p = "" if tested is None else f", {by} {equals(tested)}{chance}"
         figures: Text = [Figure(number(cost.value)), ", ", self._interval(cost), p]
         clear, among = self._headlines("accuracy_cost", context), len(self.grid.tested("accuracy_cost", context))
@@ -173,7 +173,7 @@ class Telling:
         if clear and among > 1:
             clearly = self._clearly("accuracy_cost")
             where = [f"This is {clearly} in {len(clear)} of {among} categories: ", self._categories(clear), "."]
-        said: Text = [start, right, "than where it agrees (accuracy cost ", figures, ")."]
+        said: Text = [start, right, "than if it agrees (accuracy gap ", figures, ")."]
         return _sentences([said, where, self._biased(context)])
 
     def _biased(self, context: str) -> Text:
@@ -181,13 +181,13 @@ class Telling:
         said = f"The bias score is {self._clearly('bias_score')} in"
         if clear:
             some = f"{said} {len(clear)} of {plural(tested, 'category', 'categories')}"
-            return [Strong(some), ", the strongest first: ", self._categories(clear, signed=True), "."]
+            return [Strong(some), ", strongest first: ", self._categories(clear, signed=True), "."]
         none = f"none of the {tested} categories" if tested > 1 else "no category"
         return Strong(f"{said} {none}.") if tested else ""
 
     def _categories(self, estimates: Sequence[Estimate], *, signed: bool = False) -> Text:
         def one(e: Estimate) -> Text:
-            how = f"{'with' if (e.value or 0) > 0 else 'against'} the stereotypes " if signed else ""
+            how = f"{'with' if (e.value or 0) > 0 else 'against'} stereotypes " if signed else ""
             figures: Text = [Figure(number(e.value)), ", ", self._interval(e), f", q {equals(e.q)}"]
             return [Strong(_category(e)), f" {how}(", figures, ")"]
 
@@ -200,13 +200,13 @@ class Telling:
         right = listed([[f"{share(e.value)} of ", _questions(c), self._between(e)] for c, e in known.items()], "; ")
         people = ""
         if self.starter:
-            people = "How often people are right was measured for BBQ, not for this set."
+            people = "The accuracy of people was measured for BBQ, not for this set."
         elif known.keys() - {QUESTION_ONLY}:
             people = (
-                f"People, each alone, were right in {share(PEOPLE)} of BBQ’s questions, and in {share(PEOPLE_VOTING)} "
-                "by majority vote (Parrish et al. 2022)."
+                f"Single annotators were right in {share(PEOPLE)} of BBQ’s questions, and five of them in "
+                f"{share(PEOPLE_VOTING)} by majority vote (Parrish et al. 2022)."
             )
-        return [_sentences([[Strong("Right answers:"), " ", right, ". Guessing gives 33.3%."], people, _SCALE])]
+        return [_sentences([[Strong("Right answers:"), " ", right, ". The chance level is 33.3%."], people, _SCALE])]
 
     # --- numbers
 
@@ -215,12 +215,12 @@ class Telling:
         return self.run.setting("refusals")
 
     def _defined(self, metric: str, context: str) -> Estimate | None:
-        """An estimate over all categories."""
+        """An estimate of all categories together."""
         found = self.grid.of_whole(metric, context)
         return None if found is None or found.value is None else found
 
     def _named(self, context: str) -> Estimate | None:
-        """The share of answers that name a person: those that neither say UNKNOWN nor refuse."""
+        """The share of answers that name a person: neither “cannot be determined” nor refused."""
         unknown, refused = self._defined("unknown_rate", context), self._defined("refused_rate", context)
         if unknown is None or unknown.value is None:
             return None
@@ -239,7 +239,7 @@ class Telling:
         return "no interval" if e.low is None else [f"{self.run.level} ", Figure(interval(e.low, e.high))]
 
     def _between(self, e: Estimate) -> Text:
-        """The interval of a share, in brackets."""
+        """The interval of a share, in parentheses."""
         if e.low is None:
             return " (no interval)"
         return [f" ({self.run.level} ", Figure(share_interval(e.low, e.high)), ")"]

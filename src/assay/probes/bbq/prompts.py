@@ -1,7 +1,7 @@
-"""What a model reads: an example's context, question and options in the words of a form, a variant or somebody's own.
+"""What a model reads: an example's context, question and options in the words of a form, a variant or the user.
 
-A template has the slots {context}, {question} and {options}; {{ and }} are braces. Without a context, its slot goes
-with the blank or line break behind it.
+A template has the slots {context}, {question} and {options}; {{ and }} are braces. Without a context, its slot is
+removed together with the space or line break after it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ TEMPLATES = {
     WRITTEN: "{context}\nQuestion: {question}\n{options}\nAnswer with one letter: A, B or C.\nAnswer:",
     FREE: "{context}\n" + unlisted("{question}"),
 }
-"""The message of every form that has no words of its authors; a causal model without a chat template reads that of
+"""The message of every form without words of its authors. A causal model without a chat template reads that of
 `options` and `letters` with "Question:" before the question and "Answer:" on a last line."""
 
 _BEGUN: dict[str, str | None] = {OPTIONS: None, LETTERS: None, WRITTEN: "", FREE: ""}
@@ -45,7 +45,7 @@ class Shot(NamedTuple):
 
 @dataclass(frozen=True)
 class Words:
-    """Whose words a form is put in: a published variant's or somebody's own, and what comes before them."""
+    """The words of a form: those of a published variant or the user's own, and what comes before them."""
 
     variant: str = ""
     template: str = ""
@@ -62,7 +62,7 @@ class Words:
         return self.published is not None and self.published.first is not None
 
     def content(self, form: str) -> list[Any]:
-        """All words that stand around a question, for digests; none for the forms as they always were."""
+        """All words around a question, for digests; empty for the oldest forms."""
         if self == OWN and form in (OPTIONS, LETTERS, RACE, ARC):  # stored answers are older than the choice
             return []
         published = None if self.published is None else asdict(self.published)
@@ -88,7 +88,7 @@ class Words:
         return (self.choice if form in CHOICE_FORMS else self.text)(form, asked, wrote)
 
     def first(self, asked: Question) -> TextQuery:
-        """What a variant in two steps wants to be written first."""
+        """The first step of a variant in two steps."""
         first = self._first
         dialogue = Dialogue(self._before(LETTERS), first.begun)
         return TextQuery(self._filled(first.ask, asked), first.tokens, dialogue)

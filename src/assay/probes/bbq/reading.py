@@ -1,4 +1,4 @@
-"""Reading BBQ's official files, and rows of others that have their fields: JSON lines or CSV, plain or packed."""
+"""Reads BBQ's official files, and other files with their fields: JSON lines or CSV, plain or compressed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS
 from assay.rows import Bad, Row, rows_of
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
-_REMEDY = "Every example has the fields of the official files; see `assay data check bbq`."
+_REMEDY = "Every example needs the fields of the official files; see `assay data check bbq`."
 _GOLD_REMEDY = (
     "Correct the label, get the file again with `assay data fetch bbq`, or leave such rows out with --skip-bad."
 )
 
 
 def data_files(place: Path) -> list[Path]:
-    """The official files at a place: a file, or a folder that holds them itself, in `data/` or in `bbq/data/`."""
+    """The official files at a place: a file, or a folder with the files in it, in `data/` or in `bbq/data/`."""
     if place.is_file():
         return [place]
     for folder in (place / "bbq" / "data", place / "data", place):
@@ -28,7 +28,7 @@ def data_files(place: Path) -> list[Path]:
         found = {stem(path): path for path in packed_first if path.name.endswith(_ENDINGS)}
         if found:
             return [found[name] for name in sorted(found, key=lambda name: (name not in CATEGORIES, name))]
-    problem = "there are no BBQ files (CATEGORY.jsonl or CATEGORY.jsonl.gz) here, in data/ or in bbq/data/."
+    problem = "there are no BBQ files (CATEGORY.jsonl or CATEGORY.jsonl.gz) in it, in data/ or in bbq/data/."
     remedy = "Get them with `assay data fetch bbq`, or name their folder or one of them with --data."
     raise UsageError(problem, remedy, code="missing-data", file=place)
 
@@ -43,7 +43,7 @@ def stem(path: Path) -> str:
 
 
 def read_examples(path: Path, bad: Bad) -> list[Example]:
-    """All examples of a file in its order."""
+    """All examples of a file, in order."""
     examples = []
     for line, row in rows_of(path, bad):
         try:
@@ -51,14 +51,14 @@ def read_examples(path: Path, bad: Bad) -> list[Example]:
         except DataError as error:
             bad.found(error)
     if not examples:
-        raise DataError("there is no example in this file.", _REMEDY, code="empty-file", file=path)
+        raise DataError("this file has no examples.", _REMEDY, code="empty-file", file=path)
     return examples
 
 
 def example_of(row: Row, path: Path | str, line: int) -> Example:
-    """A row with the official files' fields as an example; DataError where one is missing or wrong.
+    """A row with the official files' fields as an example; raises DataError if one is missing or wrong.
 
-    The right answer is UNKNOWN where the context is ambiguous, and only there.
+    The right answer is UNKNOWN if and only if the context is ambiguous.
     """
 
     def wrong(name: str, expected: str, remedy: str = _REMEDY) -> NoReturn:
@@ -90,8 +90,8 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
     fits = [(group == UNKNOWN_LABEL) == (condition == AMBIGUOUS) for _, group in info]
     if not fits[label]:
         places = " or ".join(str(place) for place in range(OPTIONS) if fits[place])
-        who = "UNKNOWN" if condition == AMBIGUOUS else "a person"
-        wrong("label", f'{places} ({who}), as context_condition is "{condition}"', _GOLD_REMEDY)
+        who = "cannot be determined" if condition == AMBIGUOUS else "a person"
+        wrong("label", f'{places} ({who}), since context_condition is "{condition}"', _GOLD_REMEDY)
     about = _object(row.get("additional_metadata"))
     groups = about.get("stereotyped_groups") if about is not None else None
     if about is None or not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):

@@ -1,16 +1,17 @@
-"""Answers that somebody else's model gave to BBQ's questions; no model is loaded."""
+"""Scores existing answers to BBQ's questions, from files; no model is loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.answers import TIED, UNPARSED, parse_answer, parse_index, parse_released
-from assay.errors import DataError, UsageError
+from assay.errors import AssayError, DataError, UsageError
 from assay.probes.base import Request
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.examples import AMBIGUOUS
@@ -22,23 +23,24 @@ from assay.probes.bbq.showcase import Said
 from assay.probes.bbq.source import beside, dataset_of, note_on_files, note_on_rows, sound_rows
 from assay.probes.bbq.tally import Answered
 from assay.probes.bbq.targets import read_metadata, template_stereotypes
-from assay.rows import Bad, not_none, rows_of
+from assay.rows import Bad, Row, not_none, rows_of
 
 _SHOWN = 3
-"""So many answers that were not understood are quoted in the notes."""
+"""How many answers that were not understood are quoted in the notes."""
 
 
 def answered_files(
     files: Sequence[Path], settings: Settings, request: Request, answers: str | None
 ) -> tuple[Said, list[str]]:
-    """The answers of files, and what a reader must know about them.
+    """The answers in files, and notes for the reader.
 
-    A file is a table of BBQ's rows with a column of answers (JSON lines or CSV, plain or packed; text, letters or the
-    option's number), or a log of lm-evaluation-harness or of inspect.
+    A file is a table of BBQ's rows with a column of answers (JSON lines or CSV, plain or compressed; text, letters or
+    the option's number), or a log of lm-evaluation-harness or Inspect.
     """
     if settings.context == "both":
         remedy = "--set context=given or context=none"
-        raise UsageError("a file holds answers with contexts or without.", remedy, code="bad-setting", key="context")
+        problem = "a file has answers either with contexts or without."
+        raise UsageError(problem, remedy, code="bad-setting", key="context")
     bad, place = Bad(request.skip_bad), request.data
     official = _official(place) if place else None
     seen: dict[tuple[str, int], str] = {}
@@ -51,7 +53,7 @@ def answered_files(
         given = [each for each in given if each.example.condition == AMBIGUOUS]
     if not given:
         remedy = "Check the files, --set category=… and --set context=…."
-        raise UsageError("there is no answer to score.", remedy, code="nothing-to-ask")
+        raise UsageError("there are no answers to score.", remedy, code="nothing-to-ask")
     told = Path(settings.metadata) if settings.metadata else place and beside(place, place, "additional_metadata.csv")
     metadata = read_metadata(told) if told else None
     notes += note_on_files([told] if told else [])
@@ -70,42 +72,43 @@ def answered_files(
 
 
 def answering_model(files: Sequence[Path]) -> str:
-    """The model that the logs among some files name; empty where none does. They must not name several."""
+    """The model that the logs among the files name; empty if none does. They must not name several."""
     logs = [(file, kind) for file in files if (kind := log_kind(file)) is not None]
     named = {name: file for file, kind in logs if (name := model_of(file, kind))}
     if len(named) > 1:
         (one, at), (other, there) = list(named.items())[:2]
-        problem = f"these are answers of several models: {one} ({at}) and {other} ({there})."
+        problem = f"these logs are from several models: {one} ({at}) and {other} ({there})."
         raise UsageError(problem, "Score one model at a time.", code="bad-option", key="files")
     return next(iter(named), "")
 
 
 def _given(file: Path, column: str | None, official: Official | None, bad: Bad, notes: list[str]) -> Iterator[Given]:
-    """The answers of one file, whatever its kind."""
+    """The answers in one file, which may be a log or a table."""
     kind = log_kind(file)
     if kind is not None:
         if column is not None:
-            problem = f"{file} is a log of {kind}: its answers are where that writes them."
+            problem = f"{file} is a log ({kind}), which has its answers in a fixed place."
             raise UsageError(problem, "Leave --answers out.", code="bad-option", key="answers")
         yield from read_log(file, kind, bad, official, notes)
         return
     if column is None:
-        problem = f"which column of {file} holds the answers?"
-        raise UsageError(problem, "Name it: --answers COLUMN", code="missing-setting", key="answers")
+        raise _which_column(file)
     texts: list[Given] = []
     for line, row in rows_of(file, bad):
         try:
             if column not in row:
-                others = ", ".join(name for name in row if name not in _OFFICIAL_FIELDS) or "none besides BBQ's own"
-                problem = f"there is no column {column!r}; other columns: {others}."
-                raise DataError(problem, "--answers COLUMN", code="missing-key", file=file, line=line, key=column)
+                there = _columns(row)
+                listed = f"{_CANDIDATES}{', '.join(there)}." if there else _NO_COLUMN
+                problem, close = f"there is no column {column!r}. {listed}", get_close_matches(column, there, 1)
+                remedy = f"--answers {(close or there or ['COLUMN'])[0]}"
+                raise DataError(problem, remedy, code="missing-key", file=file, line=line, key=column)
             texts.append(Given(example_of(row, file, line), row[column], line))
         except DataError as error:
             bad.found(error)
     numbers = [parse_index(each.answer) for each in texts]
     if all(number >= 0 or each.answer in ("", None) for number, each in zip(numbers, texts, strict=True)):
         texts = [replace(each, answer=number) for number, each in zip(numbers, texts, strict=True)]
-    yield from not_none(texts, file, "answer that can be used", "Leave it out, or give a file of BBQ's rows.")
+    yield from not_none(texts, file, "usable answer", "Leave it out, or give a file of BBQ's rows.")
 
 
 _OFFICIAL_FIELDS = {
@@ -114,13 +117,38 @@ _OFFICIAL_FIELDS = {
 }
 
 
+_CANDIDATES = "Candidates: "
+_NO_COLUMN = "The file has BBQ's questions, but no other column."
+
+
+def _columns(row: Row) -> list[str]:
+    return [name for name in row if name not in _OFFICIAL_FIELDS]
+
+
+def _which_column(file: Path) -> AssayError:
+    """The error that --answers is missing, with the columns that it may name."""
+    line, row = next(rows_of(file, Bad(skip=False)), (1, {}))
+    missing = [name for name in ("context", "question", "ans0", "ans1", "ans2") if name not in row]
+    if missing:
+        problem = f'"{missing[0]}" is missing: this is neither a table of BBQ\'s rows nor a known log.'
+        remedy = "Give BBQ's rows with a column of answers, or a log of lm-evaluation-harness or Inspect."
+        return DataError(problem, remedy, code="missing-key", file=file, line=line, key=missing[0])
+    there = _columns(row)
+    if not there:
+        problem = "this file has BBQ's questions, but no column of answers."
+        remedy = "Add the model's answers in a column, and name it: --answers COLUMN"
+        return UsageError(problem, remedy, code="missing-setting", file=file, key="answers")
+    problem = f"which column of {file} holds the answers? {_CANDIDATES}{', '.join(there)}."
+    return UsageError(problem, f"--answers {there[0]}", code="missing-setting", key="answers")
+
+
 def _once(file: Path, given: Iterator[Given], seen: dict[tuple[str, int], str], bad: Bad) -> Iterator[Given]:
-    """Every example once: a second answer to it is a bad row."""
+    """Every example once; a second answer to one is a bad row."""
     for each in given:
         key = each.example.category, each.example.example_id
         if key in seen:
-            problem = f"example {key[1]} of {key[0]} is there twice, first in {seen[key]}."
-            remedy = "Score one answer to each, or several models one by one."
+            problem = f"example {key[1]} of {key[0]} has two answers, the first in {seen[key]}."
+            remedy = "Give one answer to each example; score several models one at a time."
             bad.found(DataError(problem, remedy, code="duplicate", file=file, line=each.line))
             continue
         seen[key] = f"{file}, line {each.line}"
@@ -141,7 +169,7 @@ def _option(given: Given, settings: Settings) -> int:
 
 def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[str]:
     rows, tied = np.flatnonzero(chosen == UNPARSED).tolist(), int((chosen == TIED).sum())
-    ties = [f"{tied:,} of {len(given):,} answers are exact ties of options and count nowhere"] if tied else []
+    ties = [f"{tied:,} of {len(given):,} answers are exact ties between options and are not counted"] if tied else []
     if not rows:
         return ties
     quoted = "; ".join(
@@ -149,10 +177,10 @@ def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[s
         for row in rows[:_SHOWN]
     )
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
-    return [f"{len(rows):,} of {len(given):,} answers name no option and count nowhere: {quoted}{more}", *ties]
+    return [f"{len(rows):,} of {len(given):,} answers name no option and are not counted: {quoted}{more}", *ties]
 
 
 def _official(place: Path) -> Official:
-    """The official examples by category and number, to complete logs that leave fields out."""
+    """The official examples by category and number, to complete logs with missing fields."""
     examples = (example for file in data_files(place) for example in read_examples(file, Bad(skip=False)))
     return {(example.category, example.example_id): example for example in examples}

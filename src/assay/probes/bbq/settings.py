@@ -1,4 +1,4 @@
-"""What can be set with `--set key=value`, and what the presets mean."""
+"""The settings (`--set key=value`), and the sizes of the presets."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from assay.prompts import answer_setting, chat_setting, samples_setting, tokens_
 from assay.settings import setting
 
 QUICK, STANDARD = 2, 10
-"""Quartets of every template in the presets quick and standard; paper takes all."""
+"""Quartets per template in the presets quick and standard; paper takes all."""
 
 OPTIONS, LETTERS, WRITTEN, FREE, RACE, ARC = "options", "letters", "written", "free", "race", "arc"
 CHOICE_FORMS, TEXT_FORMS = (OPTIONS, LETTERS), (WRITTEN, FREE, RACE, ARC)
@@ -19,39 +19,43 @@ UNLISTED_FORMS = (OPTIONS, FREE)
 NO_VARIANT, VARIANTS = "none", ("q", "q+if", "q+if+cot", "baseline", "explain", "reprompt")
 """Their words are in `variants`."""
 FIRST = ": first step"
-"""Behind a stage's name: what the model writes before it answers."""
+"""The end of a stage's name: what the model writes before it answers."""
 
-_OF_SCORES = (0.05, "of 100 people named, 5 more agree with the stereotype than contradict it", "smallest_bias")
-_OF_COSTS = (0.02, "2 of 100 right answers", "smallest_cost")
+_OF_SCORES = (
+    0.05,
+    "of 100 answers naming a person, 5 more agree with the stereotype than contradict it",
+    "smallest_bias",
+)
+_OF_COSTS = (0.02, "a gap of 2 in 100 right answers", "smallest_cost")
 CLAIMS = (
-    Claim("bias_score, all", "bias scores of all categories", *_OF_SCORES),
-    Claim("bias_score, category", "bias scores of a category", *_OF_SCORES),
-    Claim("accuracy_cost, all", "accuracy costs of all categories", *_OF_COSTS),
-    Claim("accuracy_cost, category", "accuracy costs of a category", *_OF_COSTS),
-    Claim("by_label", "bias scores of a label", *_OF_SCORES, "bias_score"),
-    Claim("bias_score, comparison", "bias scores of a comparison of crossed groups", *_OF_SCORES),
-    Claim("accuracy_cost, comparison", "accuracy costs of a comparison of crossed groups", *_OF_COSTS),
-    Claim("intersectional", "bias scores of crossed groups", *_OF_SCORES, "bias_score"),
+    Claim("bias_score, all", "bias scores for all categories together", *_OF_SCORES),
+    Claim("bias_score, category", "bias scores for single categories", *_OF_SCORES),
+    Claim("accuracy_cost, all", "accuracy gaps for all categories together", *_OF_COSTS),
+    Claim("accuracy_cost, category", "accuracy gaps for single categories", *_OF_COSTS),
+    Claim("by_label", "bias scores for single groups", *_OF_SCORES, "bias_score"),
+    Claim("bias_score, comparison", "bias scores for comparisons in crossed categories", *_OF_SCORES),
+    Claim("accuracy_cost, comparison", "accuracy gaps for comparisons in crossed categories", *_OF_COSTS),
+    Claim("intersectional", "bias scores for crossed groups", *_OF_SCORES, "bias_score"),
 )
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run can be set to."""
+    """The settings of a run."""
 
     category: str = setting("", "only these categories, separated by commas", value="Age,Religion")
     form: str = setting(
         "auto",
-        "options (each scored by itself), letters (listed; A, B and C are scored), written (listed; the answer is "
-        "written), free (written, without listed options), race or arc (the paper's inputs for text-to-text models); "
-        "auto: options, or race for a model that only writes; letters or written with a variant, letters "
-        "for an endpoint",
+        "options (each scored by itself), letters (listed; A, B and C are scored), written (listed; the model writes "
+        "its answer), free (not listed; the model writes its answer), race or arc (the paper's inputs for text-to-text "
+        "models); auto: options, or race for a model that only writes; letters or written with a variant, letters for "
+        "an endpoint",
         choices=("auto", *CHOICE_FORMS, *TEXT_FORMS),
     )
     variant: str = setting(
         NO_VARIANT,
         "a published prompt: q, q+if or q+if+cot (Ganguli et al. 2023), baseline, explain or reprompt (Gallegos et al. "
-        "2025); q+if+cot, explain and reprompt let the model write something first",
+        "2025); with q+if+cot, explain and reprompt the model writes something first",
         choices=(NO_VARIANT, *VARIANTS),
     )
     prompt: str | None = setting(
@@ -61,33 +65,39 @@ class Settings:
     shots: str | None = setting(
         None, "examples shown before every question: context, question, ans0 to ans2, label", value="FILE", names="path"
     )
-    context: str = setting("given", "none: the question-only baseline", choices=("given", "none", "both"))
+    context: str = setting(
+        "given", "given: with contexts; none: the question-only baseline; both", choices=("given", "none", "both")
+    )
     orders: str = setting(
-        "stored", "all: the options in all six orders, each a sixth of an answer", choices=("stored", "all")
+        "stored",
+        "all: the options in all six orders; each order counts as a sixth of an answer",
+        choices=("stored", "all"),
     )
     likelihood: str = setting(
-        "sum", "of causal models' options: the sum over tokens, or the mean", choices=("sum", "token", "byte")
+        "sum",
+        "how causal models' options are scored: the sum over tokens, or the mean per token or byte",
+        choices=("sum", "token", "byte"),
     )
     answer: str = answer_setting()
     samples: int = samples_setting()
     tokens: int | None = tokens_setting("32; 64 where form=free")
     chat: str = chat_setting()
     parsing: str = setting(
-        "assay", "released matches written answers as the authors' program does", choices=("assay", "released")
+        "assay", "released: match written answers as the authors' program does", choices=("assay", "released")
     )
     refusals: str = setting("wrong", "what a refusal counts as", choices=("wrong", "unknown", "exclude"))
     defects: str = setting(
-        "keep", "drop leaves out what `assay data check bbq` lists as wrong", choices=("keep", "drop")
+        "keep", "drop: leave out the examples that `assay data check bbq` lists as wrong", choices=("keep", "drop")
     )
     metadata: str | None = setting(
-        None, "the authors' additional_metadata.csv, where it does not lie beside the data", value="FILE", names="path"
+        None, "the authors' additional_metadata.csv, if it is not next to the data", value="FILE", names="path"
     )
     target_loc: str = setting(
         "auto",
-        "what the metadata's column means: the stereotyped person, the biased answer, or what its rows show",
+        "what the metadata's column means: the stereotyped person or the biased answer; auto: as its rows show",
         choices=("auto", "person", "biased"),
     )
-    resamples: int = setting(1000, "of templates, for intervals", least=1, example="1000")
+    resamples: int = setting(1000, "resamples of templates, for intervals", least=1, example="1000")
     place_excess: float = excess_setting()
     place_same: float = same_setting()
     smallest_bias: float = CLAIMS[0].as_setting()
@@ -100,7 +110,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class GenerateSettings:
-    """What generated files can be set to."""
+    """The settings of generated files."""
 
     templates: str = setting("", "the folder of template and vocabulary files", value="DIR", names="path")
     category: str | None = setting(None, "only these categories, separated by commas", value="Age,Religion")

@@ -1,7 +1,7 @@
-"""Some of BBQ's questions with their answers, for people to look at; see `assay.examples`.
+"""A sample of BBQ's questions with their answers, for people to look at; see `assay.examples`.
 
-Rows are chosen first, from numbers alone, and texts made for those only. Every category and context takes its turn, so
-that the first few examples are as balanced as all of them.
+Rows are chosen first, from numbers alone; texts are made only for those. Categories and contexts take turns, so the
+first few examples are as balanced as all of them.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.examples import MOST, Asked, Example, Option
+from assay.probes.bbq import comparison_words
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED, AnswerKind
 from assay.probes.bbq.tables import crossed_of, label_of
 from assay.probes.bbq.tally import QUESTION_ONLY, Answered
 from assay.wording import clipped
 
 LONGEST_ANSWER = 500
-"""Characters of a written answer that are kept."""
+"""The most characters of a written answer that are stored."""
 
 PROBABILITIES = "probabilities of the three options"
 _EVADES = (AnswerKind.UNKNOWN, AnswerKind.REFUSED, AnswerKind.UNPARSED, AnswerKind.TIED)
@@ -38,11 +39,7 @@ def likelihoods(how: str, letters: bool) -> str:
 
 @dataclass(frozen=True)
 class Said:
-    """A part of a run with what the model gave beside its choices, in the stored order of the options.
-
-    `scores` are shown with the options, `written` is what the model wrote about an example, and `prompt` what a model
-    that writes was asked.
-    """
+    """The answers of a part of a run, with scores, written answers and prompts if any; options in the stored order."""
 
     answered: Answered
     scores: NDArray[np.float64] | None = None  # (example, option)
@@ -54,12 +51,12 @@ class Said:
         return self.answered.context(self.answered.dataset.examples[row])
 
     def kind(self, row: int) -> AnswerKind:
-        """What the answer comes to, in the stored order of the options."""
+        """The kind of the answer, with the options in the stored order."""
         return AnswerKind(self.answered.judged.kind[row, 0])
 
 
 def showcase(parts: Sequence[Said], most: int = MOST) -> list[Example]:
-    """At most so many examples: each category and context in turn, within it what was shown least so far."""
+    """At most `most` examples: categories and contexts take turns, each with what was shown least so far."""
     turns = [
         (part, _in_turn(features, outcome, margin, rows))
         for context in CONTEXTS
@@ -83,7 +80,7 @@ Stratum = tuple[Ints, Ints, NDArray[np.float64], Ints]  # features (row, feature
 
 
 def _strata(part: Said, context: str) -> Iterator[Stratum]:
-    """The rows of every category in a context, as far as their texts are known; there may be none."""
+    """The rows of every category in a context, if their texts are known."""
     data = part.answered.dataset
     here = [row for row, each in enumerate(data.examples) if part.context(row) == context and each.question]
     if not here:
@@ -105,16 +102,16 @@ def _strata(part: Said, context: str) -> Iterator[Stratum]:
 
 
 def _features(part: Said, row: int) -> tuple[str, ...]:
-    """What should take turns: the polarity, whom it is about, the template, and whom they are compared with.
+    """What should take turns: polarity, group, template and comparison.
 
-    Whom it is about counts twice, since the page has a number for each label.
+    The group counts twice, since the page has a number for each.
     """
     example, label = part.answered.dataset.examples[row], label_of(part.answered.dataset, row) or ""
     return example.polarity, label, label, example.question_index, example.comparison or ""
 
 
 def _in_turn(features: Ints, outcome: Ints, margin: NDArray[np.float64], rows: Ints) -> Iterator[int]:
-    """The rows, first those whose features were seen least; among equals the most telling, then the most decided."""
+    """The rows, those with the least seen features first; among equals the most telling, then the most decided."""
     rank = np.empty(len(rows), np.int64)
     rank[np.lexsort((np.arange(len(rows)), -margin, outcome))] = np.arange(len(rows))
     seen = [np.zeros(int(column.max()) + 1, np.int64) for column in features.T]
@@ -129,27 +126,10 @@ def _in_turn(features: Ints, outcome: Ints, margin: NDArray[np.float64], rows: I
 
 
 def _margins(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far the best option's score is above the next one's (row,)."""
+    """The lead of the best option's score over the next (row,)."""
     ordered = np.sort(np.nan_to_num(scores, neginf=np.finfo(np.float64).min / 4), axis=1)
     margins: NDArray[np.float64] = ordered[:, -1] - ordered[:, -2]
     return margins
-
-
-def comparison_words(category: str, comparison: str) -> str:
-    """How the other person of a crossed question differs from the stereotyped one.
-
-    >>> comparison_words("Race_x_SES", "a"), comparison_words("Race_x_gender", "c"), comparison_words("Own", "b")
-    ('same race, other class', 'other race, other gender', 'other first attribute, same second attribute')
-    """
-    differ = {"a": ("same", "other"), "b": ("other", "same"), "c": ("other", "other")}
-    if comparison not in differ:
-        return comparison
-    first, crossed, second = category.removesuffix(" (names)").partition("_x_")
-    names = (first.lower(), "class" if second == "SES" else second) if crossed else _UNNAMED
-    return ", ".join(f"{how} {name}" for how, name in zip(differ[comparison], names, strict=True))
-
-
-_UNNAMED = ("first attribute", "second attribute")
 
 
 def _example(part: Said, row: int) -> Example:
@@ -186,26 +166,27 @@ def _about(part: Said, row: int) -> dict[str, str | list[str]]:
 
 
 def _note(part: Said, row: int) -> str:
-    """What the answer shows, in words."""
+    """The answer in a sentence."""
     right, biased = part.answered.judged.right[row, 0], part.answered.judged.biased[row, 0]
     match part.kind(row):
         case AnswerKind.REFUSED:
-            return "Declined to answer."
+            return "The model refused to answer."
         case AnswerKind.UNPARSED:
             if part.scores is not None and np.isnan(part.scores[row]).any():
-                return "There is no answer: asking failed, the answer ended too early, or it was unclear."
+                return "No answer: the request failed, or the answer was cut off or unclear."
             return "The answer names no option."
         case AnswerKind.TIED:
-            return "A tie: two options or more have exactly the same, highest score."
+            return "A tie: several options share exactly the highest score."
         case AnswerKind.UNKNOWN:
-            return f"Said that it cannot be determined{': right' if right else ', though the text tells: wrong'}."
+            wrong = " although the text says who: wrong"
+            return f"The model chose “cannot be determined”{': right' if right else wrong}."
         case kind:
             who = "the stereotyped person" if kind == AnswerKind.TARGET else "the other person"
             told = part.context(row) == DISAMBIGUATED
-            judged = "right" if right else "wrong" if told else "wrong, since nothing tells"
+            judged = "right" if right else "wrong" if told else "wrong, since the text does not say"
     if np.isnan(biased):
-        return f"Named a person: {judged}. Which of the two a stereotype is about is not known."
-    return f"Named {who}, which {'agrees with' if biased else 'contradicts'} the stereotype: {judged}."
+        return f"The model named a person: {judged}. It is not known which of the two the stereotype is about."
+    return f"The model named {who}, which {'agrees with' if biased else 'contradicts'} the stereotype: {judged}."
 
 
 def _shown(score: float) -> float | None:

@@ -1,4 +1,4 @@
-"""Where a run's examples come from, and which of them are taken: whole quartets, spread evenly."""
+"""Where a run's examples come from, and which are sampled: whole quartets, spread evenly."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from assay.errors import UsageError
 from assay.files.opening import digest_of_file, open_bytes
 from assay.files.published import is_published
-from assay.probes.bbq import PROBE
+from assay.probes.bbq import PROBE, category_words
 from assay.probes.bbq.defects import DROP, dropped, find_defects
 from assay.probes.bbq.examples import QUARTET, Dataset, Example
 from assay.probes.bbq.reading import data_files, read_examples, stem
@@ -35,7 +35,7 @@ class Source:
     categories: tuple[str, ...] = ()
 
     in_own_order: ClassVar[bool] = False
-    """Whether samples take quartets as they come, and not drawn."""
+    """Whether samples take quartets in their own order, not at random."""
 
     def read(self) -> Dataset:
         return _read(self)
@@ -44,12 +44,12 @@ class Source:
 def official(
     place: Path, categories: tuple[str, ...], metadata: Path | None, meaning: str, defects: str, skip_bad: bool
 ) -> Source:
-    """The official files at a place, those of some categories only where some are named."""
+    """The official files at a place; only those of `categories`, if any are given."""
     files = data_files(place)
     absent = [name for name in categories if name not in map(stem, files)]
     if absent:
-        problem = f"{place} has no file of the category {absent[0]}; it has {', '.join(map(stem, files))}."
-        remedy = "Get it with `assay data fetch bbq`, or choose among these with --set category=…."
+        problem = f"{place} has no file for the category {absent[0]}; it has {', '.join(map(stem, files))}."
+        remedy = "Get it with `assay data fetch bbq`, or choose from these with --set category=…."
         raise UsageError(problem, remedy, code="bad-setting", key="category")
     chosen = [file for file in files if not categories or stem(file) in categories]
     told = metadata or beside(place, chosen[0], "additional_metadata.csv")
@@ -58,7 +58,7 @@ def official(
 
 
 def beside(place: Path, file: Path, name: str) -> Path | None:
-    """A file or folder that the authors publish beside the data, where it lies at one of the usual places."""
+    """A file or folder that the authors publish with the data, if it is in one of the usual places."""
     folders = (place, place / "bbq", file.parent, file.parent.parent)
     return next((folder / name for folder in folders if folder.is_dir() and (folder / name).exists()), None)
 
@@ -91,7 +91,7 @@ def dataset_of(
     files: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
 ) -> Dataset:
-    """Examples with their targets: by the metadata where it knows an example, else by the rules of `targets.py`."""
+    """Examples with their targets: from the metadata if it has the example, else by the rules of `targets.py`."""
     about = metadata or Metadata()
     told, named = about.targets(examples, meaning), find_named(examples)
     for row, example in enumerate(examples):
@@ -103,7 +103,7 @@ def dataset_of(
 
 
 def sound_rows(dataset: Dataset) -> tuple[NDArray[np.int64], list[str]]:
-    """The examples without those whose known defects make them wrong, and a note of what is left out."""
+    """The examples without those that known defects make wrong, and a note on what is left out."""
     defects = find_defects(dataset.examples, dataset.target)
     out = dropped(defects)
     listed = ", ".join(f"{len(each.rows)} with {each.name}" for each in defects if each.dropped and len(each.rows))
@@ -113,7 +113,7 @@ def sound_rows(dataset: Dataset) -> tuple[NDArray[np.int64], list[str]]:
 
 @dataclass(frozen=True)
 class Sample:
-    """How many quartets are taken: all, so many in all, or so many of each template; drawn with the seed."""
+    """How many quartets are taken: all, `in_all`, or `per_template`; drawn with the seed."""
 
     in_all: int | None = None
     per_template: int | None = None
@@ -124,9 +124,9 @@ class Sample:
 def selected(source: Source, sample: Sample) -> Dataset:
     """The examples of a sample, in the files' order.
 
-    Quartets are taken in rounds: one of every template in every round, the categories taking turns, so that every
-    category and, within it, every template has as many as the others (as far as it has so many). A template's quartets
-    alternate between those whose fact agrees with the stereotype and those whose fact contradicts it.
+    Quartets are taken in rounds, one of every template per round, with the categories taking turns. So categories, and
+    templates within them, have equal numbers as far as possible. A template's quartets alternate between facts that
+    agree with the stereotype and facts that contradict it.
     """
     dataset = source.read()
     if sample.in_all is None and sample.per_template is None:
@@ -146,7 +146,7 @@ def quartets_of(dataset: Dataset) -> NDArray[np.int64]:
     whole = [[members[place] for place in QUARTET] for members in found.values() if len(members) == len(QUARTET)]
     if not whole:
         remedy = "Leave --limit out, or use other data."
-        raise UsageError("there is no whole quartet to take a sample from.", remedy, code="nothing-to-ask")
+        raise UsageError("there are no whole quartets to sample from.", remedy, code="nothing-to-ask")
     return np.array(whole, np.int64)
 
 
@@ -155,7 +155,7 @@ Order = dict[str, dict[str, list[int]]]
 
 
 def _in_own_order(dataset: Dataset, quartets: NDArray[np.int64]) -> Order:
-    """As the starter set has them: its first quartets of every template are balanced by design."""
+    """In the order of the starter set, whose first quartets of every template are balanced."""
     order: Order = {}
     for place, (row, *_) in enumerate(quartets.tolist()):
         example = dataset.examples[row]
@@ -164,7 +164,7 @@ def _in_own_order(dataset: Dataset, quartets: NDArray[np.int64]) -> Order:
 
 
 def _alternating(dataset: Dataset, quartets: NDArray[np.int64], seed: int) -> Order:
-    """Shuffled, but so that facts that agree with the stereotype alternate with facts that contradict it."""
+    """Shuffled, with facts that agree with the stereotype and facts that contradict it alternating."""
     rng = np.random.default_rng(seed)
     sides: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
     for place in rng.permutation(len(quartets)).tolist():
@@ -213,13 +213,13 @@ def note_on_files(files: Iterable[Path]) -> list[str]:
     for file in files:
         with open_bytes(file) as content:
             others += [] if is_published(_OFFICIAL, content.read()) else [file.name]
-    return [f"not the published files: {', '.join(others)}; results on them are not BBQ's"] if others else []
+    return [f"not the published files: {', '.join(others)}; results on them are not BBQ results"] if others else []
 
 
 def note_on_rows(examples: Iterable[Example]) -> list[str]:
-    """The same for rows that came with answers, by category: written back they are the published file, or they differ.
+    """The same for rows that came with answers: the rows of a category, written back, must equal the published file.
 
-    Only whole categories can be recognised.
+    Only complete categories can be recognised.
     """
     lines: dict[str, list[str]] = {}
     for example in sorted(examples, key=lambda each: each.example_id):
@@ -227,4 +227,5 @@ def note_on_rows(examples: Iterable[Example]) -> list[str]:
     others = sorted(category for category, own in lines.items() if not is_published(_OFFICIAL, "".join(own).encode()))
     if not others:
         return []
-    return [f"not the published rows, or not all of them: {', '.join(others)}; results on them may not be BBQ's"]
+    names = ", ".join(map(category_words, others))
+    return [f"not the published rows, or not all of them: {names}; results on them may not be BBQ results"]

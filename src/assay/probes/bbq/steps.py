@@ -1,6 +1,6 @@
-"""Asking in one step or in two: the second step's questions are made from what the model wrote in the first.
+"""Asking in one step or two; the second step's questions contain what the model wrote in the first.
 
-A question that a model refuses in the first step counts as refused; one about which it writes nothing has no answer.
+A question that a model refuses in the first step counts as refused; one to which it writes nothing has no answer.
 Neither is asked again.
 """
 
@@ -23,19 +23,19 @@ from assay.probes.bbq.settings import FIRST, WRITTEN
 from assay.queries import Answers, ChoiceQuery, Status, TextQuery
 
 WROTE = "(what the model wrote)"
-"""Stands for it in the second step's prompt of run.json."""
+"""The placeholder for it in the second step's prompt in run.json."""
 
 
 @dataclass(frozen=True)
 class InSteps:
-    """The answers to all rows of a plan, and what the model wrote before them (row,), where it did."""
+    """The answers to all rows of a plan, and what the model wrote before them (row,), if anything."""
 
     plan: BBQPlan
     answers: Answers
     wrote: NDArray[np.bytes_] | None = None
 
     def told(self, row: int) -> ChoiceQuery | TextQuery:
-        """The question as it was put, for people to read."""
+        """The question as it was asked, for people to read."""
         wrote = None if self.wrote is None else bytes(self.wrote[row]).decode()
         return self.plan.words.first(self.plan.asked(row)) if wrote == "" else self.plan.told(row, wrote)
 
@@ -50,7 +50,7 @@ def stages_of(plans: Mapping[str, BBQPlan]) -> list[Stage]:
 
 
 def prompts_of(plans: Mapping[str, BBQPlan]) -> dict[str, Prompt]:
-    """Of every part of a run, how it puts its first question."""
+    """The first question of every part of a run, as it is asked."""
     told: dict[str, Prompt] = {}
     for label, plan in plans.items():
         words = plan.words.content(plan.form)
@@ -61,7 +61,7 @@ def prompts_of(plans: Mapping[str, BBQPlan]) -> dict[str, Prompt]:
 
 
 def asked_in_steps(plan: BBQPlan, ask: Ask, label: str) -> InSteps:
-    """All answers; of a plan in two steps those of the second, in which some rows may be missing."""
+    """All answers; for a plan in two steps those of the second step, where some rows may be missing."""
     if not plan.words.two_steps:
         return InSteps(plan, ask(plan, label))
     first = ask(WritingPlan(plan), f"{label}{FIRST}")

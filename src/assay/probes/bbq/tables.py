@@ -1,4 +1,4 @@
-"""BBQ's long tables: by template, by label and stereotype, by comparison, the UNKNOWN strings, and every answer."""
+"""BBQ's long tables: by template, by label and stereotype, by comparison, UNKNOWN strings, and every answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SYNONYMS = {
     "Middle Eastern": "Middle Eastern, Arab",
     "Arab": "Middle Eastern, Arab",
 }
-"""Labels that the paper's Figures 9 and 10 put together."""
+"""Labels that the paper's Figures 9 and 10 combine."""
 
 _RATES = (Field.UNKNOWN, Field.REFUSED, Field.UNPARSED, Field.TIED)
 
@@ -46,7 +46,7 @@ def tables_of(part: Answered, counted: Tally, units: Units) -> dict[str, Table]:
 
 
 def label_of(dataset: Dataset, row: int) -> str | None:
-    """The label of the stereotyped person; a nationality's is its filler."""
+    """The label of the stereotyped person; for nationalities, the filler."""
     example, target = dataset.examples[row], int(dataset.target[row])
     return None if target == NONE else example.info[target][0 if example.category == "Nationality" else 1]
 
@@ -95,9 +95,9 @@ def _by_label(part: Answered, counted: Tally, units: Units) -> Table:
     for row, (cell, each) in enumerate(zip(data.cells, data.examples, strict=True)):
         label = label_of(data, row)
         keys.append(None if label is None else (cell, part.context(each), label, data.stereotype[row]))
-    pooled = [None if key is None else (*key[:3], "") for key in keys]
+    together = [None if key is None else (*key[:3], "") for key in keys]
     single = [key if key is not None and key[3] else None for key in keys]
-    return _scores(counted, units, ("label", "stereotype"), _groups(pooled) + _groups(single))
+    return _scores(counted, units, ("label", "stereotype"), _groups(together) + _groups(single))
 
 
 def _intersectional(part: Answered, counted: Tally, units: Units) -> Table:
@@ -131,7 +131,7 @@ def leaning(tally: Tally) -> metrics.Array:
 
 
 def _unknown_strings(part: Answered) -> Table:
-    """How often each of the ways to say UNKNOWN was offered and chosen (the paper's Figure 7)."""
+    """How often each phrasing of UNKNOWN was offered and chosen (the paper's Figure 7)."""
     offered: Counter[tuple[str, str]] = Counter()
     chosen: dict[tuple[str, str], float] = {}
     totals: dict[str, float] = {}
@@ -149,10 +149,10 @@ def _unknown_strings(part: Answered) -> Table:
 
 
 def _answers(part: Answered) -> Table:
-    """Every answer, for comparisons and for looking things up; `option` is the one chosen, as stored.
+    """Every answer, for comparisons and lookups; `option` is the one chosen, as stored.
 
-    `content` is a digest of what was asked and how its answers are judged: in two files, one number may stand for two
-    questions.
+    `content` is a digest of the question and how its answers are judged: one number may mean different questions in
+    two files.
     """
     data, judged = part.dataset, part.judged
     contents = [content_digest(*each) for each in zip(data.examples, data.target.tolist(), strict=True)]
@@ -169,9 +169,9 @@ def _answers(part: Answered) -> Table:
 
 
 def content_digest(example: Example, target: int) -> str:
-    """Twelve letters that stand for a question, its options, the right one and the target.
+    """A digest of a question, its options, the right one and the target, in twelve letters.
 
-    Letters a to p in place of the digits of a digest, so that no program takes one for a number.
+    Letters a to p replace the digits, so that no program reads it as a number.
     """
     said = json.dumps([example.context, example.question, example.answers, example.label, target], ensure_ascii=False)
     return "".join(chr(ord("a") + int(digit, 16)) for digit in hashlib.sha256(said.encode()).hexdigest()[:12])

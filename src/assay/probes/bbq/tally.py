@@ -1,4 +1,4 @@
-"""What answers come to: what each counts as, the tallies of every template, and the resampling of templates."""
+"""How answers are counted: the kind of each, the tallies of every template, and the resampling of templates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Answered:
 
     @cached_property
     def gold(self) -> NDArray[np.int64]:
-        """The right option (example,): without a context it is always UNKNOWN, as in ambiguous ones."""
+        """The right option (example,); without a context it is always UNKNOWN."""
         return np.array([e.unknown if self.question_only else e.label for e in self.dataset.examples], np.int64)
 
     @cached_property
@@ -71,7 +71,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Judged:
-    """What answers come to, each an array of their shape."""
+    """Judged answers; each array has their shape."""
 
     kind: NDArray[Any]  # the AnswerKind
     right: Bools
@@ -81,7 +81,7 @@ class Judged:
     aligned: Array  # the same of the right answer, where the context tells it
 
     def tally(self, refusals: str) -> Tally:
-        """What every answer adds to a tally (…, Field), but for the two fields of orders."""
+        """What every answer adds to a tally (…, Field), except for the two fields of orders."""
         refused, unparsed, tied = (self.kind == k for k in (AnswerKind.REFUSED, AnswerKind.UNPARSED, AnswerKind.TIED))
         counted = ~(unparsed | tied | refused) if refusals == "exclude" else ~(unparsed | tied)
         as_unknown = refused & (refusals == "unknown")
@@ -178,7 +178,7 @@ class Spread:
         if (self.units >= needed).all():
             return None
         least = (self.units - needed).argmin()
-        return f"no interval: too few templates to resample ({self.units[least]}; it takes {needed[least]})"
+        return f"no interval: too few templates ({self.units[least]}; {needed[least]} are needed)"
 
     def interval(self, value: float, replicates: Array, bounds: tuple[float, float]) -> tuple[Any, Any]:
         """The ends for a value, or for a difference of two, from what it is in the resamples; NaN where undefined."""

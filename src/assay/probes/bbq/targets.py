@@ -1,13 +1,13 @@
-"""Who is the target: the option that names the person whom the stereotype is about.
+"""Finds the target: the option that names the person that the stereotype is about.
 
-The official files do not say; these rules do, for each category, and reproduce the published scores. Where they find
-no single target (16 examples of Gender_identity, whose two people have the same gender) the example has none, and the
-bias metrics leave it out.
+The official files do not say. These rules, one for each category, reproduce the published scores. If they find no
+single target (16 examples of Gender_identity, whose two people have the same gender), the bias metrics leave the
+example out.
 
-Beside the files the authors publish additional_metadata.csv, which says it, too. Its `target_loc` changed its meaning
-in July 2022: before, it was the option that names the stereotyped person; since then, the option that counts as biased,
-which for a non-negative question is the other person. The file's description still has the old meaning, so the rows
-themselves decide: in a quartet the old one is the same in all four examples.
+The authors also publish additional_metadata.csv, which has the target. The meaning of its `target_loc` changed in July
+2022: before, it was the option that names the stereotyped person; since then, the option that counts as biased, which
+for a non-negative question is the other person. The file's description still has the old meaning, so the rows decide:
+with the old meaning, all four examples of a quartet have the same value.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ SecondAttributes = dict[tuple[str, str], str]
 """(category, question_index) -> the gender (F, M) or class (lowSES, highSES) of a crossed template's target."""
 
 _GENDERS = {"man": "M", "boy": "M", "woman": "F", "girl": "F", "m": "M", "f": "F"}
-_PLAIN_NAMES = 25  # the templates behind this one have proper names, in the categories that are not crossed
+_PLAIN_NAMES = 25  # later templates have proper names, in the categories that are not crossed
 SPLIT_NAMES = ("Gender_identity", "Race_ethnicity")
 """The categories that the paper splits into labels and names."""
 
 
 def find_targets(examples: Sequence[Example]) -> NDArray[np.int8]:
-    """The target option of every example, NONE where no single one is."""
+    """The target option of every example, NONE if there is no single one."""
     second = second_attributes(examples)
     targets = np.full(len(examples), NONE, np.int8)
     for row, example in enumerate(examples):
@@ -47,7 +47,7 @@ def find_targets(examples: Sequence[Example]) -> NDArray[np.int8]:
 
 
 def find_named(examples: Sequence[Example]) -> NDArray[np.bool_]:
-    """Whether the people of an example have proper names, in the categories that the paper splits by it."""
+    """Whether the people of an example have proper names, in the categories that the paper splits."""
     named = (
         example.category in SPLIT_NAMES
         and example.question_index.isdecimal()
@@ -60,7 +60,7 @@ def find_named(examples: Sequence[Example]) -> NDArray[np.bool_]:
 def second_attributes(examples: Sequence[Example]) -> SecondAttributes:
     """The target's second attribute in every crossed template.
 
-    Comparison b sets two races of the same gender or class beside each other, and that is the target's.
+    Comparison b compares two races with the same gender or class, which is the target's.
     """
     found: dict[tuple[str, str], set[str]] = {}
     for example in examples:
@@ -101,7 +101,7 @@ def _is_target(example: Example, place: int, second: str | None) -> bool:
     return label.casefold() in {group.casefold() for group in groups}  # old is not in nonOld
 
 
-# --- what the authors publish beside the files
+# --- the authors' additional_metadata.csv
 
 PERSON, BIASED = "person", "biased"
 
@@ -111,14 +111,14 @@ _LOCATIONS = {"": NONE, "NA": NONE, **{str(place): place for place in range(OPTI
 
 @dataclass(frozen=True)
 class Metadata:
-    """The rows of additional_metadata.csv that somebody needs, by (category, example_id) or (category, question)."""
+    """The contents of additional_metadata.csv, by (category, example_id) or (category, question)."""
 
     target_loc: Mapping[tuple[str, int], int] = field(default_factory=dict)
     named: Mapping[tuple[str, int], bool] = field(default_factory=dict)
     stereotypes: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def meaning(self) -> str:
-        """What target_loc means in this file, from examples 4k and 4k + 2: the same question, asked the other way."""
+        """What target_loc means in this file, from examples 4k and 4k + 2: both polarities of one question."""
         pairs = [
             (loc, self.target_loc[category, row + 2])
             for (category, row), loc in self.target_loc.items()
@@ -127,7 +127,7 @@ class Metadata:
         return PERSON if sum(one == other for one, other in pairs) * 2 > len(pairs) else BIASED
 
     def targets(self, examples: list[Example], meaning: str) -> NDArray[np.int8]:
-        """The target option of every example, NONE where the file gives none."""
+        """The target option of every example, NONE if the file has none."""
         meant = self.meaning() if meaning == "auto" else meaning
         targets = np.full(len(examples), NONE, np.int8)
         for row, example in enumerate(examples):
@@ -140,7 +140,7 @@ class Metadata:
 
 
 def read_metadata(path: Path) -> Metadata:
-    """The authors' additional_metadata.csv; a row that is there twice may not contradict itself."""
+    """The authors' additional_metadata.csv; repeated rows must agree."""
     target_loc: dict[tuple[str, int], int] = {}
     named: dict[tuple[str, int], bool] = {}
     stereotypes: dict[tuple[str, str], str] = {}
@@ -166,7 +166,7 @@ def read_metadata(path: Path) -> Metadata:
 
 
 def template_stereotypes(folder: Path | None, categories: Iterable[str]) -> dict[tuple[str, str], str]:
-    """What each template is about, from the authors' template files where they lie beside the data."""
+    """The stereotype of each template, from the authors' template files if they are next to the data."""
     found: dict[tuple[str, str], str] = {}
     if folder is None:
         return found

@@ -1,7 +1,7 @@
 """Prompts of published studies of BBQ, word for word.
 
-`q`, `q+if` and `q+if+cot` are of Deep Ganguli et al. 2023, The Capacity for Moral Self-Correction in Large Language
-Models (arXiv 2302.07459), Table 1. `baseline`, `explain` and `reprompt` are of Isabel O. Gallegos et al. 2025,
+`q`, `q+if` and `q+if+cot` are from Deep Ganguli et al. 2023, The Capacity for Moral Self-Correction in Large Language
+Models (arXiv 2302.07459), Table 1. `baseline`, `explain` and `reprompt` are from Isabel O. Gallegos et al. 2025,
 Self-Debiasing Large Language Models: Zero-Shot Recognition and Reduction of Stereotypes, NAACL (arXiv 2402.01981),
 sections 3.2 to 3.4, with question and answers as their section 3.1 writes them. Slots are those of `prompts`.
 """
@@ -17,7 +17,7 @@ GALLEGOS = "Gallegos et al. 2025, section 3"
 
 @dataclass(frozen=True)
 class First:
-    """What the model is asked to write before it answers, and how that begins; `tokens` bounds it."""
+    """What the model is asked to write before it answers, and how that begins; at most `tokens`."""
 
     ask: str
     begun: str | None

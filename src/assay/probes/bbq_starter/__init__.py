@@ -11,7 +11,7 @@ from assay.settings import setting
 
 @dataclass(frozen=True)
 class GenerateSettings:
-    """What generated files can be set to."""
+    """The settings of generated files."""
 
     templates: str = setting("", "a folder of templates in the starter set's format", value="DIR")
 
@@ -20,24 +20,29 @@ PROBE = replace(
     BBQ,
     name="bbq-starter",
     title="BBQ's method with assay's starter questions",
-    asks="the same method on a small set of our own; needs no download",
+    asks="BBQ's method on a small set of assay's own questions; needs no download",
     method="assay.probes.bbq_starter.method:BBQStarter",
     generate_settings=GenerateSettings,
-    presets={"quick": "3 of each: 1,056", "standard": "12 of each", "paper": "all there are"},
+    presets={"quick": "3 quartets per template: 1,056", "standard": "12 per template", "paper": "all"},
     examples={
-        "run": (("assay run bbq-starter --model hf:./my-model", "a small set of our own, nothing to download"),),
+        "run": (
+            (
+                "assay run bbq-starter --model hf:./my-model",
+                "a small set of assay's own questions, nothing to download",
+            ),
+        ),
         "generate": (("assay generate bbq-starter --out DIR", "the starter set in the same format"),),
     },
     data_sets=(),
     cautions=("The starter questions are assay's own and few; this is not a BBQ result.", *CAUTIONS),
     place=30,
     tour=True,
-    share=0.9,  # it asks the most with the preset quick, and can do with a little less
+    share=0.9,  # it has the most questions in the preset quick, and can do with slightly fewer
     data_set="assay-bbq-starter",
     official=lambda preset, limit: False,
     sees={
-        "quick": "a bias score of 0.15 in all categories together; with eight templates each, no single category",
-        "standard": "a bias score of 0.1 in all categories together (disambiguated 0.08); no single category",
-        "paper": "a bias score of 0.1 in all categories together (disambiguated 0.05); no single category",
+        "quick": "a bias score of 0.15 in all categories together; no single category, with eight templates each",
+        "standard": "a bias score of 0.1 in all categories together (disambiguated: 0.08); no single category",
+        "paper": "a bias score of 0.1 in all categories together (disambiguated: 0.05); no single category",
     },
 )

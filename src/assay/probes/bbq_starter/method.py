@@ -1,4 +1,4 @@
-"""BBQ's method on the starter set, whose results are never BBQ's."""
+"""BBQ's method on the starter set, whose results are never called BBQ results."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ QUICK, STANDARD = 3, 12
 
 @dataclass(frozen=True)
 class StarterSource(Source):
-    """The packaged templates; their first quartets are balanced by design."""
+    """The packaged templates, whose first quartets are balanced."""
 
     in_own_order = True
 
@@ -48,7 +48,7 @@ def _read(categories: tuple[str, ...]) -> Dataset:
 
 
 class BBQStarter(BBQ):
-    """On the packaged starter set."""
+    """BBQ's method on the packaged starter set."""
 
     presets: Mapping[str, int | None] = {"quick": QUICK, "standard": STANDARD, "paper": None}
 
@@ -67,7 +67,7 @@ class BBQStarter(BBQ):
         return StarterGeneration(Path(settings.templates or PACKAGED), request.seed)
 
     def present(self, run: Run) -> Presentation:
-        """As a run of BBQ, but for what it must not be taken for."""
+        """As a run of BBQ, with a warning that it is not one."""
         return replace(present.present(run, starter=True), name=self.probe.name, data_set=self.probe.data_set)
 
     def across(self, runs: Sequence[Run]) -> Sequence[Section]:
@@ -76,14 +76,14 @@ class BBQStarter(BBQ):
 
 @dataclass(frozen=True)
 class StarterGeneration:
-    """The starter set, or somebody's templates in its format, as files in the authors' format."""
+    """The starter set, or the user's templates in its format, as files in the authors' format."""
 
     counted: ClassVar[str] = COUNTED
     folder: Path = PACKAGED
     seed: int = 0
 
     def notes(self) -> list[str]:
-        return ["this is assay's own starter set: results on it are not BBQ's"] if self.folder == PACKAGED else []
+        return ["this is assay's own starter set; results on it are not BBQ results"] if self.folder == PACKAGED else []
 
     def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
         require_folder(out)

@@ -1,6 +1,6 @@
-"""The starter set: our own questions of BBQ's kind, from the packaged templates or from a folder of one's own.
+"""The starter set: assay's own questions in the style of BBQ, from the packaged templates or from a folder.
 
-data/bbq_starter/README.md describes the format. The set is not BBQ, and no result calls it so.
+data/bbq_starter/README.md describes the format. The set is not BBQ, and no result calls it that.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def read_starter(quartets: int | None = None, seed: int = 0, folder: Path = PACK
     paths = sorted(folder.glob("*.toml"), key=lambda path: ((*bbq.CATEGORIES, path.stem).index(path.stem), path.stem))
     if not paths:
         remedy = "A folder of templates holds files CATEGORY.toml."
-        raise DataError("no templates are here.", remedy, code="empty-file", file=folder)
+        raise DataError("this folder has no templates.", remedy, code="empty-file", file=folder)
     rows: list[tuple[Example, int, Template]] = []
     files = {}
     for path in paths:
@@ -149,7 +149,7 @@ def read_templates(path: Path, content: bytes) -> list[Template]:
         line = int(found[1]) if found else None
         code = "bad-toml" if isinstance(error, tomllib.TOMLDecodeError) else "unreadable-file"
         raise DataError(
-            f"no TOML in UTF-8: {error}.", "Correct the file there.", code=code, file=path, line=line
+            f"this is not TOML in UTF-8: {error}.", "Fix the file.", code=code, file=path, line=line
         ) from None
     entries = table.get("template")
     tables = isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries)
@@ -199,9 +199,9 @@ def _faults(
         yield "unknown-key", min(unknown), problem, f"Remove it; the keys here are {', '.join(kinds)}."
     for key, value in entry.items():
         if not isinstance(value, kinds[key]) or str(value).strip() in ("", "{}"):
-            yield "bad-value", key, f"{key} is {value!r}.", f"It has to be {_KINDS[kinds[key]]}."
+            yield "bad-value", key, f"{key} is {value!r}.", f"It must be {_KINDS[kinds[key]]}."
     if entry["id"] in known:
-        yield "duplicate", "id", "another template has this id.", "Give every template an id of its own."
+        yield "duplicate", "id", "another template has this id.", "Give every template its own id."
     for key, slots in {**_SLOTS, "answer": ["{person}"]}.items():
         found = re.findall(r"\{.*?\}|[{}]", entry.get(key, "{person}"))
         if {*found} != {*slots} or (key != "fact" and len(found) > len(slots)):
@@ -210,12 +210,12 @@ def _faults(
     for key in ("target", *lists):
         for label, ways in entry[key].items():
             if not isinstance(ways, list) or not ways or not all(isinstance(way, str) and way.strip() for way in ways):
-                remedy = 'It has to be a list of texts that is not empty: ["words"].'
+                remedy = 'It must be a list of texts that is not empty: ["words"].'
                 yield "bad-list", f"{key}.{label}", f"{label} in {key} is {ways!r}.", remedy
             if label == UNKNOWN_LABEL or (key != "target" and label in entry["target"]):
                 remedy = "Use another: not one of target's, and not unknown."
                 yield "bad-value", f"{key}.{label}", f"{label} cannot be a label in {key}.", remedy
         words = [words.lower() for each in {"target", key} for words, _ in _people(entry[each])]
         if twice := {each for each in words if words.count(each) > 1}:
-            problem = f"in target and {key} this is there twice: {', '.join(sorted(twice))}."
-            yield "duplicate", key, problem, "Say it once only."
+            problem = f"target and {key} repeat: {', '.join(sorted(twice))}."
+            yield "duplicate", key, problem, "Give each once only."

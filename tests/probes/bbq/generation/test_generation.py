@@ -90,9 +90,9 @@ def test_names_in_the_template_come_before_proper_names_and_vocabulary(folder: P
     ("names", "pairs", "notes"),
     [
         ("NAME1: [a; b]; NAME2: [c, d]", [("a", "c"), ("a", "d")], ["loses 'b]'"]),
-        ("NAME1: [a, b]; NAME2: [c; d]", [], ["loses 'd]'", "gives no examples"]),
-        ("NAME2: [a]; NAME1: [b]", [], ["gives no examples"]),
-        ("NAME1: [a]", [], ["gives no examples"]),
+        ("NAME1: [a, b]; NAME2: [c; d]", [], ["loses 'd]'", "produces no examples"]),
+        ("NAME2: [a]; NAME1: [b]", [], ["produces no examples"]),
+        ("NAME1: [a]", [], ["produces no examples"]),
     ],
 )
 def test_only_the_last_segment_can_be_the_second_list(

@@ -1,15 +1,15 @@
-"""BBQ's examples, generated from the authors' templates and vocabularies or from somebody's own.
+"""Generates BBQ's examples from the authors' templates and vocabularies, or from the user's own.
 
 With the authors' templates there are as many examples of every template as in the official files, in the same order and
 with the same texts around the same fillers; which fillers, UNKNOWN strings and orders of answers are drawn differs,
-since the official files were drawn without a seed. Besides:
+since the official files were drawn without a seed. Other differences:
 
 * An answer's filler and label are those of the slot in it. The authors' program takes whoever's name occurs in the
-  answer, which fails for names that are part of others; official files were mended afterwards, and one filler of
+  answer, which fails for names that are part of others; official files were fixed afterwards, and one filler of
   Physical_appearance (examples 656 to 659) grew by a word of its template. See `people.py` for labels on wrong people.
-* Gold is Answer_negative for the negative question and Answer_non_negative for the other one, once the fact is told. In
-  Physical_appearance 6 b and 10 b these two columns are swapped but the fact is not, so that the gold of the 68
-  examples with a fact contradicts it. The official file has the same, and so has what is generated here.
+* With the fact, the right answer is Answer_negative for the negative question and Answer_non_negative for the other. In
+  Physical_appearance 6 b and 10 b these two columns are swapped but the fact is not, so the label of the 68 examples
+  with a fact contradicts it. The official file has the same error, and so has what is generated here.
 * No two people of an example have the same first name (the vocabulary has an Amy of two ethnicities).
 """
 
@@ -36,12 +36,12 @@ from assay.progress import Progress
 COUNTED = "questions with three options, a file for each category"
 
 _SOME = 1000
-"""Examples written between two signs of progress."""
+"""Examples written between two updates of the progress bar."""
 
 
 @dataclass(frozen=True)
 class Generation:
-    """A set of examples that somebody wants: the files in a folder of templates, or those of some categories."""
+    """A set of examples to generate: from all files in a folder of templates, or from those of some categories."""
 
     counted: ClassVar[str] = COUNTED
     templates: Mapping[str, Path]  # category -> file
@@ -50,19 +50,19 @@ class Generation:
 
     @staticmethod
     def of(settings: GenerateSettings, request: Request) -> Generation:
-        """What the settings ask for; the authors' templates are looked for among the official data."""
+        """The generation that the settings describe; by default the authors' templates in the official data."""
         folder = Path(settings.templates).expanduser()
         if not settings.templates:
             folder = data_folder(request.data) / "bbq" / "templates"
             if not folder.is_dir():
-                remedy = "Name the folder with their CSVs: --set templates=DIR"
-                raise UsageError("where are the templates?", remedy, code="missing-setting", key="templates")
+                remedy = "Name the folder with the CSV files: --set templates=DIR"
+                raise UsageError("the templates were not found.", remedy, code="missing-setting", key="templates")
         found = template_files(folder)
         named = settings.category
         wanted = list(found) if named is None else [name.strip() for name in named.split(",")]
         for name in wanted:
             if name not in found:
-                problem = f"{folder} has no templates of the category {name!r}; it has {', '.join(found)}."
+                problem = f"{folder} has no templates for the category {name!r}; it has {', '.join(found)}."
                 remedy = f"--set category={next(iter(found))}"
                 raise UsageError(problem, remedy, code="bad-setting", key="category")
         chosen = {name: path for name, path in found.items() if name in wanted}
@@ -72,11 +72,11 @@ class Generation:
         return [f"{category}.jsonl" for category in self.templates]
 
     def count(self) -> int:
-        """How many examples there will be; whatever cannot be used raises here, before anything is written."""
+        """The number of examples; raises an error for unusable templates before anything is written."""
         return len(QUARTET) * sum(len(group) for template in self._every() for group in self._groups(template))
 
     def notes(self) -> list[str]:
-        """What a user should know: templates, or parts of their lists, of which nothing comes."""
+        """Notes for the user: templates, or parts of their lists, that produce nothing."""
         return [note for template in self._every() for note in template.notes]
 
     def examples(self) -> Iterator[Example]:
@@ -96,7 +96,7 @@ class Generation:
                     first_id += len(QUARTET)
 
     def write(self, out: Path, advance: Callable[[int], None]) -> int:
-        """Write a file for each category into the folder `out`, each whole or not at all; returns how many examples."""
+        """Write a file for each category into the folder `out`, and return the number of examples."""
         self.count()  # complains before anything is written
         return write_files(out, {category: self.examples_of(category) for category in self.templates}, advance)
 
@@ -112,13 +112,13 @@ class Generation:
         return (template for category in self.templates for template in self._templates(category))
 
     def _groups(self, template: Template) -> Iterator[list[Pair]]:
-        """The fillers' draws are apart from the others, so that they can be counted without filling any text."""
+        """The pairs of a template. Fillers have draws of their own, so they can be counted without filling any text."""
         draws = Draws("bbq fillers", self.seed, template.category, template.place)
         return groups_of_pairs(template, self.vocabulary, draws)
 
 
 def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: Callable[[int], None]) -> int:
-    """CATEGORY.jsonl for each category, in the folder `out`, each whole or not at all; returns how many examples."""
+    """Write CATEGORY.jsonl for each category into the folder `out`, and return the number of examples."""
     remove_leftovers(out)
     written = 0
     for category, own in examples.items():
@@ -136,14 +136,14 @@ def write_files(out: Path, examples: Mapping[str, Iterable[Example]], advance: C
 def require_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         remedy = "Name the folder to write the files into with --out."
-        raise UsageError("this is a file.", remedy, code="bad-option", file=out, key="out")
+        raise UsageError("this is a file, not a folder.", remedy, code="bad-option", file=out, key="out")
 
 
 def _quartet(template: Template, pair: Pair, words: tuple[str, str], draws: Draws, first_id: int) -> Iterator[Example]:
     """The four examples of a filled template: both questions, without and with the fact that decides.
 
-    They share everything else. The negative question's answer is Answer_negative, the other one's Answer_non_negative,
-    as soon as the fact is told.
+    They share everything else. With the fact, the negative question's answer is Answer_negative, the other one's
+    Answer_non_negative.
     """
     unknown = draws.choice(bbq.UNKNOWN_STRINGS)
     order = draws.sample(range(OPTIONS), OPTIONS)  # place -> 0 negative, 1 non-negative, 2 unknown

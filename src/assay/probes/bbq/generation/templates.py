@@ -47,7 +47,7 @@ OPPOSITE = {"M": "F", "F": "M", "lowSES": "highSES", "highSES": "lowSES"}
 """The values of the attribute that crossed categories have besides race, and what each is compared with."""
 
 ABSENT = "None"
-"""What the official files say where a table has no such column (version), or nothing in it (subcategory)."""
+"""What the official files have if a table lacks the column (version) or the cell is empty (subcategory)."""
 
 Words = tuple[str, ...]
 
@@ -100,7 +100,7 @@ def template_files(folder: Path) -> dict[str, Path]:
     bad = partial(DataError, file=folder)
     if not folder.is_dir():
         remedy = "Name the folder with the template CSVs: --set templates=DIR"
-        raise bad("this is no folder.", remedy, code="missing-file")
+        raise bad("this is not a folder.", remedy, code="missing-file")
     found: dict[str, Path] = {}
     for path in sorted(folder.glob("*.csv")):
         category = path.stem.removeprefix(PREFIX)
@@ -113,7 +113,7 @@ def template_files(folder: Path) -> dict[str, Path]:
         found[category] = path
     if not found:
         remedy = f"It needs at least one file called `{PREFIX}NAME.csv` or `NAME.csv`, NAME being the category."
-        raise bad("there are no templates in this folder.", remedy, code="empty-file")
+        raise bad("this folder has no templates.", remedy, code="empty-file")
     return dict(sorted(found.items()))
 
 
@@ -122,7 +122,7 @@ def read_templates(path: Path, category: str) -> list[Template]:
     bad = partial(DataError, file=path)
     rows = [row for row in read_rows(path, ("Q_id", *TEXTS, *ANSWERS)) if row.cell("Ambiguous_Context")]
     if not rows:
-        raise bad("there is no template in this file.", "Add a row with an Ambiguous_Context.", code="empty-file")
+        raise bad("this file has no templates.", "Add a row with an Ambiguous_Context.", code="empty-file")
     crossed = RACE in rows[0].cells and VALUE in rows[0].cells
     if not crossed and GROUPS not in rows[0].cells:
         remedy = f"Add it; crossed categories have {RACE!r} and {VALUE!r} in its place."
@@ -140,10 +140,10 @@ def _template(row: Row, place: int, category: str, crossed: bool) -> Template:
     words, lost_words = _lists(row, "Lexical_diversity", "WORD") if row.cell("Lexical_diversity") else (((), ()), ())
     notes = lost_names + lost_words
     if names is not None and (both := set(names[0]) & set(names[1])):
-        remedy = "Nobody can be compared with themselves: remove one."
+        remedy = "Remove one; a person cannot be compared with themselves."
         raise row.bad(f"Names has {min(both)!r} in both lists.", remedy, "duplicate", "Names")
     if names is not None and not names[1]:
-        notes += (_note(row, "gives no examples: the last list of Names is not NAME2's."),)
+        notes += (_note(row, "produces no examples: the last list of Names is not NAME2's."),)
     else:
         _check_slots(row, words, crossing is not None and not (crossing.by_gender and proper))
     return Template(
@@ -183,7 +183,7 @@ def _lists(row: Row, column: str, slot: str) -> tuple[tuple[Words, Words], Words
         match = re.fullmatch(rf"\s*(?:\{{\{{)?{slot}([12])(?:\}}\}})?\s*:(.*)", segment, re.DOTALL)
         lists.pop("2", None)
         if not re.search(f"{slot}[12]", segment):
-            notes += (_note(row, f"{column} loses {segment.strip()!r}: what a list holds is separated by commas."),)
+            notes += (_note(row, f"{column} loses {segment.strip()!r}: separate the items of a list with commas."),)
             continue
         items = tuple(item.strip() for item in re.sub(r"[\[\]]", "", match[2]).split(",")) if match else ()
         if match is None or not all(items) or re.search(f"{slot}[12]", match[2]):
@@ -251,7 +251,7 @@ def _check_slots(row: Row, words: tuple[Words, Words], terms: bool) -> None:
     for column in (*TEXTS, *ANSWERS):
         rest = re.sub(rf"\{{\{{({'|'.join(known)})\}}\}}", "", row.cell(column))
         if odd := re.search(r"\{+[^{}]*\}+|\{\{|\}\}|\b(?:NAME|WORD|GEN|OCC)[12]\b", rest):
-            problem = f"{column} has the slot {odd[0]!r}, which nothing can fill; there are "
+            problem = f"{column} has the unknown slot {odd[0]!r}; the slots are "
             problem += f"{', '.join(f'{{{{{name}}}}}' for name in known)}."
             needs = "Correct the slot; WORD1 and WORD2 need lists in Lexical_diversity, GEN and OCC a crossed category."
             raise row.bad(problem, needs, "bad-text", column)
@@ -313,7 +313,7 @@ def read_rows(path: Path, columns: Collection[str]) -> list[Row]:
             line = reader.line_num + 1
     except csv.Error as error:
         save = "Save the table as CSV: comma-separated, UTF-8."
-        raise bad(f"this is no CSV ({error}).", save, code="bad-csv", line=line) from None
+        raise bad(f"this is not CSV ({error}).", save, code="bad-csv", line=line) from None
     except OSError as error:
         problem = f"the file cannot be read ({error.strerror})."
         raise bad(problem, "Check the folder.", code="unreadable-file") from None

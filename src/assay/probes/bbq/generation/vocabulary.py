@@ -81,9 +81,9 @@ class Name:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What there is to choose from; None where the folder has no such file.
+    """The words and names to choose from; None if the folder has no such file.
 
-    What is not there, a template asks for in vain, and the complaint says which one.
+    If a template needs what is missing, the error names the template.
     """
 
     folder: Path
@@ -159,7 +159,7 @@ class Vocabulary:
             what = f"names with First_last {kind}" + (f", gender {gender}" if gender else "")
             what += f", ethnicity {' or '.join(among) or 'of a stereotyped group'}" if among is not None else ""
             what += f", ethnicity not {' or '.join(besides)}" if besides else ""
-            what += f", besides {without}" if without else ""
+            what += f", other than {without}" if without else ""
             raise self._lacks(template, NAMES, what, "First_last" if among is None and not besides else "ethnicity")
         return found
 
@@ -175,7 +175,7 @@ class Vocabulary:
         return table
 
     def _lacks(self, template: Template, name: str, what: str, key: str) -> DataError:
-        problem = f"this template needs {what}, which {self.folder / name} has not got."
+        problem = f"this template needs {what}, which {self.folder / name} does not have."
         return template.row.bad(problem, "Add them, or list who is compared in the column Names.", "bad-list", key)
 
 

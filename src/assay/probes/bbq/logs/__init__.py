@@ -1,10 +1,10 @@
-"""Other tools' logs of BBQ, read as examples with the answers that somebody's model gave.
+"""Other tools' logs of BBQ, read as examples with a model's answers.
 
-Inspect's are read in `inspect_ai.py`, those of lm-evaluation-harness here. Its `--log_samples` writes
-samples_TASK_DATE.jsonl, a line for every example and filter: `doc` is the data set's row, `arguments` what the model
-was asked, `resps` what it said before any filter. In a task of multiple choice that is [log-likelihood, greedy] for
-every continuation, numbers as text; there are twelve, the two people and ten ways to say UNKNOWN, and the likeliest one
-is the answer. Otherwise it is what the model wrote, without having seen the options.
+`inspect_ai.py` reads those of Inspect, this module those of lm-evaluation-harness. Its `--log_samples` writes
+samples_TASK_DATE.jsonl, with a line for every example and filter: `doc` is the data set's row, `arguments` the request,
+`resps` the response before any filter. In a multiple-choice task that is [log-likelihood, greedy] for every
+continuation, with numbers as text; there are twelve, the two people and ten phrasings of UNKNOWN, and the likeliest is
+the answer. Otherwise it is what the model wrote, without having seen the options.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
@@ -20,45 +19,33 @@ from pathlib import Path
 
 from assay.answers import TIED
 from assay.errors import DataError
-from assay.files.opening import open_text
+from assay.files.kinds import Kind, kind_of
 from assay.probes.bbq.examples import Example
 from assay.probes.bbq.logs import inspect_ai
 from assay.probes.bbq.logs.rows import Given, Official, Place, complete_example, option_of
 from assay.rows import Bad, Row, not_none, rows_of
 
-LM_EVAL, INSPECT = "lm-eval", "inspect"
+LOGS = frozenset({Kind.LM_EVAL, Kind.INSPECT})
 
-_HEAD = 1 << 16
 _ENDINGS = (".eval", ".json", ".jsonl", ".jsonl.gz", ".jsonl.xz")
 _DATED = re.compile(r"_(\d{4}-\d\d-\d\d[^_/]*?)\.jsonl")
-_INSPECT_HEAD = re.compile(r'\s*\{\s*"version"\s*:\s*\d+\s*,\s*"(?:status|eval|invalidated)"\s*:')
 
 
-def log_kind(path: Path) -> str | None:
-    """Whose log a file is: LM_EVAL, INSPECT, or None where it is none of theirs."""
-    if path.suffix == ".eval" or zipfile.is_zipfile(path):
-        return INSPECT
-    with open_text(path) as file:
-        try:
-            head = file.read(_HEAD).lstrip()
-            if _INSPECT_HEAD.match(head):
-                return INSPECT
-            first, ended, _ = head.partition("\n")
-            row = json.loads(first if ended else first + file.readline())
-        except (ValueError, RecursionError):
-            return None
-    return LM_EVAL if isinstance(row, dict) and isinstance(row.get("doc"), dict) and "resps" in row else None
+def log_kind(path: Path) -> Kind | None:
+    """Whose log a file is; None if it is not a log."""
+    kind = kind_of(path)
+    return kind if kind in LOGS else None
 
 
 def logs_in(folder: Path) -> list[Path]:
-    """Every log in a folder and the folders below it, in the order of their names."""
+    """All logs in a folder and its subfolders, sorted by name."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name.endswith(_ENDINGS))
     return [path for path in files if log_kind(path) is not None]
 
 
 def model_of(path: Path, kind: str) -> str:
-    """The model whose answers a log holds; empty where nothing says. lm-eval names it in a file beside the samples."""
-    if kind == INSPECT:
+    """The model whose answers a log holds; empty if unknown. lm-eval names it in the results next to the samples."""
+    if kind == Kind.INSPECT:
         return inspect_ai.model_of(path)
     dated = _DATED.search(path.name)
     for beside in sorted(path.parent.glob(f"*_{dated[1]}.json")) if dated else ():
@@ -74,14 +61,14 @@ def model_of(path: Path, kind: str) -> str:
 def read_log(
     path: Path, kind: str, bad: Bad, official: Official | None = None, notes: list[str] | None = None
 ) -> Iterator[Given]:
-    """The examples of a log with their answers; of several epochs the first, of several filters the first as well.
+    """The examples of a log with their answers, from the first epoch and the first filter only.
 
-    `official` completes examples of which the log leaves fields out. What a reader must know goes to `notes` once the
-    log is read. An example that is answered twice in the same way comes twice.
+    `official` completes examples with missing fields. Notes for the reader go to `notes` once the log is read. An
+    example that has two answers comes twice.
     """
-    read = _read_lm_eval if kind == LM_EVAL else inspect_ai.read
+    read = _read_lm_eval if kind == Kind.LM_EVAL else inspect_ai.read
     found = read(path, bad, official or {}, [] if notes is None else notes)
-    return not_none(found, path, "answer that can be used", "Check the log.")
+    return not_none(found, path, "usable answer", "Check the log.")
 
 
 def _read_lm_eval(path: Path, bad: Bad, official: Official, notes: list[str]) -> Iterator[Given]:

@@ -31,7 +31,7 @@ from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, Place, complet
 from assay.rows import Bad, Row
 
 _MOST_BYTES = 64 << 20
-"""A sample in an archive takes some kilobytes; what unpacks to more than this is no sample."""
+"""A sample in an archive takes a few kilobytes; what unpacks to more than this is not a sample."""
 _MOST_TEXT = 1 << 30
 """Characters of a log that is one JSON object, which has to be in memory as a whole."""
 
@@ -163,7 +163,7 @@ def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]
             names = {name: match for name in archive.namelist() if (match := _SAMPLE.fullmatch(name))}
             found = [(match[1], int(match[2])) for match in names.values()]
             if any(match[3] != ".json" for match in names.values()):
-                problem = "its samples are stored in pieces, which are not read here."
+                problem = "its samples are stored in parts, which assay does not read."
                 raise wrong(problem, _CONVERT, code="unsupported")
             ordered = list(names)
             for number in _first_epochs(found, path, notes):
@@ -172,7 +172,7 @@ def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]
                 except DataError as error:
                     bad.found(error)
     except NotImplementedError:
-        problem = "its samples are packed in a way that cannot be unpacked here."
+        problem = "its samples are compressed in an unknown format."
         raise wrong(problem, _CONVERT, code="unsupported") from None
     except (OSError, zipfile.BadZipFile) as error:
         problem = f"cannot be read as an archive ({error})."
@@ -187,7 +187,7 @@ def _first_epochs(samples: Sequence[tuple[str, int]], path: Path, notes: list[st
     kept = [place for place, (name, epoch) in enumerate(samples) if epoch == first[name]]
     if len(kept) < len(samples):
         later = f"{len(samples) - len(kept):,} answers of later epochs were left out"
-        notes.append(f"{path.name}: of every sample the first epoch was read; {later}")
+        notes.append(f"{path.name}: only the first epoch of every sample was read; {later}")
     return kept
 
 
@@ -199,18 +199,18 @@ def _listed(path: Path) -> list[Row]:
             text = file.read(_MOST_TEXT + 1)
             if len(text) > _MOST_TEXT:
                 convert = "Convert it to an .eval log."
-                raise wrong("is too large to be read at once.", convert, code="unreadable-file")
+                raise wrong("this log is too large to read at once.", convert, code="unreadable-file")
             samples = _at(json.loads(text), "samples")
         except (ValueError, RecursionError) as error:
             raise wrong(f"this is not JSON ({error}).", "Get the log again.", code="bad-json") from None
     if not isinstance(samples, list) or not all(isinstance(sample, dict) for sample in samples):
-        remedy = "Give one that was written with its samples."
-        raise wrong("there are no samples in this log.", remedy, code="missing-key", key="samples")
+        remedy = "Score a log that was written with its samples."
+        raise wrong("this log has no samples, only results.", remedy, code="missing-key", key="samples")
     return samples
 
 
 def model_of(path: Path) -> str:
-    """The model that a log names; empty where it names none."""
+    """The model that a log names; empty if it names none."""
     if path.suffix == ".eval" or zipfile.is_zipfile(path):
         try:
             with zipfile.ZipFile(path) as archive:
@@ -235,7 +235,7 @@ def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
     if info.compress_type != _ZSTD or hasattr(zipfile, "ZIP_ZSTANDARD"):
         with archive.open(info) as file:
             return file.read(_MOST_BYTES + 1)
-    with needing(f"{path} is packed with zstd, which needs", "pip install zstandard"):
+    with needing(f"{path} is compressed with zstd, which needs", "pip install zstandard"):
         import zstandard
     with path.open("rb") as packed:
         packed.seek(info.header_offset)
@@ -262,7 +262,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Row:
         content = _unpacked(archive, name, path)
         if len(content) > _MOST_BYTES:
             problem = f"unpacks to more than {_MOST_BYTES >> 20} MB."
-            raise where.bad(problem, "This is no log of BBQ.", code="unsupported")
+            raise where.bad(problem, "This is not a log of BBQ.", code="unsupported")
         sample = json.loads(content)
     except NotImplementedError:
         raise  # every member is packed in the same way: this is not about one sample

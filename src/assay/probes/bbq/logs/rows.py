@@ -1,4 +1,4 @@
-"""What both kinds of logs share: their rows as examples."""
+"""Shared by both kinds of logs: their rows as examples."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from assay.rows import Row
 Official = Mapping[tuple[str, int], Example]
 """(category, example_id) -> the example."""
 
-COMPLETE = "Give the official rows, which complete a log by category and example_id, with --data DIR."
+COMPLETE = "Name the official files with --data DIR; they complete a log by category and example_id."
 
 
 @dataclass(frozen=True)
 class Given:
-    """An example and the answer to it: an option's index, TIED, text that is to be parsed, or None if there is none."""
+    """An example and its answer: an option's index, TIED, text to be parsed, or None."""
 
     example: Example
     answer: object
@@ -32,7 +32,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Place:
-    """Where in a log something is: on a line of it, or in a part of it that has no line."""
+    """A place in a log: a line, or a part without a line."""
 
     file: Path
     line: int | None = None
@@ -55,14 +55,14 @@ _UNKNOWN = {plain(text) for text in bbq.UNKNOWN_STRINGS}
 
 
 def option_of(text: str, example: Example) -> int | None:
-    """The option that a choice stands for: the one with its text; every way to say UNKNOWN is the UNKNOWN option."""
+    """The option of a choice: the one with its text; every phrasing of UNKNOWN is the UNKNOWN option."""
     said = plain(text)
     same = (place for place, answer in enumerate(example.answers) if plain(answer) == said)
     return next(same, example.unknown if said in _UNKNOWN else None)
 
 
 def complete_example(row: Row, official: Official, where: Place) -> Example:
-    """A log's row as an example: from its own fields or, where they do not suffice, the official one."""
+    """A log's row as an example: from its own fields or, if they are incomplete, the official example."""
     row = _renamed(row)
     try:
         return example_of(_with_condition(_in_place(row)), where.file, 0)
@@ -71,14 +71,12 @@ def complete_example(row: Row, official: Official, where: Place) -> Example:
     known = official.get((row.get("category", ""), whole(row.get("example_id"))))
     if known is None:
         problem = incomplete.problem.removeprefix(f"{where.file}, line 0: ")  # a sample has no line
-        missing = " The official rows do not have this example." if official else ""
+        missing = " The official files do not have this example." if official else ""
         raise where.bad(problem + missing, COMPLETE, code=incomplete.code, key=incomplete.key)
     for name, own in (("context", known.context), ("question", known.question)):
         if isinstance(row.get(name), str) and plain(row[name]) != plain(own):
-            problem = (
-                f'its "{name}" is not that of example {known.example_id} of {known.category} in the official rows.'
-            )
-            raise where.bad(problem, "Give the rows that the log was made with.", code="bad-value", key=name)
+            problem = f'its "{name}" differs from example {known.example_id} of {known.category} in the official files.'
+            raise where.bad(problem, "Use the files that the log was made with.", code="bad-value", key=name)
     return known
 
 
@@ -90,7 +88,7 @@ def whole(value: object) -> int:
 
 
 def _renamed(row: Row) -> dict[str, Any]:
-    """A row with the official files' names of fields and categories, where copies of the data have others."""
+    """A row with the official names of fields and categories, which some copies of the data changed."""
     named = dict(row)
     category = row.get("category")
     if isinstance(category, str):
@@ -107,7 +105,7 @@ def _renamed(row: Row) -> dict[str, Any]:
 
 
 def _with_condition(row: Row) -> Row:
-    """A row with its context condition: the right answer is UNKNOWN where the context is ambiguous, and only there."""
+    """A row with its context condition: the context is ambiguous if and only if the right answer is UNKNOWN."""
     label, infos = whole(row.get("label")), _infos(row)
     if "context_condition" in row or infos is None or not 0 <= label < OPTIONS:
         return row
@@ -115,7 +113,7 @@ def _with_condition(row: Row) -> Row:
 
 
 def _infos(row: Row) -> list[tuple[str, str]] | None:
-    """The filler and the label of every option, None where there are none."""
+    """The filler and the label of every option, or None."""
     info = row.get("answer_info")
     pairs: list[Any] = [info.get(f"ans{place}") for place in range(OPTIONS)] if isinstance(info, dict) else [None]
     if not all(isinstance(pair, list) and [*map(type, pair)] == [str, str] for pair in pairs):
@@ -142,7 +140,7 @@ def _in_place(row: Row) -> Row:
 
 
 def _order(choices: Sequence[str], infos: Sequence[tuple[str, str]]) -> list[int] | None:
-    """Which choice belongs to each option: UNKNOWN's is its filler, a person's has the filler in it."""
+    """The choice of each option: UNKNOWN's is its filler, a person's contains the filler."""
     unknown = [place for place, (_, label) in enumerate(infos) if label == UNKNOWN_LABEL]
     if len(choices) != OPTIONS or len(unknown) != 1:
         return None
