@@ -150,7 +150,8 @@ class Probe:
     the tour, and `tour` says whether the probe is part of that; `share` is its weight there when an endpoint's requests
     are shared out. `part_keys` are keys of groups that single out a part of what another estimate is about. `claims`
     are the kinds of claims, the most telling first; `family_of` says to which an estimate belongs, by its metric and
-    group, and `decisive` picks the estimates whose intervals may rule a bias out. `sees` says, by preset, what bias a
+    group, and `decisive` picks the estimates whose intervals may rule a bias out; `ranked` those that models are ranked
+    by, the main one first. `sees` says, by preset, what bias a
     run of this size finds in four runs of five; it holds where no setting and no limit changes the size. `official`
     says whether a preset, or a limit, needs official data. `task` and `part` say what an estimate's group is in the
     terms of a model hub.
@@ -171,6 +172,7 @@ class Probe:
     claims: Sequence[Claim] = ()
     family_of: Callable[[str, Mapping[str, str]], str] = lambda metric, group: metric
     decisive: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
+    ranked: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates[:1]
     place: int = 100
     tour: bool = False
     share: float = 1.0
@@ -301,6 +303,16 @@ class Method(Generic[P, D]):
         must be known by their content: the two were made from different data.
         """
         raise self._cannot("has no paired differences", "Compare its estimates.")
+
+    def contrast_about(
+        self, one: Any, other: Any, about: Sequence[Estimate], *, settings: Mapping[str, Any]
+    ) -> Contrast:
+        """`contrast` for the metrics and groups of `about`; it may hold more.
+
+        Override it where the whole contrast is slow: a ranking takes one of every pair of models. `settings` also has
+        `exchanges`: how many a permutation test has to draw, so that p can be small enough after correction.
+        """
+        return self.contrast(one, other, settings=settings, common=False)
 
     def asked_as(self, settings: Mapping[str, Any]) -> str:
         """How a run with these settings put its questions; runs that differ in it are never compared."""

@@ -20,12 +20,14 @@ from assay.examples import Example, Wanted
 from assay.files.atomic import write_atomically
 from assay.missing import read_missing
 from assay.probes import across, known_probe, present, table_words
+from assay.ranking import Leaderboard
 from assay.report.diagnosis import TITLE, diagnosis_sections, verdict_sections
 from assay.report.drawing import scale_for
 from assay.report.headline import beside
 from assay.report.html_blocks import Blocks
 from assay.report.html_tables import described
 from assay.report.page import rendered
+from assay.report.ranking import ranking_sections
 from assay.report.texts import asked, facts, flat, in_order, known, notes_of
 from assay.run import Run
 from assay.text import Text, plain
@@ -133,15 +135,15 @@ class Told:
         return view.block(block) + view.sections(sections)
 
 
-def write_html(folder: Path, runs: Sequence[Run], *, examples: bool = True) -> Path:
-    """Writes report.html about a folder's runs into it, and returns its path."""
+def write_html(folder: Path, runs: Sequence[Run], *, examples: bool = True, boards: Sequence[Leaderboard] = ()) -> Path:
+    """Writes report.html about a folder's runs into it, and returns its path; `boards` rank the models."""
     path = folder / "report.html"
-    page = render(in_order(runs), folder, examples=examples)
+    page = render(in_order(runs), folder, examples=examples, boards=boards)
     write_atomically(path, page.encode("utf-8", "replace"))
     return path
 
 
-def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
+def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: Sequence[Leaderboard] = ()) -> str:
     """The page as text."""
     each = max(1, MOST_EXAMPLES // len(runs)) if examples else 0
     parts: list[dict[str, Any]] = []  # the probes
@@ -164,8 +166,15 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
         abouts=[example.about for told in every for example in told.examples],
         with_examples=examples,
         missing=_missing(runs, folder),
+        ranked=_ranked(boards),
         about=_about(runs),
     )
+
+
+def _ranked(boards: Sequence[Leaderboard]) -> list[tuple[Section, Markup]]:
+    """The leaderboards, each with its section."""
+    sections = ranking_sections(boards)
+    return [(each, Blocks(each.anchor).blocks(each.blocks, 3)) for each in sections]
 
 
 def _about(runs: Sequence[Run]) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from assay.blocks import Presentation, Role, Scorecard, Section, Table
 from assay.probes import metric_named, present
+from assay.ranking import Leaderboard
 from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
+from assay.report.ranking import ranking_sections
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
 from assay.text import plain
@@ -69,11 +71,12 @@ def fenced(text: str) -> list[str]:
 # --- reports
 
 
-def markdown_report(runs: Sequence[Run]) -> str:
-    """The whole report: every run, then what holds for all."""
+def markdown_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
+    """The whole report: the models ranked, every run, then what holds for all."""
     models = ", ".join(dict.fromkeys(run.model for run in runs))
     shown = [present(run) for run in runs]
     lines = [f"# Bias audit of {escaped(models)}", ""]
+    lines += [line for section in ranking_sections(boards) for line in section_lines(section, "##", {})]
     for run, own in zip(runs, shown, strict=True):
         lines += run_section(run, own)
     lines += ["## Cautions", "", *cautions(shown), "", "## How to cite", "", *citations(runs, shown)]

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.files.published import DataSet
 from assay.probes.base import Metric, Probe, TableWords
 from assay.probes.bbq.settings import CLAIMS, GenerateSettings, Settings
+
+if TYPE_CHECKING:
+    from assay.findings import Estimate
 
 ALL = "all"
 CONTEXTS = {"ambig": "ambiguous", "disambig": "disambiguated", "question_only": "question only"}
@@ -47,6 +51,13 @@ def family_of(metric: str, group: Mapping[str, str]) -> str:
     """What q is corrected over: a metric in all contexts, of all categories, of all comparisons, or of all together."""
     kind = "comparison" if "comparison" in group else ALL if group.get("category") == ALL else "category"
     return f"{metric}, {kind}"
+
+
+def ranked(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """The bias scores of all categories together, or of the only one."""
+    scores = [each for each in estimates if each.metric == "bias_score" and {*each.group} == {"category", "context"}]
+    several = len({each.group["category"] for each in scores}) > 1
+    return [each for each in scores if not several or each.group["category"] == ALL]
 
 
 def _part(group: Mapping[str, str]) -> tuple[str, str]:
@@ -164,6 +175,7 @@ PROBE = Probe(
     cautions=CAUTIONS,
     claims=CLAIMS,
     family_of=family_of,
+    ranked=ranked,
     part_keys=frozenset({"polarity", "comparison"}),
     place=20,
     data_set="bbq",
