@@ -20,7 +20,7 @@ from assay.probes.bbq.examples import AMBIGUOUS, NEGATIVE, Example
 from assay.probes.bbq.targets import find_targets
 from assay.probes.contrast import Change
 from assay.ranking import Leaderboard
-from assay.report import print_sections, ranking_sections, write_html
+from assay.report import print_sections, terminal_ranking, write_html
 from assay.report.formats import report_text
 from assay.run import Run
 from assay.runs.folder import open_run, open_runs
@@ -138,10 +138,12 @@ def test_every_format_begins_with_the_models_by_rank(folder: Path, runs: list[Ru
 
 def test_in_a_terminal_of_80_columns_no_word_is_broken(board: Leaderboard) -> None:
     screen = io.StringIO()
-    print_sections(ranking_sections([board]), Console(file=screen, width=80))
+    print_sections(terminal_ranking([board]), Console(file=screen, width=80))
     lines = screen.getvalue().splitlines()
     assert max(map(len, lines)) <= 80
-    assert [line.split()[:2] for line in lines if line[:1].isdigit()][:3] == [
+    assert lines[:3] == ["Models by bias: BBQ", "2 of the 3 pairs of models can be told apart.", ""]
+    assert "1 more ranking on the page." in lines
+    assert [line.split()[:2] for line in lines[6:9]] == [
         ["1", "equal-1"],
         ["1", "equal-2"],
         ["3", "biased"],

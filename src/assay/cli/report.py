@@ -78,12 +78,12 @@ def _ranked(runs: Sequence[Run]) -> Sequence[Leaderboard]:
 
 
 def _page(folder: Path, runs: Sequence[Run], boards: Sequence[Leaderboard], *, examples: bool) -> int:
-    from assay.report import print_sections, ranking_sections, write_html
+    from assay.report import print_sections, terminal_ranking, write_html
 
     page = write_html(folder, runs, examples=examples, boards=boards)
     if boards:
         from rich.console import Console
 
-        print_sections(ranking_sections(boards), Console(stderr=True))
+        print_sections(terminal_ranking(boards), Console(stderr=True))
     print(page)
     return 0

@@ -16,7 +16,7 @@ from assay.compare.runs import RESAMPLES
 from assay.diagnosis import FOLLOWS
 from assay.errors import AssayError
 from assay.findings import Estimate
-from assay.probes import known_probe
+from assay.probes import known_probe, probes
 from assay.probes.contrast import Change, Contrast
 from assay.ranking import Leaderboard, Pair, Ranked, Ranking, Unranked
 from assay.run import Kind, Run, run_names
@@ -38,7 +38,13 @@ def leaderboards(runs: Sequence[Run]) -> list[Leaderboard]:
     of_probe: dict[str, list[Run]] = {}
     for run in runs:
         of_probe.setdefault(run.probe, []).append(run)
-    return [_leaderboard(own) for own in of_probe.values() if len(own) > 1]
+    order = [*probes()]
+    several = [own for own in of_probe.values() if len(own) > 1]
+    return [_leaderboard(own) for own in sorted(several, key=lambda own: _place(order, own[0].probe))]
+
+
+def _place(order: Sequence[str], probe: str) -> int:
+    return order.index(probe) if probe in order else len(order)
 
 
 def _leaderboard(runs: Sequence[Run]) -> Leaderboard:

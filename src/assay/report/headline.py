@@ -14,7 +14,10 @@ from assay.probes import metric_named, say_group
 from assay.report.texts import lacks_interval
 from assay.run import Run, run_names
 from assay.text import Code, Mark
-from assay.wording import number
+from assay.wording import number, plural
+
+MOST_LINES = 400
+"""Rows of the table of several models; its data have all."""
 
 
 def by_metric(scores: Sequence[Score]) -> dict[str, list[Score]]:
@@ -84,6 +87,7 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
     ]
     if not lines:
         return Prose(["No estimate is defined in more than one of these runs."])
+    shown, left = lines[:MOST_LINES], len(lines) - MOST_LINES
     numbers = ("value", "corrected", "low", "high", "floor", "p", "q", "n")
     data = [[metric, said, name, *(getattr(e, each) for each in numbers)] for metric, said, name, e in lines]
     return Table(
@@ -106,8 +110,9 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
                 [Row([said, name, dot_of(e, probe), e.value, (e.low, e.high)]) for _, said, name, e in own],
                 metric_named(probe, metric).title,
             )
-            for metric, own in groupby(lines, key=itemgetter(0))
+            for metric, own in groupby(shown, key=itemgetter(0))
         ],
+        after=[f"{plural(left, 'more row')}: see “Data as CSV” above."] if left > 0 else (),
     )
 
 

@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from assay.blocks import Block, Prose, Role, Section
+from assay.blocks import Block, Prose, Role, Section, Table
 from assay.examples import Example, Wanted
 from assay.files.atomic import write_atomically
 from assay.missing import read_missing
@@ -36,6 +36,13 @@ from assay.wording import plural
 
 MOST_EXAMPLES = 360
 """Examples on a page, shared out over its runs."""
+
+MOST_ROWS = 40
+"""Rows of the models' headline numbers that are shown unfolded."""
+
+MOST_DETAILS = 2_000_000
+"""Characters that the charts of several runs may take together; where they take more, each is left to the run's own
+page, so that this one opens at once."""
 
 
 # The parts of run.json that are shown as lists, and what they are called.
@@ -61,6 +68,14 @@ class Told:
         self.shown = present(run)
         notes = notes_of(self.shown.sections, self.shown.scorecard.estimates)
         self.view = Blocks(uid, place, self.has, notes, run.level)
+
+    def details(self) -> Markup:
+        """All that the page shows of the run below its card."""
+        return Markup("\n").join([self.verdict(), self.found(), self.headline(), self.diagnosis()])
+
+    def own_page(self) -> str:
+        """The link to the page about this run alone; empty where there is none."""
+        return f"{self.place}report.html" if self.place and (self.run.folder / "report.html").exists() else ""
 
     def verdict(self) -> Markup:
         """What the run comes to, or that its answers follow the option's place."""
@@ -130,9 +145,11 @@ class Told:
 
     @staticmethod
     def beside(uid: str, block: Block, sections: Sequence[Section]) -> Markup:
-        """What several runs of its probe show together, under this id."""
-        view = Blocks(uid)
-        return view.block(block) + view.sections(sections)
+        """What several runs of its probe show together, under this id: the first chart, and folded what is long."""
+        view, rows = Blocks(uid), len(block.rows) if isinstance(block, Table) else 0
+        inner = view.block(block)
+        first = view.fold("Headline numbers by model", plural(rows, "row"), inner) if rows > MOST_ROWS else inner
+        return view.unfolding(sections, first)
 
 
 def write_html(folder: Path, runs: Sequence[Run], *, examples: bool = True, boards: Sequence[Leaderboard] = ()) -> Path:
@@ -160,6 +177,7 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
     every = [told for part in parts for told in part["runs"]]
     return rendered(
         "report.html",
+        details=_details(every),
         parts=parts,
         runs=every,
         models=list(dict.fromkeys(run.model for run in runs)),
@@ -169,6 +187,16 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         ranked=_ranked(boards),
         about=_about(runs),
     )
+
+
+def _details(runs: Sequence[Told]) -> Mapping[str, Markup]:
+    """The details of every run by its uid; none of several where they are too long together."""
+    found: dict[str, Markup] = {}
+    for told in runs:
+        found[told.uid] = told.details()
+        if len(runs) > 1 and sum(map(len, found.values())) > MOST_DETAILS:
+            return {}
+    return found
 
 
 def _ranked(boards: Sequence[Leaderboard]) -> list[tuple[Section, Markup]]:

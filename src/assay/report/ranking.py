@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from math import comb
 
 from assay.blocks import Block, Column, Group, Kind, Part, Prose, Role, Row, Section, Table
 from assay.findings import Table as Data
@@ -25,15 +27,36 @@ def ranking_sections(boards: Sequence[Leaderboard]) -> list[Section]:
     return [_section(board, f"rank{place}") for place, board in enumerate(boards, 1)]
 
 
-def _section(board: Leaderboard, anchor: str) -> Section:
+def terminal_ranking(boards: Sequence[Leaderboard]) -> list[Section]:
+    """The main ranking of each probe, and the rule once."""
+    sections = []
+    for place, board in enumerate(boards, 1):
+        main = _section(replace(board, rankings=board.rankings[:1]), f"rank{place}", rule=False)
+        more = len(board.rankings) - 1
+        said = [Prose([f"{plural(more, 'more ranking')} on the page."], Role.SMALL)] if more > 0 else []
+        sections.append(replace(main, blocks=[*main.blocks, *said]))
+    return [*sections, *([Section([Prose([RULE], Role.SMALL)])] if any(each.rankings for each in boards) else [])]
+
+
+def _told_apart(ranking: Ranking) -> str:
+    """How many pairs of models differ clearly."""
+    many, pairs = sum(pair.clear for pair in ranking.pairs), plural(comb(len(ranking.models), 2), "pair")
+    return (
+        f"{many or 'None'} of the {pairs} of models can be told apart."
+        if len(ranking.models) > 2
+        else ("The two models can be told apart." if many else "The two models cannot be told apart.")
+    )
+
+
+def _section(board: Leaderboard, anchor: str, *, rule: bool = True) -> Section:
     name = _name(board)
     tables = [_block(board.probe, ranking, place) for place, ranking in enumerate(board.rankings)]
-    blocks: list[Block] = [*tables[:1]]
+    blocks: list[Block] = [Prose([Strong(_told_apart(board.rankings[0]))]), tables[0]] if tables else []
     for ranking, table in zip(board.rankings[1:], tables[1:], strict=True):
         why = f"In a table of their own, since they were {ranking.apart}. " if ranking.apart else ""
         said = f"{why}{table.title}: {plural(len(ranking.models), 'model')}"
         blocks.append(Part("", [table], Name(said), folded=True))
-    blocks += [Prose([RULE], Role.SMALL)] if tables else []
+    blocks += [Prose([RULE], Role.SMALL)] if tables and rule else []
     if board.unranked:
         blocks.append(Prose([Strong("Not ranked:" if tables else "None of these models is ranked:")]))
         said_of: list[Text] = [[Name(each.name), ": ", Name(each.why), _verdict(each.run)] for each in board.unranked]
@@ -50,6 +73,17 @@ def _verdict(run: Run) -> str:
     """The verdict of a run that is not ranked, where the reason does not say it."""
     verdict = run.findings.verdict
     return f" (verdict: {verdict.says})" if verdict and verdict.says.name != "PLACE" else ""
+
+
+def _marks(ranking: Ranking) -> list[Text]:
+    """What else is drawn, in words."""
+    estimates = [each.estimate for each in ranking.models]
+    tick: list[Text] = ["; the tick ", Mark("floor"), " is the chance level"]
+    dotted: list[Text] = ["; the dotted line ", Mark("reference"), " is the paper’s value, which noise makes larger"]
+    return [
+        *(tick if any(each.floor is not None for each in estimates) else []),
+        *(dotted if any(each.corrected is not None for each in estimates) else []),
+    ]
 
 
 def _block(probe: str, ranking: Ranking, place: int) -> Table:
@@ -76,8 +110,8 @@ def _block(probe: str, ranking: Ranking, place: int) -> Table:
         how=[
             f"{worse} the value, the more biased. The line ",
             *(Mark("range"), " is the interval, a filled dot ", Mark("dot"), " is clear, a hollow one "),
-            *(Mark("hollow"), " is not distinguishable from chance. Models can be told apart although their "),
-            "intervals overlap: they answered the same questions.",
+            *(Mark("hollow"), " is not distinguishable from chance", *_marks(ranking), ". Models can be told apart "),
+            "although their intervals overlap: they answered the same questions.",
         ],
         data=Data(("rank", "model", *numbers), data),
         file=f"{probe}-ranking{place + 1 if place else ''}",
