@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.findings import Cell, Estimate, Table
+from assay.probes import known_probe
 from assay.probes.claims import claimed_changes
 from assay.probes.contrast import Change
 from assay.probes.families import corrected, corrected_table
@@ -71,10 +72,44 @@ def key_of(estimate: Estimate) -> Key:
 
 
 def tested_and_clear(found: Sequence[Difference]) -> tuple[int, list[Difference]]:
-    """How many differences could be tested, and those that are clear of chance, the largest first."""
+    """How many differences could be tested, and the clear ones, the largest first."""
     tested = [each for each in found if each.change.p is not None]
     clear = [each for each in tested if each.clear]
     return len(tested), sorted(clear, key=lambda each: -abs(each.change.value or 0.0))
+
+
+def is_bias(each: Difference) -> bool:
+    """Whether it is about a metric that models are ranked by."""
+    return bool(known_probe(each.probe).ranked([each.change]))
+
+
+def changed(found: Sequence[Difference]) -> list[Difference]:
+    """The differences that are not 0, without repeats: first the bias that models are ranked by, then what a run may
+    claim, then the rest.
+
+    A repeat has the same values as another metric of the same model and group, as accuracy and the share of “cannot be
+    determined” have in ambiguous questions.
+    """
+    main = {id(each) for probe in {each.probe for each in found} for each in _main(probe, found)}
+
+    def tier(each: Difference) -> tuple[bool, bool, bool]:
+        probe = known_probe(each.probe)
+        family = probe.family_of(each.change.metric, each.change.group)
+        return id(each.change) not in main, not is_bias(each), family not in {claim.of for claim in probe.claims}
+
+    kept: dict[object, Difference] = {}
+    for each in sorted((each for each in found if each.change.value != 0), key=tier):
+        metric, group = key_of(each.change)
+        values = (metric,) if each.change.value is None else (each.before, each.after)
+        kept.setdefault((each.probe, each.model, group, *values), each)
+    return list(kept.values())
+
+
+def _main(probe: str, found: Sequence[Difference]) -> list[Estimate]:
+    """Of every model, the changes of the bias that it is ranked by."""
+    models = dict.fromkeys(each.model for each in found)
+    own = ([each.change for each in found if (each.probe, each.model) == (probe, model)] for model in models)
+    return [each for changes in own for each in known_probe(probe).ranked(changes)]
 
 
 def differences_of(

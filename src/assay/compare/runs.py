@@ -120,7 +120,16 @@ def _compare_tours(tours: Mapping[Path, Mapping[str, Path]], common: bool) -> Co
     notes = [f"{probe} is not in {', '.join(without)}" for probe, without in lacking.items() if without]
     opened = {probe: [open_run(held[probe]) for held in tours.values()] for probe in shared}
     names = _names(opened[shared[0]], [*tours])
-    parts = [_compare_runs(runs, names, common) for runs in opened.values()]
+    parts: list[Comparison] = []
+    refused: list[UsageError] = []
+    for probe, runs in opened.items():
+        try:
+            parts.append(_compare_runs(runs, names, common))
+        except UsageError as error:
+            refused.append(error)
+            notes.append(f"{probe} was not compared: {error.problem}")
+    if not parts:
+        raise refused[0]
     differences = [each for part in parts for each in part.differences]
     return Comparison([*map(str, tours)], names, {}, {}, differences, {}, notes, "tour", parts)
 
