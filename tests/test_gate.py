@@ -301,7 +301,7 @@ def test_what_is_missing_can_be_skipped_but_not_what_is_misspelt(write_run: Writ
 def test_a_policy_that_judges_nothing_does_not_pass(write_run: WriteRun) -> None:
     found = verdicts(write_run(*CELLS), Limit("unqover.mu", upper=0.9), missing="skip")
     assert not found.passed
-    assert "nothing was judged" in found.failures[0].reason
+    assert "nothing was checked" in found.failures[0].reason
     assert ElementTree.fromstring(found.to_junit()).get("failures") == "1"
 
 

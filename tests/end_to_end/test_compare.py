@@ -203,7 +203,7 @@ def test_settings_that_change_what_a_number_means_are_said(assay: Any, run: Any,
     run("plain", span_model_folder, "--set", "class=religion")
     run("released", span_model_folder, "--set", "class=religion", "--set", "compat=released", "--set", "draws=30")
     found = json.loads(assay("compare", "plain", "released", "--json").out)
-    assert found["notes"] == ["plain and released were set differently: compat (paper, released)"]
+    assert found["notes"] == ["plain and released have different settings: compat (paper, released)"]
     (delta,) = [row["change"] for row in found["differences"] if row["change"]["metric"] == "delta"]
     assert delta["value"] is None
 

@@ -85,7 +85,7 @@ def test_bias_comes_first_and_repeats_and_zeros_are_left_out() -> None:
         ("accuracy_cost", "SES"),
         ("accuracy", "Age"),
     ]
-    left = "2 rows left out, without a change or with the values of another row"
+    left = "2 rows left out (no change, undefined, or the values of another row)"
     assert left in page(made).words
     (data,) = [link for link in page(made).links if "refused_rate" in link]
     assert "diff_bias" in data

@@ -18,7 +18,7 @@ from assay.probes.families import corrected, corrected_table
 from assay.verdict import Chance
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
-"""What tells the estimates of one run apart: metric and group."""
+"""Metric and group, which identify an estimate of a run."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Difference:
 
     @property
     def clear(self) -> bool:
-        """Whether chance hardly explains it: what is claimed (q, and Holm over all families), and the interval."""
+        """Whether it is statistically clear: claimed (q, and Holm over all families), with 0 outside the interval."""
         found = self.change
         if found.p is None or found.chance is not Chance.ABOVE:
             return False
@@ -49,7 +49,7 @@ class Difference:
 
     @staticmethod
     def from_json(told: Mapping[str, Any]) -> Difference:
-        """What `as_json` said."""
+        """The difference that `as_json` wrote."""
         worse = None if told["worse"] is None else Estimate.from_json(told["worse"])
         who, values = (told["model"], told["baseline"]), (told["baseline_value"], told["model_value"])
         return Difference(*who, Estimate.from_json(told["change"]), worse, *values, told["probe"])
@@ -84,8 +84,8 @@ def is_bias(each: Difference) -> bool:
 
 
 def changed(found: Sequence[Difference]) -> list[Difference]:
-    """The differences that are not 0, without repeats: first the bias that models are ranked by, then what a run may
-    claim, then the rest.
+    """The differences that are neither 0 nor undefined in both runs, without repeats: first the bias that models are
+    ranked by, then what a run may claim, then the rest.
 
     A repeat has the same values as another metric of the same model and group, as accuracy and the share of “cannot be
     determined” have in ambiguous questions.
@@ -98,7 +98,8 @@ def changed(found: Sequence[Difference]) -> list[Difference]:
         return id(each.change) not in main, not is_bias(each), family not in {claim.of for claim in probe.claims}
 
     kept: dict[object, Difference] = {}
-    for each in sorted((each for each in found if each.change.value != 0), key=tier):
+    some = [each for each in found if each.change.value != 0 and (each.before, each.after) != (None, None)]
+    for each in sorted(some, key=tier):
         metric, group = key_of(each.change)
         values = (metric,) if each.change.value is None else (each.before, each.after)
         kept.setdefault((each.probe, each.model, group, *values), each)
@@ -115,9 +116,9 @@ def _main(probe: str, found: Sequence[Difference]) -> list[Estimate]:
 def differences_of(
     probe: str, baseline: str, changes: Mapping[str, Sequence[Change]], tables: Mapping[str, Table]
 ) -> tuple[list[Difference], dict[str, Table]]:
-    """The changes by model with their names and q within every family over all models, and tables of such changes.
+    """The changes of all models with their q, corrected within every family over all models, and tables of changes.
 
-    Both say what of them is claimed, corrected over all families and tables.
+    Both mark what is claimed, corrected over all families and tables.
     """
     every = [(model, each) for model, own in changes.items() for each in own]
     families = [each.family for _, each in every]
@@ -131,7 +132,7 @@ def differences_of(
 
 
 def difference_table(differences: Sequence[Difference]) -> Table:
-    """Differences with all that is known of them, a row each."""
+    """All that is known about the differences, one row for each."""
     columns = ("model", "baseline", "metric", "group", "baseline_value", "model_value", "change", "low", "high")
     rows: list[Sequence[Cell]] = []
     for each in differences:

@@ -1,4 +1,4 @@
-"""What is shown of a comparison, as sections of blocks: what differs first, then the tables side by side."""
+"""A comparison as sections of blocks: first what differs, then the tables side by side."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from assay.blocks import (
 )
 from assay.compare.differences import Difference, changed, difference_table, is_bias, tested_and_clear
 from assay.compare.runs import DIFFERENCES, Comparison
+from assay.diagnosis import FOLLOWS
 from assay.findings import Table as Data
 from assay.notebooks import Shown, show_by_sections
 from assay.probes import known_probe, metric_named, say_group
@@ -83,8 +84,8 @@ def differences_block(found: Sequence[Difference], *, several: bool, **chart: An
     return Table(
         how=[
             *("right of zero, the model’s value is higher than the baseline’s. The line ", Mark("range")),
-            *(" is the 95% interval; a filled dot ", Mark("dot"), " is clear of chance (q at most 0.05, with all "),
-            *("tests of the comparison allowed for, and 0 outside the interval), a hollow one ", Mark("hollow")),
+            *(" is the 95% interval; a filled dot ", Mark("dot"), " is statistically clear (q ≤ 0.05, corrected for "),
+            *("all tests of the comparison, and 0 outside the interval), a hollow one ", Mark("hollow")),
             " is not. “Worse by” above 0 means that the model is worse than the baseline.",
         ],
         data=difference_table(found),
@@ -100,6 +101,7 @@ def differences_block(found: Sequence[Difference], *, several: bool, **chart: An
 def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
     blocks: list[Block] = []
     for part in parts:
+        blocks += _warnings(part)
         said, clear = _counted(part)
         blocks.append(Prose([[Strong([Name(part.probe), ". ", said]), " The largest first:" if clear else ""]]))
         if clear:
@@ -107,11 +109,21 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
         if part.remarks:
             blocks.append(Prose(_remarks(part, {name: name for name in part.models}, several)))
     caution = (
-        "Every difference is taken on the questions that both models answered, so it is about the models and not about "
-        "what they were asked. That a difference is not clear of chance does not show that two models are alike; and a "
-        "smaller bias on these questions does not show that a model is free of bias."
+        "Differences are computed on the questions that both models answered. A difference that is not clear does not "
+        "show that two models are equal, and a smaller bias on these questions does not show that a model is free of "
+        "bias."
     )
     return Section([*blocks, Prose([caution])], "In short", "short")
+
+
+def _warnings(part: Comparison) -> list[Block]:
+    """Which models' answers follow the option's place; their numbers say little about bias."""
+    found: list[Text] = [["Warning: ", Name(note), "."] for note in part.notes if FOLLOWS in note]
+    return [Prose(found, Role.WARNING)] if found else []
+
+
+def _notes(part: Comparison) -> list[str]:
+    return [f"Note: {note}" for note in part.notes if FOLLOWS not in note]
 
 
 def _counted(part: Comparison) -> tuple[str, list[Difference]]:
@@ -157,7 +169,7 @@ def _told(each: Difference, several: bool) -> Text:
 def _part(part: Comparison, several: bool, anchor: str) -> Section:
     """A probe: how many items are common, the differences, the tables."""
     said = [f"{name}, {own}." if several else f"{own}." for name, own in _counts(part)]
-    said += [f"Note: {note}" for note in part.notes]
+    said += _notes(part)
     blocks: list[Block] = [Prose([Name(each) for each in said], Role.SMALL)]
     if part.differences:
         chart = {"title": "Differences on the same questions", "file": f"{part.probe}-differences"}
@@ -166,7 +178,7 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
         table = differences_block(shown or part.differences, several=several, anchor="differences", **chart)
         blocks.append(replace(table, data=difference_table(part.differences), after=left if shown else ()))
     else:
-        blocks.append(Prose(["There are no paired differences here."]))
+        blocks.append(Prose(["There are no paired differences."]))
     for name, data in _tables(part):
         title = part.titles.get(name, name)
         side_by_side = data_table(
@@ -193,7 +205,7 @@ def _left_out(part: Comparison, shown: int, where: str) -> list[Text]:
     left = len(part.differences) - shown
     if not left:
         return []
-    return [f"{plural(left, 'row')} left out, without a change or with the values of another row: {where} all."]
+    return [f"{plural(left, 'row')} left out (no change, undefined, or the values of another row): {where} all."]
 
 
 def _spelt(part: Comparison, data: Data) -> dict[str, str]:
@@ -216,9 +228,9 @@ def _tables(part: Comparison) -> list[tuple[str, Any]]:
 
 def _compared(comparison: Comparison) -> Section:
     how = (
-        "Intervals draw the same units anew for both models. p-values ask how often so one-sided a difference would "
-        "come about if it did not matter which model gave which answer; q corrects them for all groups and models "
-        "of one metric."
+        "Intervals resample the same units for both models. A p-value is how often a difference at least this large "
+        "would occur if the two models’ answers were interchangeable; q corrects it for all groups and models of one "
+        "metric."
     )
     who: list[Text] = [
         ["baseline: " if place == 0 else "model: ", Name(name), ", ", Name(run)]
@@ -232,7 +244,7 @@ def _compared(comparison: Comparison) -> Section:
 
 
 def terminal_comparison(comparison: Comparison) -> list[Section]:
-    """The differences, then the tables; of long ones the most telling rows."""
+    """The differences, then the tables; long ones are cut or left to the page."""
     numbers = {name: f"[{place}]" for place, name in enumerate(comparison.models, 1)}
     models = Section([Prose([f"{place} {name}" for name, place in numbers.items()])])
     parts = [_printed(part, numbers, bool(comparison.parts)) for part in comparison.parts or (comparison,)]
@@ -247,9 +259,9 @@ def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Secti
     if clear:
         of_bias = " in bias" if is_bias(clear[0]) else ""
         largest = [[f"The largest change{of_bias}: ", _told(clear[0], several), "."]]
-    blocks: list[Block] = [Prose([counted, *largest])] if part.differences else []
+    blocks = [*_warnings(part), *([Prose([counted, *largest])] if part.differences else [])]
     said = [f"{numbers[name]} {each}" if several else each for name, each in _counts(part)]
-    said += [f"Note: {note}" for note in part.notes]
+    said += _notes(part)
     blocks += [Prose(said, Role.SMALL)] if said else []
     blocks += _printed_differences(part, numbers)
     if part.remarks:
@@ -316,7 +328,7 @@ def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[B
 
 
 def in_notebooks(comparison: Comparison) -> list[Shown]:
-    """Of every probe the differences from the first model, by metric with their intervals, then the other tables."""
+    """For every probe, the differences from the baseline by metric with their intervals, then the other tables."""
     if comparison.parts:
         return [shown for part in comparison.parts for shown in in_notebooks(part)]
     first, *others = comparison.models

@@ -34,9 +34,9 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, p
     """
     every = [score.estimate for _, own in groups for score in own]
     optional = {
-        "corrected": Column("without chance", Kind.NUMBER),
+        "corrected": Column("corrected for chance", Kind.NUMBER),
         "low": Column(level, Kind.INTERVAL),
-        "floor": Column("chance gives", Kind.NUMBER),
+        "floor": Column("chance level", Kind.NUMBER),
         "p": Column("p", Kind.PROBABILITY),
         "q": Column("q", Kind.PROBABILITY),
     }
@@ -63,7 +63,9 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, p
 
 
 def dot_of(estimate: Estimate, probe: str) -> Dot:
-    """An estimate drawn, hollow where it could be chance; the dot is the number that the interval belongs to."""
+    """An estimate drawn, hollow where it is not distinguishable from chance; the dot is the number that the interval
+    belongs to.
+    """
     e, hollow, neutral = estimate, estimate.could_be_chance, metric_named(probe, estimate.metric).neutral
     if e.corrected is None:
         return Dot(e.value, e.low, e.high, e.floor, hollow=hollow, neutral=neutral)
@@ -94,7 +96,7 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
         title="Headline numbers by model",
         how=[
             *("each dot ", Mark("dot"), " is a model’s estimate, the line its interval, the tick ", Mark("floor")),
-            " what chance alone gives. Overlapping intervals do not show that two models are alike; ",
+            " the chance level. Overlapping intervals do not show that two models are equal; ",
             *(Code("assay compare"), " tests differences on the same questions."),
         ],
         data=Data(("metric", "group", "model", *numbers), data),

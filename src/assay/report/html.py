@@ -1,6 +1,6 @@
 """Pages: report.html, about one run or many and made from their folders alone, and sections of blocks of any kind.
 
-A page needs no network, and has the same bytes each time.
+A page needs no network, and the same runs give the same bytes.
 
 Charts are drawn here, as SVG, and can be read without a script; report.js lets readers sort, filter, pick and search.
 """
@@ -56,7 +56,7 @@ _RECORDED = {
     "machine": "Machine",
     "near_ties": "Near ties (another machine may decide them differently)",
     "timings": "Time, in seconds",
-    "spent": "What asking the endpoint took",
+    "spent": "Endpoint usage",
 }
 
 
@@ -78,7 +78,7 @@ class Told:
         return f"{self.place}report.html" if self.place and (self.run.folder / "report.html").exists() else ""
 
     def verdict(self) -> Markup:
-        """What the run comes to, or that its answers follow the option's place."""
+        """The run's verdict, or a warning that its answers follow the option's place."""
         return self.view.sections(verdict_sections(self.run.findings))
 
     def diagnosis(self) -> Markup:
@@ -129,7 +129,7 @@ class Told:
         return any(example.fits(about) for example in self.examples)
 
     def recorded(self) -> Mapping[str, Any]:
-        """How the run was made; not where its model lay, which means nothing to others who read the page."""
+        """How the run was made, without the local path of its model."""
         run, said = self.run, known(self.run.info)
         model = {key: value for key, value in said.get("model", {}).items() if key != "place"}
         return {
@@ -144,11 +144,14 @@ class Told:
         }
 
     @staticmethod
-    def beside(uid: str, block: Block, sections: Sequence[Section]) -> Markup:
-        """What several runs of its probe show together, under this id: the first chart, and folded what is long."""
-        view, rows = Blocks(uid), len(block.rows) if isinstance(block, Table) else 0
-        inner = view.block(block)
-        first = view.fold("Headline numbers by model", plural(rows, "row"), inner) if rows > MOST_ROWS else inner
+    def beside(uid: str, block: Block, sections: Sequence[Section], *, fold: bool = False) -> Markup:
+        """What several runs of its probe show together, under this id; with `fold` only the first chart is open."""
+        view = Blocks(uid)
+        first, rows = view.block(block), len(block.rows) if isinstance(block, Table) else 0
+        if not fold:
+            return first + view.sections(sections)
+        if rows > MOST_ROWS:
+            first = view.fold("Headline numbers by model", plural(rows, "row"), first)
         return view.unfolding(sections, first)
 
 
@@ -172,7 +175,7 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
             for number, run in enumerate(of_probe, 1)
         ]
         headlines = [told.shown.scorecard.estimates for told in shown]
-        together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe)) if several else ""
+        together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe), fold=True) if several else ""
         parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "beside": together})
     every = [told for part in parts for told in part["runs"]]
     return rendered(
@@ -206,12 +209,12 @@ def _ranked(boards: Sequence[Leaderboard]) -> list[tuple[Section, Markup]]:
 
 
 def _about(runs: Sequence[Run]) -> str:
-    """What kind of model it is, when it was audited and how large the runs are."""
+    """What kind of model it is, when it was audited, and how large the runs are."""
     days = sorted({day for run in runs if (day := run.info.finished[:10])})
     asked = sum(run.questions or 0 for run in runs)
     sizes = list(dict.fromkeys(run.sample for run in runs if run.sample))
     demo = all(run.model == "builtin" for run in runs)
-    said = ["demonstration: a small model made for teaching; base no decision on its answers" if demo else ""]
+    said = ["demonstration: a small teaching model; do not base decisions on its answers" if demo else ""]
     said += [" to ".join(dict.fromkeys([days[0], days[-1]])) if days else ""]
     said += [plural(asked, "question") if asked else "", ", ".join(sizes)]
     return " · ".join(filter(None, said))
@@ -224,7 +227,7 @@ def _missing(runs: Sequence[Run], folder: Path) -> list[tuple[str, str]]:
 
 
 def _link_to(run: Run, folder: Path) -> str:
-    """Where a run's files lie, seen from the page: empty, or a folder with its stroke."""
+    """The path from the page to a run's files: empty, or a folder with a slash at the end."""
     inner = run.folder.relative_to(folder).parts
     return "".join(f"{quote(part, safe='')}/" for part in inner)
 
