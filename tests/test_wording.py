@@ -30,6 +30,14 @@ PHRASES = (
     r"makes the page again",
     r"balanced over everything",
     r"is not installed, and",
+    r"were set differently",
+    r"with all tests of the comparison allowed for",
+    r"base no decision",
+    r"as they were put\b",
+    r"draws? the same units anew",
+    r"the policy demands",
+    r"so one-sided a difference",
+    r"Name also",
 )
 
 

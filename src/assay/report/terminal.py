@@ -169,7 +169,7 @@ class Summary:
                 named = place if index == 0 else ("",) * len(place)
                 e = score.estimate
                 rows.append(Row([*named, *_estimate_cells(card.probe, e, notes, tested)], _style(e), index == 0))
-        self.table("Headline estimates", [*card.places, "metric"], ["value", level, "chance level", tested, "n"], rows)
+        self.table("Headline estimates", [*card.places, "metric"], ["value", level, "chance\nlevel", tested, "n"], rows)
         self.explain(card.probe, card.estimates, notes)
 
     def explain(self, probe: str, estimates: Sequence[Estimate], notes: Mapping[str, int]) -> None:
