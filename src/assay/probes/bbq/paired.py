@@ -192,7 +192,7 @@ def _changes(
     return made
 
 
-def _exchanged(drawn: Drawn, exchanges: int) -> Tally:
+def _exchanged(drawn: Drawn, exchanges: int = SWAPS) -> Tally:
     """Both tallies when the models' answers to some templates are exchanged (model, exchange, Field)."""
     one, other = drawn.tally
     swapped = np.random.default_rng([SEED, 1]).integers(0, 2, size=(exchanges, len(one))).astype(np.float64)
