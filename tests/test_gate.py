@@ -271,7 +271,10 @@ def test_a_group_selects_by_the_keys_that_it_names(
         (Limit("bbq.bias_score", {"category": ["Age", "Relgion"]}, upper=0.9), '"Relgion"; did you mean "Religion"?'),
         (Limit("unqover.mu", upper=0.9), "no run of unqover here"),
         (Limit("bbq.eta", upper=0.9), "this run has no eta"),
-        (Limit("bbq.bias_score", {"category": "Religion", "context": "disambig"}, upper=0.9), "matches the limit's group"),
+        (
+            Limit("bbq.bias_score", {"category": "Religion", "context": "disambig"}, upper=0.9),
+            "matches the limit's group",
+        ),
         (Limit("bbq.bias_score", {"form": "*"}, upper=0.9), 'has the key "form"'),
         (Limit("*.mu", upper=0.9), "no run has the metric mu"),
     ],

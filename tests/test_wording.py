@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,6 @@ PHRASES = (
     r"balanced over everything",
     r"is not installed, and",
     r"were set differently",
-    r"with all tests of the comparison allowed for",
     r"base no decision",
     r"as they were put\b",
     r"draws? the same units anew",
@@ -41,7 +41,12 @@ PHRASES = (
 )
 
 
-def said() -> Iterator[tuple[str, str]]:
+@cache
+def said() -> Sequence[tuple[str, str]]:
+    return list(_said())
+
+
+def _said() -> Iterator[tuple[str, str]]:
     """Every text of the program that is no docstring, the templates, and the documentation."""
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -59,5 +64,5 @@ def test_a_phrase_does_not_come_back(phrase: str) -> None:
 
 
 def test_phrases_would_be_noticed() -> None:
-    assert len(list(said())) > 1000
+    assert len(said()) > 1000
     assert re.search(PHRASES[0], "These are starter questions: this is no BBQ result.")
