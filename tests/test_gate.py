@@ -271,7 +271,10 @@ def test_a_group_selects_by_the_keys_that_it_names(
         (Limit("bbq.bias_score", {"category": ["Age", "Relgion"]}, upper=0.9), '"Relgion"; did you mean "Religion"?'),
         (Limit("unqover.mu", upper=0.9), "no run of unqover here"),
         (Limit("bbq.eta", upper=0.9), "this run has no eta"),
-        (Limit("bbq.bias_score", {"category": "Religion", "context": "disambig"}, upper=0.9), "fits all"),
+        (
+            Limit("bbq.bias_score", {"category": "Religion", "context": "disambig"}, upper=0.9),
+            "matches the limit's group",
+        ),
         (Limit("bbq.bias_score", {"form": "*"}, upper=0.9), 'has the key "form"'),
         (Limit("*.mu", upper=0.9), "no run has the metric mu"),
     ],
@@ -301,7 +304,7 @@ def test_what_is_missing_can_be_skipped_but_not_what_is_misspelt(write_run: Writ
 def test_a_policy_that_judges_nothing_does_not_pass(write_run: WriteRun) -> None:
     found = verdicts(write_run(*CELLS), Limit("unqover.mu", upper=0.9), missing="skip")
     assert not found.passed
-    assert "nothing was judged" in found.failures[0].reason
+    assert "nothing was checked" in found.failures[0].reason
     assert ElementTree.fromstring(found.to_junit()).get("failures") == "1"
 
 

@@ -61,7 +61,7 @@ def test_a_run_shows_every_estimate_with_its_interval_and_its_verdict() -> None:
     assert "every answer was the same" in page.words
     assert len(page.all("svg")) == 2, "nothing is drawn for what is undefined"
     dots = page.all("circle")
-    assert [dot.get("fill") for dot in dots] == [None, "none"], "hollow is what could be chance"
+    assert [dot.get("fill") for dot in dots] == [None, "none"], "hollow is what is not distinguishable from chance"
 
 
 def test_a_tour_shows_the_card_of_every_run_and_what_is_missing(tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,10 +54,22 @@ PHRASES = (
     r"where the text tells",
     r"with all tests of the run allowed for",
     r"nothing is clear of chance",
+    r"were set differently",
+    r"base no decision",
+    r"as they were put\b",
+    r"draws? the same units anew",
+    r"the policy demands",
+    r"so one-sided a difference",
+    r"Name also",
 )
 
 
-def said() -> Iterator[tuple[str, str]]:
+@cache
+def said() -> Sequence[tuple[str, str]]:
+    return list(_said())
+
+
+def _said() -> Iterator[tuple[str, str]]:
     """Every text of the program that is no docstring, the templates, and the documentation."""
     for path in sorted(SOURCE.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -74,5 +87,5 @@ def test_a_phrase_does_not_come_back(phrase: str) -> None:
 
 
 def test_phrases_would_be_noticed() -> None:
-    assert len(list(said())) > 1000
+    assert len(said()) > 1000
     assert re.search(PHRASES[0], "These are starter questions: this is no BBQ result.")

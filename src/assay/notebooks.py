@@ -1,4 +1,4 @@
-"""How values show themselves in notebooks. Other modules say how; they are loaded when something is shown."""
+"""How values are displayed in notebooks. The modules with the views are loaded when something is first shown."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ views: dict[type, Callable[[Any], str]] = {}
 
 
 def load_views() -> object:
-    """Fill `views`; the package itself puts the function that does here."""
+    """Fills `views`; the package replaces this function with the one that does."""
 
 
 class Displayed:
-    """Shows itself in notebooks as HTML."""
+    """A value that notebooks show as HTML."""
 
     def _repr_html_(self) -> str | None:
         return shown(self)
@@ -39,5 +39,5 @@ def shown(value: object) -> str | None:
 
 
 def show_by_sections(kind: type, sections_of: Callable[[Any], Sequence[Shown]]) -> None:
-    """Show values of a kind by the sections that they give, whoever renders these."""
+    """Show values of a kind as the sections that `sections_of` makes of them."""
     views[kind] = lambda value: "".join(map(views[Shown], sections_of(value)))

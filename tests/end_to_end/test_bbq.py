@@ -88,7 +88,7 @@ def test_variants_are_asked_in_their_steps_and_compared_on_the_same_questions(
     assert stages == {"bbq: first step": 32, "bbq": 32}
     found = json.loads(assay("compare", "baseline", "reprompt", "--json").out)
     assert found["items"][0]["common"] == 32
-    assert "baseline and reprompt were set differently: variant (baseline, reprompt)" in found["notes"]
+    assert "baseline and reprompt have different settings: variant (baseline, reprompt)" in found["notes"]
     assert {row["category"] for row in found["tables"]["beside"]} == {"all", "Age", "Religion"}
     (said,) = found["remarks"]["reprompt"]
     assert said.startswith("Bias score in ambiguous questions, all categories: ")

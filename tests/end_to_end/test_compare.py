@@ -158,7 +158,7 @@ def test_differences_of_all_classes_are_those_of_the_findings(assay: Any, run: A
         assert (row["worse"] is None) == (row["change"]["metric"] == "avg_score")
     shown = assay("compare", "a", "b").out
     assert shown.index("Differences on the items that both answered") < shown.index("Bias intensity by model")
-    assert "[2] religion (span), cells: 60 in the baseline, 60 of the model, 60 in common" in shown
+    assert "religion (span), cells: the same 60" in shown
 
 
 def test_a_model_does_not_differ_from_itself(assay: Any, run: Any, span_model_folder: Path) -> None:
@@ -203,7 +203,7 @@ def test_settings_that_change_what_a_number_means_are_said(assay: Any, run: Any,
     run("plain", span_model_folder, "--set", "class=religion")
     run("released", span_model_folder, "--set", "class=religion", "--set", "compat=released", "--set", "draws=30")
     found = json.loads(assay("compare", "plain", "released", "--json").out)
-    assert found["notes"] == ["plain and released were set differently: compat (paper, released)"]
+    assert found["notes"] == ["plain and released have different settings: compat (paper, released)"]
     (delta,) = [row["change"] for row in found["differences"] if row["change"]["metric"] == "delta"]
     assert delta["value"] is None
 

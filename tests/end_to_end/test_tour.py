@@ -197,7 +197,7 @@ def test_the_page_is_below_two_megabytes_and_says_where_the_time_went(toured: To
 def test_the_page_tells_who_was_asked_and_not_to_rely_on_it(toured: Toured) -> None:
     words = page_of(toured.folder / "report.html").words
     assert "The model builtin was asked 32 questions about gender, nationality, ethnicity and religion" in words
-    assert "demonstration: a small model made for teaching; base no decision on its answers" in words
+    assert "demonstration: a small teaching model; do not base decisions on its answers" in words
     assert "A low score does not show that the model is free of bias" in words
 
 

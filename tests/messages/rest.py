@@ -124,7 +124,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "not-comparable": (
         lambda folder: compare([run(folder / "one"), run(folder / "two", "unqover")]),
-        "these runs are of bbq, unqover.\nCompare runs of one probe.",
+        "these runs are from different probes (bbq, unqover).\nCompare runs of one probe.",
     ),
     "unfinished-run": (
         unfinished,
@@ -132,7 +132,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "missing-file": (
         no_baseline,
-        "policy.toml: no worse: the baseline FOLDER/base is no folder.\nName a run's folder.",
+        "policy.toml: no worse: the baseline FOLDER/base is not a folder.\nName a run's folder.",
     ),
     "bad-policy": (
         lambda folder: policy(folder, 'metric = "bbq.bias_score"', "upper = 0.1", "size = 0.1"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from assay.compare.differences import Difference
+from assay.compare.differences import Difference, changed
 from assay.compare.present import MOST_ROWS, present_comparison, terminal_comparison, title_of
 from assay.compare.runs import Comparison
 from assay.findings import Estimate, Table
@@ -48,9 +48,9 @@ def page(compared: Comparison) -> Page:
 def test_the_page_says_what_is_clear_of_chance_and_whether_it_is_worse() -> None:
     shown = page(comparison(difference("bias_score", 0.2, 0.001), difference("bias_score", 0.01, 0.6, category="SES")))
     assert "In short bbq. Of 2 differences: 0 better, 1 worse, 1 unclear. The largest first: bias score" in shown.words
-    assert "bias score, Age, ambiguous: 0.100 in the baseline, 0.300 now" in shown.words
-    assert "which is worse" in shown.words
-    assert "Socioeconomic status (SES), ambiguous: 0.100" not in shown.words  # not told, but in the table
+    assert "bias score (Age, ambiguous) rose from 0.100 to 0.300 (change 0.200, " in shown.words
+    assert "): worse than the baseline" in shown.words
+    assert "(Socioeconomic status (SES), ambiguous)" not in shown.words  # not told, but in the table
     assert "Socioeconomic status (SES), ambiguous" in shown.words
 
 
@@ -58,15 +58,37 @@ def test_better_worse_and_unclear_are_counted_in_page_and_terminal() -> None:
     found = [difference("bias_score", value, 0.001, category=f"C{k}") for k, value in enumerate((0.2, -0.3, -0.4))]
     neither = replace(difference("bias_score", 0.35, 0.001, category="N"), worse=None)
     made = comparison(*found, neither, *(difference("bias_score", 0.01, category=f"U{k}") for k in range(3)))
-    said = "Of 7 differences: 2 better, 1 worse, 1 clear in neither direction, 3 unclear."
+    said = "Of 7 differences: 2 better, 1 worse, 1 neither better nor worse, 3 unclear."
     assert said in page(made).words
     stream = io.StringIO()
     print_sections(terminal_comparison(made), Console(file=stream, width=80))
     words = " ".join(stream.getvalue().split())
-    largest = "The largest change: bias score, C2, ambiguous: 0.100 in the baseline, -0.300 now (change -0.400, "
+    largest = "The largest change in bias: bias score (C2, ambiguous) fell from 0.100 to -0.300 (change -0.400, "
     assert f"{said} {largest}" in words
-    assert ", which is better." in words
+    assert "): better than the baseline." in words
     assert words.index(said) < words.index("Differences on the items that both answered")
+
+
+def test_bias_comes_first_and_repeats_and_zeros_are_left_out() -> None:
+    made = comparison(
+        difference("accuracy", -0.3),
+        difference("diff_bias", 0.2),
+        difference("bias_score", 0.2),
+        difference("bias_score", 0.1, category="all"),
+        difference("refused_rate", 0.0),
+        difference("accuracy_cost", 0.4, category="SES"),
+    )
+    shown = changed(made.differences)
+    assert [(each.change.metric, each.change.group["category"]) for each in shown] == [
+        ("bias_score", "all"),
+        ("bias_score", "Age"),
+        ("accuracy_cost", "SES"),
+        ("accuracy", "Age"),
+    ]
+    left = "2 rows left out (no change, undefined, or the values of another row)"
+    assert left in page(made).words
+    (data,) = [link for link in page(made).links if "refused_rate" in link]
+    assert "diff_bias" in data
 
 
 def test_a_difference_that_is_not_clear_is_drawn_hollow() -> None:
@@ -77,7 +99,10 @@ def test_a_difference_that_is_not_clear_is_drawn_hollow() -> None:
 
 
 def test_without_any_clear_difference_the_page_says_so() -> None:
-    assert "None of 1 difference is clear of chance" in page(comparison(difference("accuracy", 0.0, 1.0))).words
+    assert "The one difference is not statistically clear." in page(comparison(difference("accuracy", 0.1, 1.0))).words
+    two = comparison(difference("accuracy", 0.1, 1.0), difference("bias_score", 0.2, 1.0))
+    assert "None of the 2 differences is statistically clear." in page(two).words
+    assert "No number differs." in page(comparison(difference("accuracy", 0.0, 1.0))).words
 
 
 def test_an_undefined_difference_is_a_dash_with_its_reason() -> None:

@@ -128,7 +128,7 @@ def test_only_the_built_in_model_is_called_a_demonstration(write_run: WriteRun) 
     for model in ("builtin", "hf:org/builtin"):
         name = model.replace("/", "-")
         told[model] = page_of(write_run(other(model), name=f"{name}/another").parent).words
-    assert "demonstration: a small model made for teaching; base no decision on its answers" in told["builtin"]
+    assert "demonstration: a small teaching model; do not base decisions on its answers" in told["builtin"]
     assert "demonstration" not in told["hf:org/builtin"]
 
 

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from assay.cli.tools import add_shared, write
 from assay.errors import UsageError, near
+
+if TYPE_CHECKING:
+    from assay.ranking import Leaderboard
+    from assay.run import Run
 
 NAME = "report"
 HELP = "rebuild a run's page, or write its numbers in other formats"
@@ -29,6 +36,8 @@ examples:
   assay report runs/tour --format csv --out all.csv
   # metadata and a section for a model's README.md
   assay report runs/my-run --format model-card
+  # several models: a page that begins with their ranks
+  assay report runs
 """
 
 
@@ -42,28 +51,51 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help=f"{PAGE} (the default, written into DIR) or another, which is printed",
     )
     add("--no-examples", action="store_true", help="leave the questions' texts out of the page")
+    add("--no-ranks", action="store_true", help="do not rank several models against each other")
     add("--out", metavar="FILE", help="write to this file instead of printing (all formats except html)")
 
 
 def call(options: argparse.Namespace) -> int:
+    from assay.report.formats import FORMATS
     from assay.runs.folder import open_runs
 
-    folder = Path(options.folder)
-    if options.format == PAGE:
-        from assay.report import write_html
-
-        if options.out:
-            problem = "--out cannot be used with --format html: the page is written into the run folder."
-            raise UsageError(problem, "Omit --out.", code="bad-option", key="out")
-        print(write_html(folder, open_runs(folder), examples=not options.no_examples))
-        return 0
-    from assay.report.formats import FORMATS, report_text
-
-    if options.format not in FORMATS:
-        known = (PAGE, *FORMATS)
+    if options.format == PAGE and options.out:
+        problem = "--out cannot be used with --format html: the page is written into the run folder."
+        raise UsageError(problem, "Omit --out.", code="bad-option", key="out")
+    known = (PAGE, *FORMATS)
+    if options.format not in known:
         problem = f"--format is {options.format!r}, expected one of {', '.join(known)}{near(options.format, known)}"
         raise UsageError(problem, "--format md", code="bad-option", key="format")
-    write(report_text(open_runs(folder), options.format), options.out)
+    folder = Path(options.folder)
+    runs = open_runs(folder)
+    boards = [] if options.no_ranks else _ranked(runs)
+    if options.format == PAGE:
+        return _page(folder, runs, boards, examples=not options.no_examples)
+    from assay.report.formats import report_text
+
+    write(report_text(runs, options.format, boards), options.out)
     if options.out:
         print(options.out)
+    return 0
+
+
+def _ranked(runs: Sequence[Run]) -> Sequence[Leaderboard]:
+    """The models ranked by bias, where there are several."""
+    if len({run.probe for run in runs}) == len(runs):
+        return []
+    from assay.compare.ranks import leaderboards
+
+    print("Comparing the models with each other; --no-ranks skips this.", file=sys.stderr)
+    return leaderboards(runs)
+
+
+def _page(folder: Path, runs: Sequence[Run], boards: Sequence[Leaderboard], *, examples: bool) -> int:
+    from assay.report import print_sections, terminal_ranking, write_html
+
+    page = write_html(folder, runs, examples=examples, boards=boards)
+    if boards:
+        from rich.console import Console
+
+        print_sections(terminal_ranking(boards), Console(stderr=True))
+    print(page)
     return 0

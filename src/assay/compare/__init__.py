@@ -1,4 +1,4 @@
-"""What two runs say: paired differences on the items that both answered, then tables side by side."""
+"""Comparing runs: paired differences on the items that both answered, tables side by side, and ranks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 def compare(folders: Sequence[str | Path], *, common: bool = False) -> Comparison:
-    """Compare runs of one probe with the first of them, or tours probe by probe.
+    """Compare runs of one probe, or tours probe by probe, with the first of them: the baseline.
 
-    Refuses runs whose questions were made from different data, unless `common` allows to take the items that are the
-    same by their content in both. Folders that hold runs, such as tours, are compared probe by probe.
+    Runs whose questions were made from different data are refused, unless `common` is set: then only items with the
+    same content are compared.
     """
     from assay.compare.runs import compare_folders
 

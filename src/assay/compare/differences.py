@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from assay.findings import Cell, Estimate, Table
+from assay.probes import known_probe
 from assay.probes.claims import claimed_changes
 from assay.probes.contrast import Change
 from assay.probes.families import corrected, corrected_table
 from assay.verdict import Chance
 
 Key = tuple[str, tuple[tuple[str, str], ...]]
-"""What tells the estimates of one run apart: metric and group."""
+"""Metric and group, which identify an estimate of a run."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Difference:
 
     @property
     def clear(self) -> bool:
-        """Whether chance hardly explains it: what is claimed (q, and Holm over all families), and the interval."""
+        """Whether it is statistically clear: claimed (q, and Holm over all families), with 0 outside the interval."""
         found = self.change
         if found.p is None or found.chance is not Chance.ABOVE:
             return False
@@ -48,7 +49,7 @@ class Difference:
 
     @staticmethod
     def from_json(told: Mapping[str, Any]) -> Difference:
-        """What `as_json` said."""
+        """The difference that `as_json` wrote."""
         worse = None if told["worse"] is None else Estimate.from_json(told["worse"])
         who, values = (told["model"], told["baseline"]), (told["baseline_value"], told["model_value"])
         return Difference(*who, Estimate.from_json(told["change"]), worse, *values, told["probe"])
@@ -71,18 +72,53 @@ def key_of(estimate: Estimate) -> Key:
 
 
 def tested_and_clear(found: Sequence[Difference]) -> tuple[int, list[Difference]]:
-    """How many differences could be tested, and those that are clear of chance, the largest first."""
+    """How many differences could be tested, and the clear ones, the largest first."""
     tested = [each for each in found if each.change.p is not None]
     clear = [each for each in tested if each.clear]
     return len(tested), sorted(clear, key=lambda each: -abs(each.change.value or 0.0))
 
 
+def is_bias(each: Difference) -> bool:
+    """Whether it is about a metric that models are ranked by."""
+    return bool(known_probe(each.probe).ranked([each.change]))
+
+
+def changed(found: Sequence[Difference]) -> list[Difference]:
+    """The differences that are neither 0 nor undefined in both runs, without repeats: first the bias that models are
+    ranked by, then what a run may claim, then the rest.
+
+    A repeat has the same values as another metric of the same model and group, as accuracy and the share of “cannot be
+    determined” have in ambiguous questions.
+    """
+    main = {id(each) for probe in {each.probe for each in found} for each in _main(probe, found)}
+
+    def tier(each: Difference) -> tuple[bool, bool, bool]:
+        probe = known_probe(each.probe)
+        family = probe.family_of(each.change.metric, each.change.group)
+        return id(each.change) not in main, not is_bias(each), family not in {claim.of for claim in probe.claims}
+
+    kept: dict[object, Difference] = {}
+    some = [each for each in found if each.change.value != 0 and (each.before, each.after) != (None, None)]
+    for each in sorted(some, key=tier):
+        metric, group = key_of(each.change)
+        values = (metric,) if each.change.value is None else (each.before, each.after)
+        kept.setdefault((each.probe, each.model, group, *values), each)
+    return list(kept.values())
+
+
+def _main(probe: str, found: Sequence[Difference]) -> list[Estimate]:
+    """Of every model, the changes of the bias that it is ranked by."""
+    models = dict.fromkeys(each.model for each in found)
+    own = ([each.change for each in found if (each.probe, each.model) == (probe, model)] for model in models)
+    return [each for changes in own for each in known_probe(probe).ranked(changes)]
+
+
 def differences_of(
     probe: str, baseline: str, changes: Mapping[str, Sequence[Change]], tables: Mapping[str, Table]
 ) -> tuple[list[Difference], dict[str, Table]]:
-    """The changes by model with their names and q within every family over all models, and tables of such changes.
+    """The changes of all models with their q, corrected within every family over all models, and tables of changes.
 
-    Both say what of them is claimed, corrected over all families and tables.
+    Both mark what is claimed, corrected over all families and tables.
     """
     every = [(model, each) for model, own in changes.items() for each in own]
     families = [each.family for _, each in every]
@@ -96,7 +132,7 @@ def differences_of(
 
 
 def difference_table(differences: Sequence[Difference]) -> Table:
-    """Differences with all that is known of them, a row each."""
+    """All that is known about the differences, one row for each."""
     columns = ("model", "baseline", "metric", "group", "baseline_value", "model_value", "change", "low", "high")
     rows: list[Sequence[Cell]] = []
     for each in differences:

@@ -1,4 +1,4 @@
-"""What is shown of a comparison, as sections of blocks: what differs first, then the tables side by side."""
+"""A comparison as sections of blocks: first what differs, then the tables side by side."""
 
 from __future__ import annotations
 
@@ -24,19 +24,22 @@ from assay.blocks import (
     TableCell,
     data_table,
 )
-from assay.compare.differences import Difference, difference_table, tested_and_clear
+from assay.compare.differences import Difference, changed, difference_table, is_bias, tested_and_clear
 from assay.compare.runs import DIFFERENCES, Comparison
+from assay.diagnosis import FOLLOWS
 from assay.findings import Table as Data
 from assay.notebooks import Shown, show_by_sections
-from assay.probes import metric_named, say_group, spelled_out
+from assay.probes import known_probe, metric_named, say_group
 from assay.text import Figure, Mark, Name, Strong, Text, listed
 from assay.wording import equals, interval, number, plural
 
 MOST_ROWS = 60  # of a table that a page shows; its data have all
 MOST_TOLD = 4  # differences in a sentence
 ENDS = 8  # rows of a long table at either end that a terminal shows, for each class and form
-MOST_PRINTED = 40
-"""Differences that a terminal shows; where there are more, those that are clear of chance come first."""
+MOST_PRINTED = 24
+"""Differences that a terminal shows; where there are more, the clear ones are among them."""
+MOST_LINES = 40
+"""Rows of the other tables that a terminal shows; of longer ones it names the size."""
 
 
 def title_of(comparison: Comparison) -> Text:
@@ -81,8 +84,8 @@ def differences_block(found: Sequence[Difference], *, several: bool, **chart: An
     return Table(
         how=[
             *("right of zero, the model’s value is higher than the baseline’s. The line ", Mark("range")),
-            *(" is the 95% interval; a filled dot ", Mark("dot"), " is clear of chance (q at most 0.05, with all "),
-            *("tests of the comparison allowed for, and 0 outside the interval), a hollow one ", Mark("hollow")),
+            *(" is the 95% interval; a filled dot ", Mark("dot"), " is statistically clear (q ≤ 0.05, corrected for "),
+            *("all tests of the comparison, and 0 outside the interval), a hollow one ", Mark("hollow")),
             " is not. “Worse by” above 0 means that the model is worse than the baseline.",
         ],
         data=difference_table(found),
@@ -98,6 +101,7 @@ def differences_block(found: Sequence[Difference], *, several: bool, **chart: An
 def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
     blocks: list[Block] = []
     for part in parts:
+        blocks += _warnings(part)
         said, clear = _counted(part)
         blocks.append(Prose([[Strong([Name(part.probe), ". ", said]), " The largest first:" if clear else ""]]))
         if clear:
@@ -105,24 +109,39 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
         if part.remarks:
             blocks.append(Prose(_remarks(part, {name: name for name in part.models}, several)))
     caution = (
-        "Every difference is taken on the questions that both models answered, so it is about the models and not about "
-        "what they were asked. That a difference is not clear of chance does not show that two models are alike; and a "
-        "smaller bias on these questions does not show that a model is free of bias."
+        "Differences are computed on the questions that both models answered. A difference that is not clear does not "
+        "show that two models are equal, and a smaller bias on these questions does not show that a model is free of "
+        "bias."
     )
     return Section([*blocks, Prose([caution])], "In short", "short")
 
 
+def _warnings(part: Comparison) -> list[Block]:
+    """Which models' answers follow the option's place; their numbers say little about bias."""
+    found: list[Text] = [["Warning: ", Name(note), "."] for note in part.notes if FOLLOWS in note]
+    return [Prose(found, Role.WARNING)] if found else []
+
+
+def _notes(part: Comparison) -> list[str]:
+    return [f"Note: {note}" for note in part.notes if FOLLOWS not in note]
+
+
 def _counted(part: Comparison) -> tuple[str, list[Difference]]:
-    """How many differences are better, worse and unclear, in a sentence; and the clear ones, the largest first."""
-    tested, clear = tested_and_clear(part.differences)
+    """How many differences are better, worse and unclear, in a sentence; and the clear ones: those of bias first, the
+    largest first.
+    """
+    tested, clear = tested_and_clear(changed(part.differences))
     if not tested:
-        return "No difference could be tested.", []
+        some = any(each.change.p is not None for each in part.differences)
+        return "No number differs." if some else "No difference could be tested.", []
     if not clear:
-        return f"None of {plural(tested, 'difference')} is clear of chance.", []
+        none = f"None of the {tested} differences is" if tested > 1 else "The one difference is not"
+        return f"{none} statistically clear.", []
+    clear.sort(key=lambda each: not is_bias(each))
     directions = [each.worse.value or 0.0 if each.worse else 0.0 for each in clear]
     better, worse = sum(value < 0 for value in directions), sum(value > 0 for value in directions)
     neither = len(clear) - better - worse
-    counts = [f"{better} better", f"{worse} worse", *([f"{neither} clear in neither direction"] if neither else [])]
+    counts = [f"{better} better", f"{worse} worse", *([f"{neither} neither better nor worse"] if neither else [])]
     return f"Of {plural(tested, 'difference')}: {', '.join(counts)}, {tested - len(clear)} unclear.", clear
 
 
@@ -139,34 +158,67 @@ def _told(each: Difference, several: bool) -> Text:
     change, worse = each.change, each.worse.value if each.worse else None
     between = "no interval" if change.low is None else f"95% interval {interval(change.low, change.high)}"
     chance = f"p {equals(change.p)}" if change.q is None else f"q {equals(change.q)}"
-    numbers = f"{number(each.before)} in the baseline, {number(each.after)} now (change {number(change.value)}, "
-    of_model: list[Text] = [", ", Name(each.model)] if several else []
-    return [
-        *(*about(each), *of_model, ": ", Figure(f"{numbers}{between}, {chance})")),
-        f", which is {'worse' if worse > 0 else 'better'}" if worse else "",
-    ]
+    moved = "rose" if (change.value or 0.0) > 0 else "fell"
+    numbers = f"from {number(each.before)} to {number(each.after)} (change {number(change.value)}, {between}, {chance})"
+    of_model: list[Text] = [Name(each.model), ": "] if several else []
+    metric, _, group = about(each)
+    judged = f": {'worse' if worse > 0 else 'better'} than the baseline" if worse else ""
+    return [*of_model, metric, " (", group, f") {moved} ", Figure(numbers), judged]
 
 
 def _part(part: Comparison, several: bool, anchor: str) -> Section:
     """A probe: how many items are common, the differences, the tables."""
-    said = [f"{name}, {each}." if several else f"{each}." for name, own in part.counts.items() for each in own]
-    said += [f"Note: {note}" for note in part.notes]
+    said = [f"{name}, {own}." if several else f"{own}." for name, own in _counts(part)]
+    said += _notes(part)
     blocks: list[Block] = [Prose([Name(each) for each in said], Role.SMALL)]
     if part.differences:
         chart = {"title": "Differences on the same questions", "file": f"{part.probe}-differences"}
-        blocks.append(differences_block(part.differences, several=several, anchor="differences", **chart))
+        shown = changed(part.differences)
+        left = _left_out(part, len(shown), "the data of this table have")
+        table = differences_block(shown or part.differences, several=several, anchor="differences", **chart)
+        blocks.append(replace(table, data=difference_table(part.differences), after=left if shown else ()))
     else:
-        blocks.append(Prose(["There are no paired differences here."]))
+        blocks.append(Prose(["There are no paired differences."]))
     for name, data in _tables(part):
         title = part.titles.get(name, name)
-        shown = data_table(
-            _spelled_out(part, data), title=title, data=data, file=f"{part.probe}-{name}", anchor="table"
+        side_by_side = data_table(
+            data, _spelt(part, data), title=title, data=data, file=f"{part.probe}-{name}", anchor="table"
         )
         more = len(data.rows) - MOST_ROWS
         gap = [Gap(f"{plural(more, 'more row')} in the data")] if more > 0 else []
-        shown = replace(shown, groups=[Group([*shown.rows[:MOST_ROWS], *gap])])
-        blocks.append(Part("", [shown], f"{title}: {plural(len(data.rows), 'row')}", folded=True))
+        cut = replace(side_by_side, groups=[Group([*side_by_side.rows[:MOST_ROWS], *gap])])
+        blocks.append(Part("", [cut], f"{title}: {plural(len(data.rows), 'row')}", folded=True))
     return Section(blocks, part.probe, anchor)
+
+
+def _counts(part: Comparison) -> list[tuple[str, str]]:
+    """By model, how many items the two runs have in common."""
+    return [
+        (name, f"{own.what}: the same {own.common:,}" if own.common == own.baseline == own.model else str(own))
+        for name, every in part.counts.items()
+        for own in every
+    ]
+
+
+def _left_out(part: Comparison, shown: int, where: str) -> list[Text]:
+    """How many differences are not shown, and where they are; nothing where all are."""
+    left = len(part.differences) - shown
+    if not left:
+        return []
+    return [f"{plural(left, 'row')} left out (no change, undefined, or the values of another row): {where} all."]
+
+
+def _spelt(part: Comparison, data: Data) -> dict[str, str]:
+    """The codes of a table's cells in words."""
+    keys = {key for metric in known_probe(part.probe).metrics for key in metric.keys}
+    spelt: dict[str, str] = {}
+    for place, column in enumerate(data.columns):
+        cells = dict.fromkeys(row[place] for row in data.rows if isinstance(row[place], str))
+        if column == "metric":
+            spelt |= {str(cell): metric_named(part.probe, str(cell)).title for cell in cells}
+        elif column in keys:
+            spelt |= {str(cell): say_group(part.probe, {column: str(cell)}) for cell in cells}
+    return spelt
 
 
 def _tables(part: Comparison) -> list[tuple[str, Any]]:
@@ -174,16 +226,11 @@ def _tables(part: Comparison) -> list[tuple[str, Any]]:
     return [(name, data) for name, data in part.tables.items() if name != DIFFERENCES]
 
 
-def _spelled_out(part: Comparison, data: Data) -> Data:
-    """A table whose codes are spelled out."""
-    return replace(data, rows=[[*spelled_out(part.probe, row).values()] for row in data.records()])
-
-
 def _compared(comparison: Comparison) -> Section:
     how = (
-        "Intervals draw the same units anew for both models. p-values ask how often so one-sided a difference would "
-        "come about if it did not matter which model gave which answer; q corrects them for all groups and models "
-        "of one metric."
+        "Intervals resample the same units for both models. A p-value is how often a difference at least this large "
+        "would occur if the two models’ answers were interchangeable; q corrects it for all groups and models of one "
+        "metric."
     )
     who: list[Text] = [
         ["baseline: " if place == 0 else "model: ", Name(name), ", ", Name(run)]
@@ -197,7 +244,7 @@ def _compared(comparison: Comparison) -> Section:
 
 
 def terminal_comparison(comparison: Comparison) -> list[Section]:
-    """The differences, then the tables; of long ones the most telling rows."""
+    """The differences, then the tables; long ones are cut or left to the page."""
     numbers = {name: f"[{place}]" for place, name in enumerate(comparison.models, 1)}
     models = Section([Prose([f"{place} {name}" for name, place in numbers.items()])])
     parts = [_printed(part, numbers, bool(comparison.parts)) for part in comparison.parts or (comparison,)]
@@ -206,23 +253,34 @@ def terminal_comparison(comparison: Comparison) -> list[Section]:
 
 
 def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Section:
-    said = [f"{numbers[name]} {each}" for name, own in part.counts.items() for each in own]
-    said += [f"Note: {note}" for note in part.notes]
+    several = len(part.models) > 2
     counted, clear = _counted(part)
-    largest: list[Text] = [["The largest change: ", _told(clear[0], len(part.models) > 2), "."]] if clear else []
-    blocks: list[Block] = [Prose([counted, *largest])] if part.differences else []
+    largest: list[Text] = []
+    if clear:
+        of_bias = " in bias" if is_bias(clear[0]) else ""
+        largest = [[f"The largest change{of_bias}: ", _told(clear[0], several), "."]]
+    blocks = [*_warnings(part), *([Prose([counted, *largest])] if part.differences else [])]
+    said = [f"{numbers[name]} {each}" if several else each for name, each in _counts(part)]
+    said += _notes(part)
     blocks += [Prose(said, Role.SMALL)] if said else []
-    if part.differences:
-        blocks += _printed_differences(part.differences, numbers)
+    blocks += _printed_differences(part, numbers)
     if part.remarks:
-        blocks.append(Prose(_remarks(part, numbers, len(part.models) > 2)))
+        blocks.append(Prose(_remarks(part, numbers, several)))
+    unshown = []
     for name, data in _tables(part):
-        shown = data_table(_spelled_out(part, data), numbers, title=part.titles.get(name, name))
+        title = part.titles.get(name, name)
+        shown = data_table(data, {**_spelt(part, data), **numbers}, title=title)
         groups = groupby(zip(data.rows, shown.rows, strict=True), key=lambda pair: pair[0][:2])
         rows = [row for _, own in groups for row in _ends([row for _, row in own])]
-        blocks.append(replace(shown, groups=[Group(rows)]))
+        if len(rows) <= MOST_LINES:
+            blocks.append(replace(shown, groups=[Group(rows)]))
+        else:
+            unshown.append(f"{title}: {plural(len(data.rows), 'row')}; --out FILE.html shows them.")
+    blocks += [Prose(unshown, Role.SMALL)] if unshown else []
     if not part.tables:
-        blocks.append(Prose(["No estimate is defined in both: ask more, for example with --preset standard."]))
+        blocks.append(
+            Prose(["No estimate is defined in both runs. Run a larger sample, for example --preset standard."])
+        )
     return Section(blocks, part.probe if named else "")
 
 
@@ -231,7 +289,10 @@ def _ends(rows: Sequence[Row]) -> list[Row | Gap]:
     return list(rows) if len(rows) <= 2 * ENDS else [*rows[:ENDS], Gap("…"), *rows[-ENDS:]]
 
 
-def _printed_differences(found: Sequence[Difference], numbers: Mapping[str, str]) -> list[Block]:
+def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[Block]:
+    found = changed(part.differences)
+    if not found:
+        return []
     clearest = sorted(range(len(found)), key=lambda k: (not found[k].clear, found[k].change.value is None))
     shown = [found[place] for place in sorted(clearest[:MOST_PRINTED])]
     several = len({each.model for each in found}) > 1
@@ -250,12 +311,16 @@ def _printed_differences(found: Sequence[Difference], numbers: Mapping[str, str]
         return Row([*cells, change.q if change.q is not None else change.p])
 
     title = "Differences on the items that both answered"
-    below = [
-        "* clear of chance: q (p where it stands alone) is at most 0.05, with all tests of the comparison allowed for, "
-        "and 0 is outside the interval."
-    ]
+    below: list[Text] = []
+    if any(each.clear for each in shown):
+        below.append(
+            "* statistically clear: q (p where there is no q) is at most 0.05, corrected for all tests of the "
+            "comparison, and 0 is outside the interval."
+        )
     if len(shown) < len(found):
-        below.append(f"{plural(len(found) - len(shown), 'more difference')}: --json has all.")
+        below.append(f"{plural(len(found) - len(shown), 'more difference')}, not clear: --json has all.")
+    else:
+        below += _left_out(part, len(shown), "--json has")
     return [Table(title=title, columns=columns, groups=[Group([*map(row, shown)])]), Prose(below, Role.SMALL)]
 
 
@@ -263,7 +328,7 @@ def _printed_differences(found: Sequence[Difference], numbers: Mapping[str, str]
 
 
 def in_notebooks(comparison: Comparison) -> list[Shown]:
-    """Of every probe the differences from the first model, by metric with their intervals, then the other tables."""
+    """For every probe, the differences from the baseline by metric with their intervals, then the other tables."""
     if comparison.parts:
         return [shown for part in comparison.parts for shown in in_notebooks(part)]
     first, *others = comparison.models

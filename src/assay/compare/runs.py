@@ -24,9 +24,9 @@ from assay.runs.score import gathered_again
 T = TypeVar("T")
 
 DIFFERENCES = "differences"
-TITLE = "Paired differences on the items that both answered (* clear of chance, with all tests allowed for)"
+TITLE = "Paired differences on the items that both answered (* statistically clear, corrected for all tests)"
 ESTIMATED = ("resamples", "draws", "permutations", "splits", "place_excess", "place_same")
-"""Settings that change how sure we are, or what is called a finding, not what was asked."""
+"""Settings that change intervals, or what counts as a finding, but not what was asked."""
 
 RESAMPLES = 1000
 """For probes without such a setting."""
@@ -34,7 +34,7 @@ RESAMPLES = 1000
 
 @dataclass(frozen=True)
 class Comparison(Displayed):
-    """Runs of one probe, every one compared with the first; or tours, with a comparison for each probe in `parts`.
+    """Runs of one probe, each compared with the first; or tours, with a comparison for each probe in `parts`.
 
     `differences` are those of all parts. `counts` says, by model, how many items the two runs have, and how many are
     common; `notes` what was not compared, and why; `remarks`, by model, what belongs beside the differences.
@@ -120,16 +120,25 @@ def _compare_tours(tours: Mapping[Path, Mapping[str, Path]], common: bool) -> Co
     notes = [f"{probe} is not in {', '.join(without)}" for probe, without in lacking.items() if without]
     opened = {probe: [read_run(held[probe]) for held in tours.values()] for probe in shared}
     names = _names(opened[shared[0]], [*tours])
-    parts = [_compare_runs(runs, names, common) for runs in opened.values()]
+    parts: list[Comparison] = []
+    refused: list[UsageError] = []
+    for probe, runs in opened.items():
+        try:
+            parts.append(_compare_runs(runs, names, common))
+        except UsageError as error:
+            refused.append(error)
+            notes.append(f"{probe} was not compared: {error.problem}")
+    if not parts:
+        raise refused[0]
     differences = [each for part in parts for each in part.differences]
     return Comparison([*map(str, tours)], names, {}, {}, differences, {}, notes, "tour", parts)
 
 
 def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Comparison:
-    """Every run against the first; what cannot be read again is noted."""
+    """Each run against the first; a note says what could not be read again."""
     first, probe = names[0], runs[0].probe
     if probes := {run.probe for run in runs} - {probe}:
-        problem = f"these runs are of {', '.join(sorted({probe, *probes}))}."
+        problem = f"these runs are from different probes ({', '.join(sorted({probe, *probes}))})."
         raise UsageError(problem, "Compare runs of one probe.", code="not-comparable", key="probe")
     if not common:
         _require_same_data(runs)
@@ -179,7 +188,7 @@ def _diagnosed(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str,
 
 
 def _or_note(make: Callable[[], T], name: str, notes: list[str]) -> T | None:
-    """What can be made of a model's answers; where it cannot, a note says why."""
+    """What `make` returns; where it fails, None and a note that says why."""
     try:
         return make()
     except AssayError as error:
@@ -188,7 +197,7 @@ def _or_note(make: Callable[[], T], name: str, notes: list[str]) -> T | None:
 
 
 def _settings_apart(first: str, one: Run, second: str, other: Run) -> list[str]:
-    """What was set differently, where both are runs of a model."""
+    """The settings that differ, where both are runs of a model."""
     if Kind.PREDICTIONS in (one.info.kind, other.info.kind):
         return []
     ours, theirs = one.info.settings, other.info.settings
@@ -197,7 +206,7 @@ def _settings_apart(first: str, one: Run, second: str, other: Run) -> list[str]:
         for key in {**ours, **theirs}
         if key not in ESTIMATED and not key.startswith("smallest_") and str(ours.get(key)) != str(theirs.get(key))
     ]
-    return [f"{first} and {second} were set differently: {'; '.join(different)}"] if different else []
+    return [f"{first} and {second} have different settings: {'; '.join(different)}"] if different else []
 
 
 def _names(runs: Sequence[Run], folders: Sequence[Path]) -> list[str]:
@@ -211,7 +220,7 @@ def _require_asked_alike(method: Method[Any, Any], runs: Sequence[Run]) -> None:
     for run, own in zip(runs, asked, strict=True):
         if own != asked[0]:
             problem = f"{runs[0].folder} was asked in another way ({asked[0]}) than {run.folder} ({own})."
-            remedy = "Their numbers are not comparable: repeat one of them in the other's way."
+            remedy = "Their numbers are not comparable. Repeat one of them with the other's settings."
             raise UsageError(problem, remedy, code="not-comparable", key="form")
 
 
@@ -219,7 +228,7 @@ def _require_same_data(runs: Sequence[Run]) -> None:
     first: dict[str, tuple[str, Path]] = {}
     for run in runs:
         if run.info.kind is Kind.PREDICTIONS:
-            continue  # nobody knows what they were made from
+            continue  # what they were made from is not known
         for name, digest in run.info.data.items():
             before, folder = first.setdefault(name, (digest, run.folder))
             if before != digest:

@@ -1,4 +1,4 @@
-"""The gate: does a model keep the limits of a policy? For builds that shall fail when it does not."""
+"""The gate: checks runs against the limits of a policy, so that a build fails when one is exceeded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Judgement", "Limit", "Outcome", "Policy", "Verdicts", "gate", "read_
 
 
 def gate(folder: str | Path, policy: str | Path | Policy) -> Verdicts:
-    """Judge a run, or all runs in a folder, by a policy: the path of a TOML file, or one built in Python."""
+    """Check a run, or all runs in a folder, against a policy: the path of a TOML file, or one built in Python."""
     from assay.gate.policy import Policy, read_policy
     from assay.gate.runs import judge_folder
 

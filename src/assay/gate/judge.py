@@ -1,4 +1,4 @@
-"""One estimate against one limit. The interval's bound decides, not the value: a limit has to be kept for sure."""
+"""One estimate against one limit. The interval's bound decides, not the value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from assay.verdict import Chance
 
 
 class Outcome(StrEnum):
-    """What came of a limit for an estimate."""
+    """The result of a limit for an estimate."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -21,7 +21,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class Judgement:
-    """A limit, an estimate and what came of it, with the reason in words.
+    """A limit, an estimate and the outcome, with the reason in words.
 
     Against a baseline `value`, `low` and `high` are of how much worse the model is. `corrected` is the number that the
     interval belongs to, where that is not the value. `margin` is how far the judged bound is from its limit, below 0
@@ -63,7 +63,7 @@ def judge(policy: Policy, limit: Limit, estimate: Estimate, worse: Estimate | st
 
 
 _NOT_ITS_OWN = (
-    "its interval does not contain it, so that no bound can be judged: assay 0.1 made it. Score the run again with "
+    "its interval does not contain it, so no bound can be checked: assay 0.1 computed it. Score the run again with "
     "`assay score`"
 )
 
@@ -71,12 +71,13 @@ _NOT_ITS_OWN = (
 def _by_chance(estimate: Estimate) -> tuple[Outcome, str]:
     found = estimate.chance
     said = {
-        Chance.ABOVE: "clear of chance",
-        Chance.WITHIN: "not clear of chance",
-        Chance.UNTOLD: "there is no p, q or floor to tell it from chance",
+        Chance.ABOVE: "statistically clear",
+        Chance.WITHIN: "not statistically clear",
+        Chance.UNTOLD: "it has no p, q or chance level to compare with",
     }[found]
     numbers = {key: getattr(estimate, key) for key in ("q", "p", "floor")}
-    tested = ", ".join(f"{key} {value:.3g}" for key, value in numbers.items() if value is not None)
+    words = {"floor": "chance level"}
+    tested = ", ".join(f"{words.get(key, key)} {value:.3g}" for key, value in numbers.items() if value is not None)
     outcome = Outcome.PASS if found is Chance.WITHIN else Outcome.FAIL
     return outcome, f"{said} ({tested})" if tested else said
 
@@ -93,7 +94,7 @@ def _by_bounds(policy: Policy, limit: Limit, estimate: Estimate) -> tuple[Outcom
         assert value is not None  # undefined ones were judged before
         low = high = value
         lowest = highest = "value"
-        hint = "judged by its value: it has no interval"
+        hint = "checked by its value: it has no interval"
     broken, margins, (lower, upper) = [], [], limit.bounds
     if upper is not None:
         margins.append(upper - high)

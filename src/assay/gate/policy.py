@@ -1,4 +1,4 @@
-"""A policy: limits that a model's estimates must keep, from a TOML file or built in Python."""
+"""A policy: limits for a model's estimates, from a TOML file or built in Python."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _METRIC = re.compile(r"(\*|[^.*\s]+)\.([^.*\s]+)")
 
 @dataclass(frozen=True)
 class Limit:
-    """What the estimates of a metric must keep: bounds, no clear difference from chance, or a distance to a baseline.
+    """A limit for the estimates of a metric: bounds, no clear difference from chance, or a distance to a baseline.
 
     `group` chooses among the metric's estimates, `without` leaves some of these out. The last three, where they are
     None, are the policy's.
@@ -87,12 +87,12 @@ class Limit:
 
     @property
     def rule(self) -> str:
-        """What is demanded, in words."""
+        """The requirement, in words."""
         lower, upper = self.bounds
         if self.worse_by is not None:
             return f"at most {self.worse_by:g} worse than {self.baseline}"
         if self.clear_of_chance is not None:
-            return "not clear of chance"
+            return "not statistically clear"
         if lower is not None and upper is not None:
             return f"interval within {lower:g} and {upper:g}"
         return f"upper bound below {upper:g}" if upper is not None else f"lower bound above {lower:g}"
@@ -111,7 +111,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Policy:
-    """Limits, and the rules for those of them that have none of their own.
+    """Limits, and the rules for limits that do not set their own.
 
     `undefined` is for estimates without a value, `no_interval` for a value without an interval ("value" judges the
     value itself), `missing` for limits that select nothing. `position` is for runs whose answers follow the place of
@@ -129,7 +129,7 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not self.limits and self.accept is None:
-            raise UsageError("the policy demands nothing.", _DEMAND, code="bad-policy", key="limit")
+            raise UsageError("the policy has no limits.", _DEMAND, code="bad-policy", key="limit")
         _check_types(self)
 
     def rule(self, key: Literal["undefined", "no_interval", "missing"], limit: Limit) -> str:
@@ -144,7 +144,7 @@ def read_policy(path: str | Path) -> Policy:
     file = TomlFile.read(path, "A policy is a TOML file of [[limit]]s.")
     limits = [file.table(Limit, "limit", number) for number in range(file.tables("limit"))]
     if not limits and "accept" not in file.content:
-        raise file.error("the policy demands nothing.", _DEMAND, code="bad-policy", key="limit")
+        raise file.error("the policy has no limits.", _DEMAND, code="bad-policy", key="limit")
     limits = [
         limit if limit.baseline is None else replace(limit, baseline=path.parent / Path(limit.baseline).expanduser())
         for limit in limits
@@ -153,7 +153,7 @@ def read_policy(path: str | Path) -> Policy:
 
 
 def _check_types(given: Limit | Policy) -> None:
-    """Every value is of its type, also where Python gave it."""
+    """Check the type of every value, also of those given in Python."""
     types = get_type_hints(type(given), include_extras=True)
     for each in fields(given):
         value = getattr(given, each.name)
@@ -184,7 +184,7 @@ def _check_numbers(limit: Limit) -> None:
     lower, upper = limit.lower, limit.upper
     if lower is not None and upper is not None and lower >= upper:
         problem = f'"lower" is {lower:g}, expected less than upper, which is {upper:g}.'
-        raise WrongValue(problem, "Exchange the two.", "lower", code="bad-policy")
+        raise WrongValue(problem, "Swap the two.", "lower", code="bad-policy")
 
 
 _KINDS = (("upper", "lower"), ("size",), ("clear_of_chance",), ("baseline", "worse_by"))
@@ -192,7 +192,7 @@ _LISTED = "upper and lower, size, clear_of_chance = false, or baseline and worse
 
 
 def _check_kind(limit: Limit) -> None:
-    """One kind of limit, with all that it needs."""
+    """Check that there is one kind of limit, with all the keys that it needs."""
     present = [given for kind in _KINDS if (given := [key for key in kind if getattr(limit, key) is not None])]
     if len(present) != 1:
         key = present[1][0] if present else ""
@@ -211,7 +211,7 @@ def _check_kind(limit: Limit) -> None:
         raise WrongValue(problem, 'For example baseline = "runs/base".', "baseline")
     if not any(each.worse for each in metrics_called(limit.of_metric)):
         problem = f'"worse_by" is not available for {limit.of_metric}: it has no worse direction.'
-        raise WrongValue(problem, "Use upper and lower, or a metric of which it is.", "worse_by", code="bad-policy")
+        raise WrongValue(problem, "Use upper and lower, or another metric.", "worse_by", code="bad-policy")
 
 
 def _said(value: Match) -> str:

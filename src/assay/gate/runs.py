@@ -1,7 +1,7 @@
 """A policy's limits against the runs of a folder: which estimates a limit is about, or why it finds none.
 
-A limit is judged on the bound of an estimate's interval, so that few questions, whose intervals are wide, do not pass
-what many would not; and a misspelt name must never pass for a limit that is kept.
+The bound of an estimate's interval is checked: few questions give wide intervals, and must not pass where many would
+fail. A misspelt name must never count as a limit that is kept.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
     judgements = [judgement for limit in policy.limits for judgement in gates.judgements(limit)]
     judgements += [_accepted(run, policy.accept) for run in gates.runs if policy.accept is not None]
     if all(judgement.outcome is Outcome.SKIP for judgement in judgements):
-        nothing = "every limit was skipped, so nothing was judged"
-        judgements.append(Judgement("the policy", "at least one estimate is judged", Outcome.FAIL, nothing, "*", {}))
+        nothing = "every limit was skipped, so nothing was checked"
+        judgements.append(Judgement("the policy", "at least one estimate is checked", Outcome.FAIL, nothing, "*", {}))
     positions = [_position(run, policy) for run in gates.runs]
     judgements += [each for each in positions if isinstance(each, Judgement)]
     notes = dict.fromkeys(note for compared in gates.compared.values() for note in compared.notes)
@@ -45,7 +45,7 @@ def judge_folder(folder: Path, policy: Policy) -> Verdicts:
 
 @dataclass(frozen=True)
 class _Compared:
-    """A run beside its baseline: how much worse each estimate is, or why that is not known; and what to know of it."""
+    """A run and its baseline: how much worse each estimate is, or why that is not known; and notes."""
 
     worse: Mapping[Key, Estimate | str]
     notes: Sequence[str]
@@ -63,7 +63,7 @@ class _Gate:
     compared: dict[tuple[Path, Path, bool], _Compared] = field(default_factory=dict)
 
     def judgements(self, limit: Limit) -> Iterator[Judgement]:
-        """What comes of a limit, run by run."""
+        """The judgements of a limit, run by run."""
         own = [run for run in self.runs if _is_about(limit, run)]
         if not own:
             yield self._not_judged(limit, _absent_runs(limit, self.runs))
@@ -105,7 +105,7 @@ class _Gate:
             partial(DataError, key="baseline", file=self.policy.name),
         )
         if not folder.is_dir():
-            raise refused(f"{about} is no folder.", "Name a run's folder.", code="missing-file")
+            raise refused(f"{about} is not a folder.", "Name a run's folder.", code="missing-file")
         same = [path for path in run_folders(folder) if open_bare(path).probe == run.probe]
         beside = folder / run.folder.relative_to(self.folder)
         if len(same) == 1 or beside in same:
@@ -135,11 +135,11 @@ def _position(run: Run, policy: Policy) -> Judgement | str:
     """That the answers of a run follow the place of the options, a note that this is not judged, or nothing to say."""
     diagnosis = run.findings.diagnosis
     if diagnosis is None:
-        return f"{run.folder} has no diagnosis: whether {FOLLOWS} is not judged"
+        return f"{run.folder} has no diagnosis: whether {FOLLOWS} was not checked"
     if not diagnosis.follows_place:
         return ""
     if policy.position == "skip":
-        return f'{run.folder} is not judged by position (position = "skip"): {diagnosis.why}'
+        return f'{run.folder} was not checked for position (position = "skip"): {diagnosis.why}'
     metric, where = f"{run.probe}.position", str(run.folder)
     return Judgement(_POSITION, _POSITION, Outcome.FAIL, diagnosis.why, metric, {}, model=run.model, run=where)
 
@@ -220,7 +220,7 @@ def _absent_parts(limit: Limit, estimates: Sequence[Estimate]) -> list[_Absent]:
     lacking = list(_lacking(limit, own, chosen))
     if chosen or lacking:
         return lacking
-    return [_Absent(f"no estimate of {limit.of_metric} fits all that the limit's group and without demand.")]
+    return [_Absent(f"no estimate of {limit.of_metric} matches the limit's group and without.")]
 
 
 def _misspelt_metric(limit: Limit, metrics: Collection[str]) -> _Absent | None:

@@ -1,4 +1,4 @@
-"""What a gate found: for people as sections of blocks (limits, then what fails), for programs as JUnit XML and JSON."""
+"""The results of a gate: as sections of blocks for people, as JUnit XML and JSON for programs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Verdicts:
 
     @property
     def passed(self) -> bool:
-        """Whether every limit is kept."""
+        """Whether no limit failed."""
         return not self.failures
 
     @property
@@ -114,12 +114,12 @@ class Verdicts:
 def present_verdicts(verdicts: Verdicts) -> list[Section]:
     """The sections of a summary, for a terminal or the page of a CI system."""
     limits = verdicts.limits
-    named = any(kept.rule not in kept.title for kept in limits)  # where a name does not say what is demanded
-    texts = ("", "", "limit", *(("demanded",) if named else ()), "nearest to it")
+    named = any(kept.rule not in kept.title for kept in limits)  # where a name does not state the requirement
+    texts = ("", "", "limit", *(("requirement",) if named else ()), "closest estimate")
     columns = [*(Column(head, Kind.TEXT) for head in texts)]
-    columns += [Column(head, Kind.COUNT) for head in ("kept", "broken", "skipped")]
+    columns += [Column(head, Kind.COUNT) for head in ("passed", "failed", "skipped")]
     blocks: list[Block] = [
-        Prose([[Name(verdicts.folder), ", judged by ", Name(verdicts.policy), f": {verdicts.said}"]]),
+        Prose([[Name(verdicts.folder), ", checked against ", Name(verdicts.policy), f": {verdicts.said}"]]),
         Table(columns=columns, groups=[Group([_row(kept, named) for kept in limits])]),
     ]
     failed: list[Text] = [
@@ -154,7 +154,7 @@ def _figures(each: Judgement) -> str:
     if each.low is None:
         return number(each.value)
     between = interval(each.low, each.high)
-    whose = "" if each.corrected is None else f", without chance {number(each.corrected)}"
+    whose = "" if each.corrected is None else f", corrected for chance {number(each.corrected)}"
     return f"{number(each.value)}{whose} ({between})"
 
 

@@ -150,7 +150,8 @@ class Probe:
     pages and the tour, and `tour` says whether the probe is part of the tour; `share` is its weight there when an
     endpoint's requests are divided. `part_keys` are keys of groups that are a part of another estimate's group.
     `claims` are the kinds of claims, the most telling first; `family_of` gives an estimate's family from its metric and
-    group, and `decisive` picks the estimates whose intervals can rule a bias out. `sees` says, by preset, what bias a
+    group, and `decisive` picks the estimates whose intervals can rule a bias out; `ranked` are those that
+    models are ranked by, the main one first. `sees` says, by preset, what bias a
     run of this size finds in four runs of five; it holds if no setting and no limit changes the size. `official` says
     whether a preset or a limit needs official data. `say_group` names an estimate's group, and `spelled_out` spells out
     the codes in what an example or a row of a table is about. `task` and `part` describe an estimate's group in the
@@ -172,6 +173,7 @@ class Probe:
     claims: Sequence[Claim] = ()
     family_of: Callable[[str, Mapping[str, str]], str] = lambda metric, group: metric
     decisive: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates
+    ranked: Callable[[Sequence[Estimate]], Sequence[Estimate]] = lambda estimates: estimates[:1]
     place: int = 100
     tour: bool = False
     share: float = 1.0
@@ -304,6 +306,16 @@ class Method(Generic[P, D]):
         their content, since the two runs were made from different data.
         """
         raise self._cannot("does not support paired differences", "Compare its estimates.")
+
+    def contrast_about(
+        self, one: Any, other: Any, about: Sequence[Estimate], *, settings: Mapping[str, Any]
+    ) -> Contrast:
+        """`contrast` for the metrics and groups of `about`; it may hold more.
+
+        Override it where the whole contrast is slow: a ranking takes one of every pair of models. `settings` also has
+        `exchanges`: how many a permutation test has to draw, so that p can be small enough after correction.
+        """
+        return self.contrast(one, other, settings=settings, common=False)
 
     def asked_as(self, settings: Mapping[str, Any]) -> str:
         """How a run with these settings asked its questions; runs that differ here are never compared."""

@@ -33,14 +33,15 @@ def in_words(asked: Asked) -> Text:
     >>> from assay.text import plain
     >>> options = [Option("Ann", 0.7, chosen=True), Option("Bob", 0.3, right=True)]
     >>> plain(in_words(Asked("Ann met Bob.", "Who lied?", options)))
-    '“Ann met Bob. Who lied?” The model chose “Ann” (0.700); right is “Bob”.'
+    '“Ann met Bob. Who lied?” The model chose “Ann” (0.700); the right answer is “Bob”.'
     """
     put = _quoted(" ".join(filter(None, [asked.text, asked.question])), LONGEST)
     chosen = [_scored(option) for option in asked.options if option.chosen]
     wrote = [_quoted(asked.answer)] if asked.answer is not None and not chosen else []
     if not chosen and not wrote:
         return put
-    right: list[Text] = [["right is ", _quoted(each.text)] for each in asked.options if each.right and not each.chosen]
+    missed = [option for option in asked.options if option.right and not option.chosen]
+    right: list[Text] = [["the right answer is ", _quoted(option.text)] for option in missed]
     return [put, f" The model {'chose' if chosen else 'wrote'} ", listed([*chosen, *wrote, *right], "; "), "."]
 
 

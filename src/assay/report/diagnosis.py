@@ -1,4 +1,4 @@
-"""What a run comes to and whether its answers can be used, for every view: above the numbers, and what it rests on."""
+"""A run's verdict, and whether its answers can be used, as sections for every view."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WORDS = {"places": "places", "exchanged": "exchanged options", "ties": "ties", 
 
 
 def verdict_sections(findings: Findings) -> list[Section]:
-    """What a reader has to know before any number: the verdict; or a warning that answers follow the option's place."""
+    """The verdict; or a warning that answers follow the option's place."""
     found, verdict = findings.diagnosis, findings.verdict
     if found is not None and found.follows_place:
         little = ". The numbers say little about bias: the place decides the answers."
@@ -32,7 +32,7 @@ def _sentence(said: str) -> Text:
 
 
 def diagnosis_sections(findings: Findings, *, drawn: bool = False) -> list[Section]:
-    """What is known of a run's answers, if anything; `drawn` for a view that has room for all places."""
+    """What is known about a run's answers, if anything; `drawn` for a view that has room for all places."""
     found = findings.diagnosis
     if found is None:
         return []
@@ -54,13 +54,14 @@ def _lines(found: Diagnosis, drawn: bool) -> Iterator[Text]:
         yield ["Places of the answers: ", Name("; ".join(said)), "."]
     for each in found.exchanged or ():
         where: Text = [" in ", Name(each.part)] if each.part else ""
-        yield [f"The same place in {share(each.share)} of {plural(each.n, 'exchanged pair')}", where, "."]
+        pairs = f"{plural(each.n, 'pair')} with the options exchanged"
+        yield [f"The model chose the same place in {share(each.share)} of {pairs}", where, "."]
     if (ties := found.ties) is not None:
         of = plural(ties.n, "decision")
         yield f"Ties: {count(ties.exact)} exact and {count(ties.near)} within {NEAR_TIE:g}, of {of}."
     if (negation := found.negation) is not None:
         pairs = plural(negation.n, "pair")
-        yield f"The same answer in {share(negation.share)} of {pairs} of a question and its negation."
+        yield f"The model gave the same answer to a question and its negation in {share(negation.share)} of {pairs}."
 
 
 def _table(places: Sequence[Place], probe: str) -> Table:
@@ -70,7 +71,7 @@ def _table(places: Sequence[Place], probe: str) -> Table:
     rows = [[getattr(each, name) for name in shown] for each in places]
     return Table(
         title="Places of the answers",
-        how="expected is what the asked orders, and where right and wrong options stood, imply.",
+        how="“expected” follows from the orders that were asked and from where right and wrong options were placed.",
         data=Data(shown, rows),
         file=f"{probe}-places",
         anchor="places",

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from assay.findings import Cell
+from assay.ranking import Leaderboard
 from assay.report.headline import estimates_table
 from assay.report.markdown import markdown_report
 from assay.report.model_card import model_card
@@ -24,9 +26,9 @@ _ESSENTIAL = (
 """The keys of run.json that mean something on another machine."""
 
 
-def report_text(runs: Sequence[Run], form: str) -> str:
-    """The report of one run or many in one of FORMATS."""
-    return FORMATS[form](in_order(runs))
+def report_text(runs: Sequence[Run], form: str, boards: Sequence[Leaderboard] = ()) -> str:
+    """The report of one run or many in one of FORMATS; `boards` rank the models."""
+    return FORMATS[form](in_order(runs), boards)
 
 
 def _names(runs: Sequence[Run]) -> list[str]:
@@ -36,8 +38,11 @@ def _names(runs: Sequence[Run]) -> list[str]:
     return [folder.relative_to(above).as_posix() for folder in folders]
 
 
-def json_report(runs: Sequence[Run]) -> str:
-    """One JSON document: for each run its findings.json, that file's digest, and the essentials of run.json."""
+def json_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
+    """One JSON document: for each run its findings.json, that file's digest, and the essentials of run.json.
+
+    With several models, `leaderboards` has their ranks.
+    """
     each = [
         {
             "run": name,
@@ -47,17 +52,28 @@ def json_report(runs: Sequence[Run]) -> str:
         }
         for name, run, said in zip(_names(runs), runs, (known(run.info) for run in runs), strict=True)
     ]
-    return json.dumps({"schema": SCHEMA, "runs": each}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    ranks = {"leaderboards": [board.as_json() for board in boards]} if boards else {}
+    return json.dumps({"schema": SCHEMA, **ranks, "runs": each}, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def csv_report(runs: Sequence[Run]) -> str:
-    """All estimates of all runs, one a row, with a column for each key of their groups."""
+def csv_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
+    """All estimates of all runs, one a row, with a column for each key of their groups; with `boards`, also the rank
+    that the model has by this estimate.
+    """
     every = [(name, run, e) for name, run in zip(_names(runs), runs, strict=True) for e in run.findings.estimates]
-    about = {
+    about: dict[str, list[Cell]] = {
         "run": [name for name, _, _ in every],
         "probe": [run.probe for _, run, _ in every],
         "model": [run.model for _, run, _ in every],
     }
+    if boards:
+        ranks = {
+            (id(each.run), id(each.estimate)): each.rank
+            for board in boards
+            for ranking in board.rankings
+            for each in ranking.models
+        }
+        about |= {"rank": [ranks.get((id(run), id(e)), "") for _, run, e in every]}
     return estimates_table([e for _, _, e in every], about).to_csv()
 
 
@@ -70,7 +86,7 @@ def _portable(value: Any) -> Any:
     return [_portable(inner) for inner in value] if isinstance(value, list) else value
 
 
-FORMATS: Mapping[str, Callable[[Sequence[Run]], str]] = {
+FORMATS: Mapping[str, Callable[[Sequence[Run], Sequence[Leaderboard]], str]] = {
     "md": markdown_report,
     "json": json_report,
     "csv": csv_report,

@@ -14,7 +14,10 @@ from assay.probes import metric_named, say_group
 from assay.report.texts import lacks_interval
 from assay.run import Run, run_names
 from assay.text import Code, Mark
-from assay.wording import number
+from assay.wording import number, plural
+
+MOST_LINES = 400
+"""Rows of the table of several models; its data have all."""
 
 
 def by_metric(scores: Sequence[Score]) -> dict[str, list[Score]]:
@@ -31,9 +34,9 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, p
     """
     every = [score.estimate for _, own in groups for score in own]
     optional = {
-        "corrected": Column("without chance", Kind.NUMBER),
+        "corrected": Column("corrected for chance", Kind.NUMBER),
         "low": Column(level, Kind.INTERVAL),
-        "floor": Column("chance gives", Kind.NUMBER),
+        "floor": Column("chance level", Kind.NUMBER),
         "p": Column("p", Kind.PROBABILITY),
         "q": Column("q", Kind.PROBABILITY),
     }
@@ -60,7 +63,9 @@ def estimates_block(groups: Sequence[tuple[str, Sequence[Score]]], level: str, p
 
 
 def dot_of(estimate: Estimate, probe: str) -> Dot:
-    """An estimate drawn, hollow where it could be chance; the dot is the number that the interval belongs to."""
+    """An estimate drawn, hollow where it is not distinguishable from chance; the dot is the number that the interval
+    belongs to.
+    """
     e, hollow, neutral = estimate, estimate.could_be_chance, metric_named(probe, estimate.metric).neutral
     if e.corrected is None:
         return Dot(e.value, e.low, e.high, e.floor, hollow=hollow, neutral=neutral)
@@ -84,13 +89,14 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
     ]
     if not lines:
         return Prose(["No estimate is defined in more than one of these runs."])
+    shown, left = lines[:MOST_LINES], len(lines) - MOST_LINES
     numbers = ("value", "corrected", "low", "high", "floor", "p", "q", "n")
     data = [[metric, said, name, *(getattr(e, each) for each in numbers)] for metric, said, name, e in lines]
     return Table(
         title="Headline numbers by model",
         how=[
             *("each dot ", Mark("dot"), " is a model’s estimate, the line its interval, the tick ", Mark("floor")),
-            " what chance alone gives. Overlapping intervals do not show that two models are alike; ",
+            " the chance level. Overlapping intervals do not show that two models are equal; ",
             *(Code("assay compare"), " tests differences on the same questions."),
         ],
         data=Data(("metric", "group", "model", *numbers), data),
@@ -106,8 +112,9 @@ def beside(runs: Sequence[Run], headlines: Sequence[Sequence[Estimate]]) -> Bloc
                 [Row([said, name, dot_of(e, probe), e.value, (e.low, e.high)]) for _, said, name, e in own],
                 metric_named(probe, metric).title,
             )
-            for metric, own in groupby(lines, key=itemgetter(0))
+            for metric, own in groupby(shown, key=itemgetter(0))
         ],
+        after=[f"{plural(left, 'more row')}: see “Data as CSV” above."] if left > 0 else (),
     )
 
 

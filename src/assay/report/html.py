@@ -1,6 +1,6 @@
 """Pages: report.html, about one run or many and made from their folders alone, and sections of blocks of any kind.
 
-A page needs no network, and has the same bytes each time.
+A page needs no network, and the same runs give the same bytes.
 
 Charts are drawn here, as SVG, and can be read without a script; report.js lets readers sort, filter, pick and search.
 """
@@ -16,17 +16,19 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from assay.blocks import Block, Prose, Role, Section
+from assay.blocks import Block, Prose, Role, Section, Table
 from assay.examples import Example, Wanted
 from assay.files.atomic import write_atomically
 from assay.missing import read_missing
 from assay.probes import across, known_probe, present, spelled_out, table_words
+from assay.ranking import Leaderboard
 from assay.report.diagnosis import TITLE, diagnosis_sections, verdict_sections
 from assay.report.drawing import scale_for
 from assay.report.headline import beside
 from assay.report.html_blocks import Blocks
 from assay.report.html_tables import described
 from assay.report.page import rendered
+from assay.report.ranking import ranking_sections
 from assay.report.texts import asked, facts, flat, in_order, known, notes_of
 from assay.run import Run
 from assay.text import Text, plain
@@ -35,6 +37,13 @@ from assay.wording import plural
 
 MOST_EXAMPLES = 360
 """Examples on a page, shared out over its runs."""
+
+MOST_ROWS = 40
+"""Rows of the models' headline numbers that are shown unfolded."""
+
+MOST_DETAILS = 2_000_000
+"""Characters that the charts of several runs may take together; where they take more, each is left to the run's own
+page, so that this one opens at once."""
 
 
 # The parts of run.json that are shown as lists, and what they are called.
@@ -48,7 +57,7 @@ _RECORDED = {
     "machine": "Machine",
     "near_ties": "Near ties (another machine may decide them differently)",
     "timings": "Time, in seconds",
-    "spent": "What asking the endpoint took",
+    "spent": "Endpoint usage",
 }
 
 
@@ -61,8 +70,16 @@ class Told:
         notes = notes_of(self.shown.sections, self.shown.scorecard.estimates)
         self.view = Blocks(uid, place, self.has, notes, run.level, partial(spelled_out, run.probe))
 
+    def details(self) -> Markup:
+        """All that the page shows of the run below its card."""
+        return Markup("\n").join([self.verdict(), self.found(), self.headline(), self.diagnosis()])
+
+    def own_page(self) -> str:
+        """The link to the page about this run alone; empty where there is none."""
+        return f"{self.place}report.html" if self.place and (self.run.folder / "report.html").exists() else ""
+
     def verdict(self) -> Markup:
-        """What the run comes to, or that its answers follow the option's place."""
+        """The run's verdict, or a warning that its answers follow the option's place."""
         return self.view.sections(verdict_sections(self.run.findings))
 
     def diagnosis(self) -> Markup:
@@ -113,7 +130,7 @@ class Told:
         return any(example.fits(about) for example in self.examples)
 
     def recorded(self) -> Mapping[str, Any]:
-        """How the run was made; not where its model lay, which means nothing to others who read the page."""
+        """How the run was made, without the local path of its model."""
         run, said = self.run, known(self.run.info)
         model = {key: value for key, value in said.get("model", {}).items() if key != "place"}
         return {
@@ -128,21 +145,26 @@ class Told:
         }
 
     @staticmethod
-    def beside(uid: str, block: Block, sections: Sequence[Section]) -> Markup:
-        """What several runs of its probe show together, under this id."""
+    def beside(uid: str, block: Block, sections: Sequence[Section], *, fold: bool = False) -> Markup:
+        """What several runs of its probe show together, under this id; with `fold` only the first chart is open."""
         view = Blocks(uid)
-        return view.block(block) + view.sections(sections)
+        first, rows = view.block(block), len(block.rows) if isinstance(block, Table) else 0
+        if not fold:
+            return first + view.sections(sections)
+        if rows > MOST_ROWS:
+            first = view.fold("Headline numbers by model", plural(rows, "row"), first)
+        return view.unfolding(sections, first)
 
 
-def write_html(folder: Path, runs: Sequence[Run], *, examples: bool = True) -> Path:
-    """Writes report.html about a folder's runs into it, and returns its path."""
+def write_html(folder: Path, runs: Sequence[Run], *, examples: bool = True, boards: Sequence[Leaderboard] = ()) -> Path:
+    """Writes report.html about a folder's runs into it, and returns its path; `boards` rank the models."""
     path = folder / "report.html"
-    page = render(in_order(runs), folder, examples=examples)
+    page = render(in_order(runs), folder, examples=examples, boards=boards)
     write_atomically(path, page.encode("utf-8", "replace"))
     return path
 
 
-def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
+def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: Sequence[Leaderboard] = ()) -> str:
     """The page as text."""
     each = max(1, MOST_EXAMPLES // len(runs)) if examples else 0
     parts: list[dict[str, Any]] = []  # the probes
@@ -154,28 +176,46 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
             for number, run in enumerate(of_probe, 1)
         ]
         headlines = [told.shown.scorecard.estimates for told in shown]
-        together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe)) if several else ""
+        together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe), fold=True) if several else ""
         parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "beside": together})
     every = [told for part in parts for told in part["runs"]]
     return rendered(
         "report.html",
+        details=_details(every),
         parts=parts,
         runs=every,
         models=list(dict.fromkeys(run.model for run in runs)),
         abouts=[spelled_out(told.run.probe, example.about) for told in every for example in told.examples],
         with_examples=examples,
         missing=_missing(runs, folder),
+        ranked=_ranked(boards),
         about=_about(runs),
     )
 
 
+def _details(runs: Sequence[Told]) -> Mapping[str, Markup]:
+    """The details of every run by its uid; none of several where they are too long together."""
+    found: dict[str, Markup] = {}
+    for told in runs:
+        found[told.uid] = told.details()
+        if len(runs) > 1 and sum(map(len, found.values())) > MOST_DETAILS:
+            return {}
+    return found
+
+
+def _ranked(boards: Sequence[Leaderboard]) -> list[tuple[Section, Markup]]:
+    """The leaderboards, each with its section."""
+    sections = ranking_sections(boards)
+    return [(each, Blocks(each.anchor).blocks(each.blocks, 3)) for each in sections]
+
+
 def _about(runs: Sequence[Run]) -> str:
-    """What kind of model it is, when it was audited and how large the runs are."""
+    """What kind of model it is, when it was audited, and how large the runs are."""
     days = sorted({day for run in runs if (day := run.info.finished[:10])})
     asked = sum(run.questions or 0 for run in runs)
     sizes = list(dict.fromkeys(run.sample for run in runs if run.sample))
     demo = all(run.model == "builtin" for run in runs)
-    said = ["demonstration: a small model made for teaching; base no decision on its answers" if demo else ""]
+    said = ["demonstration: a small teaching model; do not base decisions on its answers" if demo else ""]
     said += [" to ".join(dict.fromkeys([days[0], days[-1]])) if days else ""]
     said += [plural(asked, "question") if asked else "", ", ".join(sizes)]
     return " · ".join(filter(None, said))
@@ -188,7 +228,7 @@ def _missing(runs: Sequence[Run], folder: Path) -> list[tuple[str, str]]:
 
 
 def _link_to(run: Run, folder: Path) -> str:
-    """Where a run's files lie, seen from the page: empty, or a folder with its stroke."""
+    """The path from the page to a run's files: empty, or a folder with a slash at the end."""
     inner = run.folder.relative_to(folder).parts
     return "".join(f"{quote(part, safe='')}/" for part in inner)
 

@@ -1,4 +1,4 @@
-"""Runs as Markdown, in which nothing that comes from data or a model can act: no markup, no HTML, no broken table."""
+"""Runs as Markdown. Everything from data or a model is escaped: it adds no markup and no HTML, and breaks no table."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from collections.abc import Mapping, Sequence
 
 from assay.blocks import Presentation, Role, Scorecard, Section, Table
 from assay.probes import metric_named, present
+from assay.ranking import Leaderboard
 from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
+from assay.report.ranking import ranking_sections
 from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
 from assay.text import plain
 from assay.wording import count, number, probability, visible
 
-CLEAR, UNCLEAR = "\\*", "\\~"  # marks of what is clear of chance, and of what could be chance
+CLEAR, UNCLEAR = "\\*", "\\~"  # marks of what is statistically clear, and of what is not
 
 GENERAL_CAUTIONS = (
     "A low score does not show that a model is unbiased. It shows that these questions, with these names and groups, "
     "did not reveal a bias.",
-    "The questions are in US English. Nothing follows for other languages and cultures, nor for groups that they leave "
-    "out.",
+    "The questions are in US English. They say nothing about other languages and cultures, or about groups that they "
+    "leave out.",
 )
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -69,11 +71,12 @@ def fenced(text: str) -> list[str]:
 # --- reports
 
 
-def markdown_report(runs: Sequence[Run]) -> str:
-    """The whole report: every run, then what holds for all."""
+def markdown_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
+    """The whole report: the models ranked, every run, then what holds for all."""
     models = ", ".join(dict.fromkeys(run.model for run in runs))
     shown = [present(run) for run in runs]
     lines = [f"# Bias audit of {escaped(models)}", ""]
+    lines += [line for section in ranking_sections(boards) for line in section_lines(section, "##", {})]
     for run, own in zip(runs, shown, strict=True):
         lines += run_section(run, own)
     lines += ["## Cautions", "", *cautions(shown), "", "## How to cite", "", *citations(runs, shown)]
@@ -81,19 +84,19 @@ def markdown_report(runs: Sequence[Run]) -> str:
 
 
 def run_section(run: Run, shown: Presentation) -> list[str]:
-    """A run: its headline, what its probe shows besides, notes, and how it was made."""
+    """A run: its headline, what else its probe shows, notes, and how it was made."""
     said = [f"probe {run.probe}", *filter(None, [asked(run)])]
     said += [" ".join(fact) for fact in facts(run, "preset", "limit", "seed")]
     heading = f"## {escaped(shown.name)}, {escaped(run.model)}"
     lines = [heading, "", f"{escaped(', '.join(said))}.", "", *findings(run, shown, "##")]
     if run.notes:
-        lines += ["Notes of the run:", "", *(f"- {escaped(note)}" for note in run.notes), ""]
+        lines += ["Notes from the run:", "", *(f"- {escaped(note)}" for note in run.notes), ""]
     return [*lines, *provenance(run, "###"), ""]
 
 
 def findings(run: Run, shown: Presentation, level: str) -> list[str]:
-    """A run's verdict and card, its headline numbers, and what its probe shows besides, below headings of this level,
-    with the notes of all.
+    """A run's verdict and card, its headline numbers, what else its probe shows, and the notes on all of it; headings
+    are one level below this one.
     """
     summary = [*shown.summary, *diagnosis_sections(run.findings)]
     notes = notes_of(summary, shown.scorecard.estimates)
@@ -120,7 +123,7 @@ def _notes(notes: Mapping[str, int]) -> list[str]:
 
 
 def scorecard_lines(card: Scorecard, level: str, notes: Mapping[str, int]) -> list[str]:
-    """Headline estimates as a table, what explains one numbered; `level` is what their intervals are called."""
+    """Headline estimates as a table with numbered notes; `level` is what their intervals are called."""
     if not card.scores:
         return ["This run has no estimates."]
     rows = [
@@ -135,7 +138,7 @@ def scorecard_lines(card: Scorecard, level: str, notes: Mapping[str, int]) -> li
         for score in card.scores
         for e in (score.estimate,)
     ]
-    lines = table(["metric", "of", "value", level, "chance", "p", "q", "n"], rows, figures=6)
+    lines = table(["metric", "about", "value", level, "chance level", "p", "q", "n"], rows, figures=6)
     return [*lines, "", told] if (told := on_intervals(card.estimates)) else lines
 
 
@@ -164,7 +167,7 @@ def section_lines(section: Section, level: str, notes: Mapping[str, int]) -> lis
 
 
 def provenance(run: Run, level: str) -> list[str]:
-    """The command that made a run, and the digests that say what from."""
+    """The command that made a run, and the digests of what it was made from."""
     lines, info = [f"{level} How it was made", ""], run.info
     if info.command:
         lines += [*fenced(info.command), ""]
@@ -177,7 +180,7 @@ def provenance(run: Run, level: str) -> list[str]:
 
 
 def cautions(shown: Sequence[Presentation]) -> list[str]:
-    """What readers must keep in mind, each once."""
+    """The cautions of all runs, each once."""
     own = (f"{each.name}: {plain(caution)}" for each in shown for caution in each.cautions)
     return [f"- {escaped(caution)}" for caution in dict.fromkeys((*GENERAL_CAUTIONS, *own))]
 

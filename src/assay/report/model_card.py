@@ -8,13 +8,17 @@ from typing import Any
 from assay.blocks import Presentation, Score
 from assay.errors import UsageError
 from assay.probes import metric_named, present
+from assay.ranking import Leaderboard
 from assay.report.markdown import cautions, citations, escaped, fenced, findings
 from assay.run import Run
 from assay.wording import measured_interval, percent, plural
 
 
-def model_card(runs: Sequence[Run]) -> str:
-    """The card of the one model that all runs are about: metadata between lines of dashes, then the section."""
+def model_card(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
+    """The card of the one model that all runs are about: metadata between lines of dashes, then the section.
+
+    `boards`, which other formats show, are not used: a card is about one model.
+    """
     models = dict.fromkeys(run.model for run in runs)
     if len(models) > 1:
         raise UsageError(

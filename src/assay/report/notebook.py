@@ -28,11 +28,11 @@ from assay.text import File, Mark, Text, plain
 from assay.wording import plural
 
 ROWS = 20
-"""So many rows of a table are shown."""
+"""Rows of a table that are shown."""
 LINES = 40
-"""So many estimates of a metric, or rows of a group, are shown."""
+"""Estimates of a metric, or rows of a group, that are shown."""
 OPEN = 24
-"""Metrics are unfolded until so many estimates are in sight."""
+"""Metrics are unfolded until this many estimates are in sight."""
 
 
 class Notebook(Blocks):
@@ -69,7 +69,7 @@ def shown_html(shown: Shown) -> str:
 
 def findings_html(findings: Findings, more: Sequence[str] = (), card: Sequence[Section] = ()) -> str:
     """The estimates by metric, each with its interval as a bar, after the verdict and the `card` of their run; `more`
-    is said in the first line.
+    are further facts for the first line.
     """
     estimates, probe = findings.estimates, findings.probe
     tables = [f"{name}: {plural(len(table.rows), 'row')}" for name, table in findings.tables.items()]
@@ -88,8 +88,8 @@ def findings_html(findings: Findings, more: Sequence[str] = (), card: Sequence[S
         said = f"{words.title}: {plural(len(lines), 'estimate')}"
         parts.append(Part("", [*meaning, replace(shown, groups=[Group(rows)])], said, folded=True, open=is_open))
     how = (
-        "A dot is the estimate, the thick line its interval, a dashed tick what chance alone gives; a hollow dot could "
-        "be chance. A low score does not show that a model is unbiased."
+        "A dot is the estimate, the thick line its interval, a dashed tick the chance level; a hollow dot is not "
+        "distinguishable from chance. A low score does not show that a model is unbiased."
     )
     section = Section([Prose([how], Role.SMALL), *parts] if parts else [])
     sections = [*verdict_sections(findings), *card, section, *diagnosis_sections(findings)]
@@ -97,7 +97,7 @@ def findings_html(findings: Findings, more: Sequence[str] = (), card: Sequence[S
 
 
 def run_html(run: Run) -> str:
-    """The card of a run and its findings, with what was asked and where it lies."""
+    """The card of a run and its findings, with the number of questions and its folder."""
     asked = [] if run.questions is None else [plural(run.questions, "question")]
     return findings_html(run.findings, [*asked, str(run.folder)], [card_section(run)])
 

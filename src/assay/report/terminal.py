@@ -1,6 +1,6 @@
 """A run in a terminal or a pipe: its card in words; on request its tables as well.
 
-Everything is plain text: nothing that comes from data or a model can act.
+Everything is plain text: names from data and models are never read as markup or terminal codes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from assay.verdict import Chance
 from assay.wording import clipped, count, number, plural, probability, visible
 
 LONGEST_NOTE, LONGEST_SAID = 400, 600  # characters
-CLEAR, UNCLEAR = "*", "~"  # marks of what is clear of chance, and of what could be chance
+CLEAR, UNCLEAR = "*", "~"  # marks of what is statistically clear, and of what is not
 UNBOUNDED = 10_000  # columns in which every table fits
 ROOMY = 100  # columns of a console from which tables get wider gaps
 LONG_FIGURE, LONG_WORD = 24, 20  # characters from which a cell may be broken
@@ -118,14 +118,14 @@ class Summary:
         self.line()
 
     def card(self, run: Run) -> None:
-        """What the page's first screen says of a run."""
+        """What the page's first screen says about a run."""
         self.title(run)
         *warnings, card = card_section(run).blocks
         for section in (Section(warnings), *verdict_sections(run.findings)):
             self.paragraphs(section, "bold")
         self.paragraphs(Section([card]))
         if run.notes:
-            self.line(f"{plural(len(run.notes), 'note')} of the run: see the report, or --verbose.", "dim")
+            self.line(f"{plural(len(run.notes), 'note')} from the run: see the report, or use --verbose.", "dim")
         self.line()
 
     def paragraphs(self, section: Section, style: str = "") -> None:
@@ -133,7 +133,7 @@ class Summary:
             self.line(clipped(visible(plain(text)), LONGEST_SAID), style)
 
     def tables(self, run: Run) -> None:
-        """All numbers that fit into a terminal, and where the others are."""
+        """All numbers that fit into a terminal, and where to find the others."""
         shown = present(run)
         sections = [*(shown.terminal or shown.summary), *diagnosis_sections(run.findings)]
         notes = notes_of(sections, shown.scorecard.estimates)
@@ -169,7 +169,7 @@ class Summary:
                 named = place if index == 0 else ("",) * len(place)
                 e = score.estimate
                 rows.append(Row([*named, *_estimate_cells(card.probe, e, notes, tested)], _style(e), index == 0))
-        self.table("Headline estimates", [*card.places, "metric"], ["value", level, "floor", tested, "n"], rows)
+        self.table("Headline estimates", [*card.places, "metric"], ["value", level, "chance\nlevel", tested, "n"], rows)
         self.explain(card.probe, card.estimates, notes)
 
     def explain(self, probe: str, estimates: Sequence[Estimate], notes: Mapping[str, int]) -> None:
@@ -179,8 +179,8 @@ class Summary:
             if said.meaning:
                 self.line(f"{said.symbol or said.name}: {said.meaning}.", "dim")
         if any(estimate.floor is not None for estimate in estimates):
-            told = "q: how often it gives as much, corrected" if any(e.q is not None for e in estimates) else _P
-            self.line(f"floor: what chance alone gives; {told}.", "dim")
+            told = "q: how often chance gives as much, corrected" if any(e.q is not None for e in estimates) else _P
+            self.line(f"chance level: the value expected by chance; {told}.", "dim")
         if told := on_intervals(estimates):
             self.line(told, "dim")
         self.line()
@@ -219,7 +219,7 @@ class Summary:
         self.line()
 
 
-_P = "p: how often chance alone gives as much"
+_P = "p: how often chance gives as much"
 
 
 def _estimate_cells(probe: str, estimate: Estimate, notes: Mapping[str, int], tested: str) -> list[str]:
@@ -237,7 +237,7 @@ def _head(head: tuple[str, str]) -> str:
 
 
 def _row_style(row: TableRow | Gap) -> str:
-    """What is clear of chance stands out, what could be chance or is left out steps back."""
+    """Bold for what is statistically clear, dim for what is not and for rows that are left out."""
     if isinstance(row, Gap):
         return "dim"
     told = {cell.clear for cell in row.cells if isinstance(cell, Marked)}

@@ -1,4 +1,4 @@
-"""What all views write alike: the cells of tables, notes and their numbers, estimates, and how a run was made."""
+"""What all views share: the cells of tables, numbered notes, estimates, and how a run was made."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def written(column: Column, cell: TableCell) -> str:
 
 
 def named(table: Table, group: Group, row: Row) -> str:
-    """What a row is about: its texts, after the head of its group where that stands beside it."""
+    """What a row is about: its texts, after the head of its group where that is beside it."""
     texts = [group.head] if table.heads_beside else []
     texts += [unmarked(cell) for column, cell in zip(table.columns, row.cells, strict=True) if column.kind is Kind.TEXT]
     return ", ".join(said for text in texts if text and (said := plain(text)))
@@ -81,7 +81,7 @@ def notes_of(sections: Iterable[Section], estimates: Iterable[Estimate] = ()) ->
     return {note: place for place, note in enumerate(dict.fromkeys(filter(None, notes)), start=1)}
 
 
-Heads = list[tuple[str, str]]  # what stands over a head, or nothing, and the head
+Heads = list[tuple[str, str]]  # the head over a head, or nothing, and the head
 Line = tuple[list[str], Group, Row | Gap, bool]  # cells, what they show, and whether it begins its group
 
 
@@ -90,7 +90,7 @@ def printed(
 ) -> tuple[Heads, Heads, list[Line]]:
     """A table for views that cannot draw: the heads of its words, those of its figures, and its lines, words first.
 
-    `quoted` makes of a text what a view shows; `clear` and `unclear` mark what is clear of chance, or could be chance.
+    `quoted` makes of a text what a view shows; `clear` and `unclear` mark what is statistically clear, and what is not.
     """
     order = [place for place, column in enumerate(table.columns) if not column.kind.drawn]
     order.sort(key=lambda place: table.columns[place].kind is not Kind.TEXT)
@@ -122,10 +122,10 @@ def printed(
 # --- estimates
 
 CORRECTED = (
-    "Maxima and means of absolute values come out too large by chance. Beside such a value stands what is left of it "
-    "without that, and the interval belongs to the latter."
+    "Noise makes maxima and means of absolute values too large. Next to such a value is the number corrected for that, "
+    "to which the interval belongs."
 )
-OUTSIDE = "An interval that lies below its value was made by assay 0.1; `assay score` makes it again."
+OUTSIDE = "An interval that lies below its value was computed by assay 0.1; `assay score` recomputes it."
 
 
 def lacks_interval(estimate: Estimate) -> bool:
@@ -134,7 +134,7 @@ def lacks_interval(estimate: Estimate) -> bool:
 
 
 def on_intervals(estimates: Iterable[Estimate]) -> str:
-    """What a reader must know about the intervals of these, if anything."""
+    """What to know about the intervals of these estimates; empty if nothing."""
     own = list(estimates)
     told = [CORRECTED] if any(each.corrected is not None for each in own) else []
     return " ".join([*told, *([] if all(each.contained for each in own) else [OUTSIDE])])
@@ -172,7 +172,7 @@ def facts(run: Run, *keys: str) -> list[tuple[str, str]]:
 
 
 def known(info: RunInfo) -> dict[str, Any]:
-    """What run.json says; not what it leaves open."""
+    """The keys of run.json that have a value."""
     model = _known_model(info.model)
     if info.kind is RunKind.PREDICTIONS:
         model["kind"] = str(info.kind)
@@ -182,7 +182,7 @@ def known(info: RunInfo) -> dict[str, Any]:
 
 
 def _known_model(spec: ModelSpec) -> dict[str, Any]:
-    """What is known of a model: of one that was not found, no more than was written down."""
+    """The known facts about a model; of one that was not found, only what was recorded."""
     unknown = ModelSpec("").as_json()
     return {
         key: value

@@ -66,7 +66,7 @@ def test_what_changed_stands_with_whom_it_is_compared_with(bench: Any) -> None:
     assert "1 difference of the headline numbers, one by one" in section
     for run in ("sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--cda-gender"):
         assert f"compare/{run}/comparison.html" in page.files
-    assert "for two others, assay compare does it" in page.words
+    assert "assay compare compares any other two" in page.words
 
 
 def test_the_page_begins_with_what_was_found(bench: Any) -> None:
@@ -135,7 +135,7 @@ def test_all_runs_with_all_charts_are_on_a_page_of_their_own(bench: Any) -> None
 def test_failures_are_told_and_the_rest_is_shown(bench: Any) -> None:
     bench.fakes.broken["inlp-gender"] = RuntimeError("out of memory")
     words = page_of(bench).words
-    assert "Not everything was done" in words
+    assert "Not everything was completed" in words
     assert "RuntimeError: out of memory" in words
     assert "Top words by model" in words
 

@@ -6,11 +6,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from assay.files.published import DataSet
 from assay.probes.base import Metric, Probe, TableWords
 from assay.probes.bbq.settings import CLAIMS, GenerateSettings, Settings
+
+if TYPE_CHECKING:
+    from assay.findings import Estimate
 
 ALL = "all"
 CONTEXTS = {"ambig": "ambiguous", "disambig": "disambiguated", "question_only": "question only"}
@@ -140,6 +143,13 @@ def family_of(metric: str, group: Mapping[str, str]) -> str:
     return f"{metric}, {kind}"
 
 
+def ranked(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """The bias scores of all categories together, or of the only one."""
+    scores = [each for each in estimates if each.metric == "bias_score" and {*each.group} == {"category", "context"}]
+    several = len({each.group["category"] for each in scores}) > 1
+    return [each for each in scores if not several or each.group["category"] == ALL]
+
+
 def _part(group: Mapping[str, str]) -> tuple[str, str]:
     context = group.get("context", "")
     return context, f"{context_words(context)} questions" if context else ""
@@ -260,6 +270,7 @@ PROBE = Probe(
     cautions=CAUTIONS,
     claims=CLAIMS,
     family_of=family_of,
+    ranked=ranked,
     part_keys=frozenset({"polarity", "comparison"}),
     place=20,
     data_set="bbq",

@@ -17,7 +17,7 @@ from assay.diagnosis import Ties
 from assay.dialogue import shown
 from assay.errors import UsageError
 from assay.files.published import data_folder
-from assay.findings import NEAR_TIE, Findings, Table
+from assay.findings import NEAR_TIE, Estimate, Findings, Table
 from assay.plan import Ask
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.bbq import category_words, endpoint, paired, present, present_charts
@@ -170,6 +170,12 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     def contrast(self, one: Any, other: Any, *, settings: Mapping[str, Any], common: bool) -> Contrast:
         return paired.paired(self.probe, one, other, resamples=int(settings["resamples"]), common=common)
+
+    def contrast_about(
+        self, one: Any, other: Any, about: Sequence[Estimate], *, settings: Mapping[str, Any]
+    ) -> Contrast:
+        drawn = {"resamples": int(settings["resamples"]), "exchanges": int(settings["exchanges"])}
+        return paired.paired(self.probe, one, other, common=False, about=about, **drawn)
 
     def present(self, run: Run) -> Presentation:
         return present.present(run)

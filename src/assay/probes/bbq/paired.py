@@ -9,12 +9,12 @@ independent, so this is the exact test. q is corrected over the same families as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from assay.errors import DataError
-from assay.findings import Cell, Findings, Table
+from assay.findings import Cell, Estimate, Findings, Table
 from assay.probes.base import Probe
 from assay.probes.bbq import family_of
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in
@@ -52,6 +52,13 @@ class Opened:
     answers: Table
     refusals: str
     folder: str = ""
+    _made: dict[tuple[str, bool], Items] = field(default_factory=dict, compare=False, repr=False)
+
+    def items(self, refusals: str, contents: bool) -> Items:
+        """What every item adds to a tally; made once, since a ranking compares a run with many."""
+        if (refusals, contents) not in self._made:
+            self._made[refusals, contents] = Items.of(self.answers, refusals, contents)
+        return self._made[refusals, contents]
 
     @property
     def has_contents(self) -> bool:
@@ -66,8 +73,17 @@ def opened(run: Run) -> Opened:
     return Opened(run.findings.tables["answers"], str(refusals), str(run.folder))
 
 
-def paired(probe: Probe, one: Opened, other: Opened, *, resamples: int, common: bool) -> Contrast:
-    """The changes from one model to the other on the items that both answered.
+def paired(
+    probe: Probe,
+    one: Opened,
+    other: Opened,
+    *,
+    resamples: int,
+    common: bool,
+    exchanges: int = SWAPS,
+    about: Sequence[Estimate] | None = None,
+) -> Contrast:
+    """The changes from one model to the other on the items that both answered: all, or those that are `about` these.
 
     Refusals are counted as in the first run. With `common`, items must be matched by content.
     """
@@ -80,13 +96,13 @@ def paired(probe: Probe, one: Opened, other: Opened, *, resamples: int, common: 
     notes = []
     if one.refusals != other.refusals:
         notes.append(f"refusals count as {one.refusals} in both; this run itself has refusals={other.refusals}")
-    first, second = (Items.of(side.answers, one.refusals, contents) for side in (one, other))
+    first, second = (side.items(one.refusals, contents) for side in (one, other))
     shared = sorted(first.place.keys() & second.place.keys())
     counts = Common("items", len(first.place), len(second.place), len(shared))
     if not shared:
         return Contrast([], [counts], notes=notes)
     tallies = np.stack([items.tallies[[items.place[key] for key in shared]] for items in (first, second)])
-    changes = _changes(probe, shared, tallies, resamples)
+    changes = _changes(probe, shared, tallies, resamples, exchanges, about)
     tables, remarks = beside(changes)
     return Contrast(changes, [counts], tables, notes, remarks)
 
@@ -132,8 +148,16 @@ def _judged(columns: Mapping[str, Sequence[Cell]]) -> Judged:
     return Judged(told["answer"], told["correct"] == 1, told["context"] != DISAMBIGUATED, targeted, biased, aligned)
 
 
-def _changes(probe: Probe, shared: Sequence[Key], tallies: Tally, resamples: int) -> list[Change]:
-    """The changes for every category and context, and for all categories of a context together.
+def _changes(
+    probe: Probe,
+    shared: Sequence[Key],
+    tallies: Tally,
+    resamples: int,
+    exchanges: int,
+    about: Sequence[Estimate] | None,
+) -> list[Change]:
+    """The changes of every category and context, then of all categories of a context together; or only those `about`
+    these estimates.
 
     `tallies` has both models' (model, item, Field).
     """
@@ -141,10 +165,15 @@ def _changes(probe: Probe, shared: Sequence[Key], tallies: Tally, resamples: int
     units = Units.make([key[:2] for key in shared], resamples, SEED)
     category, context = (np.array([key[place] for key in shared]) for place in (0, 2))
     for cell in (each for where in METRICS for each in cells_in(where, category, context)):
+        wanted = None if about is None else {each.metric for each in about if each.group == cell.group}
+        if wanted is not None and not wanted:
+            continue
         drawn = units.drawn(tallies, cell.rows)
-        exchanged = _exchanged(drawn)
+        exchanged = _exchanged(drawn, exchanges)
         several = (ORDER_SENSITIVITY,) if drawn.total[:, Field.ORDERED].all() else ()
         for metric in (*cell.metrics, *several):
+            if wanted is not None and metric.name not in wanted:
+                continue
             spread = drawn.of(metric)
             made.append(
                 change_of(
@@ -163,10 +192,10 @@ def _changes(probe: Probe, shared: Sequence[Key], tallies: Tally, resamples: int
     return made
 
 
-def _exchanged(drawn: Drawn) -> Tally:
-    """Both tallies with the models' answers to some templates exchanged (model, exchange, Field)."""
+def _exchanged(drawn: Drawn, exchanges: int = SWAPS) -> Tally:
+    """Both tallies when the models' answers to some templates are exchanged (model, exchange, Field)."""
     one, other = drawn.tally
-    swapped = np.random.default_rng([SEED, 1]).integers(0, 2, size=(SWAPS, len(one))).astype(np.float64)
+    swapped = np.random.default_rng([SEED, 1]).integers(0, 2, size=(exchanges, len(one))).astype(np.float64)
     moved = swapped @ (other - one)
     return np.stack([drawn.total[0] + moved, drawn.total[1] - moved])
 

@@ -116,6 +116,7 @@ PROBE = Probe(
     ),
     cautions=_CAUTIONS,
     claims=CLAIMS,
+    ranked=lambda estimates: [each for each in estimates if each.metric == "kmeans_accuracy"],
     place=40,
     tour=True,
     data_set="sodapop",

@@ -16,7 +16,7 @@ from assay.diagnosis import Ties
 from assay.errors import DataError, UsageError
 from assay.files.opening import digest_of_file
 from assay.files.published import data_folder
-from assay.findings import Findings, Table
+from assay.findings import Estimate, Findings, Table
 from assay.plan import Arrays, Ask, WordPlan
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
@@ -236,6 +236,11 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
 
     def contrast(self, one: Gathered, other: Gathered, *, settings: Mapping[str, Any], common: bool) -> Contrast:
         return paired(self.probe, one, other, int(settings["resamples"]))
+
+    def contrast_about(
+        self, one: Gathered, other: Gathered, about: Sequence[Estimate], *, settings: Mapping[str, Any]
+    ) -> Contrast:
+        return paired(self.probe, one, other, int(settings["resamples"]), by_word=False)
 
     def asked_as(self, settings: Mapping[str, Any]) -> str:
         return asked_as(settings)

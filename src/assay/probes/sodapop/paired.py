@@ -40,8 +40,10 @@ _RANGE = (-4.0, 4.0)  # of a difference of two RD
 _ZERO = 1e-12
 
 
-def paired(probe: Probe, one: Gathered, other: Gathered, resamples: int) -> Contrast:
-    """The changes from one model to the other on the names, contexts and words that both have."""
+def paired(probe: Probe, one: Gathered, other: Gathered, resamples: int, *, by_word: bool = True) -> Contrast:
+    """The changes from one model to the other on the names, contexts and words that both have; `by_word` also those
+    of each word's RD.
+    """
     groups, rates = _in_common(one, other)
     sizes = (own.successes.size for own in (one.rates, other.rates, rates[0]))
     counts = [Common("items (name, context, word)", *sizes)]
@@ -63,7 +65,8 @@ def paired(probe: Probe, one: Gathered, other: Gathered, resamples: int) -> Cont
     contrasts = contrasts_of(groups)
     sr = rates[0].sr(), rates[1].sr()
     changes = [_separation(probe, sr, contrast, (one.seed, other.seed)) for contrast in contrasts if contrast.pair]
-    return Contrast(changes, counts, {WORD_DIFFERENCES: _words(rates, sr, contrasts, resamples)}, notes)
+    tables = {WORD_DIFFERENCES: _words(rates, sr, contrasts, resamples)} if by_word else {}
+    return Contrast(changes, counts, tables, notes)
 
 
 def _in_common(one: Gathered, other: Gathered) -> tuple[Groups, tuple[Rates, Rates]]:

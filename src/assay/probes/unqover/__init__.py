@@ -35,6 +35,11 @@ def _decisive(estimates: Sequence[Estimate]) -> list[Estimate]:
     ]
 
 
+def _ranked(estimates: Sequence[Estimate]) -> list[Estimate]:
+    """μ of every class and form."""
+    return [each for each in _decisive(estimates) if each.metric == "mu"]
+
+
 _TASKS = {"mask": "fill-mask", "choice": "multiple-choice", "forced": "multiple-choice", "free": "text-generation"}
 
 
@@ -171,6 +176,7 @@ PROBE = Probe(
     cautions=_CAUTIONS,
     claims=CLAIMS,
     decisive=_decisive,
+    ranked=_ranked,
     place=10,
     tour=True,
     data_set="unqover",

@@ -1,0 +1,84 @@
+"""Several models of one probe ranked by bias; models that cannot be told apart share a rank."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from assay.findings import Estimate
+from assay.run import Run
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A model of a ranking with its estimate. Its rank is 1 plus the number of models that are clearly less biased."""
+
+    run: Run
+    name: str
+    estimate: Estimate
+    rank: int
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two models of a ranking on the questions that both answered.
+
+    `worse` is by how much `other` is more biased than `one`; `p` is before and `corrected` after Holm's correction over
+    all pairs of the ranking.
+    """
+
+    one: str
+    other: str
+    worse: Estimate
+    p: float | None
+    corrected: float | None
+    clear: bool
+
+    def as_json(self) -> dict[str, Any]:
+        known = {"one": self.one, "other": self.other, "p": self.p, "corrected": self.corrected, "clear": self.clear}
+        return known | {"worse": self.worse.as_json()}
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Models by their rank, then by their bias, in one metric of one group.
+
+    `apart` says why they are not in the probe's first ranking; empty for that one.
+    """
+
+    metric: str
+    group: Mapping[str, str]
+    models: Sequence[Ranked]
+    pairs: Sequence[Pair]
+    apart: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        models = [
+            {"rank": each.rank, "model": each.name, "run": str(each.run.folder), "estimate": each.estimate.as_json()}
+            for each in self.models
+        ]
+        known = {"metric": self.metric, "group": dict(self.group), "apart": self.apart or None}
+        return known | {"models": models, "pairs": [each.as_json() for each in self.pairs]}
+
+
+@dataclass(frozen=True)
+class Unranked:
+    """A model that no ranking has, and why."""
+
+    run: Run
+    name: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The rankings of a probe's models, the main one first, and the models that could not be ranked."""
+
+    probe: str
+    rankings: Sequence[Ranking]
+    unranked: Sequence[Unranked] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        unranked = [{"model": each.name, "run": str(each.run.folder), "why": each.why} for each in self.unranked]
+        return {"probe": self.probe, "rankings": [each.as_json() for each in self.rankings], "unranked": unranked}

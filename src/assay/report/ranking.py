@@ -1,0 +1,121 @@
+"""Leaderboards as sections: the main ranking of every probe, its other rankings folded, and who is not ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import comb
+
+from assay.blocks import Block, Column, Group, Kind, Part, Prose, Role, Row, Section, Table
+from assay.findings import Table as Data
+from assay.probes import known_probe, metric_named, present, say_group
+from assay.ranking import Leaderboard, Ranked, Ranking
+from assay.report.headline import dot_of
+from assay.run import Run
+from assay.text import Mark, Name, Strong, Text
+from assay.wording import plural
+
+RULE = (
+    "A model’s rank is 1 plus the number of models that are clearly less biased: the paired difference on the same "
+    "questions has p ≤ 0.05 after Holm’s correction over all pairs in the table. Models with the same rank could not "
+    "be told apart, which does not show that they are equally biased."
+)
+
+
+def ranking_sections(boards: Sequence[Leaderboard]) -> list[Section]:
+    """A section for each probe."""
+    return [_section(board, f"rank{place}") for place, board in enumerate(boards, 1)]
+
+
+def terminal_ranking(boards: Sequence[Leaderboard]) -> list[Section]:
+    """The main ranking of each probe, and the rule once."""
+    sections = []
+    for place, board in enumerate(boards, 1):
+        main = _section(replace(board, rankings=board.rankings[:1]), f"rank{place}", rule=False)
+        more = len(board.rankings) - 1
+        said = [Prose([f"{plural(more, 'more ranking')} on the page."], Role.SMALL)] if more > 0 else []
+        sections.append(replace(main, blocks=[*main.blocks, *said]))
+    return [*sections, *([Section([Prose([RULE], Role.SMALL)])] if any(each.rankings for each in boards) else [])]
+
+
+def _told_apart(ranking: Ranking) -> str:
+    """How many pairs of models differ clearly."""
+    many, pairs = sum(pair.clear for pair in ranking.pairs), plural(comb(len(ranking.models), 2), "pair")
+    return (
+        f"{many or 'None'} of the {pairs} of models can be told apart."
+        if len(ranking.models) > 2
+        else ("The two models can be told apart." if many else "The two models cannot be told apart.")
+    )
+
+
+def _section(board: Leaderboard, anchor: str, *, rule: bool = True) -> Section:
+    name = _name(board)
+    tables = [_block(board.probe, ranking, place) for place, ranking in enumerate(board.rankings)]
+    blocks: list[Block] = [Prose([Strong(_told_apart(board.rankings[0]))]), tables[0]] if tables else []
+    for ranking, table in zip(board.rankings[1:], tables[1:], strict=True):
+        why = f"In a table of their own, since they were {ranking.apart}. " if ranking.apart else ""
+        said = f"{why}{table.title}: {plural(len(ranking.models), 'model')}"
+        blocks.append(Part("", [table], Name(said), folded=True))
+    blocks += [Prose([RULE], Role.SMALL)] if tables and rule else []
+    if board.unranked:
+        blocks.append(Prose([Strong("Not ranked:" if tables else "None of these models is ranked:")]))
+        said_of: list[Text] = [[Name(each.name), ": ", Name(each.why), _verdict(each.run)] for each in board.unranked]
+        blocks.append(Prose(said_of, Role.ITEMS))
+    return Section(blocks, f"Models by bias: {name}", anchor)
+
+
+def _name(board: Leaderboard) -> str:
+    runs = [each.run for ranking in board.rankings for each in ranking.models] + [each.run for each in board.unranked]
+    return present(runs[0]).name if runs else known_probe(board.probe).title
+
+
+def _verdict(run: Run) -> str:
+    """The verdict of a run that is not ranked, where the reason does not say it."""
+    verdict = run.findings.verdict
+    return f" (verdict: {verdict.says})" if verdict and verdict.says.name != "PLACE" else ""
+
+
+def _marks(ranking: Ranking) -> list[Text]:
+    """What else is drawn, in words."""
+    estimates = [each.estimate for each in ranking.models]
+    tick: list[Text] = ["; the tick ", Mark("floor"), " is the chance level"]
+    dotted: list[Text] = ["; the dotted line ", Mark("reference"), " is the paper’s value, which noise makes larger"]
+    return [
+        *(tick if any(each.floor is not None for each in estimates) else []),
+        *(dotted if any(each.corrected is not None for each in estimates) else []),
+    ]
+
+
+def _block(probe: str, ranking: Ranking, place: int) -> Table:
+    level = ranking.models[0].run.level
+    metric = metric_named(probe, ranking.metric)
+    columns = [
+        *(Column(head, Kind.TEXT) for head in ("rank", "model", "verdict")),
+        *(Column("value", Kind.NUMBER), Column("on one scale", Kind.DOTS, signed=metric.worse == "away")),
+        Column(level, Kind.INTERVAL),
+    ]
+
+    def row(each: Ranked) -> Row:
+        e, verdict = each.estimate, each.run.findings.verdict
+        shown = e.value if e.corrected is None else e.corrected
+        said = verdict.says.value if verdict else ""
+        return Row([str(each.rank), each.name, said, shown, dot_of(e, probe), (e.low, e.high)])
+
+    numbers = ("value", "corrected", "low", "high", "n")
+    data = [[each.rank, each.name, *(getattr(each.estimate, key) for key in numbers)] for each in ranking.models]
+    worse = {"away": f"the further from {metric.neutral:g}", "lower": "the lower", "higher": "the higher"}[metric.worse]
+    named = metric.title if metric.symbol else metric.name[:1].upper() + metric.name[1:]
+    return Table(
+        title=f"{named}, {say_group(probe, ranking.group)}",
+        how=[
+            f"{worse} the value, the more biased. The line ",
+            *(Mark("range"), " is the interval, a filled dot ", Mark("dot"), " is clear, a hollow one "),
+            *(Mark("hollow"), " is not distinguishable from chance", *_marks(ranking), ". Models can be told apart "),
+            "although their intervals overlap: they answered the same questions.",
+        ],
+        data=Data(("rank", "model", *numbers), data),
+        file=f"{probe}-ranking{place + 1 if place else ''}",
+        anchor="ranking",
+        columns=columns,
+        groups=[Group([row(each) for each in ranking.models])],
+    )
