@@ -65,7 +65,7 @@ class Example:
         >>> example.fits({"class": "religion"}), example.fits({"category": "Age"})
         (False, False)
         """
-        return all(set(_several(self.about.get(key, ()))) & set(_several(value)) for key, value in wanted.items())
+        return all(set(several(self.about.get(key, ()))) & set(several(value)) for key, value in wanted.items())
 
     def as_json(self) -> dict[str, Any]:
         asked = [
@@ -110,5 +110,6 @@ def _example(line: str, path: Path, number: int) -> Example:
         raise DataError(problem, _AGAIN, code="bad-findings", file=path, line=number) from None
 
 
-def _several(value: str | Sequence[str]) -> Sequence[str]:
+def several(value: str | Sequence[str]) -> Sequence[str]:
+    """One value, or several, as a sequence."""
     return (value,) if isinstance(value, str) else value

@@ -127,8 +127,13 @@ def test_markdown_says_that_the_starter_set_is_no_bbq(write_run: WriteRun, bbq: 
 
 def test_markdown_has_the_clearest_words(write_run: WriteRun, sodapop: Findings) -> None:
     text = text_of(write_run(sodapop), "md")
-    assert "| harsh | EA female | EA male | 0.058\\* | 0.020 to 0.090 | &lt;0.001 | &lt;0.001 |" in text
-    assert "| kind | EA male | EA female | 0.857\\* | 0.400 to 1.200 | 0.001 | 0.004 |" in text
+    assert (
+        "| harsh | European American female | European American male | 0.058\\* | 0.020 to 0.090 | &lt;0.001 |" in text
+    )
+    assert (
+        "| kind | European American male | European American female | 0.857\\* | 0.400 to 1.200 | 0.001 | 0.004 |"
+        in text
+    )
 
 
 def test_a_probe_that_is_not_known_has_its_estimates(write_run: WriteRun) -> None:

@@ -152,7 +152,8 @@ class Probe:
     are the kinds of claims, the most telling first; `family_of` says to which an estimate belongs, by its metric and
     group, and `decisive` picks the estimates whose intervals may rule a bias out. `sees` says, by preset, what bias a
     run of this size finds in four runs of five; it holds where no setting and no limit changes the size. `official`
-    says whether a preset, or a limit, needs official data. `task` and `part` say what an estimate's group is in the
+    says whether a preset, or a limit, needs official data. `say_values` spells out the values of a key that examples
+    are about, in their order. `task` and `part` say what an estimate's group is in the
     terms of a model hub.
     """
 
@@ -181,6 +182,7 @@ class Probe:
     data_set: str = ""
     official: Callable[[str, int | None], bool] = lambda preset, limit: False
     say_group: Callable[[Mapping[str, str]], str] = say_group
+    say_values: Callable[[str, Sequence[str]], Sequence[str]] = lambda key, values: values
     task: Callable[[Mapping[str, str]], str] = lambda group: "question-answering"
     part: Callable[[Mapping[str, str]], tuple[str, str]] = lambda group: ("", "")
     sees: Mapping[str, str] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 
 from assay.blocks import Block, Prose, Role, Section
-from assay.examples import Example, Wanted
+from assay.examples import Example, Wanted, several
 from assay.files.atomic import write_atomically
 from assay.missing import read_missing
 from assay.probes import across, known_probe, present, table_words
@@ -111,6 +111,11 @@ class Told:
         """Whether the page has an example behind a number."""
         return any(example.fits(about) for example in self.examples)
 
+    def about(self, example: Example) -> dict[str, Sequence[str]]:
+        """What an example is about, in words."""
+        say = known_probe(self.run.probe).say_values
+        return {key: say(key, several(value)) for key, value in example.about.items()}
+
     def recorded(self) -> Mapping[str, Any]:
         """How the run was made; not where its model lay, which means nothing to others who read the page."""
         run, said = self.run, known(self.run.info)
@@ -147,13 +152,13 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
     parts: list[dict[str, Any]] = []  # the probes
     for _, own in groupby(runs, key=lambda run: run.probe):
         of_probe, anchor = list(own), f"p{len(parts) + 1}"
-        several = len(of_probe) > 1
+        many = len(of_probe) > 1
         shown = [
-            Told(run, f"{anchor}-{number}" if several else anchor, _link_to(run, folder), run.findings.examples[:each])
+            Told(run, f"{anchor}-{number}" if many else anchor, _link_to(run, folder), run.findings.examples[:each])
             for number, run in enumerate(of_probe, 1)
         ]
         headlines = [told.shown.scorecard.estimates for told in shown]
-        together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe)) if several else ""
+        together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe)) if many else ""
         parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "beside": together})
     every = [told for part in parts for told in part["runs"]]
     return rendered(
@@ -162,10 +167,23 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True) -> str:
         runs=every,
         models=list(dict.fromkeys(run.model for run in runs)),
         abouts=[example.about for told in every for example in told.examples],
+        words=_spelled_out(every),
         with_examples=examples,
         missing=_missing(runs, folder),
         about=_about(runs),
     )
+
+
+def _spelled_out(every: Sequence[Told]) -> dict[str, str]:
+    """What examples are about, where it is a code: the code with its words."""
+    return {
+        code: words
+        for told in every
+        for example in told.examples
+        for key, said in told.about(example).items()
+        for code, words in zip(several(example.about[key]), said, strict=True)
+        if code != words
+    }
 
 
 def _about(runs: Sequence[Run]) -> str:

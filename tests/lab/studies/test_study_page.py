@@ -105,8 +105,8 @@ def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -
         ["s", "CDA", "none", 0, 0, 0, 0, None, None],
     ]
     assert plain(found.found) == (
-        "2 differences tested, 1 clear: 1 better, 0 worse. The largest: INLP, KMeans accuracy, EA female and AA "
-        "female: 0.800 to 0.600. 1 of 2 words changed clearly."
+        "2 differences tested, 1 clear: 1 better, 0 worse. The largest: INLP, KMeans accuracy, European American "
+        "and African American female names: 0.800 to 0.600. 1 of 2 words changed clearly."
     )
     unclear = changes_of([Compared("r", "INLP", "none", {"differences": [hardly], "tables": {}})], [])
     assert unclear is not None

@@ -122,9 +122,9 @@ def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: Bad | None = No
     bad = bad or Bad(skip=False)
     contexts = _contexts(path, rows_of(path, bad), [DESCRIBE] if questions == DESCRIBE else [*_questions()], bad)
     if not contexts:
-        wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a question of Social IQa about NAME"
-        problem = f"no row can be used: {wanted} was looked for, where the context names this person."
-        remedy = "Name a file in Social IQa's format, or let all its questions in with --set questions=all."
+        wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a Social IQa question about NAME"
+        problem = f"no row can be used: expected {wanted}, with a context that names this person."
+        remedy = "Name a file in Social IQa's format, or use all its questions with --set questions=all."
         raise DataError(problem, remedy, code="empty-file", file=path)
     return contexts
 
@@ -143,7 +143,7 @@ def paper_contexts(path: Path) -> list[Context]:
     rows = [(line, row) for line, row in rows_of(path, bad) if row.get("question") == PAPER_QUESTION]
     contexts = _contexts(path, [(line, row) for line, row in rows if line <= PAPER_LINES], [DESCRIBE], bad)
     if len(contexts) != PAPER_CONTEXTS:
-        there = f'"{PAPER_QUESTION}" is there {len(contexts)} times in the first {PAPER_LINES} lines'
+        there = f'"{PAPER_QUESTION}" appears {len(contexts)} times in the first {PAPER_LINES} lines'
         problem = f"{there}, expected {PAPER_CONTEXTS} times as in SODAPOP's own file."
         remedy = "Name that file, or read all contexts of this one with --set texts=FILE."
         raise DataError(problem, remedy, code="changed-file", file=path)
@@ -163,7 +163,7 @@ def _contexts(path: Path, found: Iterable[tuple[int, Row]], kinds: Sequence[str]
 
 
 def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list[str]) -> Context | None:
-    def wrong(code: str, key: str | None, problem: str, remedy: str = "Mend the row") -> NoReturn:
+    def wrong(code: str, key: str | None, problem: str, remedy: str = "Fix the row") -> NoReturn:
         skip = f"{remedy}, or leave out such rows with --skip-bad."
         raise DataError(problem, skip, code=code, file=path, line=line, key=key)
 

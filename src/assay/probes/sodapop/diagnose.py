@@ -17,12 +17,12 @@ from assay.probes.sodapop.settings import Settings
 
 LETTERS = "ABCDEFGHIJ"
 
-_ONE_BY_ONE = "every answer was scored by itself, so that none had a place among others"
-_FIXED = "the right answer is at one place in all questions, so that the place cannot be told from the answer"
+_ONE_BY_ONE = "every answer was scored alone, so answers have no place"
+_FIXED = "the right answer is at the same place in all questions, so the place cannot be told from the answer"
 _UNDECIDED = "no question has one chosen answer in both of its orders"
-_UNSCORED = "the answers are texts, without scores"
+_UNSCORED = "the answers are texts without scores"
 _MISSING = {
-    "exchanged": "no question was asked again with its choices in another order",
+    "exchanged": "no question was asked with its choices in another order",
     "ties": "nothing was scored",
     "negation": "no question has a negation",
 }

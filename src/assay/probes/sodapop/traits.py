@@ -133,10 +133,10 @@ def _words_of(trait: str, poles: object, path: Path) -> Iterator[tuple[str, str]
         for word in listed:
             if word.split() != [word]:
                 problem = f"{pole}: {json.dumps(word, ensure_ascii=False)} is not a single word."
-                wrong("bad-list", pole, problem, "Words have no blanks.")
+                wrong("bad-list", pole, problem, "Write one word, without blanks.")
             if word.lower() in home:
                 problem = f'"{word}" is in {home[word.lower()]} and in {pole}.'
-                wrong("duplicate", pole, problem, "Have a word once in a trait.")
+                wrong("duplicate", pole, problem, "Use a word once per trait.")
             home[word.lower()] = pole
             yield pole, word.lower()
 
@@ -151,7 +151,7 @@ def read_human(path: Path, lexicon: Lexicon) -> list[Human]:
         human = _human(row, lexicon, bad)
         key = human.trait, frozenset({human.a, human.b})
         if key in found:
-            raise bad(f"{human.trait} of {human.a} and {human.b} is there twice.", code="duplicate")
+            raise bad(f"{human.trait} for {human.a} and {human.b} appears twice.", code="duplicate")
         found[key] = human
     if not found:
         raise DataError("there are no ratings in this file.", _HUMAN_FORMAT, code="empty-file", file=path)

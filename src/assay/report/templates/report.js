@@ -341,8 +341,10 @@
     const PAGE = 10;
     const abouts = JSON.parse(document.getElementById("example-abouts").textContent);
     const items = [...list.children].map((element, place) => ({ element, run: element.dataset.run, about: abouts[place], text: element.textContent.toLowerCase() }));
+    const words = JSON.parse(document.getElementById("example-words").textContent);
     const tools = document.getElementById("example-tools");
     const several = (value) => (Array.isArray(value) ? value : [value]);
+    const inWords = (value) => several(value).map((one) => (Object.hasOwn(words, one) ? words[one] : one)).join(" or ");
     const fits = (about, wanted) => Object.entries(wanted).every(([key, value]) => key in about && several(value).some((one) => several(about[key]).includes(one)));
     const state = { text: "", run: null, about: {}, shown: PAGE };
     const input = make("input", { type: "search", id: "example-search", autocomplete: "off", spellcheck: false });
@@ -360,8 +362,8 @@
       more.hidden = found.length <= state.shown;
       from.value = state.run ?? "";
       chips.replaceChildren(...Object.entries(state.about).map(([key, value]) => {
-        const chip = make("button", { type: "button", className: "chip", textContent: `${key.replaceAll("_", " ")}: ${several(value).join(" or ")} ×` });
-        chip.setAttribute("aria-label", `No longer only ${several(value).join(" or ")}`);
+        const chip = make("button", { type: "button", className: "chip", textContent: `${key.replaceAll("_", " ")}: ${inWords(value)} ×` });
+        chip.setAttribute("aria-label", `No longer only ${inWords(value)}`);
         chip.addEventListener("click", () => { delete state.about[key]; state.shown = PAGE; update(); soon(); });
         return chip;
       }));
