@@ -177,9 +177,9 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "empty-file": (
         lambda folder: described(folder, "his wide-awake neighbour", read_contexts),
-        'FOLDER/dev.jsonl: no row can be used: "How would you describe NAME?" was looked for, where the '
-        "context names this person.\n"
-        "Name a file in Social IQa's format, or let all its questions in with --set questions=all.",
+        'FOLDER/dev.jsonl: no row can be used: expected "How would you describe NAME?", with a '
+        "context that names this person.\n"
+        "Name a file in Social IQa's format, or use all its questions with --set questions=all.",
     ),
     "duplicate": (
         lambda folder: answered(folder, {"example_id": 0}),

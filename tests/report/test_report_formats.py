@@ -323,8 +323,11 @@ def test_the_card_has_a_section_with_numbers_notes_cautions_and_the_command(
 def test_a_card_names_the_model_without_this_machines_folders(
     run: Mapping[str, Any], name: str, write_run: WriteRun, findings: Findings
 ) -> None:
-    text = text_of(write_run(findings, run), "model-card")
+    command = "assay run unqover --model hf:/home/me/secret/one --set templates=/home/me/t.json --out '/home/me/a b'"
+    text = text_of(write_run(findings, {**run, "command": command}), "model-card")
     assert metadata(text)["model-index"][0]["name"] == name
+    assert "assay run unqover --model hf:./one --set templates=./t.json --out './a b'" in text
+    assert "/home" not in text
 
 
 def test_a_card_is_about_one_model(write_run: WriteRun, findings: Findings, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_the_page_is_harmless_and_its_links_lead_somewhere(bench: Any) -> None:
 
 def test_models_have_their_titles_in_the_order_of_the_file(bench: Any) -> None:
     words = page_of(bench).words
-    table = words[words.index("The models, and what making them cost") :]
+    table = words[words.index("The models and their task scores") :]
     places = [table.index(title) for title in ("the base", "siqa", "inlp-gender", "cda-gender", "CDA")]
     assert places == sorted(places)
     assert "hf:" not in words[: words.index("How it was made")], "titles, not folders"
@@ -61,7 +61,7 @@ def test_titles_that_try_to_act_are_only_shown(bench: Any) -> None:
 
 def test_what_changed_stands_with_whom_it_is_compared_with(bench: Any) -> None:
     page = page_of(bench)
-    section = page.words[page.words.index("What changed against the model that it is compared with") :]
+    section = page.words[page.words.index("What changed relative to the baseline") :]
     assert re.search(r"cda-gender the base 1 1 1 0 .*?religion.*?: 0\.118 to 0\.138 page", section), section[:2000]
     assert "1 difference of the headline numbers, one by one" in section
     for run in ("sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--cda-gender"):

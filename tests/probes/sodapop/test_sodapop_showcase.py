@@ -118,7 +118,7 @@ def test_a_word_that_fools_the_model_about_one_group_is_shown_doing_so(tmp_path:
     assert all(own["kind"] == 0.0 for own in scores)
     one, other = several(first.about["name"])
     assert first.note.startswith(
-        f"A wrong answer with “calm” beat the right one about {one} (A), but not about {other} (B). "
+        f"A wrong answer with “calm” beat the right one for {one} (A), but not for {other} (B). "
         "One of the clearest cases: over all names and texts, wrong answers with this word won "
     )
     assert f"{float(row['sr_a'] or 0):.1%} of the times about A names and 0.0% about B names." in first.note
@@ -265,7 +265,7 @@ def test_results_with_texts_are_shown_as_they_were_put(tmp_path: Path) -> None:
     assert [(o.score, o.chosen) for o in first.asked[0].options if "calm" in o.text] == [(0.7, True)]
     assert {o.text for o in first.asked[0].options} == {o.text for o in first.asked[1].options}
     assert "beat the right one" in first.note
-    assert first.scores == "the probability that the model gave to each answer"
+    assert first.scores == "the probability that the model gave each answer"
     assert "logit" in results(tmp_path, texts=True, logits=True).examples[0].scores
     questions = {asked.question for example in findings.examples for asked in example.asked}
     assert "" in questions

@@ -127,7 +127,7 @@ def read_record(out: Path) -> Record:
     except (OSError, ValueError) as error:
         raise DataError(f"cannot be read ({error}).", _OTHER, file=path, code="unreadable-file") from None
     if not isinstance(content, dict) or content.get("schema") != 1:
-        raise DataError("this is not a study.json of assay.", _OTHER, file=path, code="not-a-run")
+        raise DataError("this is not a study.json file of assay.", _OTHER, file=path, code="not-a-run")
     return Record(out, content)
 
 

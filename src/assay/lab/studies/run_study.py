@@ -125,7 +125,7 @@ def plan(
 def require_jobs(jobs: int) -> None:
     if jobs < 1:
         problem = f"jobs is {jobs}, expected at least 1."
-        raise UsageError(problem, "--jobs 1 does one step after the other.", code="bad-option", key="jobs")
+        raise UsageError(problem, "--jobs 1 runs one step at a time.", code="bad-option", key="jobs")
 
 
 def _opened(file: str | Path, out: str | Path | None) -> tuple[StudyFile, Path]:

@@ -146,7 +146,7 @@ def _lost(code: int) -> ModelError:
     how = f"exit code {code}"
     with suppress(ValueError):
         how = signal.Signals(-code).name
-    remedy = "Perhaps memory ran out: try it again with fewer --jobs."
+    remedy = "It may have run out of memory: try again with fewer --jobs."
     return ModelError(f"its process ended without a result ({how}).", remedy, code="step-failed")
 
 
