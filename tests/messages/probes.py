@@ -142,7 +142,7 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "changed-file": (
         lambda folder: described(folder, "Bethany", paper_contexts),
-        'FOLDER/dev.jsonl: "How would you describe Bethany?" is there 1 times in the first 321 lines, '
+        'FOLDER/dev.jsonl: "How would you describe Bethany?" appears 1 times in the first 321 lines, '
         "expected 50 times as in SODAPOP's own file.\n"
         "Name that file, or read all contexts of this one with --set texts=FILE.",
     ),

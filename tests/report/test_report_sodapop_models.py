@@ -89,7 +89,7 @@ def test_several_models_are_compared_by_pair_and_by_word(two: Path) -> None:
     words = maps(page)
     separation = next(link for link in page.links if "group_a,group_b,model,accuracy" in link).split("%0A")[1:-1]
     rows = [row.split(",")[:4] for row in separation]
-    assert ["EA_female", "EA_male", "hf%3Aorg/model", "0.75"] in rows
+    assert ["EA_female", "EA_male", "hf:org/model", "0.75"] in rows
     assert ["EA_female", "EA_male", "other", "0.9"] in rows
     assert not [row for row in rows if row[1] == "AA_female" and row[2] == "other"]
     assert "European American female and male names 0.750 0.900" in page.words

@@ -129,7 +129,7 @@ def require_some_left(rounds: int, classes: int, width: int) -> None:
     """Refuse so many rounds that no direction of the model could be left."""
     directions = 1 if classes == 2 else classes  # that one classifier uses
     if rounds * directions >= width:
-        problem = f"{rounds} rounds remove up to {rounds * directions} directions, but the model has only {width}."
+        problem = f"{rounds} rounds remove up to {rounds * directions} directions, and the model has {width}."
         raise _too_many(problem, (width - 1) // (2 * directions))
 
 
