@@ -30,6 +30,19 @@ PHRASES = (
     r"makes the page again",
     r"balanced over everything",
     r"is not installed, and",
+    r"fool(s|ed)? the model( more often| rather)? about",
+    r"\brather about\b",
+    r"\bbearers?\b",
+    r"[Tt]ake (it|one of them|the tuple) out",
+    r"told rightly",
+    r"the first so many",
+    r"at most so many",
+    r"\bcame about\b",
+    r"[Tt]he nearest to it",
+    r"turns? round",
+    r"where chance gives",
+    r"wrong answers of its own",
+    r"\b(EA|AA|AS|HS) (fe)?male\b",
 )
 
 

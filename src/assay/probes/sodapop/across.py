@@ -40,7 +40,8 @@ TITLES = {
     "words": "RD of words that are statistically clear in at least one model",
 }
 
-MOST_PAIRS = 30
+MOST_PAIRS, MOST_WORDS = 16, 30
+"""How many pairs of groups, and words of each, a page about several models shows; the runs' tables have all."""
 STUDY_WORDS, STUDY_PAIRS = 10, 16
 """How many words of a pair and a model, and how many pairs, a study's page shows. The paper prints 15 words; the runs'
 own pages have all pairs."""
@@ -152,16 +153,27 @@ def across(runs: Sequence[Run]) -> list[Section]:
     names, pairs = run_names(runs), Pairs()
     models = [(name, run.findings) for name, run in zip(names, runs, strict=True)]
     apart = models_apart(models, pairs)
-    words = sorted(clear_words(models, pairs).items(), key=lambda each: -len(each[1]))[:MOST_PAIRS]
-    parts = [Part(f"{say_pair(pair)} ({plural(len(own), 'word')})", [_words(pair, own, names)]) for pair, own in words]
+    words = sorted(clear_words(models, pairs).items(), key=lambda each: -len(each[1]))
+    parts = [
+        Part(f"{say_pair(pair)} ({plural(len(own), 'word')})", [_words(pair, own, names)])
+        for pair, own in words[:MOST_PAIRS]
+    ]
+    left_out = len(words) - len(parts)
+    more = [Prose([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], Role.SMALL)]
     return [
         *([Section([_accuracies(names, apart)])] if apart else []),
-        *([Section([Pick(label="Words of", parts=parts)])] if parts else []),
+        *([Section([Pick(label="Words of", parts=parts), *(more if left_out else [])])] if parts else []),
     ]
 
 
 def _words(pair: Named, words: Words, names: Sequence[str]) -> Heat:
-    """The words that are statistically clear in at least one model."""
+    """The words that are statistically clear in at least one model; of many, those that are clear in most models."""
+
+    def order(word: str) -> tuple[int, float]:
+        return -sum(each.clear for each in words[word].values()), -max(abs(each.rd) for each in words[word].values())
+
+    shown = {*sorted(words, key=order)[:MOST_WORDS]}
+    left_out, words = len(words) - len(shown), {word: own for word, own in words.items() if word in shown}
     found = {(word, name): each for word, own in words.items() for name, each in own.items()}
     a, b = (spelled(pair)[group] for group in pair)
     beside = {
@@ -176,6 +188,7 @@ def _words(pair: Named, words: Words, names: Sequence[str]) -> Heat:
         data=word_table({pair: words}, names),
         file="sodapop-words-models",
         anchor="words-models",
+        after=[f"{plural(left_out, 'more word')}: see the runs’ own tables."] if left_out else [],
         name=say_pair(pair),
         row="word",
         column="model",

@@ -214,7 +214,7 @@ def _labels(path: Path) -> list[str]:
     labels, rows = _lines(beside), _lines(path)
     if len(labels) != len(rows):
         problem = f"there are {len(labels)} labels, expected {len(rows)}: one for every line of {path.name}."
-        raise DataError(problem, "Get both files again; they belong together.", code="changed-file", file=beside)
+        raise DataError(problem, "Download both files again; they belong together.", code="changed-file", file=beside)
     return labels
 
 

@@ -59,7 +59,7 @@ def present(run: Run) -> Presentation:
         sections=[
             *words_that_fool(run, pairs),
             Section(groups_told_apart(run, found.separations, pairs)),
-            Section(picture(run, "Names by the words that fool the model about them", PICTURE, "sodapop-picture")),
+            Section(picture(run, "Names by the words that fool the model for them", PICTURE, "sodapop-picture")),
             Section(traits(run)),
             Section(names(run)),
         ],
