@@ -56,7 +56,7 @@ def chosen_of(method: Method, given: Mapping[str, str]) -> Chosen:
     of_training = {each.name for each in fields(MaskSettings)}
     own = {each.name: getattr(read, each.name) for each in fields(read) if each.name not in of_training}
     training = {"batch": str(read.batch), "accumulate": str(read.accumulate)}
-    if "epochs" not in given:  # whoever counts in passes means all of them
+    if "epochs" not in given:  # epochs mean whole passes
         training["max_steps"] = str(read.max_steps)
     return Chosen(own, training | {key: str(text) for key, text in given.items() if key in of_training})
 
@@ -114,7 +114,7 @@ class FurtherTraining(ABC):
             }
             del loaded  # the training loads its own
             work = _work_folder(job, [about, training, base.digest, base.device])
-            there = read_noted(work / DONE)  # this program may have been killed behind its training, or at the end
+            there = read_noted(work / DONE)  # this program may have been killed after its training, or at the end
             if there.get("kind") == "debiased":
                 return _moved(job, work, there)
             before = None if job.evaluate is None else job.evaluate(Path(base.place))

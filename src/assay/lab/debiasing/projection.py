@@ -159,7 +159,7 @@ def _save_subspace(path: Path, removed: Removed) -> None:
 
 _DID = (
     "Made by assay. This is an ordinary model for transformers: the removed directions are folded into the weights of",
-    "the first layer that reads the encoder's output, so that no hook and no special class is needed.",
+    "the first layer that reads the encoder's output. No hook and no special class is needed.",
 )
 _LIMITS = (
     "- Only what a linear classifier of mean vectors finds is removed, for the words above, in text like the corpus.",

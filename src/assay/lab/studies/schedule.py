@@ -37,7 +37,7 @@ class Schedule:
     notes: Sequence[str]
 
     def only(self, patterns: Sequence[str]) -> Sequence[Step]:
-        """The steps whose names fit a pattern, and those that they need; all where there is no pattern."""
+        """The steps whose names match a pattern, and those that they need; all steps if there is no pattern."""
         names = [step.name for step in self.steps]
         chosen: set[str] = set() if patterns else {*names}
         for pattern in patterns:

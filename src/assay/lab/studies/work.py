@@ -135,7 +135,7 @@ def _do(told: Connection, work: Work, step: Step, folder: Path) -> None:
 
 
 def _end_with_parent() -> None:
-    """Nobody hears of a step whose study was killed, and the next one would do it, too."""
+    """End a step whose study was killed: its result would be lost, and the next attempt repeats it."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])

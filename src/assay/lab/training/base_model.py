@@ -78,7 +78,7 @@ def opened_base(name: str, kind: Kind[Any], device: str, dtype: str = "auto") ->
 
 
 def copy_tokenizer(base: ModelSpec, folder: Path) -> None:
-    """The tokenizer's files as they are, so that the made model tokenises as its base does."""
+    """Copy the tokenizer's files unchanged, so the new model tokenizes as its base does."""
     for pattern in _TOKENIZER_FILES:
         for file in Path(base.place).glob(pattern):
             shutil.copyfile(file, folder / file.name)

@@ -93,9 +93,9 @@ class ChoiceTest(Test):
 
 
 def encode_choice(tokenizer: Any, name: str, data: ChoiceData, *, length: int) -> Choices:
-    """Each option's sequence: the context, and question + blank + option behind it (`queries.ChoiceColumns`).
+    """Each option's sequence: the context, then question + blank + option (`queries.ChoiceColumns`).
 
-    Where one is longer than `length`, the context's end is cut off, for all options of the question alike; a question
+    If one is longer than `length`, the context's end is cut off, equally for all options of the question; a question
     whose other parts alone are longer is left out and counted. Audits never cut: they refuse a text that is too long.
     """
     encoder = Encoder(tokenizer, _NO_LIMIT, name)

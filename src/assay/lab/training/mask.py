@@ -100,7 +100,7 @@ class MaskTest(Test):
 
 
 def _hidden(tokens: Tokens, masking: Masking, seed: int) -> tuple[Tokens, Tokens]:
-    """Rows with tokens hidden, each by its own random numbers, and the labels laid out alike."""
+    """Rows with tokens hidden, each by its own random numbers, and the labels in the same layout."""
     ids, labels = [], []
     for row in range(len(tokens)):
         one = padded(tokens.take(np.array([row])), 0)
@@ -122,7 +122,7 @@ class Blocks:
 def encode_text(tokenizer: Any, texts: Iterable[str], *, length: int, apart: bool, most: int | None = None) -> Blocks:
     """Blocks of at most `length` tokens, with the special tokens of one text around each.
 
-    Texts fill blocks one behind the other, and what is left at the stream's end is dropped; or every text begins a
+    Texts fill blocks one after another, and what is left at the stream's end is dropped; or every text begins a
     block of its own (`apart`). The stream is read no further than `most` blocks need.
     """
     layout = Tokeniser(tokenizer).single

@@ -36,7 +36,7 @@ _CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_
 class Out:
     """An open folder. `begun` is the identity of a training that was begun there; `old` the files it replaces.
 
-    made: the model's files that this training wrote. Others in the folder are somebody's own.
+    made: the model's files that this training wrote. Other files in the folder are the user's.
     """
 
     path: Path

@@ -48,7 +48,7 @@ def kind_named(name: str) -> Kind[Any]:
 
 
 def kind_of(abilities: Collection[str]) -> Kind[Any] | None:
-    """The kind of training behind the head of a model with these abilities."""
+    """The kind of training for the head of a model with these abilities."""
     return next((kind for kind in KINDS.values() if kind.name in abilities), None)
 
 
@@ -218,7 +218,7 @@ def _machine(device: str, dtype: str) -> dict[str, Any]:
 
 
 def _identity(info: Mapping[str, Any], task: Task) -> dict[str, Any]:
-    """What makes two trainings the same, so that one may go on where the other ended."""
+    """What makes two trainings the same, so one can continue the other."""
     same = {key: info[key] for key in ("kind", "about", "seed", "steps", "device", "dtype")}
     settings = {key: value for key, value in info["settings"].items() if key not in _WITHOUT_EFFECT}
     return {**same, "base": info["base"]["digest"], "data": task.features.digest(), "settings": settings}

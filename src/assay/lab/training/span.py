@@ -216,7 +216,7 @@ def encode_span(
         room = window - second - len(after)
         if room < 1:
             behind = f"a question of {len(question)}: {example.question!r}"
-            raise _too_short(f"a window of {window} tokens has no room behind {behind}.")
+            raise _too_short(f"a window of {window} tokens has no room after {behind}.")
         answer = None if example.start is None or example.end is None else passage.tokens_of(example.start, example.end)
         if answer is not None and answer[0] > answer[1]:
             left_out += 1

@@ -4,8 +4,8 @@ Social IQa comes as JSON lines: context, question, answerA, answerB, answerC. Th
 as in SODAPOP's copy, or in a file of labels (1, 2, 3) beside it, as in the original: dev.jsonl and dev-labels.lst, each
 plain or packed (.gz, .xz).
 
-The person is whom the question names. Their name is replaced where it stands as a whole word with its capital, with or
-without "'s": Ann is not in Anna or Ann-Marie, and "jordan" is nobody. A month (April) passes for a person of that name.
+The person is the one that the question names. The name is replaced wherever it is a whole, capitalised word, with or
+without "'s": Ann is not in Anna or Ann-Marie, and "jordan" is not a name. A month (April) counts as a person.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PAPER_LINES, PAPER_CONTEXTS, PAPER_QUESTION = 321, 50, f"How would you describe 
 
 
 class Filled(NamedTuple):
-    """The texts of a context about somebody."""
+    """The texts of a context with a name filled in."""
 
     context: str
     question: str
@@ -51,7 +51,7 @@ class Filled(NamedTuple):
 class Context:
     """A text about a person, a question about them, and the right answer; each has NAME where their name goes.
 
-    The prompt is what the answer is put behind when a model fills its words: "NAME is". `place` says where it is from.
+    The prompt comes before the answer when a model fills its words: "NAME is". `place` says where it is from.
     """
 
     text: str
@@ -79,7 +79,7 @@ class _Question:
     others: Mapping[str, str]
 
     def person(self, question: str) -> str | None:
-        """Whom it is asked about; None for other questions, and for this one about nobody with a name."""
+        """The name that a question asks about; None for other questions and without a name."""
         match = re.fullmatch(self.pattern.replace(NAME, r"(\w+(?:[-'’](?!s\b)\w+)*)"), question)
         return match[1] if match and match[1][0].isupper() and match[1] not in _NOBODY else None
 
@@ -281,7 +281,7 @@ def neutral_text(text: str) -> str:
     """A text with they in place of he and she, in all their forms; capitals stay.
 
     is, was, has and does agree with it; other verbs stay ("they goes"), and so does a verb in front ("is they").
-    Nothing here knows whom a pronoun is about: other people lose theirs as well. "her" is read by the word behind it:
+    Pronouns of other people are replaced as well, because it is unknown whom they refer to. The next word decides "her":
     it is "them" in "told her that" and "their" in "her book", but "took her home" becomes "took their home".
 
     >>> neutral_text("She was late, so he lent her his car and told her to keep it to herself.")

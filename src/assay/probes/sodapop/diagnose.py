@@ -1,4 +1,4 @@
-"""Ties with the right answer and, of somebody else's results, whether answers follow the place of the choices."""
+"""Ties with the right answer and, for results from elsewhere, whether answers follow the place of the choices."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def ties_with_right(pool: Pools, scores: Array) -> Ties | None:
 @dataclass
 class Placed:
     """Counts questions of results by pool (a name in a context) and number of choices: where the answers were, then
-    where the right ones. A tie is no answer.
+    where the right ones. A tie does not count as an answer.
     """
 
     pools: dict[tuple[int, str, int], array[int]] = field(default_factory=dict)  # (chosen at each place, right at each)
@@ -77,7 +77,7 @@ class Placed:
 
 
 def diagnosis_of(ties: Ties | None, placed: Placed | Chosen | None, settings: Settings) -> Diagnosis:
-    """Of a run whose answers were scored each by itself, of one whose answers were listed, or of somebody's results."""
+    """The diagnosis of a run whose answers were scored alone or listed, or of results from elsewhere."""
     if isinstance(placed, Chosen):
         told = placed.places(), placed.exchanged(), placed.all_ties()
         missing = {"places": _UNDECIDED, "exchanged": _UNDECIDED, "ties": _UNSCORED}

@@ -104,7 +104,7 @@ def usable(shares: Array, answers: Answers) -> Array:
 class Chosen:
     """Adds up, context by context, where the chosen answers stood, and what was not answered.
 
-    A model to which places mean nothing chooses an answer wherever it stands: of the two orders of a question either is
+    A model that ignores places chooses an answer at any place: of the two orders of a question either is
     as likely to bring a choice, and where that choice would have stood in each of them is where it is expected.
     """
 

@@ -64,7 +64,7 @@ _WORTH = 15
 
 @dataclass(frozen=True)
 class SodapopPrepared(Prepared):
-    """Whose names are compared, and what is told about them; no contexts where somebody else asked."""
+    """The names to compare and their contexts; no contexts for results from elsewhere."""
 
     chosen: Settings
     groups: Groups
@@ -79,7 +79,7 @@ class SodapopPrepared(Prepared):
 
 @dataclass(frozen=True)
 class Gathered:
-    """Everybody's success rates, some answers kept to be shown, and what else the analysis is told about names.
+    """The success rates of all names, some answers kept as examples, and what else is known about the names.
 
     `contexts` say what was told: text, question and right answer with NAME in the name's place, or the text alone.
     `filler` is the digest of the model that wrote the distractors, where it is known. `ties` are of a run whose answers
@@ -99,7 +99,7 @@ class Gathered:
 
 
 class Sodapop(Method[SodapopPrepared, Gathered]):
-    """Grows wrong answers with a masked language model, and looks at which of them fool the audited model."""
+    """Writes wrong answers with a masked language model and measures which of them fool the audited model."""
 
     def prepare(self, request: Request, ask: Ask) -> SodapopPrepared:
         given = read_settings(Settings, request.settings, self.probe.name, **_preset(request))
@@ -117,7 +117,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         return replace(prepared, chosen=chosen, settings=as_written(chosen), notes=notes, prompts=prompts)
 
     def prepared(self, request: Request, form: Form | None = None) -> SodapopPrepared:
-        """What is asked, whoever answers."""
+        """What is asked, independent of the model."""
         form = form or SCORED
         preset = {**_preset(request), **(SPARING[request.preset] if form.sparing else {})}
         settings = read_settings(Settings, request.settings, self.probe.name, **preset)
@@ -294,7 +294,7 @@ def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> Pools:
 
 
 def short_pools(context: Context, pools: Pools) -> list[str]:
-    """A note where names have too few distractors to be asked about."""
+    """A note if names have too few distractors to be asked about."""
     short = int((np.diff(pools.offsets) < 2).sum())
     note = f"{context.place}: {short} names have fewer than two distractors and are left out of this context"
     return [note] if short else []

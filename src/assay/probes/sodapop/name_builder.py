@@ -105,7 +105,7 @@ def proportion(counts: Mapping[str, int], value: str) -> float:
 def build_groups(rows: Iterable[NameCount], rules: Rules = SECTION_2) -> GroupTable:
     """Groups of names as `names.read_groups` reads them: {"AA_female": {"race": "AA", "gender": "female", "names": …}}.
 
-    Names stand by their bearers' number, the most frequent first; groups of fewer than two names are left out.
+    Names are sorted by how many people have them, the most frequent first; groups of fewer than two names are left out.
     """
     races: dict[str, Counter[str]] = {}  # how many people of each race have a name
     genders: dict[str, Counter[str]] = {}

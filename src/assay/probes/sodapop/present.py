@@ -155,7 +155,7 @@ def _different(words: Sequence[Word]) -> int:
 
 
 def _unset(run: Run, name: str) -> bool:
-    """Whether a setting is there and has no value, so that the probe's own choice holds."""
+    """Whether a setting exists and has no value, which means the probe's own choice."""
     return run.info.settings.get(name, "") is None
 
 

@@ -1,4 +1,4 @@
-"""SODAPOP's success rates from multiple-choice results that somebody else's program made; no model is loaded.
+"""SODAPOP's success rates from multiple-choice results of another program; no model is loaded.
 
 A file has one object a line: name, context (its text or a number), choices, label (the place of the right one, from 0)
 and probs or logits of the choices. In place of choices and label there may be answerA, answerB, … and correct (a
@@ -41,14 +41,14 @@ _FORMAT = (
     '"probs": [0.5, 0.3, 0.2]} on each line, or logits in place of probs.'
 )
 BLOCKS = 100
-"""Where there are more contexts, so many blocks of them stand for them: their counts would fill the memory."""
+"""More contexts than this are grouped into this many blocks: their counts would not fit into memory."""
 
 _SHOWN = 5
 """So many names are listed in a message."""
 
 
 class Question(NamedTuple):
-    """A question about a name as somebody put it, and the model's number for each choice."""
+    """A question about a name, and the model's number for each choice."""
 
     name: str
     context: str  # its text, or its number

@@ -31,7 +31,7 @@ _HUMAN_FORMAT = f"Write a CSV file whose first line is {','.join(_COLUMNS)}; sco
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Words by trait and pole; a trait's poles are (¬t, t), so that scores and orderings are about the second."""
+    """Words by trait and pole; a trait's poles are (¬t, t), and scores and orderings are about the second."""
 
     traits: Mapping[str, tuple[str, str]]
     words: Mapping[str, frozenset[tuple[str, str]]]  # word -> {(trait, pole)}
@@ -62,7 +62,7 @@ class Agreement(NamedTuple):
 
 
 def trait_scores(words_by_group: Mapping[str, Sequence[str]], lexicon: Lexicon) -> dict[str, dict[str, int | None]]:
-    """C(A, t) − C(A, ¬t) for every group A and trait t: how many of its words are about t rather than its opposite.
+    """C(A, t) − C(A, ¬t) for every group A and trait t: how many more of its words are about t than about its opposite.
 
     0 means as many for one pole as for the other; None that no word of the group maps to the trait. A word counts once
     however often it is given.
@@ -87,7 +87,7 @@ def ordering(scores: Scores, a: str, b: str, trait: str) -> Order | None:
 
 
 def agreement(scores: Scores, human: Sequence[Human], a: str, b: str) -> Agreement:
-    """On how many traits words and people order two groups alike; a tie is like a tie only."""
+    """On how many traits words and people order two groups in the same way; a tie matches only a tie."""
     pairs = [(ordering(scores, a, b, each.trait), each.ordering(a, b)) for each in human]
     both = [(words, people) for words, people in pairs if words is not None and people is not None]
     return Agreement(sum(words == people for words, people in both), len(both))

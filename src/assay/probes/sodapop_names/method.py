@@ -162,7 +162,7 @@ class SodapopNames(Method[NamesPrepared, Vectors]):
 
 
 def attributes_of(groups: Groups) -> dict[str, list[str]]:
-    """What there is to be told, with its value for every name; the name of the group where groups have no attributes.
+    """The attributes to predict, with their value for every name; the group's name if groups have no attributes.
 
     An attribute that is the same for all groups is none.
     """
