@@ -281,7 +281,7 @@ def neutral_text(text: str) -> str:
     """A text with they in place of he and she, in all their forms; capitals stay.
 
     is, was, has and does agree with it; other verbs stay ("they goes"), and so does a verb in front ("is they").
-    Pronouns of other people are replaced as well, because it is unknown whom they refer to. The next word decides "her":
+    Pronouns of other people are replaced as well, because it is unknown whose they are. The next word decides "her":
     it is "them" in "told her that" and "their" in "her book", but "took her home" becomes "took their home".
 
     >>> neutral_text("She was late, so he lent her his car and told her to keep it to herself.")
