@@ -158,14 +158,14 @@ def _save_subspace(path: Path, removed: Removed) -> None:
 # --- the card
 
 _DID = (
-    "Made by assay. This is an ordinary model for transformers: the removed directions are folded into the weights of",
+    "Made with assay. This is an ordinary transformers model: the removed directions are folded into the weights of",
     "the first layer that reads the encoder's output. No hook and no special class is needed.",
 )
 _LIMITS = (
-    "- Only what a linear classifier of mean vectors finds is removed, for the words above, in text like the corpus.",
+    "- Only what a linear classifier finds in mean vectors is removed, for the words above, in text like the corpus.",
     "  That says little about the model's answers: measure them (`assay run … --model hf:FOLDER`).",
-    "- The encoder itself is as it was. Whoever reads its hidden states, or trains a new head on it, has what was",
-    "  removed back; further training of this head may bring it back as well.",
+    "- The encoder itself is unchanged. Its hidden states, and a new head trained on it, still have what was removed;",
+    "  further training of this head may also bring it back.",
 )
 
 
@@ -176,16 +176,16 @@ def _card(job: Job, report: Mapping[str, Any], rounds: list[str]) -> str:
     of_variance = "" if share is None else f", which have {share:.1%} of the variance between counterparts"
     used, there = (listed(sentences[which], "{1:,} {0}") for which in ("used", "there"))
     facts = {
-        "sentences": f"{used}; there were {there}",
+        "sentences": f"{used}; the corpus has {there}",
         "removed": f"{removed['directions']} of {removed['of']} directions{of_variance}",
         "folded into": listed(report["folded_into"], "`{}` (changed by {:.1%})"),
     }
     told = [
-        "A linear classifier of the attribute, trained on the encoder's mean vectors of sentences, is right about "
-        f"{held_out['before']:.3f} of the test sentences before and about {held_out['after']:.3f} after; guessing "
-        f"gives {held_out['majority']:.3f}.",
+        "A linear classifier of the attribute, trained on the encoder's mean vectors of sentences, is right for "
+        f"{held_out['before']:.3f} of the test sentences before and {held_out['after']:.3f} after; guessing gives "
+        f"{held_out['majority']:.3f}.",
         "",
-        f"Trained on the vector of a sentence's first token alone, which heads that choose read, it is right about "
+        f"Trained only on the vector of a sentence's first token, which multiple-choice heads read, it is right for "
         f"{first['before']:.3f} before and {first['after']:.3f} after: what is gone from the mean may still be there.",
         *rounds,
     ]
