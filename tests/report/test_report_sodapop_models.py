@@ -134,6 +134,9 @@ def test_words_pairs_and_names_lead_to_their_examples_and_only_where_there_are_a
     assert {"name": "Adam"} in wanted
     assert not [each for each in wanted if each.get("word", "kind") != "kind" or each.get("name") == "Heather"]
     assert {"group": ["EA_male", "AA_male"]} in wanted, "an example of one of the two groups is behind both"
+    assert "SODAPOP · group European American female, European American male, female · name Amanda, Adam" in page.words
+    words = next(text for attributes, text in page.scripts if attributes.get("id") == "example-words")
+    assert json.loads(words) == {"EA_female": "European American female", "EA_male": "European American male"}
 
 
 # --- the picture

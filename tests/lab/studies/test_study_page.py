@@ -63,7 +63,7 @@ def test_what_changed_stands_with_whom_it_is_compared_with(bench: Any) -> None:
     page = page_of(bench)
     section = page.words[page.words.index("What changed relative to the baseline") :]
     assert re.search(r"cda-gender the base 1 1 1 0 .*?religion.*?: 0\.118 to 0\.138 page", section), section[:2000]
-    assert "1 difference of the headline numbers, one by one" in section
+    assert "1 difference in the headline numbers, one by one" in section
     for run in ("sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--cda-gender"):
         assert f"compare/{run}/comparison.html" in page.files
     assert "for two others, assay compare does it" in page.words
@@ -135,7 +135,7 @@ def test_all_runs_with_all_charts_are_on_a_page_of_their_own(bench: Any) -> None
 def test_failures_are_told_and_the_rest_is_shown(bench: Any) -> None:
     bench.fakes.broken["inlp-gender"] = RuntimeError("out of memory")
     words = page_of(bench).words
-    assert "Not everything was done" in words
+    assert "These steps failed" in words
     assert "RuntimeError: out of memory" in words
     assert "Top words by model" in words
 
