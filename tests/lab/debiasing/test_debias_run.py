@@ -94,7 +94,7 @@ def test_the_folder_is_an_ordinary_model_with_a_card(made: Any) -> None:
         made.report["words"]["digest"],
         "bert.pooler.dense",
         "| 4 | 12 |",
-        "| accuracy | 0.7500 | 0.5000 | +0.2500 |",
+        "| accuracy | 0.7500 | 0.5000 | -0.2500 |",
         "assay debias inlp --model builtin --attribute gender",
     ):
         assert said in card
