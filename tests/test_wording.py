@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "assay"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PHRASES = (
     r"this is no (BBQ|run|study)",
     r"has not the ability",
@@ -61,6 +61,19 @@ PHRASES = (
     r"the policy demands",
     r"so one-sided a difference",
     r"Name also",
+    r"fool(s|ed)? the model( more often| rather)? about",
+    r"\brather about\b",
+    r"\bbearers?\b",
+    r"[Tt]ake (it|one of them|the tuple) out",
+    r"told rightly",
+    r"the first so many",
+    r"at most so many",
+    r"\bcame about\b",
+    r"[Tt]he nearest to it",
+    r"turns? round",
+    r"where chance gives",
+    r"wrong answers of its own",
+    r"\b(EA|AA|AS|HS) (fe)?male\b",
 )
 
 
@@ -81,9 +94,14 @@ def _said() -> Iterator[tuple[str, str]]:
         yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
 
 
+@cache
+def texts() -> Sequence[tuple[str, str]]:
+    return list(said())
+
+
 @pytest.mark.parametrize("phrase", PHRASES)
 def test_a_phrase_does_not_come_back(phrase: str) -> None:
-    assert [where for where, text in said() if re.search(phrase, text)] == []
+    assert [where for where, text in texts() if re.search(phrase, text)] == []
 
 
 def test_phrases_would_be_noticed() -> None:

@@ -120,7 +120,7 @@ def wide_sodapop(model: str = MODEL) -> Findings:
             {"group": [group, group[3:]], "name": name, "word": ["kind", "harsh"]},
             [_asked(f"{name} brought soup to a friend.", "Why?", f"{name} was kind")],
             "sum of log-probabilities",
-            "“kind” fooled the model here",
+            "“kind” beat the right answer here",
         )
         for group, name in (("EA_female", "Amanda"), ("EA_male", "Adam"), ("AA_female", "Aiesha"))
     ]

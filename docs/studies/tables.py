@@ -10,6 +10,8 @@ from pathlib import Path
 from statistics import correlation, linear_regression
 from typing import Any
 
+from assay.probes.sodapop import say_pair
+
 CHOICE = {
     "siqa": "not debiased",
     "siqa-again": "not debiased, another seed",
@@ -95,10 +97,10 @@ def models(study: Path) -> None:
 
 def sodapop(runs: Path, ending: str = "") -> None:
     pairs = {"EA_female": "AA_female", "EA_male": "AA_male", "HS_female": "HS_male"}
-    told = [f"{a} and {b}".replace("_", " ") for a, b in pairs.items()]
+    told = [say_pair(pair) for pair in pairs.items()]
     table(
-        *("model", "pairs told apart", "mean KMeans accuracy", "chance gives"),
-        *(*told, "words clear of chance", "findings.json"),
+        *("model", "pairs told apart", "mean KMeans accuracy", "chance level"),
+        *(*told, "clear words", "findings.json"),
     )
     for name, title in CHOICE.items():
         run = runs / f"sodapop--{name}{ending}"
@@ -116,7 +118,7 @@ def sodapop(runs: Path, ending: str = "") -> None:
 
 
 def by_pair(runs: Path) -> None:
-    """KMeans accuracy by pair of groups, bold where it is clear of chance."""
+    """KMeans accuracy by pair of groups, bold if it is clear."""
     table("groups", *CHOICE.values())
     found = {
         name: [each for each in estimates(runs / f"sodapop--{name}") if each["metric"] == "kmeans_accuracy"]
@@ -126,7 +128,7 @@ def by_pair(runs: Path) -> None:
         cells = [found[name][place] for name in CHOICE]
         assert all(cell["group"] == first["group"] for cell in cells)
         said = [f"**{number(cell['value'], 2)}**" if cell["claimed"] else number(cell["value"], 2) for cell in cells]
-        line(f"{first['group']['a']} and {first['group']['b']}".replace("_", " "), *said)
+        line(say_pair((first["group"]["a"], first["group"]["b"])), *said)
 
 
 def pools(runs: Path) -> None:
@@ -161,7 +163,7 @@ def differences(run: Path) -> dict[tuple[str, str, str], float]:
 def bbq(runs: Path) -> None:
     kinds = {"ambig": "ambiguous", "disambig": "disambiguated"}
     heads = [f"{metric}, {said}" for metric in ("accuracy", "bias score") for said in kinds.values()]
-    table("model", *heads, "categories with a bias score clear of chance", "verdict", "findings.json")
+    table("model", *heads, "categories with a clear bias score", "verdict", "findings.json")
     for name, title in CHOICE.items():
         run = runs / f"bbq--{name}"
         plain = [each for each in estimates(run) if each["group"].keys() == {"category", "context"}]
@@ -182,14 +184,20 @@ def unqover(runs: Path) -> None:
         *(
             "model",
             "form",
-            "μ, names pooled",
+            "μ, names grouped",
             "corrected",
-            "chance gives",
-            "η, names pooled",
+            "chance level",
+            "η, names grouped",
             "corrected",
-            "chance gives",
+            "chance level",
         ),
-        *("mean score", "occupations rather men's, women's", "γ of these at least 0.05", "verdict", "findings.json"),
+        *(
+            "confidence in either person",
+            "occupations associated more with men, women",
+            "γ of these at least 0.05",
+            "verdict",
+            "findings.json",
+        ),
     )
     for name, title in ASKED.items():
         run = runs / f"unqover--{name}"
@@ -255,7 +263,7 @@ def answers(study: Path) -> None:
 
 def preferences(study: Path) -> None:
     """Paired differences of UnQover's numbers for gender from the head that was not debiased."""
-    table("model", "μ, names pooled", "η, names pooled", "μ by name", "mean score")
+    table("model", "μ, names grouped", "η, names grouped", "μ by name", "confidence in either person")
     for name, title in ASKED.items():
         if name in ("span--full", "span", "mask"):
             continue

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+import shlex
 import unicodedata
 from collections.abc import Mapping
 
@@ -13,6 +15,25 @@ LONGEST = 60  # characters of a name that a terminal shows; the tables have the 
 
 _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _INVISIBLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, lone surrogates, line separators
+
+
+_ABSOLUTE = re.compile(r"(?<![^=:,])(?:/(?!/)|[A-Za-z]:\\)(?:[^/\\,]+[/\\])*([^/\\,]*)")
+
+
+def without_folders(command: str) -> str:
+    """A command, or a model's name, for others to read: of absolute paths only the last part is left.
+
+    >>> without_folders("assay run bbq --model hf:/home/ann/bert --set texts=/data/t.jsonl --out '/my runs/a b'")
+    "assay run bbq --model hf:./bert --set texts=./t.jsonl --out './a b'"
+    >>> without_folders("assay run bbq --model api:m@http://localhost:8080/v1 --out runs/a")
+    'assay run bbq --model api:m@http://localhost:8080/v1 --out runs/a'
+    """
+    try:
+        words = shlex.split(command)
+    except ValueError:  # it is no command line
+        words = command.split()
+    shortened = [_ABSOLUTE.sub(r"./\1", word) for word in words]
+    return command if shortened == words else shlex.join(shortened)
 
 
 def number(value: float | None) -> str:

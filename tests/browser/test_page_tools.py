@@ -371,7 +371,7 @@ def test_a_legend_dims_the_groups_that_were_not_picked(visit: Visit, page_of: Pa
     assert (buttons.count(), marks.count()) == (3, 4)
     dimmed = page.locator("svg.scatter [data-key].dim")
     assert dimmed.count() == 0
-    women, men = (buttons.filter(has_text=group) for group in ("EA female", "EA male"))
+    women, men = (buttons.filter(has_text=group) for group in ("European American female", "European American male"))
     women.click()
     expect(women).to_have_attribute("aria-pressed", "true")
     assert dimmed.count() == 2
@@ -387,7 +387,7 @@ def test_a_name_in_the_picture_says_who_it_is_when_pointed_at(visit: Visit, page
     mark = page.locator("svg.scatter [data-key]").nth(2)
     scroll_to(page, mark)
     mark.hover()
-    expect(page.locator("#tip")).to_have_text(re.compile("Adam.*EA male"))
+    expect(page.locator("#tip")).to_have_text(re.compile("Adam.*European American male"))
 
 
 # --- examples

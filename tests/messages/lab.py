@@ -94,11 +94,11 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "not-new": (
         other_files,
-        "FOLDER: this folder is not empty, and holds no training of assay.\nChoose another folder with --out.",
+        "FOLDER: this folder is not empty and is not a training folder.\nChoose another folder with --out.",
     ),
     "not-a-run": (
         lambda folder: (written(folder, "study.json", "{}"), read_record(folder)),
-        "FOLDER/study.json: this is not a study.json of assay.\nChoose another folder with --out.",
+        "FOLDER/study.json: this is not a study.json file of assay.\nChoose another folder with --out.",
     ),
     "missing-file": (
         lambda folder: existing(folder / "dev.jsonl"),
@@ -138,11 +138,11 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "duplicate": (
         words({"gender": [["he", "she"], ["he", "she"]]}),
-        "FOLDER/words.json: gender, tuple 2 (he, she): this is tuple 1 again.\nTake one of them out.",
+        "FOLDER/words.json: gender, tuple 2 (he, she): this repeats tuple 1.\nRemove one of them.",
     ),
     "bad-label": (
         row(correct="D"),
-        "FOLDER/rows.jsonl, line 1: the right answer is 'D', expected one of A, B.\nMend the label.",
+        "FOLDER/rows.jsonl, line 1: the right answer is 'D', expected one of A, B.\nFix the label.",
     ),
     "bad-row": (
         words({"gender": [["he", 1]]}),
@@ -159,17 +159,17 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-tokenizer": (
         lambda folder: sentence_debias(np.ones((3, 2, 4))),
-        "the model has the same vector for a sentence and for its counterparts.\n"
-        "Its tokenizer does not know the attribute words: give others with --words.",
+        "the model gives a sentence and its counterparts the same vector.\n"
+        "Its tokenizer does not know the attribute words: use others with --words.",
     ),
     "step-failed": (
         lost,
-        "its process ended without a result (SIGKILL).\nPerhaps memory ran out: try it again with fewer --jobs.",
+        "its process ended without a result (SIGKILL).\nIt may have run out of memory: try again with fewer --jobs.",
     ),
     "no-space": (
         full_disk,
-        "FOLDER: no space is left there ([Errno 28] No space left on device).\n"
-        "Free some; the same command then goes on from the last checkpoint.",
+        "FOLDER: the disk is full ([Errno 28] No space left on device).\n"
+        "Free some space; the same command then continues from the last checkpoint.",
     ),
     "other-run": (
         other_study,
@@ -177,11 +177,11 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "unknown-model": (
         planned('[models.a]\nspec = "builtin"\n[[runs]]\nprobe = "unqover"\nmodels = "b"\n'),
-        "FOLDER/mine.toml, line 5: runs 1: \"models\" is 'b', which is no model of this study.\n"
-        "Add a [models.b], or name one that is there.",
+        "FOLDER/mine.toml, line 5: runs 1: \"models\" is 'b', which is not a model of this study.\n"
+        "Add [models.b], or name an existing model.",
     ),
     "no-device": (
         lambda folder: require_device("foo"),
-        "training runs on cpu, cuda or mps, not on 'foo'.\nLeave --device out to take the best there is.",
+        "training runs on cpu, cuda or mps, not on 'foo'.\nLeave --device out to use the best available device.",
     ),
 }

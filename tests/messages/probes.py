@@ -142,7 +142,7 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "changed-file": (
         lambda folder: described(folder, "Bethany", paper_contexts),
-        'FOLDER/dev.jsonl: "How would you describe Bethany?" is there 1 times in the first 321 lines, '
+        'FOLDER/dev.jsonl: "How would you describe Bethany?" appears 1 times in the first 321 lines, '
         "expected 50 times as in SODAPOP's own file.\n"
         "Name that file, or read all contexts of this one with --set texts=FILE.",
     ),
@@ -177,9 +177,9 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "empty-file": (
         lambda folder: described(folder, "his wide-awake neighbour", read_contexts),
-        'FOLDER/dev.jsonl: no row can be used: "How would you describe NAME?" was looked for, where the '
-        "context names this person.\n"
-        "Name a file in Social IQa's format, or let all its questions in with --set questions=all.",
+        'FOLDER/dev.jsonl: no row can be used: expected "How would you describe NAME?", with a '
+        "context that names this person.\n"
+        "Name a file in Social IQa's format, or use all its questions with --set questions=all.",
     ),
     "duplicate": (
         lambda folder: answered(folder, {"example_id": 0}),

@@ -130,8 +130,13 @@ def test_markdown_says_that_the_starter_set_is_no_bbq(write_run: WriteRun, bbq: 
 
 def test_markdown_has_the_clearest_words(write_run: WriteRun, sodapop: Findings) -> None:
     text = text_of(write_run(sodapop), "md")
-    assert "| harsh | EA female | EA male | 0.058\\* | 0.020 to 0.090 | &lt;0.001 | &lt;0.001 |" in text
-    assert "| kind | EA male | EA female | 0.857\\* | 0.400 to 1.200 | 0.001 | 0.004 |" in text
+    assert (
+        "| harsh | European American female | European American male | 0.058\\* | 0.020 to 0.090 | &lt;0.001 |" in text
+    )
+    assert (
+        "| kind | European American male | European American female | 0.857\\* | 0.400 to 1.200 | 0.001 | 0.004 |"
+        in text
+    )
 
 
 def test_a_probe_that_is_not_known_has_its_estimates(write_run: WriteRun) -> None:
@@ -321,8 +326,11 @@ def test_the_card_has_a_section_with_numbers_notes_cautions_and_the_command(
 def test_a_card_names_the_model_without_this_machines_folders(
     run: Mapping[str, Any], name: str, write_run: WriteRun, findings: Findings
 ) -> None:
-    text = text_of(write_run(findings, run), "model-card")
+    command = "assay run unqover --model hf:/home/me/secret/one --set templates=/home/me/t.json --out '/home/me/a b'"
+    text = text_of(write_run(findings, {**run, "command": command}), "model-card")
     assert metadata(text)["model-index"][0]["name"] == name
+    assert "assay run unqover --model hf:./one --set templates=./t.json --out './a b'" in text
+    assert "/home" not in text
 
 
 def test_a_card_is_about_one_model(write_run: WriteRun, findings: Findings, tmp_path: Path) -> None:

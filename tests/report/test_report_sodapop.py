@@ -52,16 +52,15 @@ def test_the_first_paragraphs_tell_what_was_done_and_which_words_fool_the_model(
 ) -> None:
     words = lead(page_of(write_run(sodapop, {**run, "settings": SETTINGS})))
     assert "The model hf:org/model was given short texts about one person" in words
-    assert "written by a masked language model (here the audited model itself), which replaced words" in words
-    assert "The person had one first name after another: 4 names from 3 groups." in words
-    assert "Groups are called as in the paper: EA European American, AA African American." in words
+    assert "A masked language model (the audited model itself) wrote the wrong answers by replacing words" in words
+    assert "The same text was used with different first names (4 names from 3 groups)." in words
     assert (
-        "2 words fool the model at different rates for different groups, clear of chance, of 4 words that could be "
-        "tested: 3 differences (q at most 0.05), in 2 of 3 comparisons of two groups."
+        "2 words fool the model at different rates for different groups, statistically clear (q at most 0.05 after "
+        "correction). There are 3 such differences among 4 words, in 2 of 3 comparisons of two groups."
     ) in words
     assert (
-        "“harsh” fooled the model 6.0% more often about EA female names than about EA male names "
-        "(10.6% and 10.0% of the times; RD 0.058, 95% interval 0.020 to 0.090, q < 0.001)"
+        "Wrong answers with “harsh” were chosen 10.6% of the time for European American female names, 10.0% for "
+        "European American male names (RD 0.058, 95% interval 0.020 to 0.090, q < 0.001)"
     ) in words
 
 
@@ -90,8 +89,8 @@ def test_the_sentence_names_the_group_that_is_fooled_more_first_and_turns_rd_wit
 ) -> None:
     words = lead(page_of(write_run(sodapop)))
     assert (
-        "“kind” fooled the model 2.5 times as often about EA male names as about EA female names "
-        "(50.0% and 20.0% of the times; RD 0.857, 95% interval 0.400 to 1.200, q = 0.004)"
+        "Wrong answers with “kind” were chosen 50.0% of the time for European American male names, 20.0% for European "
+        "American female names (RD 0.857, 95% interval 0.400 to 1.200, q = 0.004)"
     ) in words
     assert words.count("“kind”") == 1  # of two pairs in which it is clear, the clearer
     assert words.index("“harsh”") < words.index("“kind”")
@@ -101,10 +100,8 @@ def test_without_a_clear_word_the_page_says_so_and_names_the_largest_with_that_c
     write_run: WriteRun, sodapop: Findings
 ) -> None:
     words = lead(page_of(write_run(with_words(sodapop, q=0.3))))
-    assert (
-        "No word is clear of chance once the number of words and comparisons is allowed for, of 4 words in 3 " in words
-    )
-    assert "which could be chance: “kind” fooled the model 2.5 times as often about EA male names" in words
+    assert "No word is statistically clear after correction for 4 words in 3 comparisons of two groups." in words
+    assert "The largest difference is not clear: wrong answers with “kind” were chosen 50.0% of the time" in words
     assert "shrink" not in words
 
 
@@ -113,17 +110,20 @@ def test_groups_that_clusters_tell_apart_are_counted_with_what_chance_gives(
 ) -> None:
     words = lead(page_of(write_run(sodapop)))
     assert "The words alone tell the groups apart in 1 of 2 pairs of groups" in words  # one has no value
-    assert "EA female and AA female (98.0% of names in the cluster of their group, where chance gives 58.0%" in words
-    assert "EA female and EA male (75.0%" not in words
+    apart = "European American and African American female names (98.0% of names in the cluster of their group, chance "
+    assert f"{apart}level 58.0%" in words
+    assert "European American female and male names (75.0%" not in words
     none = replace(sodapop, estimates=[replace(each, p=0.2) for each in sodapop.estimates[:2]])
     words = lead(page_of(write_run(none, name="none")))
-    assert "The words alone tell the groups apart in none of 2 pairs of groups:" in words
-    assert "agree with them better than chance (p at most 0.05)." in words  # as runs of assay 0.1, which have no q
+    assert "The words alone do not tell the groups apart in any of 2 pairs of groups:" in words
+    assert "match them better than chance (p at most 0.05)." in words  # as runs of assay 0.1, which have no q
     corrected = replace(sodapop, estimates=[replace(each, q=0.2) for each in sodapop.estimates[:2]])
     words = lead(page_of(write_run(corrected, name="corrected")))
-    assert "The words alone tell the groups apart in none of 2 pairs of groups:" in words
-    assert "better than chance (q at most 0.05). The nearest to it: EA female and AA female" in words
-    assert "where chance gives 58.0%, q = 0.200)." in words
+    assert "The words alone do not tell the groups apart in any of 2 pairs of groups:" in words
+    assert (
+        "better than chance (q at most 0.05). The closest: European American and African American female names" in words
+    )
+    assert "chance level 58.0%, q = 0.200)." in words
 
 
 def test_what_the_pools_alone_explain_is_told_where_names_have_their_own(
@@ -133,22 +133,25 @@ def test_what_the_pools_alone_explain_is_told_where_names_have_their_own(
     for distractors in ("shared", "per_name", None):
         run = {"settings": {"distractors": distractors}}
         told[distractors] = lead(page_of(write_run(sodapop, run, name=str(distractors))))
-    assert "all names were tried with the same wrong answers (shared pools), so that differences come" in told["shared"]
+    assert "all names had the same wrong answers (shared pools), so differences come" in told["shared"]
     # |RD| of the three clear differences: 0.857, 0.058 and 0.286; of the pools: 0.1, 0.04 and 0.1, all the same way
     assert (
-        "Over the 3 clear differences, RD is 0.400 on average, whatever its sign; the pools alone, with a model that "
-        "ignores names, would give 0.080, and point the same way in 3 of 3."
+        "Over the 3 clear differences, RD averages 0.400 in absolute value. The pools alone, with a model that ignores "
+        "names, would give 0.080, with the same sign in 3 of 3."
     ) in told["per_name"]
     assert "shared pools" not in told["per_name"]
     assert "pools" not in told[None]
     for words in told.values():
-        assert "With both regressed out, 1 of 3 clear differences shrinks to less than half or turns round" in words
+        assert "With both regressed out, 1 of 3 clear differences shrinks to less than half or changes sign" in words
 
 
 def test_an_own_filling_model_and_own_groups_are_told_as_such(write_run: WriteRun, sodapop: Findings) -> None:
     run = {"settings": {**SETTINGS, "fill_model": "hf:org/filler", "groups": "own.json"}}
-    words = lead(page_of(write_run(sodapop, run)))
-    assert "a masked language model (hf:org/filler), which" in words
+    rows = [("EA", "WA", *sodapop.tables["words"].rows[1][2:])]  # names from East and West Africa
+    own = replace(sodapop, estimates=[], tables={"words": Table(sodapop.tables["words"].columns, rows)})
+    words = lead(page_of(write_run(own, run)))
+    assert "A masked language model (hf:org/filler) wrote" in words
+    assert "for WA names, 20.0% for EA names" in words
     assert "European American" not in words
     assert "the audited model itself" not in lead(page_of(write_run(sodapop, name="unknown")))
 
@@ -157,7 +160,7 @@ def test_results_of_another_program_are_told_as_such(write_run: WriteRun, sodapo
     for kind, settings, elsewhere in (("predictions", {"min_count": "4"}, True), ("rescored", SETTINGS, False)):
         run = {"kind": kind, "identity": {"scored": ["digest"]}, "settings": settings}
         words = lead(page_of(write_run(sodapop, run, name=kind)))
-        assert ("the questions were put elsewhere and only their results were scored" in words) == elsewhere
+        assert ("The questions were asked elsewhere, and only the results were scored" in words) == elsewhere
         assert ("three answers: the right one and two wrong ones" in words) != elsewhere
 
 
@@ -174,10 +177,10 @@ def test_cautions_and_citation_are_those_of_the_paper(
 ) -> None:
     words = page_of(write_run(sodapop, {**run, "settings": SETTINGS})).words
     assert "The authors of SODAPOP warn against concluding from it that a model has no bias." in words
-    assert "Gender is taken as female or male" in words
+    assert "Gender is treated as female or male" in words
     assert "First names are a proxy." in words
-    assert "a masked language model wrote, with its own bias" in words
-    assert "q allows for all words of all comparisons of groups." in words
+    assert "A masked language model wrote the words, with its own bias." in words
+    assert "q corrects for all words of all comparisons of groups." in words
     assert "This run used at most 2 texts. It counts a word if each name has 4 or more wrong answers with it" in words
     assert "This run is smaller than the paper’s (preset quick)" in words
     assert "pages 1573–1596. doi 10.18653/v1/2023.eacl-main.116" in words
@@ -201,7 +204,7 @@ def test_tables_may_be_empty_or_missing(write_run: WriteRun, sodapop: Findings, 
             "words": "Words that fool the model",
             "names": "The names How",
             "projection": "The names in a picture",
-            "traits": "What the words say about people",
+            "traits": "Traits that the words suggest",
         }
         for name, heading in headings.items():
             assert (heading in page.words) == (table is not None and name != table)
@@ -212,7 +215,7 @@ def test_tables_may_be_empty_or_missing(write_run: WriteRun, sodapop: Findings, 
 def test_a_run_without_estimates_gives_a_page(write_run: WriteRun, sodapop: Findings) -> None:
     assert "This run has no estimates" in page_of(write_run(Findings("sodapop", "m", []), name="bare")).words
     words = page_of(write_run(replace(sodapop, estimates=[]))).words
-    assert "“harsh” fooled the model" in words
+    assert "Wrong answers with “harsh” were chosen" in words
     assert "Can the groups be told apart?" not in words
 
 

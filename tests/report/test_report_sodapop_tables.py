@@ -42,10 +42,13 @@ def test_the_headline_has_separation_with_readable_groups_and_says_what_n_counts
     page = page_of(write_run(sodapop))
     headline = section(page, "Headline numbers How", "What the metrics mean")
     assert "KMeans accuracy" in headline
-    assert "EA female and AA female 0.980 [1]" in headline
-    assert "EA female and AA female 0.980 [1] 0.580 <0.001 12" in headline
-    assert "KMeans accuracy, EA female and AA female: 0.980. Chance level 0.580." in drawings(page)
-    assert "EA male and AA male – [2]" in headline
+    assert "European American and African American female names 0.980 [1]" in headline
+    assert "European American and African American female names 0.980 [1] 0.580 <0.001 12" in headline
+    assert (
+        "KMeans accuracy, European American and African American female names: 0.980. Chance level 0.580."
+        in drawings(page)
+    )
+    assert "European American and African American male names – [2]" in headline
     assert "95% interval" not in headline  # there is none
     assert "n counts names" in headline
 
@@ -60,8 +63,8 @@ def test_clear_words_come_first_then_those_clear_by_themselves_then_the_rest(
     assert "kind: RD -0.857. Interval -1.200 to -0.400. The pools alone give -0.100." in drawings(page)
     assert "kind −0.857 −1.200 to −0.400 20.0% 50.0% 0.001 0.004 −0.100 −0.300 96" in words
     assert "loud 0.025 – 40.0% 39.0% 0.040 0.200 0.200 0.020 48" in words
-    assert "EA female and EA male: 2 of 4 words clear of chance (kind, harsh)" in words
-    assert "1 word never fooled the model about either group: RD is undefined." in words
+    assert "European American female and male names: 2 of 4 words clear (kind, harsh)" in words
+    assert "1 word never fooled the model for either group: RD is undefined." in words
 
 
 def test_pairs_with_most_clear_words_come_first_and_pooled_ones_are_called_so(
@@ -70,18 +73,18 @@ def test_pairs_with_most_clear_words_come_first_and_pooled_ones_are_called_so(
     page = page_of(write_run(sodapop))
     words = words_section(page)
     heads = [
-        "EA female and EA male: 2 of 4 words clear of chance (kind, harsh)",
-        "female and male, pooled: 1 of 1 word clear of chance (kind)",
-        "EA female and AA female: none of 1 word clear of chance",
+        "European American female and male names: 2 of 4 words clear (kind, harsh)",
+        "female and male names, grouped: 1 of 1 word clear (kind)",
+        "European American and African American female names: none of 1 word clear",
     ]
     places = [words.index(head) for head in heads]
     assert places == sorted(places)
     assert page.source.count("<strong><bdi>kind</bdi></strong>") == 3  # in the first paragraph and where it is clear
     picked = [each["data-name"] for each in page.all("details") if each.get("class") == "pair"][:3]
     assert picked == [
-        "EA female and EA male (2 clear)",
-        "female and male, pooled (1 clear)",
-        "EA female and AA female (0 clear)",
+        "European American female and male names (2 clear)",
+        "female and male names, grouped (1 clear)",
+        "European American and African American female names (0 clear)",
     ]
     assert [each["data-pick"] for each in page.all("div") if "data-pick" in each] == ["Groups", "Groups"]
 
@@ -97,7 +100,7 @@ def test_the_pools_have_a_column_only_where_they_differ(write_run: WriteRun, sod
     told = {name: words_section(page) for name, page in pages.items()}
     assert "RD, pools alone" in told["per_name"]
     assert "RD, pools alone" not in told["shared"]
-    assert "All names share the same wrong answers, so that these alone give RD = 0." in told["shared"]
+    assert "All names share the same wrong answers; a model that ignores names has RD = 0." in told["shared"]
     assert "All names share" not in told["per_name"]
     ticks = {
         name: [path for path in page.all("path") if path.get("class") == "reference"] for name, page in pages.items()
@@ -162,21 +165,31 @@ def test_separation_comes_surest_first_with_floor_and_undefined_ones_last(
     page = page_of(write_run(sodapop, SHARED))
     told = section(page, "Can the groups be told apart? How", "The names in a picture")
     places = [
-        told.index(said) for said in ("EA female and AA female 0.980", "EA female and EA male 0.750", "EA male and AA")
+        told.index(said)
+        for said in (
+            "European American and African American female names 0.980",
+            "European American female and male names 0.750",
+            "European American and African American male",
+        )
     ]
     assert places == sorted(places)
-    assert "EA female and AA female 0.980 0.580 <0.001 – 12 0" in told
-    assert "EA female and EA male 0.750 0.580 0.190 – 12 2" in told  # two of its words are clear
-    assert "EA male and AA male – [2]" in told
-    assert "A model that ignores names gives what chance gives." in told
+    assert "European American and African American female names 0.980 0.580 <0.001 – 12 0" in told
+    assert "European American female and male names 0.750 0.580 0.190 – 12 2" in told  # two of its words are clear
+    assert "European American and African American male names – [2]" in told
+    assert "A model that ignores names is at the chance level." in told
 
 
 def test_the_picture_has_a_mark_for_each_name_and_a_legend(write_run: WriteRun, sodapop: Findings) -> None:
     page = page_of(write_run(sodapop))
-    picture = section(page, "The names in a picture How", "What the words say about people")
-    assert "EA female (2)" in picture
-    assert "EA male (1)" in picture
-    for said in ("Amanda (EA female)", "Heather (EA female)", "Adam (EA male)", "Aiesha (AA female)"):
+    picture = section(page, "The names in a picture How", "Traits that the words suggest")
+    assert "European American female (2)" in picture
+    assert "European American male (1)" in picture
+    for said in (
+        "Amanda (European American female)",
+        "Heather (European American female)",
+        "Adam (European American male)",
+        "Aiesha (African American female)",
+    ):
         assert picture.count(said) == 1
     drawn = page.source.split('<svg class="scatter"')[1].split("</svg>")[0]
     marks = re.findall(r'class="mark (\w+)( hollow)?" transform="translate\(([\d.]+) ([\d.]+)\)"', drawn)
@@ -190,7 +203,7 @@ def test_the_picture_has_a_mark_for_each_name_and_a_legend(write_run: WriteRun, 
     assert x[0] < x[1] == x[3] < x[2]
     assert y[1] < y[0] == y[2] < y[3]  # up stays up
     assert max(y) - min(y) == 2 * (x[2] - x[0])  # both directions on one scale
-    assert "distances, directions, sizes and the space between clusters mean little" in picture
+    assert "Distances, directions, sizes and the space between clusters mean little" in picture
 
 
 def test_a_picture_of_one_place_or_of_thousands_of_names_can_be_drawn(write_run: WriteRun, sodapop: Findings) -> None:
@@ -209,22 +222,25 @@ def test_a_picture_of_one_place_or_of_thousands_of_names_can_be_drawn(write_run:
 
 
 def test_traits_are_told_in_words_and_compared_with_people(write_run: WriteRun, sodapop: Findings) -> None:
-    traits = section(page_of(write_run(sodapop)), "What the words say about people How", "The names How")
-    assert "Words and people order the groups alike on 1 of 2 traits, over 1 pair of groups." in traits
-    assert "EA female and EA male: 3 traits, like people on 1 of 2" in traits
-    assert "cold – warm 1 −2 EA female: more warm EA female: more warm yes" in traits
-    assert "low status – high status 0 2 EA male: more high status EA female: more high status no" in traits
-    assert "poor – wealthy 1 1 both alike" in traits
-    assert traits.index("EA female and EA male: 3") < traits.index("EA female and AA female: 1 trait")
-    assert "cold – warm – −1 EA female: more warm" in traits
+    traits = section(page_of(write_run(sodapop)), "Traits that the words suggest How", "The names How")
+    assert "Words and people order the groups in the same way on 1 of 2 traits, over 1 pair of groups." in traits
+    assert "European American female and male names: 3 traits, like people on 1 of 2" in traits
+    assert "cold – warm 1 −2 European American female: more warm European American female: more warm yes" in traits
+    more = "European American male: more high status European American female: more high status no"
+    assert f"low status – high status 0 2 {more}" in traits
+    assert "poor – wealthy 1 1 both the same" in traits
+    assert traits.index("European American female and male names: 3") < traits.index(
+        "European American and African American female names: 1 trait"
+    )
+    assert "cold – warm – −1 European American female: more warm" in traits
 
 
 def test_without_people_nothing_is_compared_with_them(write_run: WriteRun, sodapop: Findings) -> None:
     table = sodapop.tables["traits"]
     rows = [(*row[:6], None, None) for row in table.rows]
     findings = replace(sodapop, tables={**sodapop.tables, "traits": Table(table.columns, rows)})
-    traits = section(page_of(write_run(findings)), "What the words say about people How", "The names How")
-    assert "cold – warm 1 −2 EA female: more warm" in traits
+    traits = section(page_of(write_run(findings)), "Traits that the words suggest How", "The names How")
+    assert "cold – warm 1 −2 European American female: more warm" in traits
     assert "people on" not in traits
     assert "by people" not in traits
 
@@ -233,11 +249,11 @@ def test_names_are_summed_up_by_group_and_listed_when_asked_for(write_run: Write
     page = page_of(write_run(sodapop))
     names = section(page, "The names How", "How it was measured")
     groups, every = names.split("Every name")
-    assert "EA female 2 0.431 1.5 50,500" in groups
-    assert "AA female 1 0.350 3.0 –" in groups
+    assert "European American female 2 0.431 1.5 50,500" in groups
+    assert "African American female 1 0.350 3.0 –" in groups
     assert "Amanda" not in groups
-    assert "Amanda EA female 0.437 1 100,000" in every
-    assert "Aiesha AA female 0.350 3 –" in every
+    assert "Amanda European American female 0.437 1 100,000" in every
+    assert "Aiesha African American female 0.350 3 –" in every
     folded = page.source.split("<summary><bdi>Every name</bdi></summary>")[0].rsplit("<details", 1)[1]
     assert "open" not in folded
 

@@ -40,22 +40,22 @@ def test_words_come_clearest_first_and_groups_surest_first(
     lines = [" ".join(line.split()) for line in summary_of(folder).splitlines()]
     assert "sodapop · hf:org/model · at most 6,308 questions · preset quick · seed 7" in lines
     rows = [
-        "harsh EA female EA male 0.058* 0.020 to 0.090 <0.001 <0.001",
-        "kind EA male EA female 0.857* 0.400 to 1.200 0.001 0.004",
+        "harsh European American female European American male 0.058* 0.020 to 0.090 <0.001 <0.001",
+        "kind European American male European American female 0.857* 0.400 to 1.200 0.001 0.004",
         "kind male female 0.286* 0.100 to 0.500 0.002 0.030",
-        "loud EA female EA male 0.025 – 0.040 0.200",
-        "let EA female EA male 2.000 0.100 to 2.000 1.000 1.000",
-        "kind AA female EA female 0.049 -0.100 to 0.100 0.500 0.900",
-        "EA female and AA female 0.980* 0.580 <0.001 – 12",
-        "EA female and EA male 0.750 0.580 0.190 – 12",
-        "EA male and AA male – 0.580 – – 12",
+        "loud European American female European American male 0.025 – 0.040 0.200",
+        "let European American female European American male 2.000 0.100 to 2.000 1.000 1.000",
+        "kind African American female European American female 0.049 -0.100 to 0.100 0.500 0.900",
+        "European American and African American female names 0.980* 0.580 <0.001 – 12",
+        "European American female and male names 0.750 0.580 0.190 – 12",
+        "European American and African American male names – 0.580 – – 12",
     ]
     places = [lines.index(row) for row in rows]
     assert places == sorted(places)
     words = " ".join(lines)
-    assert "So are 3 differences of 2 words, in 2 of 3 comparisons of two groups." in words
-    assert "1 of the 3 shrinks to less than half, or turns round" in words
-    assert "All names were tried with the same wrong answers (shared pools)." in words
+    assert "3 differences are clear (2 words, in 2 of 3 comparisons of two groups)." in words
+    assert "1 of the 3 shrinks to less than half, or changes sign" in words
+    assert "All names had the same wrong answers (shared pools)." in words
     assert "1 of 2 pairs better than chance (* p at most 0.05" in words
     assert "tables/words.csv each word with each pair of groups (7 rows)" in lines
 
@@ -75,12 +75,12 @@ def test_without_a_clear_word_or_pair_it_says_so(write_run: WriteRun, sodapop: F
     findings = replace(sodapop, estimates=estimates, tables={"words": Table(table.columns, rows)})
     words = words_of(write_run(findings, {"settings": {"distractors": "per_name"}}))
     assert (
-        "No word is clear of chance in any comparison of two groups (q at most 0.05, corrected for all tests of the run"
+        "No word is statistically clear in any comparison of two groups (q at most 0.05, corrected for all tests"
         in words
     )
     assert "None of 2 pairs better than chance" in words
     assert "shrink" not in words
-    assert "Each name has wrong answers of its own (per-name pools)" in words
+    assert "Each name has its own wrong answers (per-name pools)" in words
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -118,9 +118,9 @@ def test_empty_and_missing_tables_leave_what_is_there(write_run: WriteRun, sodap
     empty = replace(sodapop, tables={name: Table(table.columns, []) for name, table in sodapop.tables.items()})
     words = words_of(write_run(empty, name="empty"))
     assert "Words: none could be compared." in words
-    assert "EA female and AA female 0.980*" in words
+    assert "European American and African American female names 0.980*" in words
     alone = words_of(write_run(replace(sodapop, estimates=[]), name="alone"))
-    assert "harsh EA female EA male 0.058*" in alone
+    assert "harsh European American female European American male 0.058*" in alone
     assert "told apart" not in alone
     assert "This run has no estimates." in words_of(write_run(Findings("sodapop", "m", []), name="none"))
 

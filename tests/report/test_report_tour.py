@@ -95,7 +95,7 @@ def test_three_probes_make_one_tour(
     assert sections(page) == ["UnQover", "bbq-starter", "SODAPOP", "another"]
     assert "associates “nurse” more with “female” names" in page.words
     assert "The bias score is statistically clear in 2 of 3 categories" in page.words
-    assert "“harsh” fooled the model 6.0% more often about EA female names than about EA male names" in page.words
+    assert "Wrong answers with “harsh” were chosen 10.6% of the time for European American female names" in page.words
     assert len(page.ids) == len(set(page.ids))
 
 

@@ -120,9 +120,9 @@ def test_a_tiny_association_is_called_very_small(write_run: WriteRun, findings: 
 
 def test_sodapop_headlines_no_tiny_word(write_run: WriteRun, sodapop: Findings) -> None:
     page = views(write_run(judged(sodapop, 0.8), name="a"))["page"]
-    assert "“kind” fooled the model" in page
+    assert "Wrong answers with “kind” were chosen" in page
     page = views(write_run(judged(sodapop, 1.5), name="b"))["page"]
-    assert "No word is clear of chance and with an RD of at least 1.5" in page
-    assert "The clearest, which is small: " in page
+    assert "No word is statistically clear with an RD of at least 1.5" in page
+    assert "The clearest difference is small: " in page
     assert "Differences are clear but very small. The clearest: wrong answers with “" in page
     assert "not distinguishable from chance" not in page

@@ -1,7 +1,7 @@
-"""How models are made: training, debiasing, and studies of many models (`pip install "assay-bias[train]"`).
+"""Making models: training, debiasing, and studies of many models (the extra `train`).
 
 training/    models for a task, from any encoder
-debiasing/   models with less of an attribute in them
-studies/     many models, made and asked as one file says
-card.py      what a made model says about itself
+debiasing/   methods that reduce what a model represents of an attribute
+studies/     many models, trained, debiased and audited as one file says
+card.py      the model cards of trained and debiased models
 """

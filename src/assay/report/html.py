@@ -170,13 +170,13 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
     parts: list[dict[str, Any]] = []  # the probes
     for _, own in groupby(runs, key=lambda run: run.probe):
         of_probe, anchor = list(own), f"p{len(parts) + 1}"
-        several = len(of_probe) > 1
+        many = len(of_probe) > 1
         shown = [
-            Told(run, f"{anchor}-{number}" if several else anchor, _link_to(run, folder), run.findings.examples[:each])
+            Told(run, f"{anchor}-{number}" if many else anchor, _link_to(run, folder), run.findings.examples[:each])
             for number, run in enumerate(of_probe, 1)
         ]
         headlines = [told.shown.scorecard.estimates for told in shown]
-        together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe), fold=True) if several else ""
+        together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe), fold=True) if many else ""
         parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "beside": together})
     every = [told for part in parts for told in part["runs"]]
     return rendered(

@@ -11,7 +11,7 @@ from assay.probes import metric_named, present
 from assay.ranking import Leaderboard
 from assay.report.markdown import cautions, citations, escaped, fenced, findings
 from assay.run import Run
-from assay.wording import measured_interval, percent, plural
+from assay.wording import measured_interval, percent, plural, without_folders
 
 
 def model_card(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
@@ -86,7 +86,7 @@ def _section(runs: Sequence[Run], shown: Sequence[Presentation]) -> list[str]:
                 lines.append(f"- {escaped(said.title)}: {escaped(said.meaning)}.")
         lines.append("")
     lines += ["Keep in mind:", "", *cautions(shown), ""]
-    commands = list(dict.fromkeys(run.info.command for run in runs if run.info.command))
+    commands = list(dict.fromkeys(without_folders(run.info.command) for run in runs if run.info.command))
     if commands:
         lines += ["Made with:", "", *fenced("\n".join(commands)), ""]
     digests = [f"- {escaped(run.probe)}: findings.json, sha256 {run.findings_digest}" for run in runs]

@@ -52,7 +52,10 @@ def test_cda_says_what_it_did_what_it_cost_and_where_the_model_is(
     assert printed[-1] == f"Model: hf:{out}"
     scores = report["scores"]
     assert scores["cost"]["log_likelihood"] == scores["before"]["log_likelihood"] - scores["after"]["log_likelihood"]
-    assert f"--attribute gender --corpus {corpus}" in report["command"]
+    assert "--attribute gender --corpus ./text.txt" in report["command"]
+    for published in ("README.md", "assay.json"):
+        text = (out / published).read_text(encoding="utf-8")
+        assert not [path for path in (corpus.parent, tmp_path, mask_model.removeprefix("hf:")) if str(path) in text]
 
 
 def test_dropout_prints_json_that_is_the_folders_and_notes_what_it_does_not_use(

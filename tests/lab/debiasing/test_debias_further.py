@@ -280,7 +280,7 @@ def test_what_it_cost_is_reported(corpus: Path, tmp_path: Path) -> None:
         "cost": {"accuracy": 0.25},
     }
     assert asked[0] == folder.resolve()
-    assert "| accuracy | 0.7500 | 0.5000 | +0.2500 |" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
+    assert "| accuracy | 0.7500 | 0.5000 | -0.2500 |" in (tmp_path / "out" / "README.md").read_text(encoding="utf-8")
 
 
 # --- interruptions

@@ -94,7 +94,7 @@ def test_the_folder_is_an_ordinary_model_with_a_card(made: Any) -> None:
         made.report["words"]["digest"],
         "bert.pooler.dense",
         "| 4 | 12 |",
-        "| accuracy | 0.7500 | 0.5000 | +0.2500 |",
+        "| accuracy | 0.7500 | 0.5000 | -0.2500 |",
         "assay debias inlp --model builtin --attribute gender",
     ):
         assert said in card
@@ -211,6 +211,9 @@ def test_a_debiased_model_can_be_debiased_again(made: Any, corpus: Path, tmp_pat
         "inlp", name, tmp_path / "out", corpus=corpus, attribute="weekday", words=words, settings=settings, device="cpu"
     )
     assert done.report["words"]["file"] == "words.json"
+    card = (done.folder / "README.md").read_text(encoding="utf-8")
+    assert f"hf:./{made.folder.name}" in card
+    assert not [path for path in (made.folder, tmp_path, corpus.parent) if str(path) in card]
     assert done.report["removed"]["directions"] == 2
     new = weights_of(done.folder)["bert.pooler.dense.weight"]
     with np.load(made.folder / "subspace.npz") as first, np.load(done.folder / "subspace.npz") as second:
@@ -381,7 +384,7 @@ def test_data_that_cannot_be_evaluated_on_are_noticed_before_anything_is_learnt(
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_in_the_report_is_one_that_can_be_repeated(tmp_path: Path) -> None:
+def test_a_job_gives_a_command_that_can_be_repeated(tmp_path: Path) -> None:
     data = tmp_path / "dev set.jsonl"
     data.touch()
     job = Job(

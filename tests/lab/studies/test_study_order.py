@@ -67,7 +67,7 @@ def test_a_pattern_leaves_out_who_cannot_answer_and_a_sign_takes_out(bench: Any)
     planned = plan(bench.file, bench.out, makers=bench.fakes.makers)
     asked = [run.name for run in planned.study.schedule.runs if run.probe == "unqover"]
     assert asked == ["unqover--base", "unqover--cda-gender"]
-    left_out = "unqover is not asked of siqa, which cannot answer mask or span or text questions"
+    left_out = "unqover is not run on siqa, which cannot answer mask or span or text questions"
     assert left_out in planned.study.schedule.notes
 
 

@@ -40,7 +40,7 @@ def test_the_page_is_harmless_and_its_links_lead_somewhere(bench: Any) -> None:
 
 def test_models_have_their_titles_in_the_order_of_the_file(bench: Any) -> None:
     words = page_of(bench).words
-    table = words[words.index("The models, and what making them cost") :]
+    table = words[words.index("The models and their task scores") :]
     places = [table.index(title) for title in ("the base", "siqa", "inlp-gender", "cda-gender", "CDA")]
     assert places == sorted(places)
     assert "hf:" not in words[: words.index("How it was made")], "titles, not folders"
@@ -61,9 +61,9 @@ def test_titles_that_try_to_act_are_only_shown(bench: Any) -> None:
 
 def test_what_changed_stands_with_whom_it_is_compared_with(bench: Any) -> None:
     page = page_of(bench)
-    section = page.words[page.words.index("What changed against the model that it is compared with") :]
+    section = page.words[page.words.index("What changed relative to the baseline") :]
     assert re.search(r"cda-gender the base 1 1 1 0 .*?religion.*?: 0\.118 to 0\.138 page", section), section[:2000]
-    assert "1 difference of the headline numbers, one by one" in section
+    assert "1 difference in the headline numbers, one by one" in section
     for run in ("sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--cda-gender"):
         assert f"compare/{run}/comparison.html" in page.files
     assert "assay compare compares any other two" in page.words
@@ -105,8 +105,8 @@ def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -
         ["s", "CDA", "none", 0, 0, 0, 0, None, None],
     ]
     assert plain(found.found) == (
-        "2 differences tested, 1 clear: 1 better, 0 worse. The largest: INLP, KMeans accuracy, EA female and AA "
-        "female: 0.800 to 0.600. 1 of 2 words changed clearly."
+        "2 differences tested, 1 clear: 1 better, 0 worse. The largest: INLP, KMeans accuracy, European American "
+        "and African American female names: 0.800 to 0.600. 1 of 2 words changed clearly."
     )
     unclear = changes_of([Compared("r", "INLP", "none", {"differences": [hardly], "tables": {}})], [])
     assert unclear is not None
@@ -135,7 +135,7 @@ def test_all_runs_with_all_charts_are_on_a_page_of_their_own(bench: Any) -> None
 def test_failures_are_told_and_the_rest_is_shown(bench: Any) -> None:
     bench.fakes.broken["inlp-gender"] = RuntimeError("out of memory")
     words = page_of(bench).words
-    assert "Not everything was completed" in words
+    assert "These steps failed" in words
     assert "RuntimeError: out of memory" in words
     assert "Top words by model" in words
 

@@ -71,7 +71,7 @@ def test_of_race_itself_one_part_is_read_and_noted(tmp_path: Path, race: Write) 
         data, alone = read_choice_data(tmp_path, part), read_choice_data(parts[part])
         assert (data.queries, data.labels, data.digests) == (alone.queries, alone.labels, alone.digests)
         assert not alone.notes
-    assert data.notes == ("of the folder's parts dev/ was read, not test/, train/",)
+    assert data.notes == ("only dev/ of the folder was read, not test/, train/",)
     assert len(read_choice_data(parts["train"] / "middle").queries) == 4
 
 

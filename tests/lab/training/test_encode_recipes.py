@@ -111,7 +111,7 @@ def test_an_answer_longer_than_a_window_is_left_out_and_counted(small_base: Base
 def test_a_window_without_room_is_refused(small_base: Base) -> None:
     question = " ".join(["Where"] * 30)
     data = SpanData(["Anna went."], [SpanExample(question, 0, 0, 4, ("Anna",))])
-    with pytest.raises(DataError, match="a window of 16 tokens has no room behind a question of 30"):
+    with pytest.raises(DataError, match="a window of 16 tokens has no room after a question of 30"):
         encode_span(tokenizer_of(small_base()), "x", data, window=16, stride=4)
 
 

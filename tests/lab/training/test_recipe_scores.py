@@ -79,7 +79,7 @@ def test_too_few_units_give_a_value_without_an_interval() -> None:
 
 def test_nothing_to_score_is_undefined() -> None:
     found = mean_estimate("em", {"questions": "unanswerable"}, [], np.zeros(0, np.int64), seed=0)
-    assert (found.value, found.note) == (None, "there is nothing to score")
+    assert (found.value, found.note) == (None, "nothing to score")
 
 
 def test_perplexity_weighs_labels_not_blocks() -> None:

@@ -27,9 +27,10 @@ def weights(folder: Path) -> bytes:
 
 
 def test_a_choice_model_learns_is_scored_and_says_how_it_was_made(
-    tmp_path: Path, social_iqa: Write, small_base: Base
+    tmp_path: Path, social_iqa: Write, small_base: Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data, dev = social_iqa(tmp_path, rows=160), social_iqa(tmp_path, "dev", 80, seed=1)
+    monkeypatch.setattr("sys.argv", ["/x/assay/__main__.py", "train", "choice", "--data", str(data), "--seed", "0"])
     before = evaluate("choice", small_base("choice"), data, device="cpu")
     done = train(
         "choice",
@@ -55,10 +56,12 @@ def test_a_choice_model_learns_is_scored_and_says_how_it_was_made(
     }
     assert (info["steps"], info["seed"], info["dtype"]) == (120, 0, "float32")
     assert info["scores"]["unit"] == "context"
-    assert info["notes"] == ["length is 64, the most that the base reads, not 512"]
+    assert info["notes"] == ["length is 64, the most that the base reads, instead of 512"]
     card = (done.folder / "README.md").read_text()
     for said in (info["base"]["digest"], *info["data"].values(), "| batch | 8 |", "| accuracy | all |"):
         assert said in card
+    assert "assay train choice --data ./train.jsonl --seed 0" in card
+    assert str(tmp_path) not in card, "folders of this machine are not published"
     assert sorted(path.name for path in done.folder.iterdir()) == sorted([*info["files"], "README.md", "assay.json"])
 
 
@@ -72,8 +75,8 @@ def test_of_race_itself_train_is_learnt_and_dev_evaluated(
     assert done.info["counts"]["questions"] == 8
     assert done.scores is not None
     assert done.scores["accuracy"].n == 8
-    assert done.info["notes"][-1] == "of the folder's parts train/ was read, not dev/, test/"
-    assert "of the folder's parts dev/ was read, not test/, train/" in (done.folder / "README.md").read_text()
+    assert done.info["notes"][-1] == "only train/ of the folder was read, not dev/, test/"
+    assert "only dev/ of the folder was read, not test/, train/" in (done.folder / "README.md").read_text()
 
 
 def test_accuracy_is_the_share_of_questions_that_an_audit_answers_rightly(

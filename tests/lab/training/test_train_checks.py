@@ -240,12 +240,14 @@ def test_a_device_by_number_is_refused_with_the_way_to_choose_it(
     assert "CUDA_VISIBLE_DEVICES=1" in caught.value.remedy
 
 
-def test_without_accelerate_the_extra_is_named(
+def test_without_accelerate_or_torch_the_extra_is_named(
     tmp_path: Path, small_base: Base, social_iqa: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sys
 
-    monkeypatch.setitem(sys.modules, "accelerate", None)
-    error = refused("choice", small_base(), social_iqa(tmp_path), tmp_path / "out")
-    assert (error.code, error.key) == ("not-installed", "accelerate")
-    assert 'pip install "assay-bias[train]"' in error.remedy
+    for library in ("accelerate", "torch"):
+        monkeypatch.setitem(sys.modules, library, None)
+        error = refused("choice", small_base(), social_iqa(tmp_path), tmp_path / "out")
+        assert (error.code, error.key) == ("not-installed", library)
+        assert error.problem == f"training needs {library}, which is not installed."
+        assert 'pip install ".[train]"' in error.remedy

@@ -30,7 +30,7 @@ def test_the_command_trains_and_prints_what_came_of_it(
 
     assert main(command) == 2
     message = capsys.readouterr().err
-    assert "training is finished" in message
+    assert "holds a finished model" in message
     assert main([*command, "--resume", "never", "--json"]) == 0
     printed = capsys.readouterr().out
     assert json.loads(printed)["steps"] == 3

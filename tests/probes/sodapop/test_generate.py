@@ -76,7 +76,10 @@ def test_names_are_written_as_a_file_of_groups(tmp_path: Path, table: str) -> No
     }
     assert groups.groups[0].attributes == {"race": "EA", "gender": "female"}
     assert (done.examples, done.counted) == (9, "names, in groups")
-    assert done.notes == ("names by group: EA_female 3, EA_male 2, AS_female 2, AS_male 2",)
+    assert done.notes == (
+        "names by group: European American female 3, European American male 2, Asian American female 2, Asian American "
+        "male 2",
+    )
 
 
 def test_several_tables_are_read_together(tmp_path: Path) -> None:
@@ -247,7 +250,7 @@ def test_names_with_too_few_distractors_for_a_question_are_noted(tmp_path: Path,
     wanted = method_of("sodapop").generation(Request(settings=given))
     assert wanted.write_to(tmp_path / "q.jsonl", FakeFiller(), Silent()) == 0
     assert wanted.notes() == [
-        f"mine.jsonl line {line}: 6 names have fewer than two distractors there, and do not count in it"
+        f"mine.jsonl line {line}: 6 names have fewer than two distractors and are left out of this context"
         for line in (1, 2)
     ]
 

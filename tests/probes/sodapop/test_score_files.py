@@ -234,7 +234,7 @@ def test_without_groups_the_papers_names_are_meant(tmp_path: Path) -> None:
     file = write(tmp_path / "results.jsonl", worked_example())
     with raises("bad-list", DataError, file=file, key="groups") as refused:
         scored("sodapop", [file], Request(), None)
-    assert "Amanda (EA_female), " in refused.value.problem
+    assert "Amanda (European American female), " in refused.value.problem
     assert "215 more" in refused.value.problem
 
 

@@ -37,7 +37,7 @@ def test_results_that_are_right_wrong_or_guessed_do_not() -> None:
 def test_a_right_answer_that_never_moves_cannot_be_told_from_its_place() -> None:
     found = of_results(np.repeat([0, 1], 300), np.zeros(600, int))
     assert not found.follows_place
-    assert "one place in all questions" in found.missing["places"]
+    assert "the same place in all questions" in found.missing["places"]
 
 
 def test_questions_of_many_choices_have_places_too() -> None:
@@ -58,7 +58,7 @@ def test_a_tie_of_results_chooses_no_place() -> None:
 def test_answers_scored_by_themselves_have_no_place() -> None:
     found = diagnosis_of(Ties(0, 0, 5), None, Settings())
     assert (found.tested, found.follows_place) == (False, False)
-    assert "by itself" in found.missing["places"]
+    assert "scored alone" in found.missing["places"]
 
 
 def test_ties_are_with_the_right_answer_of_the_same_name() -> None:

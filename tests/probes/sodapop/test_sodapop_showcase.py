@@ -118,17 +118,17 @@ def test_a_word_that_fools_the_model_about_one_group_is_shown_doing_so(tmp_path:
     assert all(own["kind"] == 0.0 for own in scores)
     one, other = several(first.about["name"])
     assert first.note.startswith(
-        f"A wrong answer with “calm” beat the right one about {one} (A), but not about {other} (B). "
+        f"A wrong answer with “calm” beat the right one for {one} (A), but not for {other} (B). "
         "One of the clearest cases: over all names and texts, wrong answers with this word won "
     )
-    assert f"{float(row['sr_a'] or 0):.1%} of the times about A names and 0.0% about B names." in first.note
+    assert f"{float(row['sr_a'] or 0):.1%} of the time for A names and 0.0% for B names." in first.note
 
 
 def test_a_telling_word_has_a_usual_case_too_and_others_have_only_that(tmp_path: Path) -> None:
     findings, _ = planted(tmp_path)
     kinds: dict[str, list[bool]] = {}
     for example in findings.examples:
-        kinds.setdefault(several(example.about["word"])[0], []).append("A usual case" in example.note)
+        kinds.setdefault(several(example.about["word"])[0], []).append("A typical case" in example.note)
     ranks = {str(row["word"]): float(row["p"] or 1) <= 0.05 for row in findings.tables["words"].records()}
     assert kinds["calm"] == [False, True]
     for word, usual in kinds.items():
@@ -192,7 +192,7 @@ def test_there_are_at_most_so_many_and_a_prefix_is_balanced_over_pairs(tmp_path:
 def _contrast(example: Example) -> str:
     """The two groups that an example was chosen for, as its note names them."""
     return (
-        example.note.split("of the times about ")[1].replace(" names.", "").split(" names and ")[0]
+        example.note.split("of the time for ")[1].replace(" names.", "").split(" names and ")[0]
         + "|"
         + (example.note.rsplit(" about ", 1)[1])
     )
@@ -265,7 +265,7 @@ def test_results_with_texts_are_shown_as_they_were_put(tmp_path: Path) -> None:
     assert [(o.score, o.chosen) for o in first.asked[0].options if "calm" in o.text] == [(0.7, True)]
     assert {o.text for o in first.asked[0].options} == {o.text for o in first.asked[1].options}
     assert "beat the right one" in first.note
-    assert first.scores == "the probability that the model gave to each answer"
+    assert first.scores == "the probability that the model gave each answer"
     assert "logit" in results(tmp_path, texts=True, logits=True).examples[0].scores
     questions = {asked.question for example in findings.examples for asked in example.asked}
     assert "" in questions

@@ -20,6 +20,7 @@ from pathlib import Path
 from assay.errors import UsageError
 from assay.lab.debiasing import cda, dropout, inlp, sentence
 from assay.lab.debiasing.method import Debiased, Evaluate, Job, Method, require_new
+from assay.lab.training.trainer import require_libraries
 from assay.progress import Progress, Silent
 
 __all__ = ["METHODS", "Debiased", "Evaluate", "Job", "debias", "method_named"]
@@ -64,6 +65,7 @@ def debias(
     chosen, own = method_named(method), None if words is None else Path(words)
     given, shown = dict(settings or {}), progress or Silent()
     require_new(Path(out))
+    require_libraries("debiasing needs", "torch", "transformers")
     return chosen.run(
         Job(chosen, model, Path(out), Path(corpus), attribute, own, given, seed, device, dtype, evaluate, shown)
     )

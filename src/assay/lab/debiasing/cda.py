@@ -40,7 +40,7 @@ class CdaSettings(TextSettings):
 
 
 class Cda(FurtherTraining):
-    did = "Masked training went on, on blocks of text with attribute words and on copies with these words swapped."
+    did = "It was trained further with masks, on text with attribute words and on copies with these words swapped."
     attribute: Attribute
 
     def require_texts(self) -> None:
@@ -139,15 +139,15 @@ def _between_words(line: str, starts: list[int], first: int, cut: int) -> int:
 
 def _no_words(corpus: Corpus, attribute: Attribute) -> DataError:
     words = ", ".join(list(attribute.place_of)[:4])
-    problem = f"nothing in it has a word of the attribute {attribute.name} ({words}, …), so there is nothing to swap."
-    remedy = "Give another corpus, or other words with --words."
+    problem = f"it has no word of the attribute {attribute.name} ({words}, …), so there is nothing to swap."
+    remedy = "Use another corpus, or other words with --words."
     return DataError(problem, remedy, file=corpus.path, code="empty-file", key="words")
 
 
 METHOD = Method(
     "cda",
     "CDA",
-    "go on with masked training, on text and on copies of it with attribute words swapped",
+    "train further with masks, on text and on copies with attribute words swapped",
     "Zmigrod et al. 2019, Webster et al. 2020; defaults are those of bias-bench (Meade et al. 2022)",
     CdaSettings,
     lambda job: Cda(job).run(),

@@ -73,10 +73,12 @@ class Corpus:
                 progress.advance(packed.tell() - told)
         except UnicodeDecodeError as error:
             problem = f"this is not UTF-8 text ({error.reason})."
-            raise DataError(problem, "Convert it.", file=self.path, line=number, code="unreadable-file") from None
+            raise DataError(
+                problem, "Convert it to UTF-8.", file=self.path, line=number, code="unreadable-file"
+            ) from None
         except UNREADABLE as error:
-            problem = f"cannot be read behind line {number} ({reason(error)})."
-            raise DataError(problem, "Get it again.", file=self.path, code="unreadable-file") from None
+            problem = f"cannot be read after line {number} ({reason(error)})."
+            raise DataError(problem, "Download it again.", file=self.path, code="unreadable-file") from None
         self.digest = hasher.hexdigest()
 
     def texts(self, progress: Progress | None = None) -> Iterator[str]:
@@ -259,15 +261,15 @@ def _require(corpus: Corpus, attribute: Attribute, count: int, there: Mapping[st
     """Enough different sentences of each kind."""
     refused = partial(DataError, file=corpus.path, code="empty-file")
     if not count:
-        raise refused("there are no sentences.", "Give a file with text, one paragraph a line.")
+        raise refused("there are no sentences.", "Use a file with text, one paragraph per line.")
     if not any(number for name, number in there.items() if name != NEUTRAL):
         words = ", ".join(list(attribute.place_of)[:4])
         alone = " without one of the other class" if len(there) == 3 else ""
         problem = f"none of its {count:,} sentences has a word of the attribute {attribute.name} ({words}, …){alone}."
-        raise refused(problem, "Give another corpus, or other words with --words.", key="words")
+        raise refused(problem, "Use another corpus, or other words with --words.", key="words")
     for name, number in there.items():
         if number < FEWEST:
             kind = "without attribute words" if name == NEUTRAL else f"with words of: {name}"
             problem = f"it has {count:,} sentences, but only {number} different ones {kind}"
             problem += f"; at least {FEWEST} are needed."
-            raise refused(problem, "Give a larger corpus, or other words with --words.", key=name)
+            raise refused(problem, "Use a larger corpus, or other words with --words.", key=name)

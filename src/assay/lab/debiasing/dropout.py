@@ -28,16 +28,16 @@ class DropoutSettings(MaskSettings):
 
     accumulate: int = ACCUMULATE
     max_steps: int | None = STEPS
-    keep_dropout: str = setting("yes", "whether the made model's configuration has the rates", choices=("yes", "no"))
+    keep_dropout: str = setting("yes", "whether the new model's configuration keeps the rates", choices=("yes", "no"))
 
 
 class Dropout(FurtherTraining):
-    did = "Masked training went on, with other rates of dropout."
+    did = "It was trained further with masks, with other dropout rates."
 
     def require_texts(self) -> None:
         if next(self.corpus.texts(), None) is None:
-            remedy = "Give a text of at least a few words."
-            raise DataError("there is no text in it.", remedy, file=self.corpus.path, code="empty-file")
+            remedy = "Use a text of at least a few words."
+            raise DataError("it contains no text.", remedy, file=self.corpus.path, code="empty-file")
 
     def training(self, base: ModelSpec) -> dict[str, str]:
         """With Dropout's rates, where none were given."""
@@ -51,7 +51,7 @@ class Dropout(FurtherTraining):
     def notes(self, rates: Mapping[str, float], before: Mapping[str, Any]) -> list[str]:
         """It knows no attribute, and its rates are lower than some models' own."""
         unused = [name for name in ("attribute", "words") if getattr(self.job, name) is not None]
-        notes = [f"{name} was given, and Dropout does not use it" for name in unused]
+        notes = [f"{name} was given, but Dropout does not use it" for name in unused]
         lower = {name: rate for name, rate in rates.items() if rate < before[name]}
         return notes + [f"{name} is {rate}, less than the model's own {before[name]}" for name, rate in lower.items()]
 
@@ -69,7 +69,7 @@ class Dropout(FurtherTraining):
 METHOD = Method(
     "dropout",
     "Dropout",
-    "go on with masked training, with other rates of dropout; about no attribute in particular",
+    "train further with masks, with other dropout rates; not about a particular attribute",
     "Webster et al. 2020; defaults are those of bias-bench (Meade et al. 2022)",
     DropoutSettings,
     lambda job: Dropout(job).run(),

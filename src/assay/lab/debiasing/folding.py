@@ -109,7 +109,7 @@ def fold(model: Any, projection: NDArray[np.floating], places: Places, inputs: I
         changes[name] = float(np.linalg.norm(new - old) / max(np.linalg.norm(old), np.finfo(float).tiny))
     if max(changes.values()) < _LEAST_CHANGE:
         problem = f"the weights of {', '.join(changes)} did not change."
-        remedy = "The head reads nothing of what would be removed: there is nothing to debias here."
+        remedy = "The head does not use what would be removed, so there is nothing to debias."
         raise ModelError(problem, remedy, code="bad-model", key=next(iter(changes)))
     with torch.inference_mode():
         found = _logits(model(**inputs))

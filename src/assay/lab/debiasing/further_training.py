@@ -37,8 +37,8 @@ from assay.settings import setting
 
 MASK = KINDS["mask"]
 
-STEPS: Any = setting(2000, "steps; given epochs decide instead", least=1)
-ACCUMULATE: Any = setting(16, "batches that make one step", least=1)
+STEPS: Any = setting(2000, "steps; ignored if epochs is set", least=1)
+ACCUMULATE: Any = setting(16, "batches per optimizer step", least=1)
 """bias-bench's values, in place of those of masked training alone."""
 
 
@@ -56,7 +56,7 @@ def chosen_of(method: Method, given: Mapping[str, str]) -> Chosen:
     of_training = {each.name for each in fields(MaskSettings)}
     own = {each.name: getattr(read, each.name) for each in fields(read) if each.name not in of_training}
     training = {"batch": str(read.batch), "accumulate": str(read.accumulate)}
-    if "epochs" not in given:  # whoever counts in passes means all of them
+    if "epochs" not in given:  # epochs mean whole passes
         training["max_steps"] = str(read.max_steps)
     return Chosen(own, training | {key: str(text) for key, text in given.items() if key in of_training})
 
@@ -114,7 +114,7 @@ class FurtherTraining(ABC):
             }
             del loaded  # the training loads its own
             work = _work_folder(job, [about, training, base.digest, base.device])
-            there = read_noted(work / DONE)  # this program may have been killed behind its training, or at the end
+            there = read_noted(work / DONE)  # this program may have been killed after its training, or at the end
             if there.get("kind") == "debiased":
                 return _moved(job, work, there)
             before = None if job.evaluate is None else job.evaluate(Path(base.place))
@@ -144,15 +144,15 @@ class FurtherTraining(ABC):
         training = report["training"]
         first, last = training["curve"][0], training["curve"][-1]
         did = [
-            f"Made by assay. {self.did}",
-            "This is an ordinary model for transformers that fills masks; fine-tune it for a task, then measure: the",
-            "method promises nothing about a task's answers.",
+            f"Made with assay. {self.did}",
+            "This is an ordinary transformers model that fills masks. Fine-tune it for a task, then measure its bias:",
+            "the method promises nothing about the answers to a task.",
         ]
         moved = {name: 100 * change for name, change in report["changed"].items()}
         facts = {
             "texts": listed(training["counts"], "{1:,} {0}"),
             "steps": f"{training['steps']:,}; loss {first['loss']:.4f} at first, {last['loss']:.4f} at the end",
-            "weights moved": listed(moved, "{} by {:.2g}%"),
+            "change in the weights": listed(moved, "{} by {:.2g}%"),
             "device": f"{report['device']}, {report['dtype']}",
         }
         return debiased_card(self.job.method, report, did, facts, {})
@@ -177,7 +177,7 @@ def _require_change(base: ModelSpec, work: Path, settings: Settings, seed: int) 
         part[0] += float(((after - before) ** 2).sum())
         part[1] += float((before**2).sum())
     if not sums["encoder"][0] > 0:
-        problem = "the training left the encoder's weights as they were."
+        problem = "the training did not change the encoder's weights."
         raise ModelError(problem, "Train more: --set max_steps=…, --set rate=…", code="training-failed")
     moved = {name: (change / size) ** 0.5 if size else 0.0 for name, (change, size) in sums.items()}
     return type(new).__name__, moved

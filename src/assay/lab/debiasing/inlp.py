@@ -35,12 +35,12 @@ _ONE_SIDED_95 = 1.645
 class InlpSettings(ProjectionSettings):
     """What INLP can be set to; the defaults are bias-bench's values."""
 
-    rounds: int = setting(80, "classifiers trained, each of whose directions is removed", least=1)
+    rounds: int = setting(80, "how many classifiers are trained; the direction of each is removed", least=1)
     stop: str = setting(
-        "never", "chance ends when a classifier does no better than guessing", choices=("never", "chance")
+        "never", "chance: stop when a classifier does no better than guessing", choices=("never", "chance")
     )
-    clip: str = setting("random", "cut sentences behind their attribute word", choices=("random", "never"))
-    least_words: int = setting(5, "shorter sentences are left out", least=1)
+    clip: str = setting("random", "cut sentences after their attribute word", choices=("random", "never"))
+    least_words: int = setting(5, "leave out shorter sentences", least=1)
 
     def require_some_left(self, attribute: Attribute, width: int) -> None:
         if self.stop == "never":
@@ -98,8 +98,8 @@ def inlp(
     """
     width, classes = features.shape[1], len(np.unique(labels))
     if classes < 2:
-        problem = "there is one class only, so there is nothing to tell apart."
-        raise UsageError(problem, "Give sentences of two.", code="bad-option", key="labels")
+        problem = "there is only one class, so there is nothing to tell apart."
+        raise UsageError(problem, "Use sentences of two classes.", code="bad-option", key="labels")
     if not stop_at_chance:
         require_some_left(rounds, classes, width)
     majority = majority_rate(dev_labels)
@@ -144,10 +144,10 @@ def rounds(report: Mapping[str, Any]) -> list[str]:
     last = len(probe["directions"]) - 1
     shown = sorted({0, *(number for number in (1, 2, 5, 10, 20, 40) if number < last), last})
     rows = [[number, probe["directions"][number], f"{probe['accuracy'][number]:.3f}"] for number in shown]
-    ending = f"All rounds are in assay.json; guessing gives {probe['majority']:.3f} there."
+    ending = f"All rounds are in assay.json; guessing gives {probe['majority']:.3f}."
     if probe["unfinished"]:
         ending += f" In {probe['unfinished']} of {last} rounds the classifier's training did not converge."
-    said = "On the sentences for development, after some rounds:"
+    said = "On development sentences, after some of the rounds:"
     return ["", said, "", *table(("rounds", "directions removed", "accuracy"), rows), "", ending]
 
 

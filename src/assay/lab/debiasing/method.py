@@ -18,6 +18,7 @@ from assay.models import find_model
 from assay.models.base import Options
 from assay.progress import Progress, Silent
 from assay.settings import read_settings
+from assay.wording import without_folders
 
 Evaluate = Callable[[Path], Mapping[str, float]]
 """Scores of the model in a folder of transformers, by name; higher is better."""
@@ -56,7 +57,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Job:
-    """One debiasing, as `debias` was called. `settings` are still text; each method reads its own."""
+    """One call of `debias`. `settings` are still text; each method reads its own."""
 
     method: Method
     model: str
@@ -92,7 +93,7 @@ class Job:
             "corpus": {"file": self.corpus.name, "digest": corpus_digest},
             "words": words,
             "seed": self.seed,
-            "command": self.command(),
+            "command": without_folders(self.command()),
         }
 
 
@@ -130,18 +131,18 @@ class EvaluateOn:
 
 
 def cost(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, Any]:
-    """What a model scored before and after, and the difference: above 0 it lost some."""
+    """What a model scored before and after, and what it lost (above 0: it became worse)."""
     lost = {name: before[name] - after[name] for name in before if name in after}
     return {"before": dict(before), "after": dict(after), "cost": lost}
 
 
 def require_new(folder: Path) -> None:
-    """Refuse a folder that is not empty, and the one that the user is in: a finished folder takes its place."""
+    """Raise UsageError for a folder that is not empty and for the current one, which cannot be replaced."""
     if folder.resolve() == Path.cwd().resolve():
         remedy = "Choose a new one with --out, for example --out NAME."
-        raise UsageError("this is the folder that you are in.", remedy, code="bad-option", key="out")
+        raise UsageError("this is the current folder.", remedy, code="bad-option", key="out")
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        problem = f"{folder} is there already, and not empty."
+        problem = f"{folder} exists and is not empty."
         raise UsageError(problem, "Choose a new folder with --out.", code="not-new", key="out")
 
 

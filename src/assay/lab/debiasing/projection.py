@@ -31,6 +31,7 @@ from assay.lab.training.base_model import copy_tokenizer, opened_base
 from assay.models.base import ModelSpec
 from assay.models.hf import load_tokenizer, load_weights, max_length
 from assay.settings import setting
+from assay.wording import without_folders
 
 _PACKAGES = ("torch", "transformers", "scikit-learn", "numpy")
 
@@ -40,12 +41,14 @@ class ProjectionSettings:
     """What these methods share; the defaults are bias-bench's values."""
 
     sentences: int = setting(
-        10_000, "as many of each kind (INLP), or as many with an attribute word (SentenceDebias); 0: all", least=0
+        10_000, "how many sentences of each class (INLP) or with an attribute word (SentenceDebias); 0: all", least=0
     )
-    case: str = setting("lower", "lower turns texts to lower case, whatever the model reads", choices=("lower", "keep"))
-    match: str = setting("word", "token finds words between blanks only, as released", choices=("word", "token"))
-    length: int = setting(0, "the most tokens of a sentence; 0: as many as the model reads", least=0)
-    head: str = setting("choice", "of the built-in model, which has three", choices=("span", "mask", "choice"))
+    case: str = setting("lower", "lower: always lower-case texts", choices=("lower", "keep"))
+    match: str = setting(
+        "word", "token: find words only between blanks, as in the released code", choices=("word", "token")
+    )
+    length: int = setting(0, "the most tokens per sentence; 0: as many as the model reads", least=0)
+    head: str = setting("choice", "which head of the built-in model", choices=("span", "mask", "choice"))
 
     def choosing(self, seed: int) -> Choosing:
         """How sentences are chosen."""
@@ -79,8 +82,8 @@ def project(
     """Make the model of a method that learns from sentences what to remove; `told_of_rounds` is what its card adds."""
     settings: P = job.method.read_settings(job.settings)
     if job.dtype not in ("auto", "float32"):
-        problem = f"{job.method.name} computes in float32 only, not {job.dtype!r}."
-        raise UsageError(problem, "Leave --dtype out: what is folded must be exact.", code="no-device", key="dtype")
+        problem = f"{job.method.name} supports only float32, not {job.dtype!r}."
+        raise UsageError(problem, "Leave --dtype out.", code="no-device", key="dtype")
     attribute = job.method.attribute(job.attribute, job.words)
     corpus = Corpus(job.corpus)
     with _opened(job, settings) as spec:
@@ -97,7 +100,7 @@ def project(
         removed = found.removed
         head = {"head": settings.head} if job.model == "builtin" else {"revision": spec.revision}
         report: dict[str, Any] = job.report(attribute, corpus.digest) | {
-            "model": {"name": spec.name, "digest": spec.digest, **head},
+            "model": {"name": without_folders(spec.name), "digest": spec.digest, **head},
             "architecture": type(model).__name__,
             "settings": asdict(settings),
             "device": spec.device,
@@ -132,11 +135,11 @@ def _opened(job: Job, settings: ProjectionSettings) -> Iterator[ModelSpec]:
     """The model to begin with, which has to have a head whose input can be projected."""
     with opened_base(job.model, KINDS[settings.head], job.device, "float32") as spec:
         if spec.kind != "hf" or "text" in spec.abilities or kind_of(spec.abilities) is None:
-            problem = f"{job.model} is no encoder with a head for span, masked or multiple-choice questions."
+            problem = f"{job.model} is not an encoder with a head for span, masked or multiple-choice questions."
             remedy = "INLP and SentenceDebias change what such a head reads; choose another model."
             raise UsageError(problem, remedy, code="unsupported", key="model")
         if "head" in job.settings and settings.head not in spec.abilities:
-            remedy = "Only the built-in model has several; leave it out."
+            remedy = "Leave head out: only the built-in model has several."
             raise UsageError(f"{job.model} has no head {settings.head}.", remedy, code="bad-setting", key="head")
         yield spec
 
@@ -155,14 +158,14 @@ def _save_subspace(path: Path, removed: Removed) -> None:
 # --- the card
 
 _DID = (
-    "Made by assay. This is an ordinary model for transformers: the removed directions are folded into the weights of",
-    "the first layer that reads the encoder's output, so that no hook and no special class is needed.",
+    "Made with assay. This is an ordinary transformers model: the removed directions are folded into the weights of",
+    "the first layer that reads the encoder's output. No hook and no special class is needed.",
 )
 _LIMITS = (
-    "- Only what a linear classifier of mean vectors finds is removed, for the words above, in text like the corpus.",
+    "- Only what a linear classifier finds in mean vectors is removed, for the words above, in text like the corpus.",
     "  That says little about the model's answers: measure them (`assay run … --model hf:FOLDER`).",
-    "- The encoder itself is as it was. Whoever reads its hidden states, or trains a new head on it, has what was",
-    "  removed back; further training of this head may bring it back as well.",
+    "- The encoder itself is unchanged. Its hidden states, and a new head trained on it, still have what was removed;",
+    "  further training of this head may also bring it back.",
 )
 
 
@@ -173,18 +176,18 @@ def _card(job: Job, report: Mapping[str, Any], rounds: list[str]) -> str:
     of_variance = "" if share is None else f", which have {share:.1%} of the variance between counterparts"
     used, there = (listed(sentences[which], "{1:,} {0}") for which in ("used", "there"))
     facts = {
-        "sentences": f"{used}; there were {there}",
+        "sentences": f"{used}; the corpus has {there}",
         "removed": f"{removed['directions']} of {removed['of']} directions{of_variance}",
         "folded into": listed(report["folded_into"], "`{}` (changed by {:.1%})"),
     }
     told = [
-        "A linear classifier of the attribute, trained on the encoder's mean vectors of sentences, is right about "
-        f"{held_out['before']:.3f} of the test sentences before and about {held_out['after']:.3f} after; guessing "
-        f"gives {held_out['majority']:.3f}.",
+        "A linear classifier of the attribute, trained on the encoder's mean vectors of sentences, is right for "
+        f"{held_out['before']:.3f} of the test sentences before and {held_out['after']:.3f} after; guessing gives "
+        f"{held_out['majority']:.3f}.",
         "",
-        f"Trained on the vector of a sentence's first token alone, which heads that choose read, it is right about "
+        f"Trained only on the vector of a sentence's first token, which multiple-choice heads read, it is right for "
         f"{first['before']:.3f} before and {first['after']:.3f} after: what is gone from the mean may still be there.",
         *rounds,
     ]
-    sections = {"What a linear probe can still tell": told}
+    sections = {"What a linear probe can still predict": told}
     return debiased_card(job.method, report, _DID, facts, sections, _LIMITS)

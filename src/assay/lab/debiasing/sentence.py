@@ -21,8 +21,8 @@ _NOISE = 1e-12  # relative to the largest variance: directions with less are rou
 class SentenceSettings(ProjectionSettings):
     """What SentenceDebias can be set to. bias-bench reads every sentence with an attribute word (`sentences=0`)."""
 
-    length: int = setting(128, "the most tokens of a sentence; 0: as many as the model reads", least=0)
-    components: int = setting(1, "how many principal components are removed", least=1)
+    length: int = setting(128, "the most tokens per sentence; 0: as many as the model reads", least=0)
+    components: int = setting(1, "how many principal components to remove", least=1)
 
 
 def learnt(job: Job, settings: SentenceSettings, attribute: Attribute, corpus: Corpus, vectors: Vectors) -> Learnt:
@@ -64,8 +64,8 @@ def sentence_debias(features: Floats, components: int = 1) -> tuple[Floats, floa
     sizes, vectors = np.linalg.eigh(centred.T @ centred)  # the least first
     most = int((sizes > _NOISE * sizes[-1]).sum())
     if sizes[-1] < _NOISE * len(centred):
-        problem = "the model has the same vector for a sentence and for its counterparts."
-        remedy = "Its tokenizer does not know the attribute words: give others with --words."
+        problem = "the model gives a sentence and its counterparts the same vector."
+        remedy = "Its tokenizer does not know the attribute words: use others with --words."
         raise ModelError(problem, remedy, code="bad-tokenizer")
     if components > most or components >= features.shape[-1]:
         differ = f"counterparts differ in {most} directions of {features.shape[-1]}"

@@ -60,8 +60,8 @@ def sentence_vectors(
             vectors[:, rows] = _means_and_firsts(model, inputs)
         except torch.OutOfMemoryError:
             if len(rows) == 1:
-                problem = f"there is not enough memory for one sentence of {len(ids[rows[0]])} tokens."
-                remedy = "Use --device cpu, or read less of it: --set length=128"
+                problem = f"not enough memory for one sentence of {len(ids[rows[0]])} tokens."
+                remedy = "Use --device cpu, or read less of each sentence: --set length=128"
                 raise ModelError(problem, remedy, code="out-of-memory", key="length") from None
             torch.cuda.empty_cache()
             waiting += [rows[: len(rows) // 2], rows[len(rows) // 2 :]]

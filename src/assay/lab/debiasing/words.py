@@ -153,15 +153,17 @@ def _attribute(name: str, given: Any, path: Path) -> Attribute:
         where = f"{name}, tuple {number} ({', '.join(words)})"
         if len(words) != width:
             problem = f"{where}: {len(words)} words, but the first tuple has {width}."
-            raise wrong(problem, "All tuples of an attribute have one word of each class.", code="bad-row")
+            raise wrong(problem, "All tuples of an attribute need one word of each class.", code="bad-row")
         if words in seen:
-            raise wrong(f"{where}: this is tuple {seen[words]} again.", "Take one of them out.", code="duplicate")
+            raise wrong(f"{where}: this repeats tuple {seen[words]}.", "Remove one of them.", code="duplicate")
         seen[words] = number
         for place, word in enumerate(words):
             known, first = places.setdefault(word, (place, number))
             if known != place:
                 problem = f"{where}: {word!r} is word {place + 1} here and word {known + 1} in tuple {first}."
-                raise wrong(problem, "A word belongs to one class: write all tuples in one order.", code="bad-list")
+                raise wrong(
+                    problem, "A word belongs to one class: write all tuples in the same order.", code="bad-list"
+                )
     return Attribute(name, _classes(name, classes, width, path), tuples)
 
 
@@ -170,17 +172,17 @@ def _tuple(row: Any, where: str, wrong: Callable[..., DataError]) -> tuple[str, 
         raise wrong(f"{where}: expected a list of at least two words, not {row!r}.", _FORMAT, code="bad-row")
     for word in row:
         if not word.strip():
-            raise wrong(f"{where}: a word is empty.", "Take the tuple out, or complete it.", code="bad-list")
+            raise wrong(f"{where}: a word is empty.", "Remove the tuple, or complete it.", code="bad-list")
         if word != word.lower():
             remedy = f"Write {word.lower()!r}: case makes no difference."
             raise wrong(f"{where}: {word!r} has capitals.", remedy, code="bad-list")
         if not _WORD.fullmatch(word.removesuffix(".")) or "’" in word:
-            problem = f"{where}: {word!r} is not one word, so that it would never be found in a text."
+            problem = f"{where}: {word!r} is not one word, so it would never be found in a text."
             remedy = "A word has letters, digits, hyphens and apostrophes (') inside, and may end with a full stop."
             raise wrong(problem, remedy, code="bad-list")
     if len(set(row)) < len(row):
         problem = f"{where} ({', '.join(row)}): a word is its own counterpart."
-        raise wrong(problem, "Take the tuple out.", code="duplicate")
+        raise wrong(problem, "Remove the tuple.", code="duplicate")
     return tuple(row)
 
 

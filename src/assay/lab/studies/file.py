@@ -203,7 +203,7 @@ def read_study(path: Path) -> StudyFile:
         raise file.error(f'"name" is {name!r}.', remedy, "study", "name")
     models = file.content.get("models", {})
     if not isinstance(models, Mapping):
-        raise file.error('"models" is no table.', "Begin each with [models.NAME].", "models")
+        raise file.error('"models" is not a table.', "Start each model with [models.NAME].", "models")
     if not models:
         remedy = 'Add at least one, such as [models.base] with spec = "builtin".'
         raise file.error("there are no models.", remedy, code="missing-key", key="models")
@@ -215,12 +215,12 @@ def read_study(path: Path) -> StudyFile:
 def _model(file: TomlFile, name: str) -> Model:
     table, place = file.content["models"][name], ("models", name)
     if not _NAME.fullmatch(name) or "--" in name or is_bare(name):
-        why = "also the name of a kind of model" if is_bare(name) else "no name for a folder"
+        why = "also the name of a kind of model" if is_bare(name) else "not a valid folder name"
         raise file.error(f"{name!r} is {why}.", _NAMED, *place)
     given = [how for how in _KEYS if isinstance(table, Mapping) and how in table]
     if len(given) != 1:
-        found = f"there are {' and '.join(given)}" if given else "none of them is there"
-        remedy = 'A ready model has spec = "builtin" or "hf:…", others are trained or debiased.'
+        found = f"got {' and '.join(given)}" if given else "got none"
+        remedy = 'A ready model has spec = "builtin" or "hf:…"; others are trained or debiased.'
         code = "bad-value" if given else "missing-key"
         raise file.error(f"expected one of spec, train and debias; {found}.", remedy, *place, code=code)
     needed, others = _KEYS[given[0]]
@@ -255,7 +255,7 @@ def _runs(file: TomlFile, number: int) -> Runs:
     for key, values in runs.vary.items():
         if not isinstance(values, list) or len(values) < 2:
             problem = f'"vary": {key} is {values!r}, expected a list of at least two values.'
-            raise runs.error(problem, "A setting with one value belongs into settings.", "vary", key=key)
+            raise runs.error(problem, "Put a setting with one value into settings.", "vary", key=key)
         if key in runs.settings:
             problem = f'"{key}" is both in settings and in vary.'
             raise runs.error(problem, "Leave it out of settings.", "vary", code="duplicate", key=key)

@@ -1,4 +1,4 @@
-"""report.html of a study: its models and what they cost, every probe by model, what debiasing and fine-tuning changed.
+"""report.html of a study: what was found, the models and their task scores, each probe by model, and what changed.
 
 It links to the page of every run, and to runs/report.html, which has all of them with all their charts.
 """
@@ -39,18 +39,17 @@ Tasks = Mapping[str, TaskScore | None]
 """What each model scores at its task, by its name."""
 
 PREFERRED = ("accuracy", "f1", "em", "log_likelihood")
-"""Of several scores of a model, the one that stands for its task."""
+"""Which of a model's scores is its task score: the first of these that it has."""
 
 MOST_TOLD = 3  # differences in a row
 OF_ITEMS = "_differences"
 """How the name of a comparison's table of single items ends: word_differences are those of words."""
 
 HOW = (
-    "every model against the one that it is compared with, on the questions that both answered: how many differences "
-    "could be tested, how many of them are clear of chance (q at most 0.05, with all tests of the comparison allowed "
-    "for, and 0 outside the interval), and in how many of these the model is worse or better. The other clear ones "
-    "have no good side, such as mean score or UNKNOWN rate; look at them, too, since a model that hardly answers any "
-    "more seems better."
+    "each model is compared with its baseline on the questions that both answered. A difference is clear if q, "
+    "corrected for all tests of the comparison, is at most 0.05 and the interval does not contain 0. Clear differences "
+    "are worse, better, or neither: for some numbers, such as how often the model chose “cannot be determined”, no "
+    "direction is worse. Look at those too, because a model that hardly answers can seem less biased."
 )
 
 
@@ -67,7 +66,7 @@ class Asked:
 
 
 def write_page(out: Path, file: StudyFile, runs: Sequence[RunProbe], record: Record) -> Path | None:
-    """Write a study's page, and the one with all runs; returns the first, or None where no run is finished."""
+    """Write a study's page, and the page of all runs; return the study's, or None if no run is finished."""
     asked = [
         Asked(run, _titled(open_bare(run.folder(out)), label))
         for run, label in labels(runs, file)
@@ -96,9 +95,9 @@ def _compared(out: Path, runs: Sequence[Asked], record: Record) -> dict[str, Com
 
 
 def labels(runs: Sequence[RunProbe], file: StudyFile) -> list[tuple[RunProbe, str]]:
-    """Every run with its model's title; with what tells it apart where a model is asked a probe several times.
+    """Every run with its model's title, in the file's order of models.
 
-    Runs go by models in the file's order.
+    Where a model is asked a probe several times, the label also says what differs.
     """
     places = [*file.models]
     found = []
@@ -136,7 +135,7 @@ def render(file: StudyFile, runs: Sequence[Asked], record: Record, compared: Map
 def _part(
     anchor: str, runs: Sequence[Asked], file: StudyFile, tasks: Tasks, compared: Mapping[str, Compared]
 ) -> dict[str, Any]:
-    """A probe: its runs, what only a study shows of them, the models side by side, its own charts over models."""
+    """A probe: its runs, what only a study shows about them, the models side by side, its charts over models."""
     contents, several, view = [run.content for run in runs], len(runs) > 1, Blocks(anchor)
     headlines = [present(content).scorecard.estimates for content in contents]
     changes = changes_of(
@@ -157,7 +156,7 @@ def _part(
 
 
 def _found(runs: Sequence[Run], changes: Changes | None) -> Text:
-    """What was found: the differences that are clear, and the verdicts of the runs."""
+    """What was found: the clear differences, and the verdicts of the runs."""
     judged = Counter(str(run.findings.verdict.says) for run in runs if run.findings.verdict)
     verdicts = ", ".join(f"{says} ({plural(amount, 'run')})" for says, amount in judged.most_common())
     said: list[Text] = [f"Verdicts: {verdicts}."] if verdicts else []
@@ -194,7 +193,7 @@ def task_score(scores: Mapping[str, Estimate], before: Mapping[str, Estimate]) -
 
 
 def _models(file: StudyFile, record: Record, tasks: Tasks) -> Table:
-    """The models in the file's order."""
+    """The table of models, in the file's order."""
     rows, lines = [], []
     for name, model in file.models.items():
         known, task, made = record.part("models").get(name, {}), tasks[name], _made_words(name, file)
@@ -216,14 +215,14 @@ def _models(file: StudyFile, record: Record, tasks: Tasks) -> Table:
         lines.append([*named, *numbers, baseline, change, seconds])
     columns = ("name", "title", "made", "metric", "score", "low", "high", "baseline", "change", "seconds")
     return Table(
-        title="The models, and what making them cost",
-        how="each model with how it came about and, where task data were given, what it scores there (its 95% interval "
-        "beside it). The change is against the model that it is compared with; below zero it lost some of its ability.",
+        title="The models and their task scores",
+        how="each model, how it was made and, if evaluation data were given, its task score with a 95% interval. The "
+        "change is relative to the baseline; below zero, the model became worse at its task.",
         data=Data(columns, lines),
         file="study-models",
         anchor="table",
         columns=[
-            *(Column(head, Kind.TEXT) for head in ("model", "made from", "task score", "compared with", "change")),
+            *(Column(head, Kind.TEXT) for head in ("model", "how it was made", "task score", "baseline", "change")),
             Column("seconds", Kind.COUNT),
         ],
         groups=[Group(rows)],
@@ -233,7 +232,7 @@ def _models(file: StudyFile, record: Record, tasks: Tasks) -> Table:
 
 
 def _made_words(name: str, file: StudyFile) -> str:
-    """How a model came about, in a few words."""
+    """How a model was made, in a few words."""
     model = file.models[name]
     if model.spec:
         return f"ready: {model.spec}"
@@ -255,7 +254,7 @@ def _titled(content: Run, title: str) -> Run:
 
 @dataclass(frozen=True)
 class Compared:
-    """A comparison of the study: two runs by their titles, and what comparison.json says of them."""
+    """A comparison of the study: two runs by their titles, and the content of comparison.json."""
 
     run: str
     model: str
@@ -273,7 +272,7 @@ class Compared:
 
     @property
     def items(self) -> tuple[int, int] | None:
-        """Of single items (words), how many changed clearly and how many could be tested."""
+        """How many single items (words) changed clearly, and how many were tested."""
         tables = [rows for name, rows in self.told["tables"].items() if name.endswith(OF_ITEMS)]
         tested = [claimed for rows in tables for row in rows if (claimed := is_claimed(row)) is not None]
         return (sum(tested), len(tested)) if tables else None
@@ -281,7 +280,7 @@ class Compared:
 
 @dataclass(frozen=True)
 class Changes:
-    """A probe's comparisons: what they found, model by model in short, and the differences of its headline numbers."""
+    """A probe's comparisons: what they found, a row for each model, and the differences of its headline numbers."""
 
     found: Text
     summary: Table
@@ -289,19 +288,19 @@ class Changes:
 
 
 def changes_of(compared: Sequence[Compared], headline: Sequence[Estimate]) -> Changes | None:
-    """What a probe's comparisons show; `headline` are the estimates whose changes are shown one by one."""
+    """What a probe's comparisons show; `headline` has the estimates whose changes are listed one by one."""
     if not compared:
         return None
     chosen = {key_of(estimate) for estimate in headline}
     found = [each for own in compared for each in own.differences if key_of(each.change) in chosen]
-    chart = {"title": "Differences of the headline numbers on the same questions", "anchor": "against-each"}
+    chart = {"title": "Differences in the headline numbers on the same questions", "anchor": "against-each"}
     probe = found[0].probe if found else ""
     differences = differences_block(found, several=True, file=f"{probe}-differences", **chart)
     return Changes(_in_all(compared), _summary(compared), differences)
 
 
 def _in_all(compared: Sequence[Compared]) -> Text:
-    """How many differences were tested in all comparisons, how many are clear, and the largest of these."""
+    """How many differences were tested in all comparisons, how many are clear, and the largest clear one."""
     tested, clear = tested_and_clear([each for own in compared for each in own.differences])
     changed = [own for each in compared if (own := each.items)]
     items = ""
@@ -318,7 +317,7 @@ def _in_all(compared: Sequence[Compared]) -> Text:
 
 
 def _items(compared: Sequence[Compared]) -> str:
-    """What single items are called, such as words; empty where no comparison has any."""
+    """What single items are called, such as words; empty if no comparison has any."""
     tables = (name for each in compared for name in each.told["tables"] if name.endswith(OF_ITEMS))
     return next((f"{name.removesuffix(OF_ITEMS)}s" for name in tables), "")
 
@@ -338,19 +337,19 @@ def _summary(compared: Sequence[Compared]) -> Table:
         rows.append(Row([*names, *counts, told, Link("page", each.link)]))
         line: list[Cell] = [each.run, each.model, each.baseline, tested, len(clear), worse, better]
         lines.append([*line, *(each.items or (None, None))])
-    heads = ("differences tested", "clear of chance", "worse", "better", *([f"{items} changed"] if items else []))
+    heads = ("differences tested", "clear", "worse", "better", *([f"{items} changed"] if items else []))
     columns = ("run", "model", "compared_with", "tested", "clear", "worse", "better")
-    more = f" {items.capitalize()}: how many changed clearly, of those that could be tested." if items else ""
+    more = f" {items.capitalize()} changed: how many changed clearly, of those tested." if items else ""
     return Table(
-        title="What changed against the model that it is compared with",
+        title="What changed relative to the baseline",
         how=HOW + more,
         data=Data((*columns, f"{items or 'items'}_clear", f"{items or 'items'}_tested"), lines),
         file=f"{compared[0].told.get('probe') or 'study'}-against",
         anchor="against",
         columns=[
-            *(Column(head, Kind.TEXT) for head in ("model", "compared with")),
+            *(Column(head, Kind.TEXT) for head in ("model", "baseline")),
             *(Column(head, Kind.COUNT, wraps=True) for head in heads),
-            *(Column(head, Kind.TEXT) for head in ("the largest clear ones", "all")),
+            *(Column(head, Kind.TEXT) for head in ("largest clear differences", "all")),
         ],
         groups=[Group(rows)],
         filter=Tools.NONE,

@@ -122,10 +122,10 @@ class Study:
                 if found.exists():
                     return found
         where = " or ".join(map(str, self.folders))
-        remedy = f"Put it there, or name the folder that {written} lies in: --data DIR."
+        remedy = f"Put it there, or name the folder that contains {written}: --data DIR."
         if path.is_absolute():
             where, remedy = str(path.parent), "Check the name."
-        problem = f'"{key}" is {written!r}, and there is no such file or folder in {where}.'
+        problem = f'"{key}" is {written!r}, but there is no such file or folder in {where}.'
         raise entry.error(problem, remedy, key, code="missing-file")
 
     def official_data(self, probe: str, runs: Runs) -> Path | None:
@@ -200,7 +200,7 @@ def _folders(file: StudyFile, given: str | Path | None) -> list[Path]:
     elif file.data is not None:
         folder = (own / Path(file.data).expanduser()).resolve()
         if not folder.is_dir():
-            problem = f'"data" is {file.data!r}, and {folder} is no folder.'
+            problem = f'"data" is {file.data!r}, but {folder} is not a folder.'
             remedy = "Name another one with --data DIR."
             raise file.toml.error(problem, remedy, "study", "data", code="missing-file")
     return [folder] if path.parent == PACKAGED else [folder, own]
@@ -240,7 +240,7 @@ class _Expected:
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         if plan.ability != "word":
-            problem = f"{label} cannot be counted before the model is there."
+            problem = f"{label} cannot be counted before the model exists."
             raise UsageError(problem, "Ask fewer things.", code="unsupported")
         count = len(plan)
         arrays: Mapping[str, Any] = {"pieces": np.ones(count, np.int32), "key": np.arange(count, dtype=np.int64)}

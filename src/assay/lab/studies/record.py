@@ -107,7 +107,7 @@ class Record:
 
 
 def set_aside(folder: Path, out: Path) -> Path:
-    """Move what another recipe made to where it disturbs nobody: hours of work are not removed for a changed line."""
+    """Move the results of another recipe to `replaced/`: hours of work are not deleted for a changed line."""
     place = out / REPLACED / folder.parent.name
     place.mkdir(parents=True, exist_ok=True)
     number = 1
@@ -127,13 +127,13 @@ def read_record(out: Path) -> Record:
     except (OSError, ValueError) as error:
         raise DataError(f"cannot be read ({error}).", _OTHER, file=path, code="unreadable-file") from None
     if not isinstance(content, dict) or content.get("schema") != 1:
-        raise DataError("this is not a study.json of assay.", _OTHER, file=path, code="not-a-run")
+        raise DataError("this is not a study.json file of assay.", _OTHER, file=path, code="not-a-run")
     return Record(out, content)
 
 
 @contextmanager
 def open_record(out: Path, file: StudyFile) -> Iterator[Record]:
-    """The record of a study's folder, which nobody else may write meanwhile."""
+    """The record of a study's folder, locked against other writers."""
     require_study(out, file)  # nothing is touched where it complains
     with held(out, "working on this study"):
         require_study(out, file)

@@ -125,7 +125,7 @@ def plan(
 def require_jobs(jobs: int) -> None:
     if jobs < 1:
         problem = f"jobs is {jobs}, expected at least 1."
-        raise UsageError(problem, "--jobs 1 does one step after the other.", code="bad-option", key="jobs")
+        raise UsageError(problem, "--jobs 1 runs one step at a time.", code="bad-option", key="jobs")
 
 
 def _opened(file: str | Path, out: str | Path | None) -> tuple[StudyFile, Path]:
@@ -169,7 +169,7 @@ class _Runner:
         return [self.failures[step.name] for step in self.steps if step.name in self.failures]
 
     def _settled(self, waiting: Mapping[int, Step]) -> list[int]:
-        """The steps that are done, with all that they need: told first, so that progress begins where it ended."""
+        """The finished steps with all that they need; reported first, so progress continues where it stopped."""
         open_, found = {step.name for step in waiting.values()}, []
         for number, step in waiting.items():
             if open_.isdisjoint(step.needs) and self.record.state(step) is State.DONE:

@@ -37,14 +37,14 @@ class Schedule:
     notes: Sequence[str]
 
     def only(self, patterns: Sequence[str]) -> Sequence[Step]:
-        """The steps whose names fit a pattern, and those that they need; all where there is no pattern."""
+        """The steps whose names match a pattern, and those that they need; all steps if there is no pattern."""
         names = [step.name for step in self.steps]
         chosen: set[str] = set() if patterns else {*names}
         for pattern in patterns:
             fitting = [name for name in names if fnmatchcase(name, pattern)]
             if not fitting:
-                problem = f"--only {pattern!r} fits no model to make and no run{near(pattern, names)}"
-                raise UsageError(problem, "See their names with --dry-run.", code="bad-option", key="only")
+                problem = f"--only {pattern!r} matches no model and no run{near(pattern, names)}"
+                raise UsageError(problem, "List the names with --dry-run.", code="bad-option", key="only")
             chosen.update(fitting)
         for step in reversed(self.steps):
             if step.name in chosen:
@@ -90,8 +90,8 @@ def _abilities(models: Sequence[Model], ready: Callable[[Model], frozenset[str] 
 
 def _require_model(name: str, key: str, models: Collection[str], entry: Entry) -> None:
     if name not in models:
-        problem = f'"{key}" is {name!r}, which is no model of this study{near(name, models)}'
-        raise entry.error(problem, f"Add a [models.{name}], or name one that is there.", key, code="unknown-model")
+        problem = f'"{key}" is {name!r}, which is not a model of this study{near(name, models)}'
+        raise entry.error(problem, f"Add [models.{name}], or name an existing model.", key, code="unknown-model")
 
 
 def _sources_first(models: Mapping[str, Model]) -> list[Model]:
@@ -101,7 +101,7 @@ def _sources_first(models: Mapping[str, Model]) -> list[Model]:
     def add(model: Model, above: tuple[str, ...]) -> None:
         if model.name in above:
             circle = " from ".join([*above[above.index(model.name) :], model.name])
-            remedy = "Let one of them begin with a ready model (spec)."
+            remedy = "One of them must start from a ready model (spec)."
             raise model.error(f"it would be made from itself: {circle}.", remedy, model.source_key)
         if model.name not in done:
             if model.source is not None:
@@ -118,13 +118,13 @@ def _require_makeable(model: Model, abilities: Known) -> None:
     if before is None:
         return
     if model.debias and not METHODS[model.debias].folded and "mask" not in before:
-        problem = f"{model.debias} trains a masked language model further, and {model.source} cannot fill masks."
-        remedy = f"Apply {model.debias} to its base, and train that on the task then."
+        problem = f"{model.debias} trains a masked language model further, but {model.source} cannot fill masks."
+        remedy = f"Apply {model.debias} to its base, then train the result on the task."
         raise model.error(problem, remedy, "model", code="missing-ability")
     if not before & {*KINDS, "embed"}:
         does = f": it can only {', '.join(sorted(before))}" if before else " with a head"
-        remedy = "Begin with an encoder, such as a BERT or a RoBERTa."
-        raise model.error(f"{model.source} is no encoder{does}.", remedy, model.source_key, code="unsupported")
+        remedy = "Start from an encoder such as BERT or RoBERTa."
+        raise model.error(f"{model.source} is not an encoder{does}.", remedy, model.source_key, code="unsupported")
 
 
 # --- runs
@@ -138,8 +138,8 @@ def _runs(file: StudyFile, abilities: Known, notes: list[str]) -> list[RunProbe]
                 for values in product(*runs.vary.values()):
                     run = _run(runs, probe, model, dict(zip(runs.vary, values, strict=True)), file)
                     if run.name in found:
-                        problem = f"{run.name} is there already, in {said(found[run.name].runs.place)}."
-                        remedy = 'Give one of them a name, which its folders then end with: name = "…".'
+                        problem = f"{run.name} is already defined in {said(found[run.name].runs.place)}."
+                        remedy = 'Give one of them a name, which is added to its folders: name = "…".'
                         raise runs.error(problem, remedy, code="duplicate")
                     found[run.name] = run
     return list(found.values())
@@ -154,7 +154,7 @@ def _chosen(runs: Runs, probe: str, file: StudyFile, abilities: Known, notes: li
         fitting = [name for name in file.models if fnmatchcase(name, pattern.removeprefix("!"))]
         if not fitting:
             remedy = f"The models are {', '.join(file.models)}."
-            raise runs.error(f'"models": no model fits {pattern!r}.', remedy, "models", code="unknown-model")
+            raise runs.error(f'"models": no model matches {pattern!r}.', remedy, "models", code="unknown-model")
         for name in fitting:
             if taken_out:
                 named.pop(name, None)
@@ -169,12 +169,12 @@ def _chosen(runs: Runs, probe: str, file: StudyFile, abilities: Known, notes: li
         needed = " or ".join(each for each in answered if each not in OF_ENDPOINTS)
         if named[name]:
             trained = " or ".join(f'train = "{word}"' for word in answered if word in KINDS) or "see docs/own-model.md"
-            problem = f"{probe} needs a model that can answer {needed} questions, and {name} cannot."
-            remedy = f"Take it out of the run's models, or train it for that task: {trained}."
+            problem = f"{probe} needs a model that can answer {needed} questions, but {name} cannot."
+            remedy = f"Remove it from the run's models, or train it for that task: {trained}."
             raise runs.error(problem, remedy, "models", code="missing-ability")
-        notes.append(f"{probe} is not asked of {name}, which cannot answer {needed} questions")
+        notes.append(f"{probe} is not run on {name}, which cannot answer {needed} questions")
     if not able:
-        problem = f"no model is left that {probe} can be asked of."
+        problem = f"no model is left that {probe} can run on."
         raise runs.error(problem, "Name at least one.", "models", code="nothing-to-ask")
     return able
 
@@ -188,7 +188,7 @@ def _run(runs: Runs, probe: str, model: str, varied: Mapping[str, str], file: St
         if name in file.models:
             run.needs += (name,)
         elif name.partition(":")[0] not in kinds():
-            neither = "which is neither a model of this study nor a model's name"
+            neither = "which is neither a model of this study nor a model name"
             remedy = f'For example {key} = "{next(iter(file.models))}", or "builtin".'
             place = "vary" if key in varied else "settings"
             problem = f'"{key}" is {name!r}, {neither}{near(name, file.models)}'

@@ -85,7 +85,7 @@ class Step(ABC):
     @property
     @abstractmethod
     def facts(self) -> dict[str, Any]:
-        """What study.json says of it besides its recipe."""
+        """What study.json records besides its recipe."""
 
     @abstractmethod
     def __str__(self) -> str:
@@ -201,7 +201,7 @@ class RunProbe(Step):
 
     @property
     def asked(self) -> tuple[object, ...]:
-        """What is asked, whoever answers."""
+        """What is asked, independent of the model."""
         runs, settings = self.runs, tuple(sorted(self.settings.items()))
         return self.probe, runs.name, runs.preset, runs.limit, runs.seed, runs.data, settings
 

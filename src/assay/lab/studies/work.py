@@ -135,7 +135,7 @@ def _do(told: Connection, work: Work, step: Step, folder: Path) -> None:
 
 
 def _end_with_parent() -> None:
-    """Nobody hears of a step whose study was killed, and the next one would do it, too."""
+    """End a step whose study was killed: its result would be lost, and the next attempt repeats it."""
     parent = parent_process()
     if parent is not None:
         wait([parent.sentinel])
@@ -146,7 +146,7 @@ def _lost(code: int) -> ModelError:
     how = f"exit code {code}"
     with suppress(ValueError):
         how = signal.Signals(-code).name
-    remedy = "Perhaps memory ran out: try it again with fewer --jobs."
+    remedy = "It may have run out of memory: try again with fewer --jobs."
     return ModelError(f"its process ended without a result ({how}).", remedy, code="step-failed")
 
 

@@ -78,7 +78,7 @@ def opened_base(name: str, kind: Kind[Any], device: str, dtype: str = "auto") ->
 
 
 def copy_tokenizer(base: ModelSpec, folder: Path) -> None:
-    """The tokenizer's files as they are, so that the made model tokenises as its base does."""
+    """Copy the tokenizer's files unchanged, so the new model tokenizes as its base does."""
     for pattern in _TOKENIZER_FILES:
         for file in Path(base.place).glob(pattern):
             shutil.copyfile(file, folder / file.name)
@@ -106,7 +106,7 @@ def load_base(base: ModelSpec, kind: Kind[Any], settings: Settings, seed: int) -
     tokenizer = load_tokenizer(base)
     if kind.masks and tokenizer.mask_token_id is None:
         problem = f"the tokenizer of {base.name} has no mask token."
-        raise ModelError(problem, "Choose a base that was made with masks.", code="bad-tokenizer")
+        raise ModelError(problem, "Choose a base that was trained with masks.", code="bad-tokenizer")
     return Loaded(model, tokenizer, max_length(tokenizer, model), tuple(missing), restore)
 
 
@@ -128,13 +128,13 @@ def require_device(device: str) -> None:
         raise refused(f"training runs on cuda, not on {device}.", remedy)
     if device not in _DEVICES:
         problem = f"training runs on {', '.join(_DEVICES[:-1])} or {_DEVICES[-1]}, not on {device!r}."
-        raise refused(problem, "Leave --device out to take the best there is.")
+        raise refused(problem, "Leave --device out to use the best available device.")
     _, torch = libraries()
     try:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device
         problem = f"the device {device!r} cannot be used: {first_line(error)}."
-        raise refused(problem, "--device cpu works everywhere; cuda or mps need such a device.") from error
+        raise refused(problem, "--device cpu works everywhere; cuda and mps need such a device.") from error
 
 
 def _require_task(transformers: Any, config: Any, kind: Kind[Any], name: str) -> None:
@@ -142,8 +142,8 @@ def _require_task(transformers: Any, config: Any, kind: Kind[Any], name: str) ->
     both_ways = type(config) in transformers.MODEL_FOR_MASKED_LM_MAPPING
     writes = type(config) in transformers.MODEL_FOR_CAUSAL_LM_MAPPING and not both_ways
     if writes or getattr(config, "is_encoder_decoder", False) or getattr(config, "is_decoder", False):
-        problem = f"which writes; {kind.name} training needs one that reads both ways."
-        remedy = "Choose an encoder: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT, DeBERTa or the like."
+        problem = f"which generates text; {kind.name} training needs an encoder."
+        remedy = "Choose an encoder such as BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT or DeBERTa."
     elif type(config) not in getattr(transformers, kind.mapping):
         problem = f"for which transformers has no {kind.name} head."
         remedy = "Choose another base: BERT, RoBERTa, DistilBERT, ELECTRA, ALBERT and DeBERTa have all three."
@@ -158,16 +158,16 @@ def _require_weights(model: Any, missing: list[str], kind: Kind[Any], head: str,
     lost = [key for key in missing if key.startswith(prefix) and not key.startswith(f"{prefix}pooler.")]
     if lost:
         problem = f"{name} lacks weights of its encoder: {', '.join(lost[:3])}."
-        raise ModelError(problem, "Its folder is incomplete; get it again.", code="bad-folder", key=lost[0])
+        raise ModelError(problem, "Its folder is incomplete; download it again.", code="bad-folder", key=lost[0])
     if not missing or head == "new":
         return
     lacks = f"it lacks {', '.join(missing[:3])}."
     if head == "keep":
         problem = f"{name} has no {kind.name} head to keep: {lacks}"
-        raise UsageError(problem, "--set head=new begins with one.", code="bad-setting", key="head")
+        raise UsageError(problem, "--set head=new starts with a new one.", code="bad-setting", key="head")
     if kind.masks:
         problem = f"{name} has no head that fills masks: {lacks}"
-        remedy = "Choose a base that fills masks; --set head=new begins with a head that knows nothing."
+        remedy = "Choose a base that fills masks, or start with an untrained head: --set head=new"
         raise UsageError(problem, remedy, code="missing-ability", key=kind.name)
 
 
@@ -188,7 +188,7 @@ def _set_dropout(config: Any, settings: Settings, name: str) -> dict[str, Any]:
             continue
         there = [each for each in attributes if hasattr(config, each)]
         if not there:
-            problem = f"{name} has no rate of {setting} to set."
+            problem = f"{name} has no setting {setting}."
             raise UsageError(problem, f"Leave --set {setting} out.", code="bad-setting", key=setting)
         for each in there:
             before[each] = getattr(config, each)

@@ -32,14 +32,14 @@ _NO_LIMIT = 10**9
 class ChoiceSettings(Settings):
     """How choice models are trained."""
 
-    length: int = setting(512, "the most tokens of a sequence", least=8)
+    length: int = setting(512, "the most tokens per sequence", least=8)
 
 
 class ChoiceTraining(Kind[ChoiceSettings]):
     name = "choice"
-    does = "chooses among the options of a question about a context"
+    does = "answers multiple-choice questions about a context"
     reads = (
-        "RACE's folder of articles (of RACE itself train/, and dev/ for --eval);",
+        "RACE's folder of articles (train/, and dev/ for --eval);",
         'Social IQa\'s .jsonl beside its -labels.lst, or with "correct" in every row',
     )
     head = "MultipleChoice"
@@ -87,15 +87,15 @@ class ChoiceTest(Test):
         units = np.array(self.data.contexts, np.int64)[choices.rows]
         accuracy = mean_estimate("accuracy", {}, right, units, seed=seed, floor=1 / self.data.options)
         notes = list(self.data.notes)
-        notes += [f"{choices.left_out:,} questions were left out: they are too long"] if choices.left_out else []
-        notes += [f"{choices.cut:,} contexts were cut at their end"] if choices.cut else []
+        notes += [f"{choices.left_out:,} questions were left out because they are too long"] if choices.left_out else []
+        notes += [f"{choices.cut:,} contexts were truncated"] if choices.cut else []
         return Scores(summary_of(self.data.digests), "context", len(np.unique(units)), (accuracy,), tuple(notes))
 
 
 def encode_choice(tokenizer: Any, name: str, data: ChoiceData, *, length: int) -> Choices:
-    """Each option's sequence: the context, and question + blank + option behind it (`queries.ChoiceColumns`).
+    """Each option's sequence: the context, then question + blank + option (`queries.ChoiceColumns`).
 
-    Where one is longer than `length`, the context's end is cut off, for all options of the question alike; a question
+    If one is longer than `length`, the context's end is cut off, equally for all options of the question; a question
     whose other parts alone are longer is left out and counted. Audits never cut: they refuse a text that is too long.
     """
     encoder = Encoder(tokenizer, _NO_LIMIT, name)
@@ -112,7 +112,7 @@ def encode_choice(tokenizer: Any, name: str, data: ChoiceData, *, length: int) -
             parts.append(_shortened(tokens.take(fitting), excess[fitting], len(layout.between)))
     rows = np.concatenate(fits)
     if not len(rows):
-        remedy = "Choose a greater length with --set length=…, or another base."
+        remedy = "Increase the length with --set length=…, or choose another base."
         raise DataError(f"no question fits into {length} tokens.", remedy, code="too-long", key="length")
     labels = {"labels": np.array(data.labels, np.int64)[rows]}
     return Choices(Features(joined(parts), labels), rows, cut, len(data.queries) - len(rows))

@@ -72,15 +72,15 @@ def _collected(root: Path, files: list[Path], read: Iterator[Read], notes: tuple
     data, contexts = ChoiceData(notes=notes), dict[str, int]()
     for query, label, place in read:
         if data.queries and len(query.options) != data.options:
-            problem = f"this question has {len(query.options)} options, those before it {data.options}."
-            remedy = "All questions must have as many: train on them apart."
+            problem = f"this question has {len(query.options)} options, the ones before it have {data.options}."
+            remedy = "All questions must have the same number: train on them separately."
             raise DataError(problem, remedy, file=place.file, line=place.line, code="bad-row")
         data.queries.append(query)
         data.labels.append(label)
         data.contexts.append(contexts.setdefault(query.context, len(contexts)))
     if not data.queries:
         named = files[0] if len(files) < 3 else root
-        raise DataError("there is no question in it.", _EXPECTED, file=named, code="empty-file")
+        raise DataError("there are no questions in it.", _EXPECTED, file=named, code="empty-file")
     data.digests = digests_of(root, files)
     return data
 
@@ -92,12 +92,12 @@ def _race_folder(path: Path, articles: list[Path], part: Part) -> ChoiceData:
         return _collected(path, articles, _race(articles))
     others = ", ".join(f"{other}/" for other in parts if other != part)
     if part not in parts:
-        problem = f"there is no {part}/ with articles in this folder, only {others}."
-        remedy = f"Name the part that you mean, for example {path / parts[0]}."
+        problem = f"this folder has no {part}/ with articles, only {others}."
+        remedy = f"Name the part to use, for example {path / parts[0]}."
         raise DataError(problem, remedy, file=path, code="missing-file")
     root = path / part
     wanted = [article for article in articles if article.is_relative_to(root)]
-    return _collected(root, wanted, _race(wanted), (f"of the folder's parts {part}/ was read, not {others}",))
+    return _collected(root, wanted, _race(wanted), (f"only {part}/ of the folder was read, not {others}",))
 
 
 def _race(files: list[Path]) -> Iterator[Read]:
@@ -109,7 +109,7 @@ def _race(files: list[Path]) -> Iterator[Read]:
         lists = [row[key] for key in ("questions", "options", "answers") if isinstance(row.get(key), list)]
         if len(lists) != 3 or len({len(each) for each in lists}) != 1:
             problem = '"questions", "options" and "answers" must be lists of one length.'
-            raise place.error(problem, "Get the file again.", code="bad-row")
+            raise place.error(problem, "Download the file again.", code="bad-row")
         for at, (question, options, answer) in enumerate(zip(*lists, strict=True)):
             inside = place.inside(f"question {at}")
             query = _query(article, question, options, inside)
@@ -138,8 +138,8 @@ def _social_iqa(path: Path, beside: Path | None) -> Iterator[Read]:
             label = _number(labels[count - 1], len(options), Place(beside, count))
         yield query, label, place
     if beside is not None and count != len(labels):
-        problem = f"there are {len(labels):,} labels, and {path.name} has another number of questions."
-        remedy = "Get both files again: line n of one belongs to line n of the other."
+        problem = f"there are {len(labels):,} labels, but {path.name} has a different number of questions."
+        remedy = "Download both files again: line n of one belongs to line n of the other."
         raise Place(beside).error(problem, remedy, code="bad-label")
 
 
@@ -154,12 +154,12 @@ def _letter(answer: Any, options: int, place: Place) -> int:
     letters = _LETTERS[:options]
     if not isinstance(answer, str) or len(answer) != 1 or answer not in letters:
         problem = f"the right answer is {answer!r}, expected one of {', '.join(letters)}."
-        raise place.error(problem, "Mend the label.", code="bad-label")
+        raise place.error(problem, "Fix the label.", code="bad-label")
     return letters.index(answer)
 
 
 def _number(text: str, options: int, place: Place) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= options:
         problem = f"the label is {text!r}, expected a number from 1 to {options}."
-        raise place.error(problem, "Mend the label.", code="bad-label")
+        raise place.error(problem, "Fix the label.", code="bad-label")
     return int(text) - 1

@@ -80,7 +80,7 @@ class Place:
     def inside(self, where: str) -> Place:
         return replace(self, where=f"{self.where}.{where}" if self.where else where)
 
-    def error(self, problem: str, remedy: str = "Mend the file.", *, code: str, key: str | None = None) -> DataError:
+    def error(self, problem: str, remedy: str = "Fix the file.", *, code: str, key: str | None = None) -> DataError:
         problem = f"{self.where}: {problem}" if self.where else problem
         return DataError(problem, remedy, file=self.file, line=self.line, code=code, key=key)
 
@@ -106,5 +106,5 @@ def lines_of(path: Path) -> Texts:
                 yield from (text for line in content if (text := line.strip()))
 
     if next(texts(), None) is None:
-        raise DataError("there is no text in it.", _PLAIN_TEXT, file=path, code="empty-file")
+        raise DataError("it contains no text.", _PLAIN_TEXT, file=path, code="empty-file")
     return texts

@@ -28,7 +28,7 @@ def epochs(default: float) -> Any:
 
 
 def rate(default: float) -> Any:
-    said = "the learning rate, which falls linearly to 0"
+    said = "the learning rate; it falls linearly to 0"
     return setting(default, said, least=0, most=1, above=True, real=True, example=f"{default:g}", value=f"{default:g}")
 
 
@@ -39,23 +39,27 @@ class Settings:
     epochs: float | None = epochs(3.0)
     rate: float = rate(2e-5)
     batch: int = setting(16, "examples in a batch", least=1)
-    accumulate: int = setting(1, "batches that make one step", least=1)
-    warmup: float = setting(0.0, "steps, or a share of all below 1, until the rate is reached", least=0, real=True)
+    accumulate: int = setting(1, "batches per optimizer step", least=1)
+    warmup: float = setting(0.0, "warmup steps, or a share of all steps if below 1", least=0, real=True)
     weight_decay: float = setting(0.0, "AdamW's", least=0, real=True)
     max_steps: int | None = setting(None, "steps; without epochs they alone decide", least=1, value="N")
     head: str = setting(
         "auto",
-        "keep the base's head, begin with a new one, or keep it if there is one",
+        "keep the base's head, start with a new one, or keep it if there is one",
         choices=("auto", "keep", "new"),
     )
-    dropout: float | None = setting(None, "another rate than the base's, here alone", least=0, most=0.9, real=True)
-    attention_dropout: float | None = setting(None, "the same, of attention", least=0, most=0.9, real=True)
+    dropout: float | None = setting(
+        None, "dropout rate for this training (default: the base's)", least=0, most=0.9, real=True
+    )
+    attention_dropout: float | None = setting(
+        None, "attention dropout rate for this training", least=0, most=0.9, real=True
+    )
     order: str = setting(
-        "grouped", "grouped makes batches of similar lengths, random does not", choices=("grouped", "random")
+        "grouped", "grouped: batches of similar lengths; random: any lengths", choices=("grouped", "random")
     )
     save_steps: int = setting(0, "steps between checkpoints (0: ten in all, at least 100 steps apart)", least=0)
-    keep_checkpoints: int = setting(0, "so many stay at the end", least=0)
-    compile: str = setting("off", "whether torch compiles the model first", choices=("off", "on"))
+    keep_checkpoints: int = setting(0, "checkpoints to keep at the end", least=0)
+    compile: str = setting("off", "compile the model with torch first", choices=("off", "on"))
 
 
 S = TypeVar("S", bound=Settings)
@@ -146,9 +150,9 @@ class Kind(ABC, Generic[S]):
         if wanted <= most:
             return settings, ()
         if self.longest in given:
-            problem = f"{self.longest} is {wanted}, and {name} reads {most} tokens at most."
+            problem = f"{self.longest} is {wanted}, but {name} reads at most {most} tokens."
             raise UsageError(problem, f"--set {self.longest}={most}", code="bad-setting", key=self.longest)
-        note = f"{self.longest} is {most}, the most that the base reads, not {wanted}"
+        note = f"{self.longest} is {most}, the most that the base reads, instead of {wanted}"
         return replace(settings, **self._lowered(settings, given, most)), (note,)
 
     def _lowered(self, settings: S, given: frozenset[str], most: int) -> dict[str, Any]:

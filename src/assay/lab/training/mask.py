@@ -31,7 +31,7 @@ class TextSettings(Settings):
     epochs: float | None = epochs(1.0)
     rate: float = rate(5e-5)
     batch: int = setting(32, "blocks in a batch", least=1)
-    length: int = setting(512, "the most tokens of a block", least=8)
+    length: int = setting(512, "the most tokens per block", least=8)
     masking: float = setting(
         0.15, "the share of tokens to predict", least=0, most=0.9, above=True, real=True, example="0.15"
     )
@@ -100,7 +100,7 @@ class MaskTest(Test):
 
 
 def _hidden(tokens: Tokens, masking: Masking, seed: int) -> tuple[Tokens, Tokens]:
-    """Rows with tokens hidden, each by its own random numbers, and the labels laid out alike."""
+    """Rows with tokens hidden, each by its own random numbers, and the labels in the same layout."""
     ids, labels = [], []
     for row in range(len(tokens)):
         one = padded(tokens.take(np.array([row])), 0)
@@ -122,7 +122,7 @@ class Blocks:
 def encode_text(tokenizer: Any, texts: Iterable[str], *, length: int, apart: bool, most: int | None = None) -> Blocks:
     """Blocks of at most `length` tokens, with the special tokens of one text around each.
 
-    Texts fill blocks one behind the other, and what is left at the stream's end is dropped; or every text begins a
+    Texts fill blocks one after another, and what is left at the stream's end is dropped; or every text begins a
     block of its own (`apart`). The stream is read no further than `most` blocks need.
     """
     layout = Tokeniser(tokenizer).single
@@ -139,7 +139,7 @@ def encode_text(tokenizer: Any, texts: Iterable[str], *, length: int, apart: boo
     before, after = np.array(layout.before, np.int32), np.array(layout.after, np.int32)
     rows = [np.concatenate([before, content, after]) for content in islice(contents, most)]
     if not rows:
-        raise DataError("there is no text to learn from.", "Give a text of at least a few words.", code="empty-file")
+        raise DataError("there is no text to learn from.", "Use a text of at least a few words.", code="empty-file")
     lengths = np.array([len(row) for row in rows], np.int64)
     tokens = Tokens("mask", np.concatenate(rows), starts_of(lengths), lengths.astype(np.int32))
     return Blocks(Features(tokens), taken)

@@ -36,7 +36,7 @@ _CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_
 class Out:
     """An open folder. `begun` is the identity of a training that was begun there; `old` the files it replaces.
 
-    made: the model's files that this training wrote. Others in the folder are somebody's own.
+    made: the model's files that this training wrote. Other files in the folder are the user's.
     """
 
     path: Path
@@ -119,10 +119,10 @@ def _looked_into(path: Path, resume: bool) -> Out:
     done, begun = read_noted(path / DONE), read_noted(path / BEGUN)
     ours = MADE_BY in (done.get("made_by"), begun.get("made_by"))
     if not ours and not is_new(path, BEGUN):
-        raise UsageError("this folder is not empty, and holds no training of assay.", _OTHER, code="not-new", file=path)
+        raise UsageError("this folder is not empty and is not a training folder.", _OTHER, code="not-new", file=path)
     if done and resume:
-        problem = "this folder holds a model whose training is finished."
-        remedy = "Choose another folder with --out, or train it again with --resume never."
+        problem = "this folder holds a finished model."
+        remedy = "Choose another folder with --out, or train again with --resume never."
         raise UsageError(problem, remedy, code="not-new", file=path, key="resume")
     if resume:
         return Out(path, begun.get("identity"), made=tuple(begun.get("files", ())))
@@ -163,7 +163,7 @@ def require_space(out: Out, parameters: int, kept: int) -> None:
     held = out.held(kept)
     if free + held >= needed(kept):
         return
-    beside = f" beside {held / 1e9:,.2f} GB of what was begun there" if held else ""
+    beside = f" besides {held / 1e9:,.2f} GB of an unfinished training" if held else ""
     problem = f"checkpoints of {parameters / 1e6:,.1f} million parameters need {needed(kept) / 1e9:,.2f} GB, and "
     problem += f"{free / 1e9:,.2f} GB are free{beside}."
     remedy = "Free some space or choose another disk with --out."
@@ -183,10 +183,8 @@ def explained_full_disk(path: Path, *, resume: bool) -> Iterator[None]:
         if not is_full_disk(error):
             raise
         again = "the same command" if resume else "the same command without --resume never"
-        remedy = f"Free some; {again} then goes on from the last checkpoint."
-        raise UsageError(
-            f"no space is left there ({first_line(error)}).", remedy, code="no-space", file=path
-        ) from error
+        remedy = f"Free some space; {again} then continues from the last checkpoint."
+        raise UsageError(f"the disk is full ({first_line(error)}).", remedy, code="no-space", file=path) from error
 
 
 def as_json(content: Any) -> bytes:
@@ -199,8 +197,8 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
     if not different:
         return
     what = "; ".join(line for key in different for line in changes(key, before.get(key), now.get(key)))
-    problem = f"another training was begun here ({what})."
-    remedy = "Repeat its command to go on with it, choose another --out, or start over with --resume never."
+    problem = f"this folder holds another unfinished training ({what})."
+    remedy = "Repeat its command to continue it, choose another --out, or start over with --resume never."
     raise UsageError(problem, remedy, code="other-run", file=path, key=different[0])
 
 

@@ -24,12 +24,13 @@ from assay.lab.training.mask import MaskTraining
 from assay.lab.training.out_folder import MADE_BY, Out, explained_full_disk, open_out, require_space
 from assay.lab.training.scores import Asker, Scores
 from assay.lab.training.span import SpanTraining
-from assay.lab.training.trainer import Steps, fit, require_accelerate, uses_bfloat16
+from assay.lab.training.trainer import Steps, fit, require_libraries, uses_bfloat16
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options, unable
 from assay.models.hf import has_types, load_tokenizer, load_weights, max_length
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress, Silent
+from assay.wording import without_folders
 
 KINDS: Mapping[str, Kind[Any]] = {kind.name: kind for kind in (SpanTraining(), ChoiceTraining(), MaskTraining())}
 
@@ -47,7 +48,7 @@ def kind_named(name: str) -> Kind[Any]:
 
 
 def kind_of(abilities: Collection[str]) -> Kind[Any] | None:
-    """The kind of training behind the head of a model with these abilities."""
+    """The kind of training for the head of a model with these abilities."""
     return next((kind for kind in KINDS.values() if kind.name in abilities), None)
 
 
@@ -88,18 +89,18 @@ def train(
     it is called. settings: as the kind has them (`assay train --help`); values may be texts. evaluation: data to score
     the trained model on. about: noted in assay.json and tells this training from others; say there where texts that
     are made on the way come from. dtype: "auto" computes in bfloat16 on CUDA, and the weights stay in float32. resume:
-    go on where an earlier attempt at this very training ended; False begins anew.
+    continue an earlier attempt at the same training; False starts over.
 
-    Everything that can be wrong is found before the first step.
+    Inputs are checked before the first step.
     """
     began = time.perf_counter()
     of, out, progress = kind_named(kind), Path(out), progress or Silent()
     chosen, given = settings_of(of, preset, settings)
     require_seed(seed)
     if dtype not in _DTYPES:
-        problem = f"training computes in {' or '.join(_DTYPES[1:])}, not in {dtype!r}."
+        problem = f"training supports {' or '.join(_DTYPES[1:])}, not {dtype!r}."
         raise UsageError(problem, "Leave --dtype out.", code="no-device", key="dtype")
-    require_accelerate()
+    require_libraries("training needs", "torch", "transformers", "accelerate")
     require_device(device)
     with open_out(out, resume=resume) as folder, opened_base(base, of, device) as found:
         loaded = load_base(found, of, chosen, seed)
@@ -136,9 +137,10 @@ def train(
             spec = find_model(f"hf:{out.resolve()}", Options(device=found.device))
             scores = test.scores(Asker(spec, progress), seed)
         info |= {"curve": curve, "scores": None if scores is None else scores.as_json()}
-        source, command = presets()[preset].source if preset else "", [Path(sys.argv[0]).name, *sys.argv[1:]]
+        source, program = presets()[preset].source if preset else "", Path(sys.argv[0]).name
+        command = shlex.join(["assay" if program == "__main__.py" else program, *sys.argv[1:]])
         made = f"{datetime.now(UTC).isoformat(timespec='seconds')}, {time.perf_counter() - began:,.0f} s"
-        page = trained_card(of, info, scores, source=source, command=shlex.join(command), made=made)
+        page = trained_card(of, info, scores, source=source, command=without_folders(command), made=made)
         return Trained(out, folder.finish(info, page, keep_checkpoints=chosen.keep_checkpoints > 0), scores)
 
 
@@ -176,8 +178,8 @@ def evaluate(
 
 def _require_known(task: Task, loaded: Loaded, name: str) -> None:
     if task.features.tokens.ids.max() >= loaded.known:
-        problem = f"the tokenizer of {name} has tokens beyond the {loaded.known:,} that the model knows."
-        remedy = "It is another model's tokenizer: put the right one into the folder."
+        problem = f"the tokenizer of {name} has more tokens than the {loaded.known:,} that the model knows."
+        remedy = "It belongs to another model: put the right tokenizer into the folder."
         raise ModelError(problem, remedy, code="bad-tokenizer")
 
 
@@ -216,7 +218,7 @@ def _machine(device: str, dtype: str) -> dict[str, Any]:
 
 
 def _identity(info: Mapping[str, Any], task: Task) -> dict[str, Any]:
-    """What makes two trainings the same, so that one may go on where the other ended."""
+    """What makes two trainings the same, so one can continue the other."""
     same = {key: info[key] for key in ("kind", "about", "seed", "steps", "device", "dtype")}
     settings = {key: value for key, value in info["settings"].items() if key not in _WITHOUT_EFFECT}
     return {**same, "base": info["base"]["digest"], "data": task.features.digest(), "settings": settings}

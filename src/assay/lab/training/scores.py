@@ -124,7 +124,7 @@ def _ratio(
 ) -> tuple[float | None, float | None, float | None, str | None]:
     """Σ sums / Σ counts, its interval over resampled units, and a note where one of them cannot be had."""
     if not counts.sum():
-        return None, None, None, "there is nothing to score"
+        return None, None, None, "nothing to score"
     _, place = np.unique(units, return_inverse=True)
     above, below = np.bincount(place, sums), np.bincount(place, counts)
     value, many = float(above.sum() / below.sum()), len(above)

@@ -35,8 +35,8 @@ class SpanSettings(Settings):
 
     epochs: float | None = epochs(2.0)
     rate: float = rate(3e-5)
-    window: int = setting(384, "tokens of a window", least=16)
-    stride: int = setting(128, "by how many tokens the next window begins later", least=1)
+    window: int = setting(384, "tokens per window", least=16)
+    stride: int = setting(128, "tokens between the starts of two windows", least=1)
     windows: str = setting(
         "all",
         "all, where those without the answer are to point at the first token, or only those that hold the answer",
@@ -139,9 +139,9 @@ class SpanTest(Test):
                 estimates += [mean_estimate(metric, of, values[part], units[part], seed=seed) for of, part in parts]
         notes = []
         if self.answer_windows:
-            notes.append("windows=answer: scored on windows that hold the answer only, as UnQover A.1; an upper bound")
+            notes.append("windows=answer: only windows with the answer are scored, as in UnQover A.1; an upper bound")
         if left := self.data.left_out + windows.left_out:
-            notes.append(f"{left:,} questions were left out: their answer is not where the file says")
+            notes.append(f"{left:,} questions were left out: their answer is not at the place that the file gives")
         return Scores(summary_of(self.data.digests), "passage", len(np.unique(units)), tuple(estimates), tuple(notes))
 
     def _predictions(self, found: dict[str, Array], counted: NDArray[np.bool_]) -> dict[int, str]:
@@ -216,7 +216,7 @@ def encode_span(
         room = window - second - len(after)
         if room < 1:
             behind = f"a question of {len(question)}: {example.question!r}"
-            raise _too_short(f"a window of {window} tokens has no room behind {behind}.")
+            raise _too_short(f"a window of {window} tokens has no room after {behind}.")
         answer = None if example.start is None or example.end is None else passage.tokens_of(example.start, example.end)
         if answer is not None and answer[0] > answer[1]:
             left_out += 1

@@ -56,12 +56,12 @@ def read_span_data(path: Path) -> SpanData:
             for at, entry in enumerate(_list(paragraph, "qas", place)):
                 _add(data, entry, place.inside(f"qas[{at}]"))
     if not data.examples:
-        what = f"none of its {data.left_out:,} answers is in its passage" if data.left_out else "no question is in it"
+        what = f"none of its {data.left_out:,} answers is in its passage" if data.left_out else "it has no questions"
         raise DataError(f"there is nothing to learn from: {what}.", _EXPECTED, file=path, code="empty-file")
     if data.left_out > len(data.examples):
         every = data.left_out + len(data.examples)
-        problem = f"{data.left_out:,} of {every:,} answers are not in their passages where the file says."
-        remedy = "The offsets count characters of the passage; get the file again, or mend them."
+        problem = f"{data.left_out:,} of {every:,} answers are not at the place in their passage that the file gives."
+        remedy = "The offsets count characters of the passage; download the file again, or fix them."
         raise DataError(problem, remedy, file=path, code="bad-label")
     return data
 

@@ -13,12 +13,13 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from assay.errors import ModelError, UsageError
+from assay.errors import ModelError, UsageError, how_to_install, needing
 from assay.lab.training.batches import Batches, Order
 from assay.lab.training.kind import Settings
 from assay.models.hf_files import libraries
@@ -129,23 +130,18 @@ def _arguments(
             dataloader_pin_memory=device.startswith("cuda"),
         )
     except ImportError as error:  # it is too old
-        raise _needs_accelerate(f"accelerate ({str(error).splitlines()[0]})") from None
+        problem = f"training needs accelerate ({str(error).splitlines()[0]})."
+        raise UsageError(problem, how_to_install("train"), code="not-installed", key="accelerate") from None
     _ = arguments.device  # finds the devices; several would share every batch without being asked to
     arguments._n_gpu = min(arguments.n_gpu, 1)
     return arguments
 
 
-def require_accelerate() -> None:
-    libraries()
-    try:
-        import accelerate  # noqa: F401 (only whether it is there: transformers' Trainer needs it)
-    except ImportError:
-        raise _needs_accelerate("accelerate, which is not installed") from None
-
-
-def _needs_accelerate(problem: str) -> UsageError:
-    remedy = 'pip install "assay-bias[train]"'
-    return UsageError(f"training needs {problem}.", remedy, code="not-installed", key="accelerate")
+def require_libraries(who: str, *names: str) -> None:
+    """Raise UsageError, with the extra to install, if one of these libraries is missing; `who` is "training needs"."""
+    with needing(who, how_to_install("train")):
+        for name in names:
+            import_module(name)
 
 
 def _in_order(transformers: Any, order: Order) -> Any:
@@ -168,8 +164,8 @@ def _listener(transformers: Any, progress: Progress, size: int) -> Any:
         def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **more: Any) -> None:
             loss = (logs or {}).get("loss")
             if loss is not None and not math.isfinite(loss):
-                problem = f"the loss is {loss} at step {state.global_step:,}: the training has failed."
-                remedy = "Try a smaller rate (--set rate=…), some --set warmup=0.1, or --dtype float32."
+                problem = f"training failed: the loss is {loss} at step {state.global_step:,}."
+                remedy = "Try a smaller rate (--set rate=…), a warmup (--set warmup=0.1), or --dtype float32."
                 raise ModelError(problem, remedy, code="training-failed")
 
     return Listener()
@@ -220,6 +216,6 @@ def _explained_memory(device: str, settings: Settings) -> Iterator[None]:
     try:
         yield
     except torch.OutOfMemoryError as error:
-        problem = f"the memory of {device} is too small for batches of {settings.batch}."
+        problem = f"{device} does not have enough memory for batches of {settings.batch}."
         less = f"--set batch={max(settings.batch // 2, 1)} --set accumulate={settings.accumulate * 2}"
-        raise ModelError(problem, f"{less} does the same.", code="out-of-memory", key="batch") from error
+        raise ModelError(problem, f"{less} gives the same result.", code="out-of-memory", key="batch") from error

@@ -1,40 +1,75 @@
-"""SODAPOP (An et al. 2023): wrong answers written by a masked language model. Which words fool a model about whom?"""
+"""SODAPOP (An et al. 2023): a masked language model writes wrong answers; which words fool a model for which names?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from assay.files.published import DataSet
 from assay.probes.base import Metric, Probe, TableWords
 from assay.probes.sodapop.settings import CLAIMS, ScoreSettings, Settings
 
+GENDERS = ("female", "male")
+RACES = {"EA": "European American", "AA": "African American", "AS": "Asian American", "HS": "Hispanic"}
+_OF_PAPER = {
+    **{gender: gender for gender in GENDERS},
+    **RACES,
+    **{f"{code}_{gender}": f"{race} {gender}" for code, race in RACES.items() for gender in GENDERS},
+}
 
-def people_words(group: str) -> str:
-    """The name of a group of people as people read it.
 
-    >>> people_words("EA_female")
-    'EA female'
+def spelled(groups: Sequence[str]) -> dict[str, str]:
+    """Groups of names in words. The paper's codes are spelled out if all of `groups` are the paper's.
+
+    Other groups keep their own names, so a group EA that is not the paper's stays EA.
+
+    >>> spelled(["EA_female", "AS_male"])
+    {'EA_female': 'European American female', 'AS_male': 'Asian American male'}
+    >>> spelled(["EA", "West_African"])
+    {'EA': 'EA', 'West_African': 'West African'}
     """
-    return group.replace("_", " ")
+    known = _OF_PAPER if _OF_PAPER.keys() >= {*groups} else {}
+    return {group: known.get(group, group.replace("_", " ")) for group in groups}
 
 
 def say_pair(groups: tuple[str, str]) -> str:
+    """Two groups of names in words; what the paper's groups have in common is said once.
+
+    >>> say_pair(("EA_female", "AA_female")), say_pair(("EA_female", "EA_male")), say_pair(("old", "young"))
+    ('European American and African American female names', 'European American female and male names', 'old and young')
     """
-    >>> say_pair(("EA_female", "EA_male"))
-    'EA female and EA male'
-    """
-    return " and ".join(map(people_words, groups))
+    a, b = (spelled(groups)[group] for group in groups)
+    if not _OF_PAPER.keys() >= {*groups}:
+        return f"{a} and {b}"
+    (first, _, gender), (other, _, other_gender) = a.rpartition(" "), b.rpartition(" ")
+    if first and first == other:
+        return f"{a} and {other_gender} names"
+    return f"{first} and {b} names" if first and gender == other_gender else f"{a} and {b} names"
 
 
 def say_group(group: Mapping[str, str]) -> str:
-    """
+    """The group of an estimate in words.
+
     >>> say_group({"a": "EA_female", "b": "EA_male", "trait": "warm"})
-    'EA female and EA male, trait: warm'
+    'European American female and male names, trait: warm'
     """
     pair = [say_pair((group["a"], group["b"]))] if {"a", "b"} <= group.keys() else []
     rest = [f"{key}: {value}" for key, value in group.items() if not pair or key not in ("a", "b")]
     return ", ".join([*pair, *rest]) or "all"
+
+
+def spelled_out(about: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an example is about, with the paper's groups in words.
+
+    >>> spelled_out({"group": ["EA_female", "EA"], "word": "shy"})
+    {'group': ['European American female', 'European American'], 'word': 'shy'}
+    """
+    if "group" not in about:
+        return about
+    groups = about["group"]
+    said = spelled([groups])[groups] if isinstance(groups, str) else [spelled([each])[each] for each in groups]
+    return {**about, "group": said}
 
 
 PAPER = (
@@ -45,17 +80,17 @@ PAPER = (
 
 _CAUTIONS = (
     "The authors of SODAPOP warn against concluding from it that a model has no bias.",
-    "A difference belongs to the model. It says nothing about people who bear these names.",
+    "A difference describes the model. It says nothing about people with these names.",
     "First names are a proxy. Those of the paper are common in the United States; few belong to one group only, and "
-    "what they suggest changes with time and place. Pronouns, descriptions and dialect, by which a model may also "
-    "learn who is meant, are not tested.",
-    "Gender is taken as female or male, race and ethnicity as one of a few kinds that do not overlap. Other genders, "
-    "people of several groups, and differences within a group (Japanese and Indian names are both “Asian”) are not "
-    "covered; nor are religion, age, disability, nationality and others.",
-    "The words are those that a masked language model wrote, with its own bias: what it never writes cannot be found, "
-    "and some answers that count as wrong may suit the text.",
-    "Many words are tested. q allows for all words of all comparisons of groups. Words that win rarely have a large RD "
-    "by chance; look at the rates beside it.",
+    "what they suggest changes with time and place. Pronouns, descriptions and dialect, which may also tell a model "
+    "who is meant, are not tested.",
+    "Gender is treated as female or male, race and ethnicity as a few categories that do not overlap. Other genders, "
+    "people who belong to several groups, and differences within a group (Japanese and Indian names are both “Asian "
+    "American”) are not covered; nor are religion, age, disability, nationality and others.",
+    "A masked language model wrote the words, with its own bias. Words that it never writes cannot be found, and some "
+    "answers that count as wrong may fit the text.",
+    "Many words are tested. q corrects for all words of all comparisons of groups. Words that are rarely chosen have a "
+    "large RD by chance; look at the rates beside it.",
 )
 
 PROBE = Probe(
@@ -85,9 +120,9 @@ PROBE = Probe(
         Metric(
             "kmeans_accuracy",
             "KMeans accuracy",
-            "names are put into two clusters by the words that fool the model about them; the share of names whose "
-            "cluster is that of their group: 1 is all; chance gives more than 0.5, since the better way to match is "
-            "taken",
+            "names are sorted into two clusters by the words that fool the model for them; the share of names in the "
+            "cluster of their group: 1 is all; the chance level is above 0.5, because the better of two matchings "
+            "counts",
             bounds=(0.5, 1.0),
             worse="higher",
             keys=("a", "b"),
@@ -95,7 +130,7 @@ PROBE = Probe(
         Metric(
             "trait_agreement",
             "agreement with people",
-            "of the traits that the words and people both order these two groups by, the share that they order alike",
+            "of the traits by which both the words and people order two groups, the share with the same order",
             worse="higher",
             keys=("a", "b"),
         ),
@@ -122,10 +157,11 @@ PROBE = Probe(
     data_set="sodapop",
     official=lambda preset, limit: preset == "paper" and limit is None,
     say_group=say_group,
+    spelled_out=spelled_out,
     task=lambda group: "multiple-choice",
     sees={
-        "quick": "a word with an RD of 0.24 between two groups, 0.17 between women's and men's names",
-        "standard": "a word with an RD of 0.35 between two groups, 0.15 between women's and men's names",
-        "paper": "a word with an RD of 0.31 between two groups, 0.14 between women's and men's names",
+        "quick": "a word with an RD of 0.24 between two groups, 0.17 between female and male names",
+        "standard": "a word with an RD of 0.35 between two groups, 0.15 between female and male names",
+        "paper": "a word with an RD of 0.31 between two groups, 0.14 between female and male names",
     },
 )

@@ -26,25 +26,25 @@ from assay.blocks import (
 )
 from assay.findings import Cell, Estimate, Findings
 from assay.findings import Table as Data
-from assay.probes.sodapop import people_words, say_pair
+from assay.probes.sodapop import say_pair, spelled
 from assay.probes.sodapop.differences import Named, Word, read_pairs, separations, told_apart, words_in
 from assay.probes.sodapop.paired import WORD_DIFFERENCES
-from assay.probes.sodapop.present_groups import above_chance
 from assay.probes.sodapop.settings import LETTERS, OPTIONS
 from assay.run import Run, StudyRun, run_names
 from assay.text import Figure, Name, Strong, Text
 from assay.wording import fixed, number, plural
 
 TITLES = {
-    WORD_DIFFERENCES: "Changes of RD of the words that both have (model's minus baseline's)",
+    WORD_DIFFERENCES: "Changes in the RD of words that both have (model minus baseline)",
     "separation": "How well success rates alone tell two groups of names apart (KMeans)",
-    "words": "RD of words that are clear of chance in at least one model",
+    "words": "RD of words that are statistically clear in at least one model",
 }
 
-MOST_PAIRS = 30
+MOST_PAIRS, MOST_WORDS = 16, 30
+"""How many pairs of groups, and words of each, a page about several models shows; the runs' tables have all."""
 STUDY_WORDS, STUDY_PAIRS = 10, 16
-"""Words of a pair of groups and a model, and pairs, that a study's page shows. The paper prints 15 words; the runs' own
-pages have all pairs."""
+"""How many words of a pair and a model, and how many pairs, a study's page shows. The paper prints 15 words; the runs'
+own pages have all pairs."""
 
 Models = Sequence[tuple[str, Findings]]  # by name
 Words = Mapping[str, Mapping[str, Word]]  # word -> model
@@ -52,7 +52,7 @@ Words = Mapping[str, Mapping[str, Word]]  # word -> model
 
 @dataclass
 class Pairs:
-    """Pairs of groups in the order in which models bring them; two models may name a pair's groups in either order."""
+    """Pairs of groups in the order in which they appear; two models may name a pair's groups in either order."""
 
     known: dict[Named, None] = field(default_factory=dict)
 
@@ -69,7 +69,7 @@ class Pairs:
 
 
 def side_by_side(models: Models) -> dict[str, Data]:
-    """Tables over models, given by name and findings: separation, and the words that are clear in any of them."""
+    """Tables over models, given by name and findings: separation, and the words that are clear in at least one."""
     pairs, names = Pairs(), [name for name, _ in models]
     tables = {
         "separation": separation_table(models_apart(models, pairs), dict(zip(names, names, strict=True))),
@@ -89,7 +89,7 @@ def models_apart(models: Models, pairs: Pairs) -> dict[Named, dict[str, Estimate
 
 
 def separation_table(found: Mapping[Named, Mapping[str, Estimate]], titles: Mapping[str, str]) -> Data:
-    """A row for every pair of groups and model; `titles` say what models are called."""
+    """A row for every pair of groups and model; `titles` has the models' titles by name."""
     rows: list[list[Cell]] = [
         [*pair, titles[name], e.value, e.floor, e.p, e.q, e.n] for pair, own in found.items() for name, e in own.items()
     ]
@@ -97,9 +97,9 @@ def separation_table(found: Mapping[Named, Mapping[str, Estimate]], titles: Mapp
 
 
 def clear_words(models: Models, pairs: Pairs) -> dict[Named, Words]:
-    """RD in every model of each word that is clear in any (Tables 12 to 20).
+    """RD in every model of each word that is clear in at least one (Tables 12 to 20).
 
-    Within a pair they go from words about the first group to words about the second, by their mean over models.
+    Within a pair, words are sorted by their mean RD over models, from the first group to the second.
     """
     found: dict[Named, dict[str, dict[str, Word]]] = {}
     for name, findings in models:
@@ -114,7 +114,7 @@ def clear_words(models: Models, pairs: Pairs) -> dict[Named, Words]:
 
 
 def word_table(found: Mapping[Named, Words], names: Sequence[str]) -> Data:
-    """RD of the pairs' words in the models of these names, and in how many of them each is clear."""
+    """RD of the pairs' words in the named models, and in how many of them each word is clear."""
     rows: list[list[Cell]] = []
     for pair, words in found.items():
         for word, own in words.items():
@@ -135,13 +135,13 @@ def asked_as(settings: Mapping[str, Any]) -> str:
 
 
 def _told_apart(runs: Sequence[Run]) -> list[Section]:
-    """Says that runs are not shown together, where they were not asked in the same way."""
+    """A section that says why runs are not shown together, if they were asked in different forms; else nothing."""
     forms = sorted({asked_as(run.info.settings) for run in runs})
     if len(forms) < 2:
         return []
     why = (
-        f"These models were asked in different ways ({' and '.join(forms)}), so that their numbers are not shown side "
-        "by side: an answer that is scored by itself, and one that is listed with two others, win at different rates."
+        f"These models were asked in different ways ({' and '.join(forms)}), so their numbers are not shown side by "
+        "side: an answer that is scored alone wins at another rate than one that is listed with two others."
     )
     return [Section([Prose([why])], "Models asked in different ways")]
 
@@ -152,40 +152,43 @@ def across(runs: Sequence[Run]) -> list[Section]:
         return told
     names, pairs = run_names(runs), Pairs()
     models = [(name, run.findings) for name, run in zip(names, runs, strict=True)]
-    separation = above_chance(
-        {(say_pair(pair), name): e for pair, own in models_apart(models, pairs).items() for name, e in own.items()},
-        title="Groups told apart, by model",
-        how="each square is by how much KMeans accuracy exceeds what chance gives, for a pair of groups and a model "
-        "(as in SODAPOP’s Table 9). Orange: by the words that fool this model, the two groups can be told apart; pale "
-        "or blue: no better than chance. Point at a square for its accuracy and q.",
-        file="sodapop-separation-models",
-        anchor="separation-models",
-        row="pair of groups",
-        column="model",
-    )
-    words = sorted(clear_words(models, pairs).items(), key=lambda each: -len(each[1]))[:MOST_PAIRS]
-    parts = [Part(f"{say_pair(pair)} ({plural(len(own), 'word')})", [_words(pair, own, names)]) for pair, own in words]
+    apart = models_apart(models, pairs)
+    words = sorted(clear_words(models, pairs).items(), key=lambda each: -len(each[1]))
+    parts = [
+        Part(f"{say_pair(pair)} ({plural(len(own), 'word')})", [_words(pair, own, names)])
+        for pair, own in words[:MOST_PAIRS]
+    ]
+    left_out = len(words) - len(parts)
+    more = [Prose([f"{plural(left_out, 'more pair')} of groups: see the runs’ own pages."], Role.SMALL)]
     return [
-        *([Section([separation])] if separation.cells else []),
-        *([Section([Pick(label="Words of", parts=parts)])] if parts else []),
+        *([Section([_accuracies(names, apart)])] if apart else []),
+        *([Section([Pick(label="Words of", parts=parts), *(more if left_out else [])])] if parts else []),
     ]
 
 
 def _words(pair: Named, words: Words, names: Sequence[str]) -> Heat:
-    """The words that are clear of chance in at least one model."""
+    """The words that are statistically clear in at least one model; of many, those that are clear in most models."""
+
+    def order(word: str) -> tuple[int, float]:
+        return -sum(each.clear for each in words[word].values()), -max(abs(each.rd) for each in words[word].values())
+
+    shown = {*sorted(words, key=order)[:MOST_WORDS]}
+    left_out, words = len(words) - len(shown), {word: own for word, own in words.items() if word in shown}
     found = {(word, name): each for word, own in words.items() for name, each in own.items()}
+    a, b = (spelled(pair)[group] for group in pair)
     beside = {
         "q": {key: each.q for key, each in found.items()},
         "pools alone": {key: each.rd_pools for key, each in found.items()},
     }
     return Heat(
         title=f"Words by model: {say_pair(pair)}",
-        how="each square is the RD of a word in a model; the words are those that are clear of chance in at least one "
-        "model (as in SODAPOP’s Tables 12 to 20). Orange: the word fools the model rather about the first group’s "
-        "names; blue: rather about the second’s.",
+        how=f"each square is the RD of a word in a model; shown are the words that are statistically clear in at least "
+        f"one model (as in SODAPOP’s Tables 12 to 20). Orange: the word fools the model more often for {a} names; "
+        f"blue: more often for {b} names.",
         data=word_table({pair: words}, names),
         file="sodapop-words-models",
         anchor="words-models",
+        after=[f"{plural(left_out, 'more word')}: see the runs’ own tables."] if left_out else [],
         name=say_pair(pair),
         row="word",
         column="model",
@@ -205,31 +208,27 @@ def of_study(runs: Sequence[StudyRun]) -> list[Section]:
         return []
     if told := _told_apart([each.run for each in runs]):
         return told
-    pairs, titles = Pairs(), {str(place): each.run.model for place, each in enumerate(runs)}
-    apart = models_apart([(str(place), each.run.findings) for place, each in enumerate(runs)], pairs)
-    by_run = [{pair: own[place] for pair, own in apart.items() if place in own} for place in titles]
+    pairs = Pairs()
     words = [_words_of(each.run, pairs) for each in runs]
-    return [
-        Section([_methods(runs, by_run, words), _accuracies(titles, apart)]),
-        *_top_words([*titles.values()], words, pairs),
-    ]
+    return [Section([_methods(runs, words)]), *_top_words([each.run.model for each in runs], words, pairs)]
 
 
 _ByPair = Mapping[Named, Sequence[Word]]
 
 
 def _words_of(run: Run, pairs: Pairs) -> _ByPair:
-    """The words of every pair, those that are clear of chance first, then by the size of RD."""
+    """The words of every pair: clear ones first, then by the size of RD."""
     return {pairs.named(pair.a, pair.b): [pairs.turned(word) for word in pair.words] for pair in read_pairs(run)}
 
 
-def _methods(runs: Sequence[StudyRun], apart: Sequence[Mapping[Named, Estimate]], words: Sequence[_ByPair]) -> Table:
+def _methods(runs: Sequence[StudyRun], words: Sequence[_ByPair]) -> Table:
     rows, lines = [], []
-    for each, own, said in zip(runs, apart, words, strict=True):
-        values = [e.value for e in own.values() if e.value is not None]
-        floors = [e.floor for e in own.values() if e.floor is not None]
+    for each, said in zip(runs, words, strict=True):
+        own = [e for e in separations(each.run.findings) if e.value is not None]
+        values = [e.value for e in own if e.value is not None]
+        floors = [e.floor for e in own if e.floor is not None]
         mean, floor = (fmean(numbers) if numbers else None for numbers in (values, floors))
-        above, clear = sum(map(told_apart, own.values())), sum(word.clear for some in said.values() for word in some)
+        above, clear = sum(map(told_apart, own)), sum(word.clear for some in said.values() for word in some)
         about = [each.run.model, each.debiased_by, each.baseline]
         task, change = each.task, each.task.change if each.task else None
         cells: list[TableCell] = [
@@ -245,24 +244,24 @@ def _methods(runs: Sequence[StudyRun], apart: Sequence[Mapping[Named, Estimate]]
         scored: list[Cell] = [task.metric, task.score.value, change] if task else [None, None, None]
         lines.append([*about, *scored, mean, floor, above, len(own), clear])
     debiased = any(each.debiased_by for each in runs)
-    against = " against the model that it is compared with" if debiased else ""
+    against = " relative to the baseline" if debiased else ""
     columns = ("model", "debiased_by", "baseline", "task_metric", "task_score", "task_change", "mean_accuracy")
     return Table(
-        title="What is left after debiasing, and its cost"
+        title="What is left after debiasing, and what it cost"
         if debiased
         else "How well each model’s words tell names apart",
-        how="in how many pairs of groups of names KMeans tells the groups apart better than chance (q at most 0.05) by "
-        "the words that fool the model; its accuracy over all pairs on average, and what chance gives there; how many "
-        "words are clear of chance (q at most 0.05). Beside it, what the model scores at its task. A method that helps "
-        f"lowers these numbers{against}.",
+        how="pairs told apart: how many pairs of groups KMeans tells apart better than chance by the words that fool "
+        "the model (q at most 0.05). Beside it are KMeans’ mean accuracy and chance level over all pairs, the number "
+        "of statistically clear words (q at most 0.05), and the model’s task score. A method that helps lowers the "
+        f"first numbers{against}.",
         data=Data((*columns, "mean_floor", "pairs_apart", "pairs_tested", "clear_words"), lines),
         file="sodapop-methods",
         anchor="methods",
         columns=[
-            *(Column(head, Kind.TEXT) for head in ("model", "debiased by", "compared with")),
+            *(Column(head, Kind.TEXT) for head in ("model", "debiased by", "baseline")),
             Column("pairs told apart", Kind.COUNT, wraps=True),
             Column("mean accuracy", Kind.FIXED, wraps=True),
-            Column("chance gives", Kind.FIXED, wraps=True),
+            Column("chance level", Kind.FIXED, wraps=True),
             Column("clear words", Kind.COUNT, wraps=True),
             *(Column(head, Kind.TEXT) for head in ("task score", "change")),
         ],
@@ -272,24 +271,23 @@ def _methods(runs: Sequence[StudyRun], apart: Sequence[Mapping[Named, Estimate]]
     )
 
 
-def _accuracies(titles: Mapping[str, str], apart: Mapping[Named, Mapping[str, Estimate]]) -> Table:
+def _accuracies(names: Sequence[str], apart: Mapping[Named, Mapping[str, Estimate]]) -> Table:
     def marked(e: Estimate | None) -> TableCell:
         return "" if e is None else Marked(e.value, clear=told_apart(e))
 
     return Table(
-        title="KMeans accuracy by pair of groups and model",
-        how="KMeans accuracy of a pair of groups in each model (as in SODAPOP’s Table 9); 0.5 would be ideal, but "
-        "chance alone gives more with few names. Bold: better than chance (q at most 0.05).",
-        data=separation_table(apart, titles),
-        file="sodapop-kmeans",
-        anchor="methods-pairs",
+        title="Groups told apart, by model",
+        how="KMeans accuracy for a pair of groups in each model (as in SODAPOP’s Table 9): the share of names in the "
+        "cluster of their group. 0.5 would be ideal, but with few names the chance level is higher. Bold: better than "
+        "chance (q at most 0.05).",
+        data=separation_table(apart, dict(zip(names, names, strict=True))),
+        file="sodapop-separation-models",
+        anchor="separation-models",
         columns=[
             Column("groups", Kind.TEXT),
-            *(Column(Name(title), Kind.FIXED, wraps=True) for title in titles.values()),
+            *(Column(Name(name), Kind.FIXED, wraps=True) for name in names),
         ],
-        groups=[
-            Group([Row([Name(say_pair(pair)), *map(marked, map(own.get, titles))]) for pair, own in apart.items()])
-        ],
+        groups=[Group([Row([Name(say_pair(pair)), *map(marked, map(own.get, names))]) for pair, own in apart.items()])],
         narrow=True,
     )
 
@@ -312,15 +310,14 @@ def _top(pair: Named, titles: Sequence[str], columns: Sequence[Sequence[Word]]) 
         for title, column in zip(titles, columns, strict=True)
         for place, word in enumerate(column, 1)
     ]
-    first, second = (Name(people_words(group)) for group in pair)
+    first, second = (Name(spelled(pair)[group]) for group in pair)
     return Table(
         title=f"Top words: {say_pair(pair)}",
         how=[
-            "for each model the words that differ most between two groups of names, those that are clear of chance "
-            "first and in bold (q at most 0.05), then those that would be if they were tested alone (p at most 0.05), "
-            "within these by the size of RD (as in SODAPOP’s Tables 12 to 20). RD above zero: wrong answers with the "
-            "word fool the model rather about ",
-            *(first, " names; below: rather about ", second, " names."),
+            "for each model, the words that differ most between two groups of names (as in SODAPOP’s Tables 12 to 20). "
+            "Statistically clear words come first, in bold (q at most 0.05), then words with p up to 0.05, then the "
+            "rest, each by the size of RD. RD above zero: wrong answers with the word fool the model more often for ",
+            *(first, " names; below zero: for ", second, " names."),
         ],
         data=Data(("group_a", "group_b", "model", "place", "word", "rd", "low", "high", "p", "q"), lines),
         file="sodapop-top-words",

@@ -41,7 +41,7 @@ class GroupPair:
     a: NDArray[np.int64]  # places among the run's names
     b: NDArray[np.int64]
     strata: NDArray[np.int64] | None = None  # (name of a, then of b)
-    pair: bool = True  # two groups, rather than several of them pooled
+    pair: bool = True  # two groups, not several of them grouped by an attribute
 
     @property
     def sides(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -61,7 +61,7 @@ class Study:
 
 
 def findings_of(rates: Rates, study: Study) -> Findings:
-    """All that the success rates of a run show."""
+    """The findings from a run's success rates."""
     sr, blind, contrasts = rates.sr(), rates.sr_of_pools(), contrasts_of(study.groups)
     replicates = rd_replicates([rates], [each.sides for each in contrasts], study.settings.resamples, study.seed)
     words, traits = [], []
@@ -141,7 +141,7 @@ def _cells(numbers: Array) -> list[Cell]:
 
 
 def _separation(sr: Array, contrast: GroupPair, seed: int) -> Estimate:
-    """KMeans' accuracy for a pair of groups, with what chance gives."""
+    """KMeans' accuracy for a pair of groups, with its chance level."""
     group = {"a": contrast.first, "b": contrast.second}
     vectors = np.concatenate([sr[contrast.a], sr[contrast.b]])
     if not vectors.shape[1]:
@@ -152,7 +152,7 @@ def _separation(sr: Array, contrast: GroupPair, seed: int) -> Estimate:
     )
 
 
-_NO_RANGE = "no interval: resampled names would repeat vectors, which clusters cannot tell apart; see the floor and p"
+_NO_RANGE = "no interval: resampling repeats names, and equal vectors share a cluster; see the chance level and p"
 
 
 def _names(rates: Rates, sr: Array, study: Study) -> Table:
@@ -184,9 +184,9 @@ def projection(groups: Groups, vectors: Array) -> dict[str, Table]:
 def _traits(
     rows: Sequence[Sequence[Cell]], contrast: GroupPair, study: Study
 ) -> tuple[list[list[Cell]], list[Estimate]]:
-    """How a pair of groups stand to each other on the ABC model's traits (section 5), by words with p < 0.05.
+    """How the words with p < 0.05 order a pair of groups by the ABC model's traits (section 5).
 
-    And on which share of the traits that people order, too, they do so alike.
+    Also the share of traits on which people order them in the same way.
     """
     a, b = contrast.first, contrast.second
     words: dict[str, list[str]] = {a: [], b: []}
@@ -204,6 +204,6 @@ def _traits(
             agrees = None if people is None else int(people == order)
             found.append([a, b, trait, scores[a][trait], scores[b][trait], order, people, agrees])
     agree, both = agreement(scores, study.human, a, b)
-    note = "no interval: these traits are all there are, and their orderings depend on each other"
+    note = "no interval: these are all the traits, and their orderings depend on each other"
     alike = [Estimate("trait_agreement", {"a": a, "b": b}, agree / both, n=both, note=note)] if both else []
     return found, alike

@@ -4,8 +4,8 @@ Social IQa comes as JSON lines: context, question, answerA, answerB, answerC. Th
 as in SODAPOP's copy, or in a file of labels (1, 2, 3) beside it, as in the original: dev.jsonl and dev-labels.lst, each
 plain or packed (.gz, .xz).
 
-The person is whom the question names. Their name is replaced where it stands as a whole word with its capital, with or
-without "'s": Ann is not in Anna or Ann-Marie, and "jordan" is nobody. A month (April) passes for a person of that name.
+The person is the one that the question names. The name is replaced wherever it is a whole, capitalised word, with or
+without "'s": Ann is not in Anna or Ann-Marie, and "jordan" is not a name. A month (April) counts as a person.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ PAPER_LINES, PAPER_CONTEXTS, PAPER_QUESTION = 321, 50, f"How would you describe 
 
 
 class Filled(NamedTuple):
-    """The texts of a context about somebody."""
+    """The texts of a context with a name filled in."""
 
     context: str
     question: str
@@ -51,7 +51,7 @@ class Filled(NamedTuple):
 class Context:
     """A text about a person, a question about them, and the right answer; each has NAME where their name goes.
 
-    The prompt is what the answer is put behind when a model fills its words: "NAME is". `place` says where it is from.
+    The prompt comes before the answer when a model fills its words: "NAME is". `place` says where it is from.
     """
 
     text: str
@@ -79,7 +79,7 @@ class _Question:
     others: Mapping[str, str]
 
     def person(self, question: str) -> str | None:
-        """Whom it is asked about; None for other questions, and for this one about nobody with a name."""
+        """The name that a question asks about; None for other questions and without a name."""
         match = re.fullmatch(self.pattern.replace(NAME, r"(\w+(?:[-'’](?!s\b)\w+)*)"), question)
         return match[1] if match and match[1][0].isupper() and match[1] not in _NOBODY else None
 
@@ -122,9 +122,9 @@ def read_contexts(path: Path, *, questions: str = DESCRIBE, bad: Bad | None = No
     bad = bad or Bad(skip=False)
     contexts = _contexts(path, rows_of(path, bad), [DESCRIBE] if questions == DESCRIBE else [*_questions()], bad)
     if not contexts:
-        wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a question of Social IQa about NAME"
-        problem = f"no row can be used: {wanted} was looked for, where the context names this person."
-        remedy = "Name a file in Social IQa's format, or let all its questions in with --set questions=all."
+        wanted = '"How would you describe NAME?"' if questions == DESCRIBE else "a Social IQa question about NAME"
+        problem = f"no row can be used: expected {wanted}, with a context that names this person."
+        remedy = "Name a file in Social IQa's format, or use all its questions with --set questions=all."
         raise DataError(problem, remedy, code="empty-file", file=path)
     return contexts
 
@@ -143,7 +143,7 @@ def paper_contexts(path: Path) -> list[Context]:
     rows = [(line, row) for line, row in rows_of(path, bad) if row.get("question") == PAPER_QUESTION]
     contexts = _contexts(path, [(line, row) for line, row in rows if line <= PAPER_LINES], [DESCRIBE], bad)
     if len(contexts) != PAPER_CONTEXTS:
-        there = f'"{PAPER_QUESTION}" is there {len(contexts)} times in the first {PAPER_LINES} lines'
+        there = f'"{PAPER_QUESTION}" appears {len(contexts)} times in the first {PAPER_LINES} lines'
         problem = f"{there}, expected {PAPER_CONTEXTS} times as in SODAPOP's own file."
         remedy = "Name that file, or read all contexts of this one with --set texts=FILE."
         raise DataError(problem, remedy, code="changed-file", file=path)
@@ -163,7 +163,7 @@ def _contexts(path: Path, found: Iterable[tuple[int, Row]], kinds: Sequence[str]
 
 
 def _context(path: Path, line: int, row: Row, kinds: Sequence[str], labels: list[str]) -> Context | None:
-    def wrong(code: str, key: str | None, problem: str, remedy: str = "Mend the row") -> NoReturn:
+    def wrong(code: str, key: str | None, problem: str, remedy: str = "Fix the row") -> NoReturn:
         skip = f"{remedy}, or leave out such rows with --skip-bad."
         raise DataError(problem, skip, code=code, file=path, line=line, key=key)
 
@@ -214,7 +214,7 @@ def _labels(path: Path) -> list[str]:
     labels, rows = _lines(beside), _lines(path)
     if len(labels) != len(rows):
         problem = f"there are {len(labels)} labels, expected {len(rows)}: one for every line of {path.name}."
-        raise DataError(problem, "Get both files again; they belong together.", code="changed-file", file=beside)
+        raise DataError(problem, "Download both files again; they belong together.", code="changed-file", file=beside)
     return labels
 
 
@@ -281,7 +281,7 @@ def neutral_text(text: str) -> str:
     """A text with they in place of he and she, in all their forms; capitals stay.
 
     is, was, has and does agree with it; other verbs stay ("they goes"), and so does a verb in front ("is they").
-    Nothing here knows whom a pronoun is about: other people lose theirs as well. "her" is read by the word behind it:
+    Pronouns of other people are replaced as well, because it is unknown whose they are. The next word decides "her":
     it is "them" in "told her that" and "their" in "her book", but "took her home" becomes "took their home".
 
     >>> neutral_text("She was late, so he lent her his car and told her to keep it to herself.")

@@ -1,4 +1,4 @@
-"""Ties with the right answer and, of somebody else's results, whether answers follow the place of the choices."""
+"""Ties with the right answer and, for results from elsewhere, whether answers follow the place of the choices."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from assay.probes.sodapop.settings import Settings
 
 LETTERS = "ABCDEFGHIJ"
 
-_ONE_BY_ONE = "every answer was scored by itself, so that none had a place among others"
-_FIXED = "the right answer is at one place in all questions, so that the place cannot be told from the answer"
+_ONE_BY_ONE = "every answer was scored alone, so answers have no place"
+_FIXED = "the right answer is at the same place in all questions, so the place cannot be told from the answer"
 _UNDECIDED = "no question has one chosen answer in both of its orders"
-_UNSCORED = "the answers are texts, without scores"
+_UNSCORED = "the answers are texts without scores"
 _MISSING = {
-    "exchanged": "no question was asked again with its choices in another order",
+    "exchanged": "no question was asked with its choices in another order",
     "ties": "nothing was scored",
     "negation": "no question has a negation",
 }
@@ -38,7 +38,7 @@ def ties_with_right(pool: Pools, scores: Array) -> Ties | None:
 @dataclass
 class Placed:
     """Counts questions of results by pool (a name in a context) and number of choices: where the answers were, then
-    where the right ones. A tie is no answer.
+    where the right ones. A tie does not count as an answer.
     """
 
     pools: dict[tuple[int, str, int], array[int]] = field(default_factory=dict)  # (chosen at each place, right at each)
@@ -77,7 +77,7 @@ class Placed:
 
 
 def diagnosis_of(ties: Ties | None, placed: Placed | Chosen | None, settings: Settings) -> Diagnosis:
-    """Of a run whose answers were scored each by itself, of one whose answers were listed, or of somebody's results."""
+    """The diagnosis of a run whose answers were scored alone or listed, or of results from elsewhere."""
     if isinstance(placed, Chosen):
         told = placed.places(), placed.exchanged(), placed.all_ties()
         missing = {"places": _UNDECIDED, "exchanged": _UNDECIDED, "ties": _UNSCORED}

@@ -1,4 +1,4 @@
-"""What a run's words and groups of names say, read for showing: RD word by word, and which groups are told apart."""
+"""Reads a run's words and groups of names for display: RD word by word, and which groups are told apart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from assay.findings import Cell, Estimate, Findings, is_claimed
-from assay.probes.sodapop import say_pair
+from assay.probes.sodapop import say_pair, spelled
 from assay.run import Run
 from assay.verdict import CLEAR, Chance
 from assay.wording import cell
@@ -19,10 +19,10 @@ Named = tuple[str, str]  # two groups
 
 
 class Word(NamedTuple):
-    """RD of a word for two groups of names, in [-2, 2]: above 0 it fools the model rather about names of `group_a`.
+    """RD of a word for two groups of names, in [-2, 2]: above 0 it fools the model more often for names of `group_a`.
 
-    `sr_a` and `sr_b` are shares of the wrong answers with the word that won; `rd_pools` is the RD that the wrong
-    answers alone give, `rd_controlled` the RD with the names' pieces and frequency regressed out.
+    `sr_a` and `sr_b` are the shares of wrong answers with the word that were chosen; `rd_pools` is the RD that the
+    wrong answers alone give, `rd_controlled` the RD with the names' tokens and frequency regressed out.
     """
 
     group_a: str
@@ -46,8 +46,14 @@ class Word(NamedTuple):
 
     @property
     def rank(self) -> int:
-        """0: clear of chance; 1: it would be if this were the only word; 2: neither."""
+        """0: statistically clear; 1: it would be if this were the only word; 2: neither."""
         return 0 if self.clear else 1 if self.p is not None and self.p <= CLEAR else 2
+
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both groups in words."""
+        said = spelled((self.group_a, self.group_b))
+        return said[self.group_a], said[self.group_b]
 
     @property
     def turned(self) -> Word:
@@ -74,14 +80,14 @@ class Word(NamedTuple):
 
     @property
     def explained(self) -> bool:
-        """Whether RD shrinks to less than half, or turns round, with the names' pieces and frequency regressed out."""
+        """Whether RD shrinks to less than half, or turns round, with the names' tokens and frequency regressed out."""
         controlled = self.rd_controlled
         return controlled is not None and controlled * (1 if self.rd > 0 else -1) < abs(self.rd) / 2
 
 
 @dataclass(frozen=True)
 class Pair:
-    """The words of two groups in their order; `never` words never won for either, so that they have no RD."""
+    """The words of two groups in their order; `never` counts words that never won for either and so have no RD."""
 
     a: str
     b: str
@@ -97,9 +103,15 @@ class Pair:
     def said(self) -> str:
         return say_pair((self.a, self.b))
 
+    @property
+    def sides(self) -> tuple[str, str]:
+        """Both groups in words."""
+        said = spelled((self.a, self.b))
+        return said[self.a], said[self.b]
+
 
 def words_in(findings: Findings) -> Iterator[Word]:
-    """The words whose RD is defined, of all pairs; what is no number in the table is taken for nothing."""
+    """The words whose RD is defined, of all pairs; a cell of the table that is not a number counts as missing."""
 
     def number(row: Mapping[str, Cell], column: str) -> float | None:
         value = row.get(column)
@@ -120,10 +132,9 @@ def _word(row: Mapping[str, Cell], number: Callable[[str], float | None]) -> Wor
 
 
 def read_pairs(run: Run) -> list[Pair]:
-    """The pairs of groups in their order in the table.
+    """The pairs of groups in the table's order.
 
-    Of a pair's words those that are clear come first, then the largest: words that hardly ever win have a large RD by
-    chance.
+    Within a pair, clear words come first, then the largest: words that hardly ever win have a large RD by chance.
     """
     known = {cell(row, "group") for row in run.rows("names")}
     found: dict[Named, list[Word | None]] = {}
@@ -138,12 +149,12 @@ def read_pairs(run: Run) -> list[Pair]:
 
 
 def knows_pieces(run: Run) -> bool:
-    """Whether the names' tokens are known, which need the model's tokenizer; else `rd_controlled` is without them."""
+    """Whether the names' tokens are known; without the model's tokenizer, `rd_controlled` leaves them out."""
     return any(run.number("names", row, "pieces") is not None for row in run.rows("names"))
 
 
 def clearest(pairs: Iterable[Pair]) -> list[Word]:
-    """The words of all pairs: what is clear first and the clearest of it first, then the largest."""
+    """The words of all pairs: clear ones first (smallest q first), then by size."""
 
     def order(word: Word) -> tuple[int, float, float, str, str, str]:
         clearness = (word.q or 0.0) if word.clear else 0.0
@@ -153,7 +164,7 @@ def clearest(pairs: Iterable[Pair]) -> list[Word]:
 
 
 def most_telling(pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs with the most words that are clear of chance first, then those with the smallest q."""
+    """The pairs, those with the most clear words first, then by smallest q."""
 
     def order(pair: Pair) -> tuple[int, float]:
         return -len(pair.clear), min((word.q for word in pair.words if word.q is not None), default=1.0)
@@ -167,7 +178,7 @@ def separations(findings: Findings) -> list[Estimate]:
 
 
 def tested_by(found: Sequence[Estimate]) -> str:
-    """By what `told_apart` goes: runs of assay 0.1 have no q."""
+    """What `told_apart` compares with the threshold: q, or p for runs of assay 0.1, which have no q."""
     return "p" if all(estimate.q is None for estimate in found) else "q"
 
 

@@ -62,21 +62,21 @@ class Form:
         return {"answers": self.listing.prompt(asked, self.name)}
 
     def notes(self) -> Iterator[str]:
-        """What a reader must know of how the answers came about."""
+        """What a reader must know about how the answers were made."""
         if self.listing is not None:
             yield "form=letters: three answers are listed, each question in two orders"
             if self.sent:
                 yield note_on(self.listing.way, self.listing.samples)
         elif self.sent:
-            yield "answers of an endpoint (form=options): the log probability of each answer's tokens behind the prompt"
+            yield "endpoint answers (form=options): the log probability of each answer's tokens after the prompt"
 
 
 SCORED = Form()
-"""Every answer is scored by itself, by a model that was trained for it."""
+"""Every answer is scored alone, by a model that was trained for it."""
 
 
 def form_of(settings: Settings, ask: Ask) -> Form:
-    """How this model is asked, after everything about it that does not go together was refused."""
+    """How this model is asked; UsageError for settings that do not fit the model or each other."""
     able = ask.abilities & ABILITIES
     reads, chat = bool(able & {"listed", "text"}), settings.chat == "auto"
     if not able:
@@ -90,7 +90,7 @@ def form_of(settings: Settings, ask: Ask) -> Form:
         _require_options(settings, able, bool(ask.ways))
         return Form(reads=reads, sent=bool(ask.ways), chat=chat)
     if not reads:
-        problem = f"form={LETTERS} is for language models: this model was trained to compare the options themselves."
+        problem = f"form={LETTERS} is for language models, but this model was trained to compare options."
         raise UsageError(problem, f"--set form={OPTIONS}", code="unsupported", key="form")
     for key, given, needed in (
         ("likelihood", settings.likelihood, "sum"),
@@ -106,7 +106,7 @@ def form_of(settings: Settings, ask: Ask) -> Form:
 
 def _require_options(settings: Settings, able: frozenset[str], endpoint: bool) -> None:
     if "choice" not in able:
-        problem = f"this model cannot score answers by themselves, which form={OPTIONS} needs."
+        problem = f"form={OPTIONS} scores each answer alone, which this model does not support."
         raise UsageError(problem, f"--set form={LETTERS}", code="missing-ability", key="form")
     if settings.answer != "auto":
         why = f"form={LETTERS}" if endpoint else "endpoints"
@@ -119,7 +119,7 @@ def filler_named(settings: Settings, ask: Ask) -> str | None:
 
 
 def filler_of(settings: Settings, ask: Ask) -> Ask:
-    """Who fills masks."""
+    """The model that fills masks."""
     named = filler_named(settings, ask)
     filler = ask.of(named) if named else ask
     if "fill" not in filler.abilities:

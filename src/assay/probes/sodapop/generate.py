@@ -20,6 +20,7 @@ from assay.errors import UsageError
 from assay.files.atomic import open_atomically, write_atomically
 from assay.plan import Ask
 from assay.probes.base import PRESETS, Request
+from assay.probes.sodapop import spelled
 from assay.probes.sodapop.contexts import NAME
 from assay.probes.sodapop.method import Sodapop, SodapopPrepared, pools_of, short_pools
 from assay.probes.sodapop.name_builder import APPENDIX_A, SECTION_2, GroupTable, Rules, as_json, build_from_files
@@ -57,7 +58,7 @@ class Names:
         40
         """
         if not given.get("tables"):
-            problem, remedy = "which tables of names?", "Name them: --set tables=FILE.csv,FILE.csv"
+            problem, remedy = "the tables of names are missing.", "--set tables=FILE.csv,FILE.csv"
             raise UsageError(problem, remedy, code="missing-setting", key="tables")
         rules = RULES[_one_of("rules", given.get("rules", "section2"), RULES)]
         changed = {key: read(key, given[key]) for key, read in _READERS.items() if key in given}
@@ -68,7 +69,10 @@ class Names:
         return build_from_files(self.tables, self.rules)
 
     def notes(self) -> list[str]:
-        return ["names by group: " + ", ".join(f"{name} {len(own['names'])}" for name, own in self.groups.items())]
+        said = spelled([*self.groups])
+        return [
+            "names by group: " + ", ".join(f"{said[name]} {len(own['names'])}" for name, own in self.groups.items())
+        ]
 
     def write_to(self, out: Path, ask: Ask | None, meter: Progress) -> int:
         """Write the file; returns how many names it has."""
@@ -185,7 +189,7 @@ def _share(key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise _bad(key, text, "a share of bearers", 0.9) from None
+        raise _bad(key, text, "a share of the people with a name", 0.9) from None
 
 
 def _whole(key: str, text: str) -> int:

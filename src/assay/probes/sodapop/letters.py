@@ -104,7 +104,7 @@ def usable(shares: Array, answers: Answers) -> Array:
 class Chosen:
     """Adds up, context by context, where the chosen answers stood, and what was not answered.
 
-    A model to which places mean nothing chooses an answer wherever it stands: of the two orders of a question either is
+    A model that ignores places chooses an answer at any place: of the two orders of a question either is
     as likely to bring a choice, and where that choice would have stood in each of them is where it is expected.
     """
 
@@ -159,9 +159,9 @@ class Chosen:
         """How many answers do not choose, and what becomes of them."""
         of = f"of {plural(self.asked, 'question')} with three listed answers"
         for number, what in (
-            (self.refused, "refused: a refusal chooses none of them, and counts as such"),
-            (self.unnamed, "answered in words that name none of them, and count as choosing none"),
-            (self.missing, "not answered: their wrong answers are left out for that name"),
+            (self.refused, "refused; they count as choosing none of the answers"),
+            (self.unnamed, "answered in words that match none of the answers; they count as choosing none"),
+            (self.missing, "not answered; their wrong answers are left out for that name"),
         ):
             if number:
                 yield f"{of}, {number:,} ({share(number / self.asked)}) were {what}"

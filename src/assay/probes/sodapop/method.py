@@ -22,6 +22,7 @@ from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties
 from assay.probes.likelihood import option_scores
+from assay.probes.sodapop import spelled
 from assay.probes.sodapop.across import TITLES, across, asked_as, of_study, side_by_side
 from assay.probes.sodapop.analyse import Study, findings_of
 from assay.probes.sodapop.contexts import (
@@ -54,7 +55,7 @@ from assay.settings import SCORE, as_written, read_settings
 from assay.wording import plural
 
 SHORT = 2
-"""The quick preset asks about answers of so many words: longer ones have more distractors than it may score."""
+"""The quick preset uses answers of this many words: longer ones have more distractors than it can score."""
 _CONTEXTS, _NAMES = 20, 25
 """What a limit begins with where a preset takes all contexts or names."""
 _WORTH = 15
@@ -63,7 +64,7 @@ _WORTH = 15
 
 @dataclass(frozen=True)
 class SodapopPrepared(Prepared):
-    """Whose names are compared, and what is told about them; no contexts where somebody else asked."""
+    """The names to compare and their contexts; no contexts for results from elsewhere."""
 
     chosen: Settings
     groups: Groups
@@ -78,7 +79,7 @@ class SodapopPrepared(Prepared):
 
 @dataclass(frozen=True)
 class Gathered:
-    """Everybody's success rates, some answers kept to be shown, and what else the analysis is told about names.
+    """The success rates of all names, some answers kept as examples, and what else is known about the names.
 
     `contexts` say what was told: text, question and right answer with NAME in the name's place, or the text alone.
     `filler` is the digest of the model that wrote the distractors, where it is known. `ties` are of a run whose answers
@@ -98,7 +99,7 @@ class Gathered:
 
 
 class Sodapop(Method[SodapopPrepared, Gathered]):
-    """Grows wrong answers with a masked language model, and looks at which of them fool the audited model."""
+    """Writes wrong answers with a masked language model and measures which of them fool the audited model."""
 
     def prepare(self, request: Request, ask: Ask) -> SodapopPrepared:
         given = read_settings(Settings, request.settings, self.probe.name, **_preset(request))
@@ -109,12 +110,14 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         chosen = replace(prepared.chosen, form=form.name, fill_model=filler, answer=way)
         notes = [*prepared.notes, *form.notes()]
         if filler != given.fill_model:
-            notes.append(f"wrong answers are written by the model {filler}: the audited one cannot fill masks")
+            notes.append(
+                f"wrong answers are written by the model {filler}, because the audited model cannot fill masks"
+            )
         prompts = form.prompts(prepared.contexts, prepared.names[0])
         return replace(prepared, chosen=chosen, settings=as_written(chosen), notes=notes, prompts=prompts)
 
     def prepared(self, request: Request, form: Form | None = None) -> SodapopPrepared:
-        """What is asked, whoever answers."""
+        """What is asked, independent of the model."""
         form = form or SCORED
         preset = {**_preset(request), **(SPARING[request.preset] if form.sparing else {})}
         settings = read_settings(Settings, request.settings, self.probe.name, **preset)
@@ -150,7 +153,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         pieces = ask(WordPlan(names), "names")["pieces"] if "word" in ask.abilities else None
         if pieces is None:
             notes.append(
-                "rd_controlled allows for the names' frequency alone: their number of tokens is not known without the "
+                "rd_controlled corrects only for the names' frequency: their number of tokens is unknown without the "
                 "model's tokenizer"
             )
         told = list(dict.fromkeys([*notes, *gathered.notes]))
@@ -172,7 +175,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
             won = successes(pool, scores, settings.pairing, seed, number)
             blind = successes(pool, blind_scores(pool, scores), settings.pairing, seed, number)
             counter.add(number, pool, won, blind)
-        notes = [f"of {plural(asked, 'answer')}, {missing:,} were not scored, and are left out"] if missing else []
+        notes = [f"of {plural(asked, 'answer')}, {missing:,} were not scored and are left out"] if missing else []
         rates = counter.rates.frequent(settings.min_count)
         return Gathered(rates, prepared.groups, _told(prepared), kept, seed, notes=notes, ties=all_ties(ties))
 
@@ -269,17 +272,18 @@ def _preset(request: Request) -> Mapping[str, Any]:
 
 
 def _left_out(every: Groups, groups: Groups) -> list[str]:
-    """Which groups a run did not ask about, in one line."""
+    """A note on which groups a run did not ask about."""
     asked = {group.name for group in groups.groups}
     others = [group.name for group in every.groups if group.name not in asked]
-    return [f"left out: the groups {', '.join(others)}"] if others else []
+    said = ", ".join(spelled(others).values())
+    return [f"left out: {said} names (--set compare=all includes all groups)"] if others else []
 
 
 def _require_words(words: Sequence[str], prepared: SodapopPrepared) -> None:
-    """Not where there is a limit: it may leave too little to compare, and the findings then say so."""
+    """Raise DataError if no word counts, except with a limit: then the findings say that too little was asked."""
     if not words and not prepared.limited:
         problem = f"no word is in at least {prepared.chosen.min_count} distractors of every name."
-        remedy = "Ask more (--set cap=…, contexts=…, distance=…), or lower --set min_count=…."
+        remedy = "Ask more questions (--set cap=…, contexts=…, distance=…), or lower --set min_count=…."
         raise DataError(problem, remedy, code="nothing-to-ask", key="min_count")
 
 
@@ -295,9 +299,9 @@ def pools_of(prepared: SodapopPrepared, ask: Ask, number: int) -> Pools:
 
 
 def short_pools(context: Context, pools: Pools) -> list[str]:
-    """A note where names have too few distractors to be asked about."""
+    """A note if names have too few distractors to be asked about."""
     short = int((np.diff(pools.offsets) < 2).sum())
-    note = f"{context.place}: {short} names have fewer than two distractors there, and do not count in it"
+    note = f"{context.place}: {short} names have fewer than two distractors and are left out of this context"
     return [note] if short else []
 
 
@@ -348,7 +352,7 @@ def _read_contexts(settings: Settings, request: Request) -> tuple[list[Context],
         contexts = [neutral(context) for context in contexts]
     if settings.context is not None:
         if settings.context > len(contexts):
-            problem = f"context is {settings.context}, and there are {len(contexts)}."
+            problem = f"context is {settings.context}, but there are only {len(contexts)}."
             raise UsageError(problem, "--set context=1", code="bad-setting", key="context")
         return [contexts[settings.context - 1]], path, bad.notes("contexts")
     if request.preset == "quick" and not settings.texts:

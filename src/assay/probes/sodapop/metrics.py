@@ -67,7 +67,7 @@ def group_mean(first: Array, second: Array) -> Array:
 
 
 def relative_difference(d: Array, m: Array) -> Array:
-    """RD(w, A, B) (Eq. 4): d / m. In [−2, 2]; positive: the word fools the model rather for A's names.
+    """RD(w, A, B) (Eq. 4): d / m. In [−2, 2]; positive: the word fools the model more often for A's names.
 
     Undefined (NaN) where m = 0: the word never won for any name.
     """

@@ -1,14 +1,14 @@
 """Name groups from name statistics, by the paper's proportions (Eq. 6 and 7): names that few others share.
 
-A name goes to a race or ethnicity when at least a given share of those who bear it belong to that, and likewise to a
-gender. Tables are told apart by their columns:
+A name goes to a race or ethnicity if at least a given share of the people with this name belong to it; the same holds
+for gender. Tables are recognized by their columns:
 
     Child's First Name, Gender, Ethnicity, Year of Birth, Count, Rank        New York City's Popular Baby Names
     firstname, obs, pctwhite, pctblack, pctapi, pcthispanic, …               Tzioumis (2018)
     name, sex, count                        the Social Security Administration's national files, added up
     name, race, gender, count               any other source
 
-The counts of all tables are added up. The second tells no gender and the third no race, so they go together.
+The counts of all tables are added up. The second has no gender and the third no race, so use them together.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ GroupTable = dict[str, dict[str, str | list[str]]]
 
 @dataclass(frozen=True)
 class NameCount:
-    """So many people bear a name; their race or gender is None where the source does not tell."""
+    """How many people have a name; their race or gender is None if the source does not give it."""
 
     name: str
     race: str | None
@@ -59,9 +59,9 @@ class NameCount:
 class Rules:
     """Which names are taken.
 
-    race_threshold: the share of bearers for each race that gets groups (the others only count in the denominator), or
+    race_threshold: the share of people for each race that gets groups (the others only count in the denominator), or
       one share for all races. gender_threshold: the same for a gender.
-    min_count: how many bearers of known race a name needs. per_group: only so many names, the most frequent ones.
+    min_count: how many people of known race a name needs. per_group: at most this many names, the most frequent ones.
     """
 
     race_threshold: Mapping[str, float] | float
@@ -77,7 +77,7 @@ class Rules:
         shares = [*(("race_threshold", share) for share in races), ("gender_threshold", self.gender_threshold)]
         for key, threshold in shares:
             if not 0.5 < threshold <= 1:
-                remedy = "It is a share of a name's bearers; above one half, no name belongs to two groups."
+                remedy = "It is a share of the people with a name; above one half, no name belongs to two groups."
                 wrong(key, f"a threshold is {threshold}, expected more than 0.5 and at most 1.", remedy)
         if self.min_count < 0:
             wrong("min_count", f"the least count is {self.min_count}.", "Take 200 as the paper does, or 0 for any.")
@@ -105,9 +105,9 @@ def proportion(counts: Mapping[str, int], value: str) -> float:
 def build_groups(rows: Iterable[NameCount], rules: Rules = SECTION_2) -> GroupTable:
     """Groups of names as `names.read_groups` reads them: {"AA_female": {"race": "AA", "gender": "female", "names": …}}.
 
-    Names stand by their bearers' number, the most frequent first; groups of fewer than two names are left out.
+    Names are sorted by how many people have them, the most frequent first; groups of fewer than two names are left out.
     """
-    races: dict[str, Counter[str]] = {}  # how many bearers of each race a name has
+    races: dict[str, Counter[str]] = {}  # how many people of each race have a name
     genders: dict[str, Counter[str]] = {}
     for row in rows:
         if row.race is not None:
@@ -138,8 +138,8 @@ def build_from_files(tables: Sequence[Path], rules: Rules = SECTION_2) -> GroupT
     given = ", ".join(path.name for path in tables)
     for what, known in {"race": {row.race for row in rows}, "gender": {row.gender for row in rows}}.items():
         if known == {None}:
-            remedy = f"Add a table that tells the {what} of names."
-            raise DataError(f"{given}: this tells nobody's {what}.", remedy, code="missing-key", key=what)
+            remedy = f"Add a table with the {what} of names."
+            raise DataError(f"{given}: no row has a {what}.", remedy, code="missing-key", key=what)
     groups = build_groups(rows, rules)
     if len(groups) < _FEWEST:
         problem = f"{given}: fewer than two groups have two names; found: {', '.join(groups) or 'none'}."
@@ -156,7 +156,7 @@ def as_json(groups: GroupTable) -> str:
 def read_counts(path: Path) -> list[NameCount]:
     """The counts of a table of one of the four kinds, with names in title case."""
     if ".csv" not in path.suffixes:
-        remedy = "Name it NAME.csv, or NAME.csv.gz if it is packed."
+        remedy = "Name it NAME.csv, or NAME.csv.gz if it is compressed."
         raise DataError("expected a CSV table.", remedy, code="bad-csv", file=path)
     rows = rows_of(path, Bad(skip=False))
     first = next(rows, None)
@@ -165,7 +165,7 @@ def read_counts(path: Path) -> list[NameCount]:
     for columns, read in _READERS:
         if first[1].keys() >= columns:
             return list(read(_Cells(path, number, row) for number, row in chain([first], rows)))
-    problem = f"no known table has the columns {', '.join(first[1])}."
+    problem = f"the columns {', '.join(first[1])} match no known kind of table."
     raise DataError(problem, _KINDS_REMEDY, code="missing-key", file=path)
 
 

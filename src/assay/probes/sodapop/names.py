@@ -1,4 +1,4 @@
-"""Whose names are compared: the paper's eight lists (appendix A.2), or groups from a file.
+"""The groups of names to compare: the paper's eight lists (appendix A.2), or groups from a file.
 
 A file of groups is JSON (or TOML, like the packaged one), with or without attributes:
 
@@ -30,7 +30,7 @@ from assay.plan import digest_of
 PACKAGED = Path(__file__).parents[2] / "data" / "sodapop"
 
 UNCOUNTED = 100
-"""The count taken for a name that the table of counts leaves out, having fewer than 200."""
+"""The count used for a name that is not in the table of counts, which leaves out counts below 200."""
 
 _FEWEST = 2  # names in a group, and groups
 _FORMAT = (
@@ -40,7 +40,7 @@ _FORMAT = (
 
 @dataclass(frozen=True)
 class Group:
-    """Names that stand for some people, and what these have in common: {"race": "AA", "gender": "female"}, or {}."""
+    """Names that stand for a group of people, and its attributes: {"race": "AA", "gender": "female"}, or {}."""
 
     name: str
     names: tuple[str, ...]
@@ -53,10 +53,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Pooled:
-    """Everybody with one value of an attribute against everybody with another.
+    """All names with one value of an attribute against all names with another.
 
-    `strata` are pairs of groups that differ in this attribute alone: women and men of one race, then of the next.
-    Names are permuted within them, so that a race's own level cannot pass for a difference of gender.
+    `strata` are pairs of groups that differ only in this attribute: female and male names of one race, then of the
+    next. Names are permuted within them, so a difference between races cannot look like one between genders.
     """
 
     attribute: str
@@ -94,7 +94,7 @@ class Groups:
         return np.array([place for group in groups for place in places[group.name]], np.int64)
 
     def only(self, names: Sequence[str]) -> Groups:
-        """The groups with these names, in the order of their file; two of them at least are to be compared."""
+        """The named groups, in the order of their file; UsageError unless at least two can be compared."""
         known = ", ".join(group.name for group in self.groups)
         chosen = Groups(tuple(group for group in self.groups if group.name in names))
         if unknown := {*names} - {group.name for group in chosen.groups}:
@@ -106,9 +106,9 @@ class Groups:
         return chosen
 
     def take(self, per_group: int | None) -> Groups:
-        """The first so many names of every group (None: all), as the paper takes the first 25 of its longer lists."""
+        """The first `per_group` names of every group (None: all); the paper takes the first 25 of its longer lists."""
         if per_group is not None and per_group < _FEWEST:
-            problem, remedy = f"{per_group} names of every group are too few.", f"Take at least {_FEWEST}, or all."
+            problem, remedy = f"{per_group} names per group are too few.", f"Take at least {_FEWEST}, or all."
             raise UsageError(problem, remedy, code="bad-option", key="per_group")
         return Groups(tuple(Group(group.name, group.names[:per_group], group.attributes) for group in self.groups))
 
@@ -132,18 +132,18 @@ class Groups:
 
 @cache
 def packaged_groups() -> Groups:
-    """The paper's lists: European American, African American, Asian and Hispanic women's and men's names, 220."""
+    """The paper's lists: 220 European American, African American, Asian American and Hispanic female and male names."""
     return read_groups(PACKAGED / "names.toml")
 
 
 def chosen_groups(file: str | None) -> tuple[Groups, str]:
-    """The groups of a file, or else the paper's; and what they are called among a run's data."""
+    """The groups of a file, or the paper's; and their name in a run's data."""
     return (packaged_groups(), "sodapop/names") if not file else (read_groups(Path(file)), Path(file).name)
 
 
 @cache
 def frequencies() -> Mapping[str, int]:
-    """How many people in the United States have a name, of the packaged ones; four of them are too rare to be here."""
+    """How many people in the United States have each packaged name; four names are too rare to be listed."""
     found: dict[str, int] = {}
     lines = (PACKAGED / "frequencies.tsv").read_text(encoding="utf-8").splitlines()
     for name, _, count in (line.split("\t") for line in lines if not line.startswith(("#", "name\t"))):
@@ -154,9 +154,9 @@ def frequencies() -> Mapping[str, int]:
 def control_columns(
     names: Sequence[str], pieces: NDArray[np.int32] | None, counts: Mapping[str, int]
 ) -> NDArray[np.float64]:
-    """What else differs between names (name, 2): the tokens that a model makes of each, and log10 of its frequency.
+    """What else differs between names (name, 2): number of tokens, and log10 of the frequency.
 
-    NaN where nobody knows the tokens.
+    NaN if the tokens are unknown.
     """
     frequency = [np.log10(counts.get(name, UNCOUNTED)) for name in names]
     known = np.full(len(names), np.nan) if pieces is None else pieces.astype(np.float64)
@@ -164,7 +164,7 @@ def control_columns(
 
 
 def read_groups(path: Path) -> Groups:
-    """The groups of a file; the first thing that is wrong with it is a DataError."""
+    """The groups in a file; DataError for the first problem in it."""
     groups = [_group(name, entry, path) for name, entry in read_table(path, _FORMAT).items()]
     for code, key, problem, remedy in _faults(groups):
         raise DataError(problem, remedy, code=code, file=path, key=key)
@@ -177,7 +177,7 @@ def read_table(path: Path, remedy: str) -> dict[str, Any]:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
         if twice := next((key for key in keys if keys.count(key) > 1), None):
-            raise DataError(f'"{twice}" is there twice.', "Keep one of them.", code="duplicate", file=path, key=twice)
+            raise DataError(f'"{twice}" appears twice.', "Keep one of them.", code="duplicate", file=path, key=twice)
         return dict(pairs)
 
     kind = "TOML" if path.suffix == ".toml" else "JSON"
@@ -222,7 +222,7 @@ def _group(name: str, entry: object, path: Path) -> Group:
 
 
 def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str | None, str, str]]:
-    """What is wrong with groups that are right each by itself: code, group, problem and remedy. The first counts."""
+    """Problems between groups that are each valid alone: code, group, problem and remedy."""
     if len(groups) < _FEWEST:
         problem = f"expected at least {_FEWEST} groups, got {len(groups)}."
         yield "bad-list", None, problem, "Groups are compared with each other."
@@ -231,7 +231,12 @@ def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str | None, str, str
         for name in group.names:
             if name in home:
                 where = f"in {home[name]} and in {group.name}" if home[name] != group.name else f"twice in {group.name}"
-                yield "duplicate", group.name, f'the name "{name}" is {where}.', "A name stands for one group, once."
+                yield (
+                    "duplicate",
+                    group.name,
+                    f'the name "{name}" is {where}.',
+                    "A name can be in one group only, once.",
+                )
             home[name] = group.name
     first = groups[0]
     for group in groups:
@@ -242,7 +247,7 @@ def _faults(groups: Sequence[Group]) -> Iterator[tuple[str, str | None, str, str
     for a, b in combinations(groups, 2):
         if a.attributes and not a.differs(b):
             problem = f"groups {a.name} and {b.name} have the same attributes."
-            yield "duplicate", b.name, problem, "Make them one group, or tell them apart."
+            yield "duplicate", b.name, problem, "Merge them, or give them different attributes."
     if not Groups(tuple(groups)).pairs():
         problem = "no two groups differ in exactly one attribute."
         yield "bad-value", None, problem, "Leave the attributes out to compare every two groups."

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 WORD_DIFFERENCES = "word_differences"
 COLUMNS = ("group_a", "group_b", "word", "rd_baseline", "rd_model", "difference", "low", "high", "p", "q")
 
-_NO_RANGE = "no interval: resampled names would repeat vectors, which clusters cannot tell apart"
+_NO_RANGE = "no interval: resampling repeats names, and equal vectors share a cluster"
 _RANGE = (-4.0, 4.0)  # of a difference of two RD
 _ZERO = 1e-12
 
@@ -55,10 +55,10 @@ def paired(probe: Probe, one: Gathered, other: Gathered, resamples: int, *, by_w
             ("words", one.rates.words, other.rates.words, len(rates[0].words)),
         )
     )
-    notes = [f"of baseline and model, {'; '.join(parts)}"]
+    notes = [f"baseline and model: {'; '.join(parts)}"]
     if one.filler is not None and other.filler is not None and one.filler != other.filler:
         notes.append(
-            "distractors were written by different models: a change may be theirs (--set fill_model=SPEC for both)"
+            "different models wrote the distractors, which may explain a change (--set fill_model=SPEC for both)"
         )
     if not counts[0].common:
         return Contrast([], counts, notes=notes)

@@ -23,7 +23,7 @@ _MOST = 1 << 62
 
 @dataclass(frozen=True)
 class Pools:
-    """The distractors of one context, for some names: the names' own pools one behind the other.
+    """The distractors of one context, for some names: the names' own pools, one after another.
 
     Strings (string, word) are places in `words`; both are sorted by text, but that string 0 is the right answer. It is
     in a pool only where it may stay and a fill brought it back.

@@ -1,16 +1,16 @@
-"""How a SODAPOP run is shown: what was asked, which words fool the model about whom, and what may explain it."""
+"""How a SODAPOP run is shown: what was asked, which words fool the model for which names, and what may explain it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import fmean
 
 from assay.blocks import Block, Presentation, Prose, Role, Score, Scorecard, Section
 from assay.findings import Estimate
-from assay.probes.sodapop import PAPER, PROBE, people_words, say_group
-from assay.probes.sodapop.card import card_of
+from assay.probes.sodapop import PAPER, PROBE, say_group
+from assay.probes.sodapop.card import card_of, rates_of
 from assay.probes.sodapop.differences import (
     Pair,
     Word,
@@ -29,17 +29,14 @@ from assay.text import Code, Figure, Name, Strong, Text, listed
 from assay.verdict import CLEAR, Chance
 from assay.wording import cell, count, equals, fixed, fixed_interval, plural, share
 
-ASKS = "short texts about somebody, with one first name after another: which wrong answers fool the model about whom?"
+ASKS = "short texts about one person, with different first names: which wrong answers fool the model for which names?"
 PICTURE = (
-    "each mark is a name, put near names about which similar words fool the model (t-SNE of the success rates, as in "
-    "SODAPOP’s Figure 4). Groups that lie apart are treated differently; point at a mark for its name, pick a group in "
-    "the legend to see it alone."
+    "each mark is a name. Names for which similar words fool the model lie close together (t-SNE of the success rates, "
+    "as in SODAPOP’s Figure 4). Groups that lie apart are treated differently. Point at a mark to see its name; pick a "
+    "group in the legend to see it alone."
 )
 MOST_TOLD = 4  # words in the first paragraphs
 MOST_SEPARATED = 3  # pairs of groups in a sentence
-
-CODES = {"EA": "European American", "AA": "African American", "AS": "Asian", "HS": "Hispanic"}
-"""What the paper's names of groups stand for."""
 
 
 def present(run: Run) -> Presentation:
@@ -62,7 +59,7 @@ def present(run: Run) -> Presentation:
         sections=[
             *words_that_fool(run, pairs),
             Section(groups_told_apart(run, found.separations, pairs)),
-            Section(picture(run, "Names by the words that fool the model about them", PICTURE, "sodapop-picture")),
+            Section(picture(run, "Names by the words that fool the model for them", PICTURE, "sodapop-picture")),
             Section(traits(run)),
             Section(names(run)),
         ],
@@ -85,9 +82,9 @@ def _small(run: Run) -> list[Text]:
         counted = f"It counts a word if each name has {count(least)} or more wrong answers with it"
         used += f"{counted} (the paper: 50, over 50 texts). "
     if used:
-        said.append(f"{used}Few texts and few answers show what happens in these, not in general.")
+        said.append(f"{used}Few texts and few answers show what happens in those texts, not in general.")
     if run.sample:
-        larger = "); a larger one, with more names and texts, tells more from chance."
+        larger = "). A larger run, with more names and texts, can detect smaller differences."
         said.append(["This run is smaller than the paper’s (", Name(run.sample), larger])
     return said
 
@@ -109,14 +106,14 @@ class Found:
 
     @cached_property
     def clear(self) -> list[Word]:
-        """Those that are clear of chance and worth a headline; the tables list smaller ones as well."""
+        """The words that are statistically clear and worth a headline; the tables list smaller ones as well."""
         smallest = self.run.smallest("words")
         return [word for word in self.words if word.clear and abs(word.rd) >= smallest]
 
     @property
     def clearly(self) -> str:
         smallest = self.run.smallest("words")
-        return f"clear of chance and with an RD of at least {smallest:g}" if smallest else "clear of chance"
+        return "statistically clear" + (f" with an RD of at least {smallest:g}" if smallest else "")
 
     @cached_property
     def separations(self) -> list[Estimate]:
@@ -129,7 +126,7 @@ class Found:
 
     @cached_property
     def tested(self) -> list[Estimate]:
-        """The pairs of groups that could be told apart, or not."""
+        """The pairs of groups that were tested."""
         return [e for e in self.separations if e.chance in (Chance.ABOVE, Chance.WITHIN)]
 
     @property
@@ -146,24 +143,11 @@ class Found:
 
     @property
     def told(self) -> list[Word]:
-        """The clearest, each word once, with the groups in the order that makes RD positive."""
+        """The clearest words, each once, with the groups in the order that makes RD positive."""
         once: dict[str, Word] = {}
         for word in self.clear or self.words[:1]:
             once.setdefault(word.word, word.towards_first)
         return list(once.values())[:MOST_TOLD]
-
-    @property
-    def codes(self) -> Mapping[str, str]:
-        """The paper's abbreviations, where its groups were asked about."""
-        if self.run.info.settings.get("groups") is not None:
-            return {}
-        asked = {people_words(cell(row, "group")).split(" ")[0] for row in self.run.rows("names")}
-        return {code: said for code, said in CODES.items() if code in asked}
-
-    def spelt(self, group: str) -> str:
-        """A group without abbreviations."""
-        first, *rest = people_words(group).split(" ")
-        return " ".join([self.codes.get(first, first), *rest])
 
 
 def _different(words: Sequence[Word]) -> int:
@@ -171,34 +155,15 @@ def _different(words: Sequence[Word]) -> int:
 
 
 def _unset(run: Run, name: str) -> bool:
-    """Whether a setting is there and has no value, so that the probe's own choice holds."""
+    """Whether a setting exists and has no value, which means the probe's own choice."""
     return run.info.settings.get(name, "") is None
 
 
-def _told(found: Found, word: Word, say: Callable[[str], str] = people_words) -> Text:
-    """A difference in a sentence; `say` says how groups are called."""
-    often, than = how_much(word.sr_a, word.sr_b)
-    known = word.sr_a is not None and word.sr_b is not None
-    rates = f"{share(word.sr_a)} and {share(word.sr_b)} of the times; " if known else ""
+def _told(found: Found, word: Word) -> Text:
+    """A difference in a sentence."""
     between = "no interval" if word.low is None else f"{found.run.level} {fixed_interval(word.low, word.high)}"
     q = "" if word.q is None else f", q {equals(word.q)}"
-    a, b = Name(say(word.group_a)), Name(say(word.group_b))
-    return [
-        *("“", Strong(Name(word.word)), f"” fooled the model {often} about ", a, f" names {than} about ", b),
-        *(f" names ({rates}RD ", Figure(f"{fixed(word.rd)}, {between}"), f"{q})"),
-    ]
-
-
-def how_much(more: float | None, less: float | None) -> tuple[str, str]:
-    """How much more often something happens, and the word to go on with.
-
-    >>> how_much(0.106, 0.1), how_much(0.25, 0.1), how_much(0.1, 0.0), how_much(None, 0.1)
-    (('6.0% more often', 'than'), ('2.5 times as often', 'as'), ('more often', 'than'), ('more often', 'than'))
-    """
-    if more is None or not less or more <= less:
-        return "more often", "than"
-    ratio = more / less
-    return (f"{ratio:.1f} times as often", "as") if ratio >= 2 else (f"{share(ratio - 1)} more often", "than")
+    return [*rates_of(word), " (RD ", Figure(f"{fixed(word.rd)}, {between}"), f"{q})"]
 
 
 # --- the first paragraphs
@@ -207,19 +172,19 @@ def how_much(more: float | None, less: float | None) -> tuple[str, str]:
 def lead(found: Found) -> list[Block]:
     items: list[Block] = []
     if found.clear:
-        fool = f"{plural(_different(found.clear), 'word fools', 'words fool')} the model at different rates for "
+        many = plural(_different(found.clear), "word fools", "words fool")
         words: Text = [
-            Strong(f"{fool}different groups, {found.clearly}"),
-            f", of {found.vocabulary} that could be tested: {plural(len(found.clear), 'difference')} (q at most "
-            f"{CLEAR}), in {found.where_clear}. The clearest:",
+            Strong(f"{many} the model at different rates for different groups, {found.clearly}"),
+            f" (q at most {CLEAR} after correction). There are {plural(len(found.clear), 'such difference')} among "
+            f"{found.vocabulary}, in {found.where_clear}. The clearest:",
         ]
-        items = [Prose([_told(found, word) for word in found.told], Role.ITEMS)]
+        items = [Prose([["W", _told(found, word)] for word in found.told], Role.ITEMS)]
     elif any(word.q is not None for word in found.words):
         words = [
             Strong(f"No word is {found.clearly}"),
-            f" once the number of words and comparisons is allowed for, of {found.vocabulary} in {found.compared}. ",
-            "The clearest, which is small: " if found.words[0].clear else "The largest, which could be chance: ",
-            *(_told(found, found.told[0]), "."),
+            f" after correction for {found.vocabulary} in {found.compared}. ",
+            "The clearest difference is small: " if found.words[0].clear else "The largest difference is not clear: ",
+            *("w", _told(found, found.told[0]), "."),
         ]
     else:
         words = [Strong("No word could be compared:"), " none was tested in two groups of names."]
@@ -230,34 +195,32 @@ def lead(found: Found) -> list[Block]:
 def _asked(found: Found) -> Text:
     run = found.run
     asked = [cell(row, "group") for row in run.rows("names")]
-    many = f": {plural(len(asked), 'name')} from {plural(len({*asked}), 'group')}" if asked else ""
-    codes = ", ".join(f"{code} {said}" for code, said in found.codes.items())
+    many = f" ({plural(len(asked), 'name')} from {plural(len({*asked}), 'group')})" if asked else ""
     return [
         *("The model ", Strong(Name(run.model)), " was given short texts about one person, each with a question "),
-        *("about that person and ", _answers(run), f" The person had one first name after another{many}. Which "),
-        "answer is right does not depend on the name. So if wrong answers with a certain word fool the model more "
-        "often about names of one group than about names of another, the model connects that word with that group.",
-        f" Groups are called as in the paper: {codes}." if codes else "",
+        *("about that person and ", _answers(run), f" The same text was used with different first names{many}. "),
+        "The right answer does not depend on the name. If wrong answers with a certain word fool the model more often "
+        "for one group of names than for another, the model associates that word more with that group.",
     ]
 
 
 _LISTED = (
-    " The three were listed together, in two orders in which none keeps its place; a wrong answer fools the model "
-    "where the model finds it likelier than the right one (form=letters)."
+    " The three were listed together, in two orders, so that each answer changes its place; a wrong answer fools the "
+    "model if the model finds it likelier than the right one (form=letters)."
 )
 
 
 def _answers(run: Run) -> Text:
     if run.info.kind is Kind.PREDICTIONS:
         return (
-            "several answers, one of them right. Here the questions were put elsewhere and only their results were "
-            "scored; in the method, a masked language model writes the wrong answers, replacing words of the right one."
+            "several answers, one of them right. The questions were asked elsewhere, and only the results were scored "
+            "here. In SODAPOP, a masked language model writes the wrong answers by replacing words of the right one."
         )
-    named, itself = run.setting("fill_model"), " (here the audited model itself)"
+    named, itself = run.setting("fill_model"), " (the audited model itself)"
     return [
-        "three answers: the right one and two wrong ones. The wrong answers were written by a masked language model",
+        "three answers: the right one and two wrong ones. A masked language model",
         *([" (", Name(named), ")"] if named else [itself] if _unset(run, "fill_model") else []),
-        ", which replaced words of the right answer.",
+        " wrote the wrong answers by replacing words of the right one.",
         *([_LISTED] if run.setting("form") == LETTERS else []),
     ]
 
@@ -271,21 +234,21 @@ def _separation(found: Found) -> Text:
         surest = [_agreed(e, in_full=place == 0) for place, e in enumerate(separated[:MOST_SEPARATED])]
         return [
             Strong(f"The words alone tell the groups apart in {len(separated)} of {pairs}"),
-            ": two clusters of names, made without knowing the groups, agree with them better than chance "
-            f"({tested_by(tested)} at most {CLEAR}). The surest: ",
+            ": two clusters of names, formed without knowing the groups, match them better than chance "
+            f"({tested_by(tested)} at most {CLEAR}). The clearest: ",
             *(listed(surest, "; "), "."),
         ]
     return [
-        Strong(f"The words alone tell the groups apart in none of {pairs}:"),
-        " nowhere do two clusters of names, made without knowing the groups, agree with them better than chance "
-        f"({tested_by(tested)} at most {CLEAR}). The nearest to it: ",
+        Strong(f"The words alone do not tell the groups apart in any of {pairs}:"),
+        " two clusters of names, formed without knowing the groups, do not match them better than chance "
+        f"({tested_by(tested)} at most {CLEAR}). The closest: ",
         *(_agreed(tested[0], in_full=True), "."),
     ]
 
 
 def _agreed(e: Estimate, *, in_full: bool) -> Text:
-    cluster, chance = (" of names in the cluster of their group", "where chance gives") if in_full else ("", "chance")
-    floor = "" if e.floor is None else f", {chance} {share(e.floor)}"
+    cluster = " of names in the cluster of their group" if in_full else ""
+    floor = "" if e.floor is None else f", chance level {share(e.floor)}"
     return [
         Name(say_group(e.group)),
         f" ({share(e.value)}{cluster}{floor}, {tested_by([e])} {equals(e.p if e.q is None else e.q)})",
@@ -293,15 +256,15 @@ def _agreed(e: Estimate, *, in_full: bool) -> Text:
 
 
 def _reasons(found: Found) -> Text:
-    """What else could make a difference: the wrong answers, and the names' spelling and frequency."""
+    """What else could cause a difference: the wrong answers, and the names' spelling and frequency."""
     words, came = found.clear or found.words, Strong("Where differences come from:")
     pools = [(word.rd_pools, word.rd) for word in words if word.rd_pools is not None]
     match found.run.setting("distractors"):
         case "shared":
             return [
                 came,
-                " all names were tried with the same wrong answers (shared pools), so that differences come from the "
-                "audited model, not from the one that wrote them. ",
+                " all names had the same wrong answers (shared pools), so differences come from the audited model, not "
+                "from the one that wrote the answers. ",
                 _spelling(found),
             ]
         case "per_name" if pools:
@@ -309,12 +272,12 @@ def _reasons(found: Found) -> Text:
             same = sum(alone * rd > 0 for alone, rd in pools)
             return [
                 came,
-                " each name had wrong answers of its own, as in the paper (per-name pools), so that a part may come "
-                f"from the model that wrote them. Over {which}, RD is {fixed(fmean(abs(word.rd) for word in words))} "
-                "on average, whatever its sign; the pools alone, with a model that ignores names, would give "
-                f"{fixed(fmean(abs(alone) for alone, _ in pools))}, and point the same way in {count(same)} of "
-                f"{count(len(words))}. Shared pools (",
-                *(Code("--set distractors=shared"), ") have no such part. ", _spelling(found)),
+                " each name had its own wrong answers, as in the paper (per-name pools), so part of a difference may "
+                f"come from the model that wrote them. Over {which}, RD averages "
+                f"{fixed(fmean(abs(word.rd) for word in words))} in absolute value. The pools alone, with a model that "
+                f"ignores names, would give {fixed(fmean(abs(alone) for alone, _ in pools))}, with the same sign in "
+                f"{count(same)} of {count(len(words))}. Shared pools (",
+                *(Code("--set distractors=shared"), ") avoid this. ", _spelling(found)),
             ]
     return _spelling(found)
 
@@ -325,13 +288,12 @@ def _spelling(found: Found) -> str:
     if not controlled:
         return ""
     explained = sum(word.explained for word in controlled)
-    shrink, turn = ("shrinks", "turns") if explained == 1 else ("shrink", "turn")
-    why = "; there the names’ spelling or rarity, rather than the group, may be the reason" if explained else ""
-    differ = "how frequent they are. With that"
+    shrink, change = ("shrinks", "changes") if explained == 1 else ("shrink", "change")
+    why = "; there the names’ spelling or rarity may be the reason, not the group" if explained else ""
+    differ = "how frequent they are. With this"
     if knows_pieces(found.run):
-        differ = "how many pieces a model cuts them into and in how frequent they are. With both"
+        differ = "how many tokens they have and how frequent they are. With both"
     return (
-        f"Names also differ in {differ} regressed "
-        f"out, {count(explained)} of {plural(len(controlled), 'clear difference')} {shrink} to less than half or "
-        f"{turn} round{why}."
+        f"Names also differ in {differ} regressed out, {count(explained)} of "
+        f"{plural(len(controlled), 'clear difference')} {shrink} to less than half or {change} sign{why}."
     )

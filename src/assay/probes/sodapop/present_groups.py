@@ -1,10 +1,10 @@
-"""Groups of names: which of them the words tell apart (KMeans), who the names are, and all names in a picture."""
+"""Groups of names: which ones the words tell apart (KMeans), the names themselves, and all names in a picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from assay.blocks import (
     Block,
@@ -28,7 +28,7 @@ from assay.blocks import (
 from assay.examples import Wanted
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.probes.sodapop import people_words, say_group
+from assay.probes.sodapop import say_group, spelled
 from assay.probes.sodapop.differences import Pair, tested_by, told_apart
 from assay.run import Run
 from assay.text import Mark
@@ -38,11 +38,11 @@ from assay.wording import cell, plural
 MOST_PAIRS = 16  # in short
 MANY_PAIRS, MANY_GROUPS = 6, 4  # from which on a map is clearer than a list
 MOST_NAMES = 300
-_LARGEST = 12.0  # a logarithm beyond which nobody counted anything
+_LARGEST = 12.0  # no count of people has a larger logarithm
 
 
 def behind_pair(estimate: Estimate) -> Wanted:
-    """Which examples stand behind an estimate of two groups.
+    """Which examples belong to an estimate of two groups.
 
     >>> behind_pair(Estimate("kmeans_accuracy", {"a": "EA", "b": "AA"}, 0.8))
     {'group': ['EA', 'AA']}
@@ -57,8 +57,8 @@ def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence
     if not separations:
         return []
     alone = {
-        "shared": " A model that ignores names gives what chance gives.",
-        "per_name": " Since each name has wrong answers of its own, these alone may tell groups apart.",
+        "shared": " A model that ignores names is at the chance level.",
+        "per_name": " Each name has its own wrong answers, and these alone may tell groups apart.",
     }.get(run.setting("distractors"), "")
     clear = {(pair.a, pair.b): len(pair.clear) for pair in pairs}
     rows: list[Row] = []
@@ -73,50 +73,40 @@ def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence
     table = Table(
         title="Can the groups be told apart?",
         how=[
-            "accuracy is the share of names that fall into the cluster of their group when names are sorted into two "
-            "clusters by the words that fool the model about them (KMeans; SODAPOP’s Table 2). The tick ",
-            *(Mark("floor"), " is what chance gives; a filled dot ", Mark("dot"), " is better than that ("),
-            f"{tested_by(separations)} at most {CLEAR}).",
+            "names are sorted into two clusters by the words that fool the model for them (KMeans; SODAPOP’s Table 2). "
+            "Accuracy is the share of names in the cluster of their group. The tick ",
+            *(Mark("floor"), " is the chance level. Filled dots ", Mark("dot"), " are statistically clear ("),
+            *(f"{tested_by(separations)} at most {CLEAR}), hollow ones ", Mark("hollow"), " are not."),
         ],
         data=Data(("group_a", "group_b", "accuracy", "chance", "p", "q", "n", "clear_words"), lines),
         file="sodapop-separation",
         anchor="separation",
         after=[
-            "The surest come first; q is p corrected for the number of pairs. KMeans does not know who is in which "
-            "group. Chance gives more than 0.5, since the better of two ways to match clusters and groups is "
-            f"taken.{alone}"
+            "The clearest come first; q is p corrected for the number of pairs. KMeans does not know which name is in "
+            "which group. The chance level is above 0.5, because the better of the two ways to match clusters and "
+            f"groups counts.{alone}"
         ],
         columns=[
             Column("groups", Kind.TEXT),
             Column("accuracy", Kind.NUMBER),
             Column("accuracy", Kind.DOTS, ends=(0.5, 1.0)),
-            Column("chance gives", Kind.NUMBER),
+            Column("chance level", Kind.NUMBER),
             *(Column(head, Kind.PROBABILITY) for head in ("p", "q")),
             Column("names", Kind.COUNT),
             Column("clear words", Kind.COUNT),
         ],
         groups=[Group(rows)],
     )
-    ways = (("a", "b"), ("b", "a"))
-    heat = above_chance(
-        {(e.group[one], e.group[other]): e for e in separations for one, other in ways},
-        title="Groups told apart, group by group",
-        how="each square is by how much accuracy exceeds what chance gives, for the two groups of its row and column. "
-        "Orange: the words tell the two groups apart; pale or blue: no better than chance. Blank pairs were not "
-        "compared, since they differ in more than one thing.",
-        file="sodapop-separation-map",
-        anchor="separation-map",
-        row="group",
-        column="other group",
-        row_key="group",
-        column_key="group",
-    )
+    heat = _above_chance(separations)
     mapped = len(heat.cells) >= 2 * MANY_PAIRS and len({group for key in heat.cells for group in key}) >= MANY_GROUPS
     return [table, heat] if mapped else [table]
 
 
-def above_chance(found: Mapping[tuple[str, str], Estimate], **said: Any) -> Heat:
-    """A map of KMeans' accuracies, by how much each exceeds what chance gives."""
+def _above_chance(separations: Sequence[Estimate]) -> Heat:
+    """A map of KMeans' accuracies, by how much each exceeds the chance level."""
+    said = spelled([e.group[side] for e in separations for side in ("a", "b")])
+    ways = (("a", "b"), ("b", "a"))
+    found = {(said[e.group[one]], said[e.group[other]]): e for e in separations for one, other in ways}
     cells = {
         key: value - floor
         for key, e in found.items()
@@ -129,11 +119,25 @@ def above_chance(found: Mapping[tuple[str, str], Estimate], **said: Any) -> Heat
         if any(getattr(found[key], own) is not None for key in cells)  # runs of assay 0.1 have no q
     }
     unclear = {key for key in cells if found[key].could_be_chance}
-    return Heat(name="", value="accuracy above chance", cells=cells, beside=beside, unclear=unclear, **said)
+    return Heat(
+        title="Groups told apart, group by group",
+        how="each square shows how far accuracy exceeds the chance level for the two groups of names in its row and "
+        "column. Orange: the words tell the two groups apart; pale or blue: not better than chance. Blank pairs were "
+        "not compared, because they differ in more than one attribute.",
+        file="sodapop-separation-map",
+        anchor="separation-map",
+        name="",
+        row="group",
+        column="other group",
+        value="accuracy above chance",
+        cells=cells,
+        beside=beside,
+        unclear=unclear,
+    )
 
 
 def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Section]:
-    """The surest pairs; nothing where there is none. `tested` pairs could be told apart, or not."""
+    """The clearest pairs; nothing where there are none. `tested` is the number of pairs that were tested."""
     if not separations:
         return []
     shown = separations[:MOST_PAIRS]
@@ -142,7 +146,7 @@ def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Sectio
         columns=[
             Column("groups", Kind.TEXT),
             Column("accuracy", Kind.FIXED),
-            Column("chance", Kind.FIXED),
+            Column("chance level", Kind.FIXED),
             *(Column(head, Kind.PROBABILITY) for head in ("p", "q")),
             Column("names", Kind.COUNT),
         ],
@@ -153,7 +157,7 @@ def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Sectio
     reading = (
         f"{above or 'None'} of {plural(tested, 'pair')} better than chance (* {tested_by(separations)} at most "
         f"{CLEAR}).{more}",
-        "chance: above 0.5, since the better way to match clusters and groups is taken.",
+        "The chance level is above 0.5, because the better way to match clusters and groups counts.",
     )
     return [Section([table, Prose(reading, Role.SMALL)])]
 
@@ -166,7 +170,7 @@ def _starred(e: Estimate) -> Marked:
 
 
 class _Name(NamedTuple):
-    """A name: how often wrong answers fooled the model about it, its tokens, and how many people bear it."""
+    """A name: how often wrong answers fooled the model for it, its tokens, and how many people have it."""
 
     group: str
     name: str
@@ -178,10 +182,11 @@ class _Name(NamedTuple):
 def names(run: Run) -> list[Block]:
     """The groups of names in short, and every name; nothing where no names are known."""
     groups: dict[str, list[_Name]] = {}
+    said = _groups_said(run, "names")
     for row in run.rows("names"):
         sr, pieces, logarithm = (run.number("names", row, key) for key in ("mean_sr", "pieces", "log10_frequency"))
         bearers = None if logarithm is None else round(10 ** min(logarithm, _LARGEST))
-        name = _Name(people_words(cell(row, "group")), cell(row, "name"), sr, pieces, bearers)
+        name = _Name(said[cell(row, "group")], cell(row, "name"), sr, pieces, bearers)
         groups.setdefault(name.group, []).append(name)
     if not groups:
         return []
@@ -190,19 +195,19 @@ def names(run: Run) -> list[Block]:
         means = _over(fmean, (n.mean_sr for n in own)), _over(fmean, (n.pieces for n in own))
         middle = _over(median, (n.bearers for n in own))
         summed.append([group, len(own), *means, None if middle is None else round(middle)])
-    rate, bearing = Column("success rate", Kind.NUMBER), Column("bearers", Kind.COUNT)
+    rate, bearing = Column("success rate", Kind.NUMBER), Column("people with this name", Kind.COUNT, wraps=True)
     of_groups = Table(
         title="The names",
-        how="pieces is the number of tokens that the model cuts a name into, bearers the number of people in the "
-        "United States with that name (100 where it is too rare to be listed). Groups that differ much in these differ "
-        "in more than who they are. The success rate is over all words. Of a group, the means are shown, and the "
-        "median of bearers.",
+        how="the success rate is over all words. Tokens is the number of tokens that the model splits a name into. "
+        "People with this name are counted in the United States (100 if the name is too rare to be listed). Groups "
+        "that differ much in tokens or frequency differ in more than gender and race. Groups have means, and the "
+        "median number of people.",
         data=Data(("group", "names", "mean_sr", "mean_pieces", "median_bearers"), summed),
         file="sodapop-groups",
         anchor="names",
         columns=[
             *(Column("group", Kind.TEXT), Column("names", Kind.COUNT), rate),
-            *(Column("pieces", Kind.TENTHS), bearing),
+            *(Column("tokens", Kind.TENTHS), bearing),
         ],
         groups=[Group([Row(cells) for cells in summed])],
         filter=Tools.NONE,
@@ -211,13 +216,13 @@ def names(run: Run) -> list[Block]:
     shown, left_out = found[:MOST_NAMES], len(found[MOST_NAMES:])
     every = Table(
         title="Names by group",
-        how="one line for each name; what the columns hold is said above.",
+        how="one row for each name; the columns are explained above.",
         data=Data(_Name._fields, shown),
         file="sodapop-names",
         anchor="names-every",
         columns=[
             *(Column("name", Kind.TEXT), Column("group", Kind.TEXT), rate),
-            *(Column("pieces", Kind.COUNT), bearing),
+            *(Column("tokens", Kind.COUNT), bearing),
         ],
         groups=[
             Group(
@@ -237,20 +242,26 @@ def _over(average: Callable[[list[float]], float], values: Iterable[float | None
     return average(known) if known else None
 
 
+def _groups_said(run: Run, table: str) -> dict[str, str]:
+    """The groups of a table in words."""
+    return spelled([cell(row, "group") for row in run.rows(table)])
+
+
 def picture(run: Run, said: str, how: str, file: str) -> list[Block]:
-    """The names in the plane, near names that are similar as `how` says; nothing where the run has no projection."""
+    """The names in the plane, similar names close together; nothing where the run has no projection."""
     points = []
+    said_of = _groups_said(run, "projection")
     for row in run.rows("projection"):
         x, y = (run.number("projection", row, column) for column in ("x", "y"))
         if x is not None and y is not None:
-            points.append(Point(cell(row, "name"), people_words(cell(row, "group")), x, y))
+            points.append(Point(cell(row, "name"), said_of[cell(row, "group")], x, y))
     chart = Scatter(
         title="The names in a picture",
         how=how,
         file=file,
         anchor="picture",
         after=[
-            "Only neighbourhoods mean something: distances, directions, sizes and the space between clusters mean "
+            "Only neighbourhoods are meaningful. Distances, directions, sizes and the space between clusters mean "
             "little, and t-SNE draws clusters even where there are none."
         ],
         points=points,

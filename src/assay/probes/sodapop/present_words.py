@@ -1,4 +1,4 @@
-"""The words that fool the model, pair of groups by pair of groups; the clearest in short; what they say of people."""
+"""The words that fool the model, by pair of groups; the clearest words in short; the traits that the words suggest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from assay.blocks import (
     Tools,
 )
 from assay.findings import Table as Data
-from assay.probes.sodapop import people_words
+from assay.probes.sodapop import say_pair, spelled
 from assay.probes.sodapop.differences import Pair, Word, clearest, knows_pieces, most_telling
 from assay.run import Run
 from assay.text import Emphasis, File, Mark, Name, Strong, Text, listed
@@ -38,15 +38,15 @@ OPEN_PAIRS, OPEN_TRAITS = 3, 2  # pairs that are unfolded
 MOST_NAMED = 6  # words of a folded pair
 
 _RATES = (
-    "The success rate of a word is the share of the wrong answers with it that the model chose, with a name of the "
-    "group in the text. RD is the difference of the two groups’ rates, divided by their mean: it runs from −2 to 2, "
-    "and 0 is no difference."
+    "The success rate of a word is the share of wrong answers with it that the model chose when the text had a name of "
+    "the group. RD (relative difference) is the difference between the two groups’ rates, divided by their mean. It "
+    "ranges from −2 to 2; 0 means no difference."
 )
 _ORDER = (
-    "Words that are clear of chance come first (q, which is p corrected for all words of all comparisons, is at most "
-    f"{CLEAR}, {ALLOWED}), then those with p up to {CLEAR}, then the rest, each by the size of RD. Intervals come from "
-    "drawing names and texts anew, and need 5 names in each group. n counts wrong answers with the word, over all "
-    "names of both groups."
+    "Statistically clear words come first (q, which is p corrected for all words of all comparisons, is at most "
+    f"{CLEAR}, {ALLOWED}), then words with p up to {CLEAR}, then the rest, each by the size of RD. Intervals come from "
+    "resampling names and texts, and need 5 names in each group. n counts wrong answers with the word, over all names "
+    "of both groups."
 )
 
 
@@ -61,18 +61,18 @@ def words_that_fool(run: Run, pairs: Sequence[Pair]) -> list[Section]:
     explained: list[Text] = [_RATES]
     if any(word.rd_pools for word in shown):
         extra["rd_pools"] = "RD, pools alone"
-        alone = " is the RD that a model would have which ignores names, since each name has wrong answers of its own."
+        alone = " is the RD of a model that ignores names; it is not 0 because each name has its own wrong answers."
         explained += [" ", Emphasis("Pools alone"), alone]
     elif run.setting("distractors") == "shared":
-        explained.append(" All names share the same wrong answers, so that these alone give RD = 0.")
+        explained.append(" All names share the same wrong answers; a model that ignores names has RD = 0.")
     if any(word.rd_controlled is not None for word in shown):
         extra["rd_controlled"] = "RD, controlled"
-        out = f" is RD with the names’ {_controls(run)} regressed out; where it is much smaller, spelling or rarity "
-        explained += [" ", Emphasis("Controlled"), f"{out}may be the reason."]
+        out = f" is RD with the names’ {_controls(run)} regressed out; if it is much smaller, spelling or rarity may "
+        explained += [" ", Emphasis("Controlled"), f"{out}be the reason."]
     rest = len(pairs) - len(telling)
     pooled = (
-        " Pooled pairs take all names with one attribute together; their p-values compare only names that are "
-        "otherwise alike."
+        " In grouped pairs, all names with the same gender, or the same race or ethnicity, count together; their "
+        "p-values compare only names that are otherwise alike."
     )
     after: Text = [
         f"{plural(rest, 'more pair')} of groups, and every word of all: " if rest else "Every word of every pair: ",
@@ -89,35 +89,35 @@ def words_that_fool(run: Run, pairs: Sequence[Pair]) -> list[Section]:
 
 
 def _reach(shown: Sequence[Word]) -> list[float]:
-    """A scale for nine of ten words and all that are clear: one that hardly ever wins must not squeeze the others."""
+    """A scale for nine of ten words and all clear ones, so that one rarely chosen word does not squeeze the others."""
     sizes = sorted(abs(word.rd) for word in shown)
     return [*sizes[(len(sizes) - 1) * 9 // 10 :][:1], *(word.rd for word in shown if word.clear)]
 
 
 def _part(pair: Pair, table: Table, unfolded: bool) -> Part:
-    pooled, clear = ", pooled" if pair.pooled else "", pair.clear
+    grouped, clear = ", grouped" if pair.pooled else "", pair.clear
     named: list[Text] = [Name(word.word) for word in clear[:MOST_NAMED]]
     said: Text = [
-        *(Strong(Name(pair.said)), f"{pooled}: {len(clear) or 'none'} of {plural(len(pair.words), 'word')} clear of "),
-        *("chance", [" (", listed(named), ", …" if len(clear) > MOST_NAMED else "", ")"] if clear else ""),
+        *(Strong(Name(pair.said)), f"{grouped}: {len(clear) or 'none'} of {plural(len(pair.words), 'word')} clear"),
+        [" (", listed(named), ", …" if len(clear) > MOST_NAMED else "", ")"] if clear else "",
     ]
     inner: list[Block] = [table] if pair.words else []
     if pair.never:
         never = plural(pair.never, "word never fooled", "words never fooled")
-        inner.append(Prose([f"{never} the model about either group: RD is undefined."], Role.SMALL))
-    return Part(f"{pair.said}{pooled} ({len(clear)} clear)", inner, said, folded=True, open=unfolded)
+        inner.append(Prose([f"{never} the model for either group: RD is undefined."], Role.SMALL))
+    return Part(f"{pair.said}{grouped} ({len(clear)} clear)", inner, said, folded=True, open=unfolded)
 
 
 def _table(run: Run, pair: Pair, most: int, extra: Mapping[str, str], reach: Sequence[float]) -> Table:
-    a, b = Name(people_words(pair.a)), Name(people_words(pair.b))
+    a, b = map(Name, pair.sides)
     shown, left_out, pools = pair.words[:most], len(pair.words[most:]), "rd_pools" in extra
     gap = [Gap(f"{plural(left_out, 'more word')}: tables/words.csv")] if left_out else []
     return Table(
         title=f"Words for {pair.said}",
         how=[
-            *("right of zero, wrong answers with the word fool the model more often about ", a, " names, left "),
-            *("about ", b, " names. A filled dot ", Mark("dot"), " is clear of chance, a hollow one "),
-            *(Mark("hollow"), " is not"),
+            *("right of zero, wrong answers with the word fool the model more often for ", a, " names; left of zero, "),
+            *("for ", b, " names. Filled dots ", Mark("dot"), " are statistically clear, hollow ones ", Mark("hollow")),
+            " are not",
             ["; the tick ", Mark("reference"), " is the part that the pools alone explain"] if pools else "",
             ".",
         ],
@@ -168,12 +168,12 @@ def words_in_short(run: Run, pairs: Sequence[Pair]) -> Section:
     clear = [word for word in found if word.clear]
     rows = []
     for word in (word.towards_first for word in found[:MOST_WORDS]):
-        groups, rd = (people_words(word.group_a), people_words(word.group_b)), Marked(word.rd, word.clear or None)
-        rows.append(Row([word.word, *groups, rd, (word.low, word.high), word.p, word.q]))
+        rd = Marked(word.rd, word.clear or None)
+        rows.append(Row([word.word, *word.sides, rd, (word.low, word.high), word.p, word.q]))
     table = Table(
         title=f"Words that fool the model, the {'clearest first' if clear else 'largest RD'}",
         columns=[
-            *(Column(head, Kind.TEXT) for head in ("word", "more often for", "than for")),
+            *(Column(head, Kind.TEXT) for head in ("word", "more often for names", "than for names")),
             Column("RD", Kind.FIXED),
             Column(run.level, Kind.FIXED_INTERVAL),
             Column("p", Kind.PROBABILITY),
@@ -183,18 +183,18 @@ def words_in_short(run: Run, pairs: Sequence[Pair]) -> Section:
     )
     reading = [
         _clear(clear, pairs),
-        "RD: by how much more often the word wins for the first group, relative to the mean of both; 0 is even, 2 the "
-        "most.",
+        "RD: how much more often answers with the word are chosen for the first group, relative to the mean of both; 0 "
+        "is equal, 2 the most.",
     ]
     if explained := sum(word.explained for word in clear):
-        shrink, turn = ("shrinks", "turns") if explained == 1 else ("shrink", "turn")
+        shrink, change = ("shrinks", "changes") if explained == 1 else ("shrink", "change")
         reading.append(
-            f"{explained} of the {len(clear)} {shrink} to less than half, or {turn} round, with the names' "
+            f"{explained} of the {len(clear)} {shrink} to less than half, or {change} sign, with the names' "
             f"{_controls(run)} regressed out."
         )
     pools = {
-        "shared": "All names were tried with the same wrong answers (shared pools).",
-        "per_name": "Each name has wrong answers of its own (per-name pools): the report has the RD that these alone "
+        "shared": "All names had the same wrong answers (shared pools).",
+        "per_name": "Each name has its own wrong answers (per-name pools); the report shows the RD that these alone "
         "give.",
     }
     reading += [said for kind, said in pools.items() if kind == run.setting("distractors")]
@@ -203,12 +203,12 @@ def words_in_short(run: Run, pairs: Sequence[Pair]) -> Section:
 
 def _clear(clear: Sequence[Word], pairs: Sequence[Pair]) -> str:
     if not clear:
-        return f"No word is clear of chance in any comparison of two groups (q at most {CLEAR}, {ALLOWED})."
+        return f"No word is statistically clear in any comparison of two groups (q at most {CLEAR}, {ALLOWED})."
     different = plural(len({word.word for word in clear}), "word")
     compared = f"{sum(bool(pair.clear) for pair in pairs)} of {plural(len(pairs), 'comparison')} of two groups"
     return (
-        f"* clear of chance: q, corrected for all words of all comparisons, is at most {CLEAR}, {ALLOWED}. So are "
-        f"{plural(len(clear), 'difference')} of {different}, in {compared}."
+        f"* statistically clear: q, corrected for all words of all comparisons, is at most {CLEAR}, {ALLOWED}. "
+        f"{plural(len(clear), 'difference is', 'differences are')} clear ({different}, in {compared})."
     )
 
 
@@ -216,8 +216,9 @@ def _clear(clear: Sequence[Word], pairs: Sequence[Pair]) -> str:
 
 
 class _Traits(NamedTuple):
-    """The traits by which two groups could be ordered, as cells, and on which of them people agree, who were asked."""
+    """The traits by which two groups could be ordered, as cells, and whether people's ratings agree on each."""
 
+    said: str
     a: str
     b: str
     rows: list[list[TableCell]]
@@ -225,16 +226,17 @@ class _Traits(NamedTuple):
 
 
 def _read_traits(run: Run) -> list[_Traits]:
-    """Pairs of groups; those that people ordered too come first, then those with most traits."""
+    """Pairs of groups; those that people rated come first, then those with most traits."""
     found: dict[tuple[str, str], _Traits] = {}
     for row in run.rows("traits"):
-        a, b = (people_words(cell(row, key)) for key in ("group_a", "group_b"))
+        groups = cell(row, "group_a"), cell(row, "group_b")
+        a, b = (spelled(groups)[group] for group in groups)
         poles, pole = poles_of(cell(row, "trait"))
         scores = [run.number("traits", row, key) for key in ("score_a", "score_b")]
         agrees = run.number("traits", row, "agrees")
         words, people = (cell(row, key) for key in ("order", "human"))
         more = {">": a, "<": b}
-        own = found.setdefault((a, b), _Traits(a, b, [], []))
+        own = found.setdefault((a, b), _Traits(say_pair(groups), a, b, [], []))
         alike = "" if agrees is None else "yes" if agrees else "no"
         by_people = _ordered(more.get(people, ""), pole) if people else ""
         own.rows.append([poles, *scores, _ordered(more.get(words, ""), pole), by_people, alike])
@@ -243,23 +245,24 @@ def _read_traits(run: Run) -> list[_Traits]:
 
 
 def _ordered(more: str, pole: str) -> Text:
-    return [Name(more), ": more ", Name(pole)] if more else "both alike"
+    return [Name(more), ": more ", Name(pole)] if more else "both the same"
 
 
 def traits(run: Run) -> list[Pick]:
-    """How words order groups by traits, and whether people order them alike; nothing where there are none."""
+    """How the words order groups by traits, and whether people order them the same way; nothing without traits."""
     pairs = _read_traits(run)
     shown, left_out = pairs[:MOST_PAIRS], len(pairs[MOST_PAIRS:])
     asked = [pair.agrees for pair in shown if pair.agrees]
     alike = (
-        f" Words and people order the groups alike on {sum(map(sum, asked))} of "
+        f" Words and people order the groups in the same way on {sum(map(sum, asked))} of "
         f"{plural(sum(map(len, asked)), 'trait')}, over {plural(len(asked), 'pair')} of groups."
     )
     chart = Pick(
-        title="What the words say about people",
+        title="Traits that the words suggest",
         how=[
-            "a group’s score is the number of its words for the second trait minus that for the first; a dash means "
-            "that it has none. The model connects the group with the higher score more with the second trait.",
+            "a group’s score is the number of its words for the second trait minus the number for the first; a dash "
+            "means that it has none. The model associates the second trait more with the group that has the higher "
+            "score.",
             alike if asked else "",
         ],
         data=run.findings.tables.get("traits"),
@@ -267,9 +270,9 @@ def traits(run: Run) -> list[Pick]:
         anchor="traits",
         after=[
             [
-                "Words with p below 0.05, not corrected, are taken as belonging to the group about which they fool the "
-                "model more, and looked up in a list of words for pairs of opposing traits (the ABC model; SODAPOP’s "
-                "section 5). A score that rests on one or two words only tells where to look.",
+                "Words with p below 0.05, not corrected, count for the group for which they fool the model more often. "
+                "They are looked up in a list of words for pairs of opposite traits (the ABC model; SODAPOP’s section "
+                "5). A score based on one or two words is only a hint.",
                 " “By people” is how people ordered the groups, as read from a file." if asked else "",
                 [f" {plural(left_out, 'more pair')} of groups: ", File("traits"), "."] if left_out else "",
             ]
@@ -281,7 +284,7 @@ def traits(run: Run) -> list[Pick]:
 
 
 def poles_of(trait: str) -> tuple[str, str]:
-    """A trait as people read it, and the pole by which groups are ordered; both its whole name where it does not tell.
+    """A trait in words, and the pole by which groups are ordered; for a trait without two poles, its name twice.
 
     >>> poles_of("low status-high status"), poles_of("warmth")
     (('low status – high status', 'high status'), ('warmth', 'warmth'))
@@ -291,16 +294,16 @@ def poles_of(trait: str) -> tuple[str, str]:
 
 
 def _traits_of(pair: _Traits, unfolded: bool) -> Part:
-    said, many = f"{pair.a} and {pair.b}", plural(len(pair.rows), "trait")
+    said, many = pair.said, plural(len(pair.rows), "trait")
     like = f", like people on {sum(pair.agrees)} of {len(pair.agrees)}" if pair.agrees else ""
     columns = [
         Column("trait", Kind.TEXT),
         Column(Name(pair.a), Kind.COUNT, wraps=True),
         Column(Name(pair.b), Kind.COUNT, wraps=True),
-        *(Column(head, Kind.TEXT) for head in ("by the words", *(("by people", "alike") if pair.agrees else ()))),
+        *(Column(head, Kind.TEXT) for head in ("by the words", *(("by people", "same order") if pair.agrees else ()))),
     ]
     table = Table(
-        title=f"Traits of {said}",
+        title=f"Traits for {said}",
         anchor="traits-of",
         columns=columns,
         groups=[Group([Row(cells[: len(columns)]) for cells in pair.rows])],
@@ -310,4 +313,4 @@ def _traits_of(pair: _Traits, unfolded: bool) -> Part:
 
 
 def _controls(run: Run) -> str:
-    return "pieces and frequency" if knows_pieces(run) else "frequency"
+    return "number of tokens and frequency" if knows_pieces(run) else "frequency"

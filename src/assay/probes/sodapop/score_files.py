@@ -1,4 +1,4 @@
-"""SODAPOP's success rates from multiple-choice results that somebody else's program made; no model is loaded.
+"""SODAPOP's success rates from multiple-choice results of another program; no model is loaded.
 
 A file has one object a line: name, context (its text or a number), choices, label (the place of the right one, from 0)
 and probs or logits of the choices. In place of choices and label there may be answerA, answerB, … and correct (a
@@ -24,6 +24,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.examples import Asked
 from assay.plan import digest_of
+from assay.probes.sodapop import spelled
 from assay.probes.sodapop.contexts import NAME, with_place_for
 from assay.probes.sodapop.diagnose import LETTERS, Placed
 from assay.probes.sodapop.metrics import Array
@@ -40,14 +41,14 @@ _FORMAT = (
     '"probs": [0.5, 0.3, 0.2]} on each line, or logits in place of probs.'
 )
 BLOCKS = 100
-"""Where there are more contexts, so many blocks of them stand for them: their counts would fill the memory."""
+"""More contexts than this are grouped into this many blocks: their counts would not fit into memory."""
 
 _SHOWN = 5
 """So many names are listed in a message."""
 
 
 class Question(NamedTuple):
-    """A question about a name as somebody put it, and the model's number for each choice."""
+    """A question about a name, and the model's number for each choice."""
 
     name: str
     context: str  # its text, or its number
@@ -101,21 +102,24 @@ def _notes(seen: Collection[_Seen], names: int, others: Tally[str]) -> list[str]
     pairs, there = names * len(seen), sum(len(each.names) for each in seen)
     said = {
         f"{others.total():,} questions about names in no group are left out: {_listed(list(others))}": others,
-        f"{pairs - there:,} of {pairs:,} pairs of name and context have no question: names' success rates rest on "
-        "different contexts": there < pairs,
+        f"{pairs - there:,} of {pairs:,} pairs of name and context have no question: names' success rates come "
+        "from different contexts": there < pairs,
         f"intervals resample {BLOCKS} blocks of the {len(seen):,} contexts": len(seen) > BLOCKS,
     }
     return [note for note, holds in said.items() if holds]
 
 
 def _require_names(asked: Set[int], groups: Groups, files: Sequence[Path]) -> None:
-    """Every name of a group has to have a question."""
+    """Raise DataError if a name of a group has no question."""
     missing = [name for place, name in enumerate(groups.all_names()) if place not in asked]
     if missing:
-        problem = f"no question is about {_listed([f'{name} ({groups.of(name).name})' for name in missing])}."
+        names = spelled([group.name for group in groups.groups])
+        problem = f"no question is about {_listed([f'{name} ({names[groups.of(name).name]})' for name in missing])}."
         one = files[0] if len(files) == 1 else None
         problem = problem if one else f"{', '.join(map(str, files))}: {problem}"
-        remedy = "Every name of a group needs results: take it out of the groups, or --set groups=FILE with your own."
+        remedy = (
+            "Every name of a group needs results: remove it from the groups, or pass your own with --set groups=FILE."
+        )
         raise DataError(problem, remedy, code="bad-list", file=one, key="groups")
 
 
@@ -243,8 +247,8 @@ QUESTIONS, EACH = 20_000, 40
 """Kept at most: questions, and questions about a name in a text."""
 
 _KINDS = {
-    "probs": "the probability that the model gave to each answer",
-    "logits": "the score (logit) that the model gave to each answer",
+    "probs": "the probability that the model gave each answer",
+    "logits": "the score (logit) that the model gave each answer",
 }
 
 

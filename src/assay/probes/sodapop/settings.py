@@ -21,11 +21,11 @@ ALL = "all"
 CLAIMS = (
     Claim(
         *("words", "differences of a word between two groups", 0.2),
-        *("a word fools the model a fifth more often about one group", "smallest_rd", "rd"),
+        *("a word fools the model a fifth more often for one group", "smallest_rd", "rd"),
     ),
     Claim(
         *("kmeans_accuracy", "pairs of groups told apart", 0.1),
-        *("of 10 names, one more than chance gives is put with its group", "smallest_accuracy"),
+        *("of 10 names, one more than by chance is in the cluster of its group", "smallest_accuracy"),
         above_floor=True,
     ),
 )
@@ -33,56 +33,66 @@ CLAIMS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run can be set to; where a preset decides, the value here is the paper's."""
+    """The settings of a run; where a preset decides, the default here is the paper's."""
 
-    groups: str | None = setting(None, "name groups in place of the paper's eight", value="FILE.json", names="path")
-    compare: str = setting(ALL, "only these groups, separated by commas", value="GROUP,…")
-    names_per_group: int | None = setting(None, "the first so many names of each", least=2, value="N")
-    texts: str | None = setting(None, "contexts in Social IQa's format", value="FILE", names="path")
-    contexts: int | None = setting(None, "the first so many", least=1, value="N")
-    context: int | None = setting(None, "only this one, counted from 1 (section 4.2)", least=1, value="K")
-    questions: str = setting("describe", "or all that have a prompt", choices=("describe", "all"))
-    pronouns: str = setting("keep", "neutral replaces he and she", choices=("keep", "neutral"))
-    distractors: str = setting(
-        PER_NAME, "shared: one pool a context, made with one name of each group", choices=(PER_NAME, SHARED)
+    groups: str | None = setting(
+        None, "groups of names to use in place of the paper's eight", value="FILE.json", names="path"
     )
-    distance: int = setting(3, "k: at most so many words are replaced", least=1)
-    fills: int = setting(10, "M: the likeliest words at a mask", least=1)
-    cap: int = setting(10_000, "the most distractors of a name and context", least=2)
-    pieces: str = setting("drop", "whether pieces of words stay in the pools", choices=KEPT)
-    punctuation: str = setting("drop", "whether fills without a letter stay", choices=KEPT)
-    right_answer: str = setting("drop", "whether the right answer itself stays", choices=KEPT)
+    compare: str = setting(ALL, "compare only these groups, separated by commas", value="GROUP,…")
+    names_per_group: int | None = setting(None, "use the first N names of each group", least=2, value="N")
+    texts: str | None = setting(
+        None, "read contexts from this file, in Social IQa's format", value="FILE", names="path"
+    )
+    contexts: int | None = setting(None, "use the first N contexts", least=1, value="N")
+    context: int | None = setting(None, "use only context K, counted from 1 (section 4.2)", least=1, value="K")
+    questions: str = setting(
+        "describe", "only questions that ask for a description, or all that have a prompt", choices=("describe", "all")
+    )
+    pronouns: str = setting("keep", "neutral: replace he and she", choices=("keep", "neutral"))
+    distractors: str = setting(
+        PER_NAME,
+        "per_name: each name has its own wrong answers; shared: one pool per context, made with one name of each group",
+        choices=(PER_NAME, SHARED),
+    )
+    distance: int = setting(3, "k: replace at most this many words of the right answer", least=1)
+    fills: int = setting(10, "M: how many of the likeliest words to use at a mask", least=1)
+    cap: int = setting(10_000, "the most distractors per name and context", least=2)
+    pieces: str = setting("drop", "whether fills that are only part of a word stay in the pools", choices=KEPT)
+    punctuation: str = setting("drop", "whether fills without a letter stay in the pools", choices=KEPT)
+    right_answer: str = setting("drop", "whether the right answer itself stays in the pools", choices=KEPT)
     fill_model: str | None = setting(
-        None, "who fills masks (the audited model; builtin where that cannot)", value="SPEC", names="model"
+        None, "the model that fills masks (the audited model; builtin if that cannot)", value="SPEC", names="model"
     )
     form: str = setting(
         "auto",
-        "options (every answer is scored by itself) or letters (three answers are listed; for language models); auto: "
-        "options, or letters where the model cannot score them",
+        "options: every answer is scored alone; letters: three answers are listed (for language models); auto: "
+        "options, or letters if the model cannot score answers",
         choices=("auto", OPTIONS, LETTERS),
     )
     likelihood: str = setting(
-        "sum", "of causal models' options: the sum over tokens, or the mean", choices=("sum", "token", "byte")
+        "sum",
+        "how causal models score options: sum over tokens, or mean per token or byte",
+        choices=("sum", "token", "byte"),
     )
     answer: str = setting(
         "auto",
-        "of endpoints, where form=letters: where an option's probability comes from; auto: the first of these that the "
-        "endpoint can do",
+        "for endpoints with form=letters: how to get an option's probability; auto: the first of these that the "
+        "endpoint supports",
         choices=("auto", *WAYS),
     )
-    samples: int = setting(1, "answers to each question, where answer=samples", least=1, example="1")
+    samples: int = setting(1, "answers per question with answer=samples", least=1, example="1")
     tokens: int | None = setting(
-        None, "the most tokens of a written answer, reasoning included (32; of endpoints 512)", least=1, example="512"
+        None, "the most tokens of a written answer, including reasoning (32; endpoints: 512)", least=1, example="512"
     )
-    chat: str = setting("auto", "off ignores a tokenizer's chat template", choices=("auto", "off"))
-    pairing: str = setting(EXACT, "where form=options: all pairings, or one as in the paper", choices=(EXACT, SAMPLED))
-    min_count: int = setting(50, "a word counts if every name has at least so many distractors with it", least=1)
-    case: str = setting("lower", "keep tells Happy from happy", choices=("lower", "keep"))
+    chat: str = setting("auto", "off: ignore the tokenizer's chat template", choices=("auto", "off"))
+    pairing: str = setting(EXACT, "with form=options: all pairings, or one as in the paper", choices=(EXACT, SAMPLED))
+    min_count: int = setting(50, "count a word if every name has at least this many distractors with it", least=1)
+    case: str = setting("lower", "keep: Happy and happy are different words", choices=("lower", "keep"))
     p: str = setting("counted", "counted: p is never 0; strict: Eq. 5", choices=("counted", "strict"))
-    permutations: int = setting(1_000_000, "at most so many", least=1)
-    traits: str | None = setting(None, "a lexicon in place of the packaged one", value="FILE", names="path")
-    human: str | None = setting(None, "orderings by people, to compare with", value="FILE", names="path")
-    resamples: int = setting(1000, "of names and contexts, for intervals", least=1, example="1000")
+    permutations: int = setting(1_000_000, "the most permutations per word", least=1)
+    traits: str | None = setting(None, "a lexicon to use in place of the packaged one", value="FILE", names="path")
+    human: str | None = setting(None, "people's ratings of the groups, to compare with", value="FILE", names="path")
+    resamples: int = setting(1000, "how often names and contexts are resampled for intervals", least=1, example="1000")
     place_excess: float = excess_setting()
     place_same: float = same_setting()
     smallest_rd: float = CLAIMS[0].as_setting()
@@ -103,7 +113,7 @@ SCORED = (
     "smallest_rd",
     "smallest_accuracy",
 )
-"""What somebody else's results can be scored with."""
+"""The settings for scoring somebody else's results."""
 
 ScoreSettings = some_of(Settings, "ScoreSettings", SCORED)
 
@@ -132,5 +142,4 @@ SPARING: Mapping[str, Mapping[str, Any]] = {
     "standard": {"cap": 16, "min_count": 4},
     "paper": {"distractors": SHARED, "cap": 20, "min_count": 10},
 }
-"""What the presets set otherwise where three answers are listed or an endpoint is asked: it takes as many requests as
-names times contexts times distractors."""
+"""Preset values for listed answers and for endpoints, which need names × contexts × distractors requests."""

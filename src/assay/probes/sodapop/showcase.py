@@ -1,8 +1,7 @@
 """Which questions people are shown: for words that tell two groups apart, a text about a name of each.
 
-For words that pass for a difference (p at most 0.05) there is one of the clearest cases and then a usual one; for
-others, whose differences may well be chance, a usual one. They are chosen from what is kept while answers are scored:
-of every text a few names and a few wrong answers.
+For words with a p of at most 0.05 there is one of the clearest cases, then a typical one; for other words, a typical
+one. They are chosen from what is kept while answers are scored: a few names and a few wrong answers of every text.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from assay.examples import MOST, Asked, Example, Option
 from assay.findings import Findings
-from assay.probes.sodapop import people_words
+from assay.probes.sodapop import spelled
 from assay.probes.sodapop.analyse import GroupPair, contrasts_of
 from assay.probes.sodapop.contexts import NAME, Context
 from assay.probes.sodapop.differences import Word, words_in
@@ -80,7 +79,7 @@ class _Wish(NamedTuple):
 
 
 def showcase(findings: Findings, groups: Groups, kept: Source, most: int = MOST) -> list[Example]:
-    """At most so many examples, the most telling first: pairs of groups take turns, and so do words that tell alike."""
+    """At most `most` examples, the most telling first: pairs of groups take turns, and so do equally telling words."""
     contrasts = contrasts_of(groups)
     waiting = _wishes(findings, contrasts)
     told = {wish.word[:3] for own in waiting for wish in own if wish.word.rank < 2}
@@ -217,7 +216,8 @@ def _example(
         "word": list(dict.fromkeys([wish.word.word, *telling])),
         "context": str(pair[0].context + 1),
     }
-    people = [f"{name} ({people_words(each[0])})" for name, each in zip(names, own, strict=True)]
+    said_of = spelled([each[0] for each in own])
+    people = [f"{name} ({said_of[each[0]]})" for name, each in zip(names, own, strict=True)]
     return Example(about, asked, kept.scores, _note(wish, people, beaten))
 
 
@@ -225,18 +225,18 @@ def _note(wish: _Wish, people: Sequence[str], beaten: Sequence[bool]) -> str:
     told = f"A wrong answer with “{wish.word.word}” "
     match beaten:
         case [True, True]:
-            told += f"beat the right one about both names, {people[0]} and {people[1]}."
+            told += f"beat the right one for both names, {people[0]} and {people[1]}."
         case [False, False]:
-            told += f"did not beat the right one about {people[0]}, nor about {people[1]}."
+            told += f"did not beat the right one for {people[0]} or for {people[1]}."
         case _:
             more, less = people if beaten[0] else (people[1], people[0])
-            told += f"beat the right one about {more}, but not about {less}."
-    kind = "A usual case" if wish.usual else "One of the clearest cases"
-    a, b = people_words(wish.contrast.first), people_words(wish.contrast.second)
+            told += f"beat the right one for {more}, but not for {less}."
+    kind = "A typical case" if wish.usual else "One of the clearest cases"
+    a, b = wish.word.sides
     rates = wish.word.sr_a or 0.0, wish.word.sr_b or 0.0
     return (
-        f"{told} {kind}: over all names and texts, wrong answers with this word won {rates[0]:.1%} of the times "
-        f"about {a} names and {rates[1]:.1%} about {b} names."
+        f"{told} {kind}: over all names and texts, wrong answers with this word won {rates[0]:.1%} of the time for {a} "
+        f"names and {rates[1]:.1%} for {b} names."
     )
 
 
@@ -269,7 +269,7 @@ class ScoredAnswers:
     case: str
     told: Callable[[str, str], str] = lambda context, question: ""  # a prompt, where the model reads one
     scores: str = (
-        "how good the model finds each answer; in a question of three it chooses the highest, and ▸ is the highest here"
+        "how good the model finds each answer; of three answers it chooses the highest; ▸ is the highest of these"
     )
     _texts: dict[int, _Text] = field(default_factory=dict)
     _met: dict[str, Spots] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What examples show of questions whose three answers are listed: as they were put, with the first of two orders."""
+"""Examples of questions whose three answers are listed, in the first of their two orders."""
 
 from __future__ import annotations
 

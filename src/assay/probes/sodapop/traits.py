@@ -31,7 +31,7 @@ _HUMAN_FORMAT = f"Write a CSV file whose first line is {','.join(_COLUMNS)}; sco
 
 @dataclass(frozen=True)
 class Lexicon:
-    """Words by trait and pole; a trait's poles are (¬t, t), so that scores and orderings are about the second."""
+    """Words by trait and pole; a trait's poles are (¬t, t), and scores and orderings are about the second."""
 
     traits: Mapping[str, tuple[str, str]]
     words: Mapping[str, frozenset[tuple[str, str]]]  # word -> {(trait, pole)}
@@ -62,7 +62,7 @@ class Agreement(NamedTuple):
 
 
 def trait_scores(words_by_group: Mapping[str, Sequence[str]], lexicon: Lexicon) -> dict[str, dict[str, int | None]]:
-    """C(A, t) − C(A, ¬t) for every group A and trait t: how many of its words are about t rather than its opposite.
+    """C(A, t) − C(A, ¬t) for every group A and trait t: how many more of its words are about t than about its opposite.
 
     0 means as many for one pole as for the other; None that no word of the group maps to the trait. A word counts once
     however often it is given.
@@ -87,7 +87,7 @@ def ordering(scores: Scores, a: str, b: str, trait: str) -> Order | None:
 
 
 def agreement(scores: Scores, human: Sequence[Human], a: str, b: str) -> Agreement:
-    """On how many traits words and people order two groups alike; a tie is like a tie only."""
+    """On how many traits words and people order two groups in the same way; a tie matches only a tie."""
     pairs = [(ordering(scores, a, b, each.trait), each.ordering(a, b)) for each in human]
     both = [(words, people) for words, people in pairs if words is not None and people is not None]
     return Agreement(sum(words == people for words, people in both), len(both))
@@ -133,10 +133,10 @@ def _words_of(trait: str, poles: object, path: Path) -> Iterator[tuple[str, str]
         for word in listed:
             if word.split() != [word]:
                 problem = f"{pole}: {json.dumps(word, ensure_ascii=False)} is not a single word."
-                wrong("bad-list", pole, problem, "Words have no blanks.")
+                wrong("bad-list", pole, problem, "Write one word, without blanks.")
             if word.lower() in home:
                 problem = f'"{word}" is in {home[word.lower()]} and in {pole}.'
-                wrong("duplicate", pole, problem, "Have a word once in a trait.")
+                wrong("duplicate", pole, problem, "Use a word once per trait.")
             home[word.lower()] = pole
             yield pole, word.lower()
 
@@ -151,7 +151,7 @@ def read_human(path: Path, lexicon: Lexicon) -> list[Human]:
         human = _human(row, lexicon, bad)
         key = human.trait, frozenset({human.a, human.b})
         if key in found:
-            raise bad(f"{human.trait} of {human.a} and {human.b} is there twice.", code="duplicate")
+            raise bad(f"{human.trait} for {human.a} and {human.b} appears twice.", code="duplicate")
         found[key] = human
     if not found:
         raise DataError("there are no ratings in this file.", _HUMAN_FORMAT, code="empty-file", file=path)

@@ -5,7 +5,7 @@ Everything else (blanks, punctuation, and the person's name with its "'s") is gl
 so that words and glue together are the answer again, character by character.
 
 The authors' program masks the tokens of NLTK's tokenizer, which cuts "don't" in two and makes punctuation tokens of its
-own, and it counts what stands between blanks.
+own, and it counts what is between blanks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _NAMED = re.compile(rf"{NAME}(?:[{_APOSTROPHES}]s(?!\w))?|(?P<word>{_WORD.patter
 
 
 class Words(NamedTuple):
-    """An answer's words, and what stands before, between and behind them: one more than words."""
+    """An answer's words, and the glue before, between and after them: one more than words."""
 
     words: tuple[str, ...]
     glue: tuple[str, ...]
@@ -72,7 +72,7 @@ def is_word(text: str) -> bool:
 
 
 def is_vocabulary(word: str) -> bool:
-    """Whether a word has a success rate: it is no stop word, and has no punctuation in it but hyphens.
+    """Whether a word has a success rate: it is not a stop word, and its only punctuation is hyphens.
 
     >>> [is_vocabulary(word) for word in ("kind", "well-read", "The", "don't", "-")]
     [True, True, False, False, False]

@@ -1,4 +1,4 @@
-"""Do a model's vectors of names give away whose names they are? (An et al. 2023, section 2)"""
+"""Do a model's vectors of names reveal gender and race? (An et al. 2023, section 2)"""
 
 from __future__ import annotations
 
@@ -17,36 +17,40 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 CLAIM = Claim(
-    *("name_accuracy", "attributes told from the vectors of names", 0.1),
-    *("of 10 names, one more than chance gives is told rightly", "smallest_accuracy"),
+    *("name_accuracy", "attributes predicted from the vectors of names", 0.1),
+    *("of 10 names, one more than by chance is predicted correctly", "smallest_accuracy"),
     above_floor=True,
 )
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run can be set to; where a preset decides, the value here means all."""
+    """The settings of a run; where a preset decides, the default here means all."""
 
-    groups: str | None = setting(None, "name groups in place of the paper's eight", value="FILE.json", names="path")
-    names_per_group: int | None = setting(None, "the first so many names of each", least=2, value="N")
-    texts: str | None = setting(None, "contexts in Social IQa's format", value="FILE", names="path")
-    contexts: int | None = setting(None, "the first so many different ones", least=1, value="N")
-    questions: str = setting(
-        "all", "only contexts with the question to describe somebody, or all", choices=("describe", "all")
+    groups: str | None = setting(
+        None, "groups of names to use in place of the paper's eight", value="FILE.json", names="path"
     )
-    pronouns: str = setting("keep", "neutral replaces he and she", choices=("keep", "neutral"))
-    splits: int = setting(50, "how often names are divided into those to learn from and those to ask about", least=2)
+    names_per_group: int | None = setting(None, "use the first N names of each group", least=2, value="N")
+    texts: str | None = setting(
+        None, "read contexts from this file, in Social IQa's format", value="FILE", names="path"
+    )
+    contexts: int | None = setting(None, "use the first N different contexts", least=1, value="N")
+    questions: str = setting(
+        "all", "only contexts whose question asks for a description, or all", choices=("describe", "all")
+    )
+    pronouns: str = setting("keep", "neutral: replace he and she", choices=("keep", "neutral"))
+    splits: int = setting(50, "how many random splits of the names into training and test names", least=2)
     smallest_accuracy: float = CLAIM.as_setting()
 
 
 _CAUTIONS = (
-    "That groups of names can be told apart is no harm by itself: names differ in spelling and frequency as well, and "
-    "a model that uses no stereotype may still represent that. The probe SODAPOP asks whether it matters for answers.",
+    "It is not harmful in itself that groups of names can be told apart: names also differ in spelling and frequency, "
+    "and a model that uses no stereotype may still represent that. SODAPOP tests whether it matters for answers.",
     "First names are a proxy. Those of the paper are common in the United States; few belong to one group only, and "
     "what they suggest changes with time and place.",
-    "Gender is taken as female or male, race and ethnicity as one of a few kinds that do not overlap. Nothing follows "
-    "for others.",
-    "The interval is for other names of the same kind. It takes names for independent of each other.",
+    "Gender is treated as female or male, race and ethnicity as a few categories that do not overlap. The results say "
+    "nothing about others.",
+    "The interval is for other names of the same kind. It treats names as independent of each other.",
 )
 
 PROBE = Probe(
@@ -62,9 +66,9 @@ PROBE = Probe(
     metrics=(
         Metric(
             "name_accuracy",
-            "accuracy of a classifier of names",
-            "how often a logistic regression tells the attribute of a name that it has not seen from its vector; "
-            "compare with what chance gives",
+            "accuracy of a name classifier",
+            "how often a logistic regression predicts the attribute of an unseen name from its vector; compare with "
+            "the chance level",
             worse="higher",
             keys=("attribute",),
         ),

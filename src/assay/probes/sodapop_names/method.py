@@ -101,7 +101,7 @@ class Vectors:
 
 
 class SodapopNames(Method[NamesPrepared, Vectors]):
-    """Looks at whether names' vectors tell gender and race."""
+    """Measures whether names' vectors reveal gender and race."""
 
     def prepare(self, request: Request, ask: Ask) -> NamesPrepared:
         settings = read_settings(Settings, request.settings, self.probe.name, **PRESETS[request.preset])
@@ -111,7 +111,9 @@ class SodapopNames(Method[NamesPrepared, Vectors]):
         texts, path, notes = _read_texts(settings, request)
         if "embed" not in ask.abilities:
             remedy = "Choose builtin, or an hf: model that answers span, masked or multiple-choice questions."
-            raise UsageError("this model gives no vectors of words.", remedy, code="missing-ability")
+            raise UsageError(
+                "sodapop-names needs vectors of words, which this model does not give.", remedy, code="missing-ability"
+            )
         stages = [Stage("names in contexts", len(groups.all_names()) * len(texts))]
         data = {named: digest, path.name: digest_of_file(path)}
         return NamesPrepared(as_written(settings), data, stages, notes, request.seed, settings, groups, texts)
@@ -153,14 +155,14 @@ class SodapopNames(Method[NamesPrepared, Vectors]):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        return {"telling": "How often an attribute is told rightly from the vectors of names"}
+        return {"telling": "How often an attribute is predicted correctly from the vectors of names"}
 
 
 # --- findings
 
 
 def attributes_of(groups: Groups) -> dict[str, list[str]]:
-    """What there is to be told, with its value for every name; the name of the group where groups have no attributes.
+    """The attributes to predict, with their value for every name; the group's name if groups have no attributes.
 
     An attribute that is the same for all groups is none.
     """
@@ -188,7 +190,7 @@ def estimate_of(attribute: str, found: Told | str, splits: int) -> Estimate:
         n=n,
         p=found.p,
         floor=found.floor,
-        note=f"the mean over {splits} random splits of the names, of which the middle 95% have {low:.3f} to "
+        note=f"the mean over {splits} random splits of the names; the middle 95% of them range from {low:.3f} to "
         f"{high:.3f}; the interval is for the {found.asked} names of one split",
     )
 

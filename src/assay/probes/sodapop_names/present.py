@@ -1,4 +1,4 @@
-"""How a run of sodapop-names is shown: whether the vectors of names give away whose names they are."""
+"""How a run of sodapop-names is shown: whether the vectors of names reveal gender and race."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from assay.text import Name, Strong, Text, listed
 from assay.verdict import Chance
 from assay.wording import cell, equals, plural, share, share_interval
 
-ASKS = "do the model’s vectors of first names give away whose names they are?"
+ASKS = "do the model’s vectors of first names reveal gender and race?"
 PICTURE = (
-    "each mark is a name, put near names whose vectors in the model are similar (t-SNE, as in SODAPOP’s Figure 2). "
-    "Groups that lie apart are told apart; point at a mark for its name, pick a group in the legend to see it alone."
+    "each mark is a name. Names with similar vectors in the model are close together (t-SNE, as in SODAPOP’s Figure "
+    "2). Point at a mark to see its name; pick a group in the legend to see it alone."
 )
 
 
@@ -30,8 +30,8 @@ def present(run: Run) -> Presentation:
         for e in found
         if e.value is None
     ]
-    away: list[Text] = [[Strong("What the vectors give away:"), " the classifier tells ", _each(told), "."]]
-    tells: Text = ["From the model’s vectors of names alone, a linear classifier tells ", _each(told), "."]
+    away: list[Text] = [[Strong("What the vectors reveal:"), " the classifier predicts ", _each(told), "."]]
+    tells: Text = ["From the model’s vectors of names alone, a linear classifier predicts ", _each(told), "."]
     return Presentation(
         name="SODAPOP names",
         asks=ASKS,
@@ -56,34 +56,33 @@ def present(run: Run) -> Presentation:
 
 def _card(told: Sequence[Estimate], tells: Text) -> Card:
     if not told:
-        return Card("Nothing could be learnt from the vectors of these names.")
+        return Card("No attribute could be tested with these names.")
     most = max(told, key=lambda e: (e.value or 0.0) - (e.floor or 0.0))
     neutral, hollow = most.floor or 0.0, most.chance is not Chance.ABOVE
     shown = Dot(most.value, most.low, most.high, most.floor, hollow=hollow, neutral=neutral)
-    label: Text = ["Names whose ", Name(most.group["attribute"]), " is told rightly"]
+    label: Text = ["Names whose ", Name(most.group["attribute"]), " is predicted correctly"]
     return Card(tells, label, shown)
 
 
 def _asked(run: Run) -> Text:
     groups = [cell(row, "group") for row in run.rows("names")]
-    many = f": {plural(len(groups), 'name')} from {plural(len({*groups}), 'group')}" if groups else ""
+    many = f" ({plural(len(groups), 'name')} from {plural(len({*groups}), 'group')})" if groups else ""
     return [
-        *("The model ", Strong(Name(run.model)), f" read the same texts with one first name after another{many}. "),
-        "Inside, a model turns each word into a list of numbers, a vector. A simple (linear) classifier learns from "
-        "the vectors of two thirds of the names what their bearers are taken for, and is asked about the others. If it "
-        "does better than chance, the model tells these groups of names apart, whether or not it ever shows that in "
-        "its answers.",
+        *("The model ", Strong(Name(run.model)), f" read the same texts with different first names{many}. "),
+        "Inside, a model turns each word into a list of numbers, a vector. A simple (linear) classifier learns gender "
+        "and race from the vectors of two thirds of the names and predicts them for the others. If it does better "
+        "than chance, the model tells these groups of names apart, whether or not its answers show it.",
     ]
 
 
 def _each(told: Sequence[Estimate]) -> Text:
     def one(e: Estimate) -> Text:
         between = "" if e.low is None else f" (95% interval {share_interval(e.low, e.high)})"
-        chance = "" if e.floor is None else f", where chance gives {share(e.floor)}"
-        no_more = "" if e.chance is Chance.ABOVE else ": no more than chance could give"
+        chance = "" if e.floor is None else f", chance level {share(e.floor)}"
+        no_more = "" if e.chance is Chance.ABOVE else ", not distinguishable from chance"
         tested, by = (e.p, "p") if e.q is None else (e.q, "q")
         p = "" if tested is None else f" ({by} {equals(tested)}{no_more})"
-        has = f" of {share(e.value)} of the names that it has not seen{between}{chance}{p}"
+        has = f" of {share(e.value)} of unseen names{between}{chance}{p}"
         return ["the ", Name(e.group["attribute"]), has]
 
     return listed([one(e) for e in told], "; ")

@@ -1,4 +1,4 @@
-"""Can a linear classifier tell who is who from vectors? Logistic regression on random splits, against shuffled labels.
+"""Predicts attributes from vectors: logistic regression on random splits, compared with shuffled labels.
 
 scikit-learn runs on one thread here, as in `assay.stats.clusters`: fits of some hundred vectors are too small for more.
 """
@@ -11,20 +11,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from assay.probes.sodapop import spelled
 from assay.stats import monte_carlo_p
 
 Array = NDArray[np.float64]
 
 PERMUTATIONS, COMPARED = 99, 2
-"""For the floor and p: so many ways to shuffle the names' values, each with so many splits."""
+"""For the chance level and p: how often the names' values are shuffled, and the splits of each."""
 
 FEWEST = 3
-"""A value needs so many names: two to learn from and one to be asked about."""
+"""How many names a value needs: two to learn from and one to predict."""
 
 
 @dataclass(frozen=True)
 class Told:
-    """How often an attribute is told rightly from vectors of names that the classifier has not seen."""
+    """How often an attribute is predicted correctly from vectors of unseen names."""
 
     accuracy: Array  # (split,)
     floor: float  # the mean accuracy when the names' values are shuffled
@@ -34,14 +35,15 @@ class Told:
 
 
 def tell(vectors: Array, values: NDArray[np.str_], splits: int, seed: Sequence[int]) -> Told | str:
-    """How well the values (name,) are told from vectors (name, width); a text says why that cannot be known.
+    """How well the values (name,) are predicted from vectors (name, width); or a text that says why they cannot be.
 
     p compares the mean accuracy of the first splits with that of shuffled values, each with as many splits: the same
     quantity, so that p is valid however few these are.
     """
     rarest, count = min(zip(*np.unique(values, return_counts=True), strict=True), key=lambda each: int(each[1]))
     if count < FEWEST:
-        return f"{rarest} has {count} names, and each value needs {FEWEST}: two to learn from and one to be asked about"
+        said = spelled(sorted({*values.tolist()}))[str(rarest)]
+        return f"{said} has {count} names, and each value needs {FEWEST}: two to learn from and one to predict"
     rng = np.random.default_rng(list(seed))
     right = _right(vectors, values, splits, rng)
     accuracy = np.nanmean(right, axis=1)
@@ -53,7 +55,7 @@ def tell(vectors: Array, values: NDArray[np.str_], splits: int, seed: Sequence[i
 
 
 def _right(vectors: Array, values: NDArray[np.str_], splits: int, rng: np.random.Generator) -> Array:
-    """1 where a name's value is told rightly, 0 where wrongly, NaN where it was learnt from (split, name).
+    """1 where a name's value is predicted correctly, 0 where not, NaN where it was learnt from (split, name).
 
     Names are divided at random, two thirds to learn from, with equal shares of every value; features are standardised
     by those.
