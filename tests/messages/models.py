@@ -260,7 +260,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     "damaged-model": (
         lambda folder: find_in(folder, "builtin", Options()),
         "FOLDER/SHA256SUMS: this file of the built-in model is damaged: it cannot be read.\n"
-        "Install assay again from its checkout: pip install --force-reinstall .",
+        "Install assay again from where it came, with pip install --force-reinstall.",
     ),
     "cannot-load": (
         no_such_model,

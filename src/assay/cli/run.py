@@ -153,7 +153,7 @@ def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spen
         print_stages(size.stages)
         print(f"expected: {duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
         if size.sees:
-            print(f"can see, in four runs of five: {size.sees} (docs/measurements.md)")
+            print(f"can see, in four runs of five: {size.sees} (docs/run-size.md)")
     return 0
 
 

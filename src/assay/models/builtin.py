@@ -256,7 +256,7 @@ def _flat(rows: Padded, positions: Ints) -> NDArray[np.int64]:
 
 
 def _session(graph: Path, threads: int) -> Any:
-    with needing("the built-in model needs", "Install assay again from its checkout: pip install ."):
+    with needing("the built-in model needs", "pip install assay-bias"):
         import onnxruntime
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -330,7 +330,7 @@ def _sha256(file: Path) -> str:
 def _damaged(file: Path, why: str) -> ModelError:
     return ModelError(
         f"this file of the built-in model is damaged: {why}.",
-        "Install assay again from its checkout: pip install --force-reinstall .",
+        "Install assay again from where it came, with pip install --force-reinstall.",
         code="damaged-model",
         file=file,
     )

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.errors import ModelError, UsageError
+from assay.errors import ModelError, UsageError, how_to_install
 from assay.lab.training.batches import Batches, Order
 from assay.lab.training.kind import Settings
 from assay.models.hf_files import libraries
@@ -144,8 +144,7 @@ def require_accelerate() -> None:
 
 
 def _needs_accelerate(problem: str) -> UsageError:
-    remedy = 'pip install "assay-bias[train]"'
-    return UsageError(f"training needs {problem}.", remedy, code="not-installed", key="accelerate")
+    return UsageError(f"training needs {problem}.", how_to_install("train"), code="not-installed", key="accelerate")
 
 
 def _in_order(transformers: Any, order: Order) -> Any:
