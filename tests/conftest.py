@@ -41,7 +41,7 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPat
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    """Debian's chromium, headless. Without it tests are skipped, or fail where ASSAY_BROWSER is "required" (.ci/run)."""
+    """Debian's chromium, headless. Without it tests are skipped, or fail where ASSAY_BROWSER is "required"."""
     from playwright.sync_api import sync_playwright
 
     program = shutil.which("chromium")
