@@ -2,8 +2,8 @@
 
     python docs/make_gallery.py --data DIR [--work build/gallery]
 
-DIR holds the official data: BBQ's published predictions, and what `assay study study-small` needs. Runs that are in the
-work folder already are not made again. The README shows the first picture, too.
+DIR holds BBQ's published predictions (bbq/unifiedqa_predictions) and a text for the study (text/standard_ebooks.txt).
+Answers are stored, so a second call asks nothing again. README and docs show some of the pictures, too.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from playwright.sync_api import Browser, sync_playwright
 DOCS = Path(__file__).parent
 LARGEST = 150_000  # bytes of a picture
 
-# picture: the page, what must be on it, where the picture begins, colours
+# The page of each picture; one part of it in place of the first screen; its colours.
 PICTURES: dict[str, dict[str, Any]] = {
     "tour": {"page": "runs/tour/report.html"},
-    "chart": {"page": "runs/tour/report.html", "part": "#bbq-starter figure", "colours": "dark"},
+    "chart": {"page": "runs/tour/report.html", "part": "figure[id$='-bias']", "colours": "dark"},
     "bbq": {"page": "runs/unifiedqa/race/report.html"},
     "comparison": {"page": "runs/comparison.html"},
     "study": {"page": "runs/study/report.html"},
@@ -39,6 +39,8 @@ def commands() -> list[str]:
 
 
 def make_runs(work: Path, data: Path) -> None:
+    if not (work / "docs").exists():
+        (work / "docs").symlink_to(DOCS.resolve())  # a command names a file of the documentation
     environment = {**os.environ, "ASSAY_DATA": str(data.resolve())}
     for command in commands():
         print(f"assay {command}", flush=True)
@@ -49,7 +51,7 @@ def take(
     browser: Browser, work: Path, picture: Path, page: str, part: str | None = None, colours: str = "light"
 ) -> None:
     """One picture: the first screen of a page, or one part of it."""
-    context = browser.new_context(viewport={"width": 1200, "height": 800}, color_scheme=colours)  # type: ignore[arg-type]
+    context = browser.new_context(viewport={"width": 1100, "height": 740}, color_scheme=colours)  # type: ignore[arg-type]
     opened = context.new_page()
     opened.goto((work / page).resolve().as_uri())
     if part is None:
@@ -72,7 +74,9 @@ def main() -> None:
     make_runs(given.work, given.data)
     (DOCS / "gallery").mkdir(exist_ok=True)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        browser = playwright.chromium.launch(
+            executable_path=shutil.which("chromium"), args=["--no-sandbox", "--disable-lcd-text"]
+        )
         for name, about in PICTURES.items():
             take(browser, given.work, DOCS / "gallery" / f"{name}.png", **about)
         browser.close()

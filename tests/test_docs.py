@@ -179,6 +179,15 @@ def test_the_reference_has_every_public_name(site: Path, name: str) -> None:
     assert re.search(rf'<h\d id="assay\.[\w.]*\b{name}"', page)
 
 
+def test_the_gallery_shows_the_pictures_that_its_script_makes() -> None:
+    pictures = set((ROOT / "docs" / "gallery").glob("*.png"))
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    script = (ROOT / "docs" / "make_gallery.py").read_text(encoding="utf-8")
+    assert {path.stem for path in pictures} == set(re.findall(r"\(gallery/(\w+)\.png\)", page))
+    assert {path.stem for path in pictures} == set(re.findall(r'^    "(\w+)": {"page": ', script, flags=re.MULTILINE))
+    assert {path.name: path.stat().st_size for path in pictures if path.stat().st_size > 150_000} == {}
+
+
 # --- the texts, as they are read on GitHub
 
 
