@@ -53,7 +53,8 @@ def test_wheel_and_sdist_have_what_they_need_and_nothing_else(built: Path) -> No
     (sdist,) = built.glob("assay_bias-*.tar.gz")
     with tarfile.open(sdist) as source:
         inside = {name.partition("/")[2] for name in source.getnames()}
-    assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "tests/test_package.py"} <= inside
+    assert {"pyproject.toml", "README.md", "CHANGELOG.md", "LICENSE", "Dockerfile", ".dockerignore"} <= inside
+    assert "tests/test_package.py" in inside
 
 
 def test_a_tiny_audit_runs_from_the_installed_wheel(built: Path, tmp_path: Path) -> None:
