@@ -18,7 +18,7 @@ import subprocess
 import sys
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from playwright.sync_api import Browser, sync_playwright
@@ -63,10 +63,15 @@ def make_runs(work: Path, data: Path) -> None:
 
 
 def take(
-    browser: Browser, work: Path, picture: Path, page: str, part: str | None = None, colours: str = "light"
+    browser: Browser,
+    work: Path,
+    picture: Path,
+    page: str,
+    part: str | None = None,
+    colours: Literal["light", "dark"] = "light",
 ) -> None:
     """One picture: the first screen of a page, or the beginning of one part of it."""
-    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=colours)  # type: ignore[arg-type]
+    context = browser.new_context(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme=colours)
     opened = context.new_page()
     opened.goto((work / page).resolve().as_uri())
     if part is not None:
