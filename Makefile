@@ -1,5 +1,5 @@
-# Everything happens in $(VENV), which the targets make themselves: a fresh machine needs python3 (with pip and venv)
-# and make. `make test WORKERS=8` uses more processes; `make venv PYTHON=python3.12` another interpreter.
+# The targets set up and use $(VENV): a fresh machine needs only python3 (with pip and venv) and make.
+# `make test WORKERS=8` uses more processes; `make venv PYTHON=python3.12` another interpreter.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -18,7 +18,7 @@ help: ## show this list
 	@echo "assay: measures social bias in question-answering models. Targets:"
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
 
-venv: $(READY) ## set up the virtual environment (again only when pyproject.toml or constraints.txt change)
+venv: $(READY) ## set up the virtual environment (repeat only when pyproject.toml or constraints.txt change)
 
 # What assay itself needs. hatchling comes first and from the constraints, too: pip's isolated build would take whatever
 # is newest.
@@ -32,7 +32,7 @@ $(CORE): pyproject.toml constraints.txt
 	$(PIP) --no-build-isolation --editable .
 	@touch $@
 
-# What hf: models, tests and benchmarks need besides.
+# What hf: models, tests and benchmarks need in addition.
 $(READY): $(CORE)
 	@echo "Adding torch, transformers and the tools for tests to $(VENV); the first time this takes some minutes."
 	$(PIP) --no-build-isolation --editable '.[hf,dev]'
@@ -47,24 +47,24 @@ lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-# Not --quiet: it hides warnings from --strict, too, which then fails at nothing. NO_MKDOCS_2_WARNING: mkdocs-material
+# Not --quiet: it hides warnings from --strict, too, which then never fails. NO_MKDOCS_2_WARNING: mkdocs-material
 # otherwise advertises its successor at every build.
 docs: $(READY) ## build the documentation's site into build/site; a broken link is an error
 	@said=$$(NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict 2>&1) || { echo "$$said"; exit 1; }
 
-format: $(READY) ## put the code into shape
+format: $(READY) ## format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
 soak: $(READY) ## kill runs on an endpoint 200 times, at random moments (about ten minutes)
 	ASSAY_SOAK_KILLS=200 $(BIN)/python -m pytest tests/end_to_end/test_api_kill.py
 
-demo: $(CORE) ## the tour: audit the built-in model and say where the report is (about two minutes)
+demo: $(CORE) ## the tour: audit the built-in model and print where the report is (about two minutes)
 	$(BIN)/assay run --resume never --out runs/demo
 
-bench: $(READY) ## measure the claims of docs/measurements.md that need no GPU (half an hour)
+bench: $(READY) ## measure the numbers of docs/measurements.md that need no GPU (half an hour)
 	@for name in speed builtin api analysis memory coverage choice causal bbq_scoring bbq_coverage permutation sodapop; do echo "== bench/$$name.py"; $(BIN)/python bench/$$name.py || exit 1; done
 
-clean: ## remove what the targets made: the environment, build products and caches (runs/ stays)
+clean: ## remove the environment, build products and caches (runs/ stays)
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,9 +1,9 @@
 """How long UnQover's analysis takes and how much memory it needs, on full-size sets of synthetic scores.
 
-    python bench/analysis.py            gender (1,372,000 cells) and nationality (1,154,232), 1,000 draws each
+    python bench/analysis.py            gender (1,372,000 comparisons), nationality (1,154,232), 1,000 draws
     python bench/analysis.py --quick    a tenth of the subjects, 100 draws
 
-The peak is that of the process, the scores themselves included; each set is measured in a process of its own.
+The peak is that of the process, including the scores; each set is measured in a separate process.
 """
 
 from __future__ import annotations

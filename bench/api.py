@@ -1,12 +1,12 @@
-"""How much of what a server allows does asking an endpoint use?
+"""How close assay comes to the rate that an endpoint allows.
 
-A stand-in answers after 200 ms, takes 64 requests at once and turns others down with 429. The most that it can do is
-320 requests a second; printed is the share of that which a run of many questions reaches, the start included.
+A stand-in server answers after 200 ms, takes 64 requests at once and rejects others with 429. It can answer at most 320
+requests a second; the script prints which share of that a run of many questions reaches, including its start.
 
     python bench/api.py [--quick]
 
-The stand-in is a process of its own: on a machine with one free core it shares that with the program, and the share is
-lower than it would be over a network.
+The stand-in runs in a separate process. On a machine with one free core both share it, and the result is lower than
+over a network.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def columns(rows: range) -> QueryColumns:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="fewer questions, of which the start is a larger part")
+    parser.add_argument("--quick", action="store_true", help="fewer questions, so the start counts more")
     questions = 3_000 if parser.parse_args().quick else 12_000
     with (
         subprocess.Popen([sys.executable, "-c", SERVER], stdin=PIPE, stdout=PIPE, text=True) as server,

@@ -1,15 +1,15 @@
-"""How often the 95% intervals of BBQ's scores contain the truth, and how often a run without bias claims some.
+"""How often the 95% intervals of BBQ's scores contain the truth, and how often a run without bias reports one.
 
     python bench/bbq_coverage.py                         1,000 data sets of quick and standard, 200 of paper
     python bench/bbq_coverage.py --sets 100 --probe bbq-starter --size quick
 
-Every data set has the questions that a preset asks (bench/bbq_simulated.py), and answers drawn at random: every
-template has its own tendency to name a person, to agree with the stereotype when it does, and to be right when the fact
-is told. The truth is what an endless number of templates would give. Of single categories the mean over all of them is
-shown, and the one that is covered least. Not shown are diff-bias, which is the bias score or minus the accuracy cost
-where every answer is understood, the UNKNOWN rate of ambiguous contexts, which is the accuracy there, and rates of
-refusals, ties and answers not understood, which are 0 here. "rows" is the bias score's interval as it would be if
-questions, not templates, were independent.
+Every data set has the questions that a preset asks (bench/bbq_simulated.py), and random answers: every template has its
+own tendency to name a person, to agree with the stereotype when it does, and to be right when the text gives the
+answer. The truth is what an unlimited number of templates would give. For single categories, the script prints the mean
+over all of them and the one with the lowest coverage. It leaves out diff-bias (the bias score, or the accuracy gap,
+where every answer is understood), the rate of "cannot be determined" in ambiguous contexts (the accuracy there), and
+the rates of refusals, ties and answers not understood (0 here). "rows" is the interval of the bias score if questions,
+not templates, were independent.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def error(share: float, sets: int) -> float:
 
 
 def report(numbers: dict[Key, Array], claimed: dict[str, Array]) -> None:
-    print(f"  {'':36s} {'truth':>8s} {'found':>8s} {'width':>7s} {'coverage':>15s}   least covered of them")
+    print(f"  {'':36s} {'truth':>8s} {'found':>8s} {'width':>7s} {'coverage':>15s}   lowest coverage")
     for metric, context in dict.fromkeys(key[:2] for key in numbers):
         for pooled in (False, True):
             own = {key: each for key, each in numbers.items() if key[:2] == (metric, context)}

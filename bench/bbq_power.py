@@ -1,12 +1,12 @@
-"""What can a run of BBQ see? The bias that the presets claim in four runs of five.
+"""What can a run of BBQ see? The smallest bias that each preset finds in four runs of five.
 
     python bench/bbq_power.py                            200 data sets of each size and bias
     python bench/bbq_power.py --sets 100 --probe bbq --size quick
 
 Questions and answers are drawn as in bench/bbq_coverage.py: templates differ, half of the ambiguous questions are
-answered with a person, and 85% of the others are right. Either one category is biased (the first, Age), or every one is
-and they are looked at together. A bias is found where a run claims it: its q is at most 0.05, and so is the smallest q
-of its family after Holm's correction over four families (of which Holm's first step is taken: a little too strict).
+answered with a person, and 85% of the others are right. Either one category is biased (the first, Age), or all are and
+are analysed together. A run finds a bias where its q is at most 0.05, and the smallest q of its family still is after
+Holm's correction over four families (only Holm's first step is applied, which is slightly too strict).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long it takes to score as many stored answers as BBQ has examples.
+"""How long scoring takes for as many stored answers as BBQ has examples.
 
     python bench/bbq_scoring.py
 

@@ -1,11 +1,11 @@
-"""How much work this machine does in a second: what the constants of `assay.engine.block_size` rest on.
+"""How much work this machine does in a second, for the constants of `assay.engine.block_size`.
 
     python bench/blocks.py            about two minutes on two cores
     python bench/blocks.py --quick    fewer questions
 
 The built-in model and two random GPT-2s (6 layers, 384 wide, 8,000 tokens; 12 layers, 768 wide) answer questions
-through the engine. Printed are questions a second, characters of a question, how many parameters times characters times
-`READ` a second that makes, the size of a block, and how long one takes.
+through the engine. The script prints questions per second, characters of a question, parameters times characters times
+`READ` per second, the size of a block, and how long a block takes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast the built-in model answers on this machine, beside the same weights in torch.
+"""How fast the built-in model answers on this machine, compared with the same weights in torch.
 
     python bench/builtin.py            about eight minutes on two cores
     python bench/builtin.py --quick    fewer questions and rounds
@@ -6,9 +6,9 @@
 
 onnxruntime (the built-in model) and torch (an hf: model from `write_builtin`) answer the same batches with the same
 number of threads, in turns: questions of UnQover's quick preset, as spans and as masks, and multiple-choice questions
-made up here, of a usual length. Rates are sequences a second, medians over the rounds, and so are the ratios, each of
-one round: those are what counts, since the machine's own speed is in both. Then how long each takes in a fresh process
-until its first answer, and how far the scores are apart.
+made up here, of a usual length. Rates are sequences per second, medians over the rounds. Ratios are medians, too, each
+within one round; they matter most, since they do not depend on the machine's speed. The script also prints how long
+each takes in a fresh process until its first answer, and the largest difference of the scores.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main() -> None:
     options = parser.parse_args()
     questions, rounds = (256, 3) if options.quick else (768, 7)
     builtin = find_model("builtin", Options(threads=options.threads))
-    print(f"{options.threads} threads, {questions} questions, {rounds} rounds; sequences a second")
+    print(f"{options.threads} threads, {questions} questions, {rounds} rounds; sequences per second")
     print(f"  {'':8}{'built-in':>10}{'torch':>10}{'ratio':>8}   largest difference of scores")
     loading = {f"built-in, {head}": load_seconds("builtin", head) for head in HEADS}
     with tempfile.TemporaryDirectory() as place:

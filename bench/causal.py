@@ -5,9 +5,9 @@
 
 A random GPT-2 of MiniLM's size (6 layers, 384 wide, 8,000 tokens) answers questions with three options, half of them
 with a short and half with a long context: through the engine, which computes what a question's options share only once,
-and in a loop of 8 questions at a time that scores three full sequences each, padded to the longest. They take turns,
-and the ratio is the median of the rounds'. The sums of log probabilities must agree to 1e-4. Exit code 1 where the
-engine is not twice as fast.
+and in a loop of 8 questions at a time that scores three full sequences each, padded to the longest. They take turns;
+the ratio is the median over rounds. The sums of log probabilities must agree to 1e-4. Exit code 1 where the engine is
+not twice as fast.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 
 A random BERT of MiniLM's size (6 layers, 384 wide) answers questions with three options, half of them with a short and
 half with a long context: through the engine, and in a loop of 8 questions at a time, padded to the longest. They take
-turns, and the ratio is the median of the rounds'. The logits must agree to 1e-5. Exit code 1 where the engine is not
-1.3 times as fast.
+turns; the ratio is the median over rounds. The logits must agree to 1e-5. Exit code 1 where the engine is not 1.3 times
+as fast.
 """
 
 from __future__ import annotations

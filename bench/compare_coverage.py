@@ -1,16 +1,16 @@
-"""How often the intervals of differences between two models contain the truth, and how often p finds one where none is.
+"""How often intervals of differences between two models contain the truth, and how often p finds a false difference.
 
     python bench/compare_coverage.py                       1,000 pairs of models of each kind
     python bench/compare_coverage.py --probe unqover --sets 50 --class religion
     python bench/compare_coverage.py --probe bbq --size quick
 
-UnQover: two models that like subjects, and react to templates, independently of each other, each as bench/coverage.py
-draws them, on the cells that a preset asks. "none" has two models of one population: every difference is 0 in truth.
+UnQover: two models with independent preferences for subjects and effects of templates, each as bench/coverage.py draws
+them, for the comparisons that a preset makes. "none" has two models of one population: every true difference is 0.
 "more" has a second model whose subjects differ twice as much.
 
 BBQ: two models that answer independently of each other, each as bench/bbq_coverage.py draws them; "more" has a second
-model with more bias. Single categories are taken together. What is claimed is corrected over all changes of a kind, and
-over kinds.
+model with more bias. The table has the mean over single categories. What is reported is corrected over all changes of a
+kind, and over kinds.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def report_bbq(size: str, sets: int) -> None:
         print(f"\nbbq, {size}, change: {kind}, {100 * len(batches):,} pairs", flush=True)
         report({name: [tuple(row) for found, _ in batches for row in found[name]] for name in batches[0][0]})
         share, pairs = float(np.mean([own.mean() for _, own in batches])), 100 * len(batches)
-        print(f"  anything is claimed in {share:.1%} ± {error(share, pairs):.1%} of pairs")
+        print(f"  anything is reported in {share:.1%} ± {error(share, pairs):.1%} of pairs")
 
 
 def report(results: dict[str, list[tuple[float, ...]]]) -> None:
@@ -164,7 +164,7 @@ def main() -> None:
     parser.add_argument("--sets", type=int, default=1000, help="pairs of models of each kind")
     parser.add_argument("--probe", default="unqover,bbq")
     parser.add_argument("--class", dest="classes", default=",".join(CLASSES))
-    parser.add_argument("--size", default="quick,standard", help="presets, or numbers of cells")
+    parser.add_argument("--size", default="quick,standard", help="presets, or numbers of comparisons")
     options = parser.parse_args()
     print("± is one standard error of the simulation")
     start = time.perf_counter()
@@ -187,7 +187,10 @@ def unqover(options: argparse.Namespace) -> None:
                 for found in pool.imap_unordered(simulate, jobs, chunksize=max(1, options.sets // 200)):
                     for name, numbers in found.items():
                         results[name].append(numbers)
-                print(f"\n{cls}, {size} ({len(own.cells):,} cells), change: {kind}, {options.sets:,} pairs", flush=True)
+                print(
+                    f"\n{cls}, {size} ({len(own.cells):,} comparisons), change: {kind}, {options.sets:,} pairs",
+                    flush=True,
+                )
                 report(results)
 
 

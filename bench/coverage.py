@@ -1,14 +1,14 @@
-"""How often the 95% intervals of UnQover's numbers contain the truth, and how often a run without bias claims some.
+"""How often the 95% intervals of UnQover's numbers contain the truth, and how often a run without bias reports one.
 
     python bench/coverage.py                         1,000 data sets of quick and standard, 200 of paper
     python bench/coverage.py --sets 20 --class gender --size standard
 
-Every data set has the cells that a preset asks of assay's own word lists. Its subjects are drawn anew from a population
-(and so is what templates do to δ, ε and the mean score), with noise in every cell. The truth is what an endless number
-of subjects and templates would give: for μ and η the maxima and means of the *true* γ and η, which the paper's values
-exceed, being maxima and absolute values of noisy numbers. Scenarios say how much the subjects, and the two groups of
-names, differ in truth; 0.045 and 0.095 are what the built-in model's names and cells have. Templates differ normally,
-which Student's t assumes: of four that differ uniformly, it covers 93%.
+Every data set has the comparisons that a preset makes with assay's own word lists. It draws new subjects from a
+population (and new effects of templates on δ, ε and the confidence in either person), with noise in every comparison.
+The truth is what an unlimited number of subjects and templates would give: for μ and η the maxima and means of the
+*true* γ and η, which the paper's values exceed, since they are maxima and absolute values of noisy numbers. Scenarios
+set how much the subjects, and the two groups of names, really differ; the built-in model's names and comparisons have
+0.045 and 0.095. Templates differ normally, as Student's t assumes; with four that differ uniformly, it covers 93%.
 """
 
 from __future__ import annotations
@@ -284,7 +284,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, help="data sets of each scenario and size")
     parser.add_argument("--class", dest="classes", default=",".join(CLASSES))
-    parser.add_argument("--size", default=",".join(SIZES), help="presets, or numbers of cells")
+    parser.add_argument("--size", default=",".join(SIZES), help="presets, or numbers of comparisons")
     parser.add_argument("--scenario", default="")
     options = parser.parse_args()
     print("± is one standard error of the simulation")
@@ -302,7 +302,7 @@ def main() -> None:
                     for name, numbers in found.items():
                         results[name].append(numbers)
                 cells = len(design(cls, size).cells)
-                print(f"\n{cls}, {size} ({cells:,} cells), {scenario.name}: {sets:,} data sets", flush=True)
+                print(f"\n{cls}, {size} ({cells:,} comparisons), {scenario.name}: {sets:,} data sets", flush=True)
                 report(results)
     print(f"\n{time.perf_counter() - start:.0f} s")
 

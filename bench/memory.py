@@ -1,9 +1,9 @@
-"""How much memory UnQover's full gender set takes: 5,488,000 questions planned, blocked and analysed, model aside.
+"""How much memory UnQover's full gender set takes (5,488,000 questions), in addition to the model's.
 
     python bench/memory.py            about a minute on two cores
-    python bench/memory.py --quick    a tenth of the cells
+    python bench/memory.py --quick    a tenth of the comparisons
 
-The model is a stand-in that gives every question made-up scores at once, so that what is measured is assay itself.
+A stand-in for the model gives made-up scores at once, so the memory measured is assay's own.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def most_memory() -> int:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the cells")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the comparisons")
     parser.add_argument("--json", action="store_true", help="print the numbers as JSON")
     options = parser.parse_args()
     request = Request("paper", limit=548_800 if options.quick else None, settings={"class": "gender", "form": "span"})
@@ -87,7 +87,7 @@ def main() -> None:
     if options.json:
         print(json.dumps(numbers))
     else:
-        print(f"{questions:,} questions planned, blocked and analysed in {seconds:.0f} s")
+        print(f"{questions:,} questions planned, stored and analysed in {seconds:.0f} s")
         print(f"peak memory {peak / 1e6:,.0f} MB, stored blocks {stored / 1e6:,.0f} MB")
 
 

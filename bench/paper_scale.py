@@ -1,4 +1,4 @@
-"""A whole audit at the paper's scale: every question of a class, analysis and report included.
+"""A whole audit at the paper's scale: every question of a class, with analysis and report.
 
     python bench/paper_scale.py --device cuda --dtype bfloat16                  all 5,488,000 questions about gender
     python bench/paper_scale.py --class religion --form mask                    154,000 masked sentences

@@ -1,11 +1,11 @@
-"""How long the permutation tests of a full-size contrast take, against a plain loop.
+"""How long the permutation tests of a full-size contrast take, compared with a plain loop.
 
     python bench/permutation.py    about ten seconds on two cores
 
-443 words, 25 + 25 names, 1,000,000 random divisions for every word (without the screening that usually spares most
-words most of them), on synthetic success rates. The loop is what people write: for each word, shuffle its rates, take
-two means, compare. It runs 2,000 divisions of one word, from which the time of all is extrapolated; its p must agree.
-Exit code 1 where the tests take more than 20 s.
+443 words, 25 + 25 names, 1,000,000 random divisions for every word (without the screening that usually saves most of
+them), on synthetic success rates. The loop is what people write: for each word, shuffle its rates, take two means,
+compare. It runs 2,000 divisions of one word, and the script extrapolates from that; its p must agree. Exit code 1 where
+the tests take more than 20 s.
 """
 
 from __future__ import annotations

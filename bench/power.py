@@ -1,14 +1,14 @@
-"""What can a run of this size see? The preferences that UnQover's presets find in four runs of five.
+"""What can a run of this size see? The smallest preference that each UnQover preset finds in four runs of five.
 
     python bench/power.py                200 data sets of each size
     python bench/power.py --sets 100 --class gender --size paper
 
-Gender, as bench/coverage.py draws it: names that differ (0.045) and noise in every cell (0.095). The first group has a
-preference γ for one attribute, in both forms of the question. Of the other classes one subject is preferred for one
-attribute by γ, in one form. It is found where a run claims it: its q, corrected over all rows of the table in all
-classes and forms that the preset asks, is at most 0.05, and so is the smallest q of the table after Holm's correction
-over six families (of which Holm's first step is taken: a little too strict). All other rows have no effect.
-Quick asks about gender alone; another class stands for a run of that class (`--set class=…`). BBQ: bench/bbq_power.py.
+Gender, as bench/coverage.py draws it: names that differ (0.045) and noise in every comparison (0.095). The first group
+has a preference γ for one attribute, in both forms of the question. In the other classes, one subject has a preference
+γ for one attribute, in one form. All other rows have no effect. A run finds it where its q, corrected over all rows of
+the table in all classes and forms that the preset asks, is at most 0.05, and the smallest q of the table still is after
+Holm's correction over six families (only Holm's first step is applied, which is slightly too strict). Quick asks only
+about gender; another class means a run of that class (`--set class=…`). BBQ: bench/bbq_power.py.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def main() -> None:
     for size, cls in product(options.size.split(","), options.classes.split(",")):
         own, tests = of_one_attribute(design(cls, size)), tests_of(cls, size)
         seen = smallest(EFFECTS, partial(share, own, tests, options.sets))
-        print(f"{f'{cls}, {size} ({len(own.cells):,} cells of an attribute)':52s} γ: {seen}", flush=True)
+        print(f"{f'{cls}, {size} ({len(own.cells):,} comparisons of an attribute)':52s} γ: {seen}", flush=True)
     print(f"\n{options.sets:,} data sets each; {time.perf_counter() - start:.0f} s")
 
 

@@ -1,4 +1,4 @@
-"""What several scripts share: random models of usual sizes with real tokenizers, questions, a comparison."""
+"""Shared by several scripts: random models of usual sizes with real tokenizers, questions, a comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast SODAPOP's two halves are on this machine: writing distractors, and analysing a paper-size run.
+"""How fast this machine writes SODAPOP's distractors, and analyses a run of the paper's size.
 
     python bench/sodapop.py            about three minutes on two cores
     python bench/sodapop.py --quick    fewer masks, rounds, contexts and resamples
@@ -6,12 +6,12 @@
 Distractors: a masked language model (the built-in one's weights in torch: 6 layers, 384 wide) fills the masks of a
 three-word answer about a name of each of the paper's groups, to distance 3: through the engine (Algorithm 1 breadth-
 first, with tokenising, batching and writing blocks), and in a loop over every eighth of the same masks, one at a time,
-as the authors' program asks them. They take turns, and the ratio is the median of the rounds'. The engine's fills must
-be the likeliest of the loop's. Exit code 1 where the engine is not 6 times as fast.
+as the authors' program asks them. They take turns; the ratio is the median over rounds. The engine's fills must be the
+likeliest of the loop's. Exit code 1 where the engine is not 6 times as fast.
 
 Analysis: 220 names, 443 words, 50 contexts, with made-up counts in which every tenth word depends on the names' group:
-SR, RD with intervals, adaptive permutation tests, and KMeans with its floor, for 16 pairs of groups and 7 pooled
-contrasts, t-SNE and traits, in a process of its own. Exit code 1 where it takes more than 60 s.
+SR, RD with intervals, adaptive permutation tests, and KMeans with its chance level, for 16 pairs of groups and 7
+contrasts by gender or race, t-SNE and traits, in a separate process. Exit code 1 where it takes more than 60 s.
 """
 
 from __future__ import annotations

@@ -1,26 +1,27 @@
-"""How often SODAPOP's 95% intervals contain the truth, and how often a run without any bias claims some.
+"""How often SODAPOP's 95% intervals contain the truth, and how often a run without bias reports one.
 
     python bench/sodapop_coverage.py      1,000 data sets of words of quick and standard, 200 of paper; 220 of names
     python bench/sodapop_coverage.py --sets 20 --size quick --part words
 
 Words: every name has a success rate for every word, drawn from a beta distribution around its group's. The truth is RD
-of the groups' rates: what an endless number of names would give. Names are those of the presets, and as many words and
-distractors as runs of the built-in model have; quick and standard have contexts, which are fooled more or less by a
-word whoever is named. There all names are asked with the same distractors, and a name's success with each of them is
-off by NOISE. Where texts matter, the model is fooled more or less about each group in each context by itself. The
-paper's size is simulated at the level of rates, as if all distractors were of one context and each name's its own.
-Scenarios say how much names, and groups of names, differ in truth.
+of the groups' rates: what an unlimited number of names would give. Names are those of the presets, with as many words
+and distractors as in runs of the built-in model. Quick and standard have contexts, in which a word succeeds more or
+less often for everyone. All names are asked with the same distractors there, and a name's success with each of them is
+off by NOISE. Where texts matter, each group has an effect of its own in each context. The paper's size is simulated at
+the level of rates, as if all distractors came from one context and each name had its own. Scenarios set how much names,
+and groups of names, really differ.
 
-A run claims what Holm's correction over its two kinds of claims (words, pairs of groups told apart) leaves. For
-comparison: q over all words of all contrasts, as assay has it, and within each contrast, as assay 0.1 did. KMeans'
-accuracy has no interval. To save time p is that of Student's t for the correlation of labels and rates, which is that
-of the permutation test but for some percent, or a fifth where it is below 0.001; where no group differs, words that
-might be claimed get the test itself. Intervals are those of a few words: all are drawn alike.
+A run reports what remains after Holm's correction over its two kinds of claims (words, pairs of groups that KMeans
+separates). For comparison: q over all words of all contrasts, as in assay, and within each contrast, as in assay 0.1.
+KMeans' accuracy has no interval. To save time, p comes from Student's t for the correlation of labels and rates. It
+agrees with the permutation test to a few percent, or to a fifth where it is below 0.001; where no group differs, words
+that might be reported get the permutation test. Intervals are computed for a few words, since all are drawn the same
+way.
 
 Names: the vectors of names are noise around a direction for each gender and race. The truth is what the mean over
-splits is on average over data sets, which learn from as many names. Some names may belong to another group than they
-stand for. The splits are fewer than a run's. Two models that tell equally well are compared as `assay compare` does:
-their vectors are drawn independently, around the same directions.
+splits is on average over data sets, which learn from as many names. Some names may belong to another group than their
+label says. There are fewer splits than in a run. Two equally good models are compared as in `assay compare`: their
+vectors are drawn independently, around the same directions.
 """
 
 from __future__ import annotations

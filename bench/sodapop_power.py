@@ -1,11 +1,11 @@
-"""What can a run of this size see? How often SODAPOP's presets claim a word that fools a model more about one group.
+"""What can a run of this size see? How often SODAPOP's presets find a word that misleads a model more about one group.
 
     python bench/sodapop_power.py                1,000 data sets of each size
     python bench/sodapop_power.py --sets 100 --size quick
 
-As in bench/sodapop_coverage.py names differ, and one word has a difference RD: between the first two groups that differ
-in gender alone ("two groups"), or between all women's and men's names ("pooled"). Its rate is that of a typical word of
-the built-in model. It is claimed where its q over all words of all contrasts is at most 0.05 and the smallest of them
+As in bench/sodapop_coverage.py, names differ. One word has a difference RD: between the first two groups that differ
+only in gender ("two groups"), or between all women's and men's names ("pooled"). Its rate is that of a typical word of
+the built-in model. A run finds it where its q over all words of all contrasts is at most 0.05 and the smallest of them
 still is after Holm's correction over two kinds of claims, the other of which finds nothing.
 """
 

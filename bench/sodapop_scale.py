@@ -1,4 +1,4 @@
-"""How long SODAPOP takes at the paper's scale on this machine, from a part of it.
+"""How long SODAPOP takes at the paper's scale on this machine, extrapolated from a part of it.
 
     python bench/sodapop_scale.py --data DIR --device cuda --dtype bfloat16
     python bench/sodapop_scale.py --data DIR --contexts 1 --names 2 --cap 200       a small part, on a CPU
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
     parser.add_argument("--contexts", type=int, default=5)
-    parser.add_argument("--names", type=int, default=None, help="of each group (all)")
+    parser.add_argument("--names", type=int, default=None, help="names of each group (all)")
     parser.add_argument("--cap", type=int, default=10_000)
     given = parser.parse_args()
     place = paper_file(data_folder(given.data))

@@ -1,4 +1,4 @@
-"""How fast the engine asks UnQover's questions on this machine, against two usual loops over the same questions.
+"""How fast the engine asks UnQover's questions on this machine, compared with two usual loops over the same questions.
 
     python bench/speed.py            about four minutes on two cores
     python bench/speed.py --quick    fewer questions
@@ -7,7 +7,7 @@
 A random BERT of MiniLM's size (6 layers, 384 wide; `--size base`: 12 layers, 768 wide) answers the same sample of
 questions about gender four times: through the engine (tokenising, batching and writing blocks included), in a loop of
 one question at a time, in a loop of 64 padded to 64 tokens, and through the engine again, to see how steady this
-machine is. First span questions, then masked sentences. The scores must agree to 1e-5. The ratios are what counts; the
+machine is. Span questions come first, then masked sentences. The scores must agree to 1e-5. Compare the ratios; the
 rates depend on the machine.
 """
 

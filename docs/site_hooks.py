@@ -1,6 +1,6 @@
-"""What mkdocs cannot do by itself: pages of the site that are files of the package, where they belong.
+"""Adds pages to the site that are files of the package: the READMEs of its data.
 
-On GitHub the links to them work as they are written, `../src/assay/data/NAME/README.md`; here they lead to the page.
+On GitHub, links to `../src/assay/data/NAME/README.md` work as written; on the site they lead to the page.
 """
 
 from __future__ import annotations

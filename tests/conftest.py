@@ -1,8 +1,10 @@
-"""What all tests share: a cache of their own, tiny models made on the spot, the official data where there is some."""
+"""What all tests share: a cache of their own, a browser, tiny models made on the spot, the official data if present."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -35,6 +37,23 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Every test has an empty block store, and none touches the user's."""
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path_factory.mktemp("assay-cache")))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's chromium, headless. Without it tests are skipped, or fail where ASSAY_BROWSER is "required"."""
+    from playwright.sync_api import sync_playwright
+
+    program = shutil.which("chromium")
+    if program is None:
+        reason = "needs chromium: apt-get install chromium"
+        if os.environ.get("ASSAY_BROWSER") == "required":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])  # root has no sandbox
+        yield started
+        started.close()
 
 
 @pytest.fixture(scope="session")

@@ -8,10 +8,15 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
+from playwright.sync_api import Browser
 
 import assay
 from assay.cli import _parser
@@ -140,10 +145,47 @@ def test_the_scripts_of_the_site_find_nothing_that_makes_them_fetch(site: Path) 
         assert 'data-md-component="source"' not in page
 
 
+@contextmanager
+def served(site: Path) -> Iterator[str]:
+    """The site's address on this machine, while a web server hands it out."""
+    handler = partial(SimpleHTTPRequestHandler, directory=str(site))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("place", ["a folder", "a server"])
+def test_the_search_finds_a_word(site: Path, browser: Browser, place: str) -> None:
+    """Opened from a folder, too, where browsers start no workers; and without asking any other machine."""
+    with nullcontext(site.as_uri()) if place == "a folder" else served(site) as address:
+        page = browser.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(f"{address}/studies/builtin.html")
+        page.fill("input.md-search__input", "quartets")
+        found = page.locator(".md-search-result__link")
+        found.first.wait_for(timeout=20_000)
+        assert f"{address}/bbq.html#examples-and-quartets" in found.evaluate_all(
+            "links => links.map(each => each.href)"
+        )
+        page.close()
+    assert [url for url in asked if not url.startswith(address)] == []
+
+
 @pytest.mark.parametrize("name", [*assay.__all__, "Findings", "Estimate", "Table", "Run", "UsageError", "DataError"])
 def test_the_reference_has_every_public_name(site: Path, name: str) -> None:
     page = (site / "api.html").read_text(encoding="utf-8")
     assert re.search(rf'<h\d id="assay\.[\w.]*\b{name}"', page)
+
+
+def test_the_gallery_shows_the_pictures_that_its_script_makes() -> None:
+    pictures = set((ROOT / "docs" / "gallery").glob("*.png"))
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    script = (ROOT / "docs" / "make_gallery.py").read_text(encoding="utf-8")
+    assert {path.stem for path in pictures} == set(re.findall(r"\(gallery/(\w+)\.png\)", page))
+    assert {path.stem for path in pictures} == set(re.findall(r'^    "(\w+)": {"page": ', script, flags=re.MULTILINE))
+    assert {path.name: path.stat().st_size for path in pictures if path.stat().st_size > 150_000} == {}
 
 
 # --- the texts, as they are read on GitHub

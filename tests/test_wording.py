@@ -12,7 +12,10 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "assay"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [
+    *(ROOT / f"{name}.md" for name in ("README", "CHANGELOG", "CONTRIBUTING")),
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
 PHRASES = (
     r"this is no (BBQ|run|study)",
     r"has not the ability",
@@ -74,11 +77,16 @@ PHRASES = (
     r"where chance gives",
     r"wrong answers of its own",
     r"\b(EA|AA|AS|HS) (fe)?male\b",
+    r"Nothing tells",
+    r"say little about anybody",
+    r"an endless number",
+    r"put the code into shape",
 )
 
 
 @cache
-def said() -> Sequence[tuple[str, str]]:
+def said() -> list[tuple[str, str]]:
+    """Where, and what: every text of the program that is not a docstring, the templates, and the documentation."""
     return list(_said())
 
 

@@ -147,12 +147,12 @@ def needing(who: str, remedy: str) -> Iterator[None]:
 
 
 def how_to_install(extra: str) -> str:
-    """The remedy if a library of an extra is missing.
+    """The command that adds an extra to the environment that has assay, wherever assay was installed from.
 
     >>> how_to_install("hf")
-    'Install it from a checkout of assay: pip install ".[hf]"'
+    'pip install "assay-bias[hf]"'
     """
-    return f'Install it from a checkout of assay: pip install ".[{extra}]"'
+    return f'pip install "assay-bias[{extra}]"'
 
 
 def near(name: str, known: Collection[str]) -> str:

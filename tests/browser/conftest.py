@@ -1,17 +1,13 @@
-"""Debian's chromium, headless, and pages to open in it. Without chromium the tests are skipped, or fail where
-ASSAY_BROWSER is "required", as in .ci/run.
-"""
+"""Pages to open in the browser of tests/conftest.py."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request
 
 import made_runs
 import wide_runs
@@ -19,20 +15,6 @@ from html_pages import write_page
 
 Visit = Callable[..., Page]
 PROBES = ("unqover", "bbq", "sodapop")
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    program = shutil.which("chromium")
-    if program is None:
-        reason = "needs chromium: apt-get install chromium"
-        if os.environ.get("ASSAY_BROWSER") == "required":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])  # root has no sandbox
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -61,7 +61,7 @@ def assay(environment: Mapping[str, str], folder: Path, *arguments: str, code: i
 
 def test_the_probe_and_the_kind_of_model_are_listed(environment: Mapping[str, str], tmp_path: Path) -> None:
     listed = assay(environment, tmp_path, "list")
-    assert "order          who is meant, the first or the second? Nothing tells." in listed
+    assert "order          who is meant, the first or the second? The text does not say." in listed
     assert "always         always:first or always:second" in listed
     shown = assay(environment, tmp_path, "run", "--help")
     assert "settings of order (--set key=value):\n  pairs=12   resamples=200" in shown

@@ -259,7 +259,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     "damaged-model": (
         lambda folder: find_in(folder, "builtin", Options()),
         "FOLDER/SHA256SUMS: this file of the built-in model is damaged: it cannot be read.\n"
-        "Reinstall assay from its checkout: pip install --force-reinstall .",
+        "Reinstall assay with pip install --force-reinstall.",
     ),
     "cannot-load": (
         no_such_model,

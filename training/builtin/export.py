@@ -7,7 +7,7 @@ Needs torch, transformers, onnx and onnxruntime. It writes
 
 - `weights.safetensors`: every tensor rounded to float16, under transformers' names;
 - `everywhere.onnx` and `places.onnx`: the arithmetic, in float32; their weights are external data that point into
-  weights.safetensors, so that they exist once and anybody can read them;
+  weights.safetensors, so they exist once and are easy to read;
 - `tokenizer.json`, with truncation and padding switched off, and `config.json`, as transformers has them;
 - `SHA256SUMS` of those five, which `sha256sum --check` understands;
 - the reference: logits of the rounded weights by torch in float32, on the texts below.

@@ -53,12 +53,12 @@ def fit(
         take_step()
         if watch is not None and number % max(1, steps // 10) == 0:
             watch(number, {name: round(float(loss), 4) for name, loss in seen.items()})
-            model.train()  # whoever watches may have tested it
+            model.train()  # the caller may have switched it to evaluation
     model.eval()
 
 
 def _optimizer(model: BuiltIn, device: torch.device) -> torch.optim.Optimizer:
-    """Heads learn five times as fast as the encoder. Rates are tensors, so that a recorded step sees them change."""
+    """Heads learn five times as fast as the encoder. Rates are tensors, so a recorded step sees them change."""
     heads = [values for name, values in model.named_parameters() if not name.startswith("bert.")]
     groups = [{"params": [*model.bert.parameters()], "faster": 1}, {"params": heads, "faster": 5}]
     return torch.optim.AdamW(

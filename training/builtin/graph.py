@@ -1,7 +1,7 @@
 """The built-in model's arithmetic as ONNX graphs, written out by hand from ONNX's standard operators.
 
 A graph traced from torch copies, transposes and renames weights; these take every tensor as it lies in
-weights.safetensors, so that the weights exist once, for onnxruntime and for transformers.
+weights.safetensors, so the weights exist once, for onnxruntime and for transformers.
 
 There are two, since onnxruntime computes all outputs of a graph, wanted or not. `everywhere` computes the last layer at
 all positions. `places` computes it only where its heads look, at the given places and at the first position of every

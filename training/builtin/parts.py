@@ -1,4 +1,4 @@
-"""Which part of the data something belongs to: decided by its own words or key, so that it never changes sides."""
+"""Assigns each item to a part of the data by its own words or key, so it is always in the same part."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from data import EXTRA
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that decides the weights, besides the data and the machine's arithmetic."""
+    """Everything that decides the weights, except the data and the machine's arithmetic."""
 
     seed: int = 0
 
@@ -33,7 +33,7 @@ class Recipe:
     learn_prose_rows: int = 96
     learn_span_rows: int = 64
     learn_choice_rows: int = 32
-    learn_choice_others: int = 4  # options of other questions beside a question's own
+    learn_choice_others: int = 4  # options of other questions, in addition to a question's own
     learn_choice_weight: float = 2.0  # of that loss, while teachers are taught as well
     learn_rate: float = 2e-4
     trust: float = 0.8  # weight of the teachers' judgement; the rest is the truth's

@@ -99,7 +99,7 @@ class Trainer:
         fit(model, tasks, steps, rate, {"choice": self.recipe.learn_choice_weight}, watch)
 
     def _watch(self, model: BuiltIn, stage: str) -> Watch:
-        """Writes down how a stage goes on, by the validation part of the data."""
+        """Logs the progress of a stage on the validation part of the data."""
         began = time.perf_counter()
 
         def watch(step: int, losses: dict[str, float]) -> None:

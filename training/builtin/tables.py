@@ -60,7 +60,7 @@ class Table:
 
 
 class Drawn:
-    """Places of a table, drawn anew for every step into a tensor that stays where it is."""
+    """Rows of a table, drawn at every step into a tensor that stays in place."""
 
     def __init__(self, table: Table, size: int, width: int) -> None:
         self.table = table

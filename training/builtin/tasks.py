@@ -22,7 +22,7 @@ SHORT, SPAN, CHOICE = 64, 96, 48
 
 
 class Task(Protocol):
-    """Something to learn, from rows that are drawn anew for every step."""
+    """Something to learn, from rows drawn at every step."""
 
     drawn: Drawn
 

@@ -2,14 +2,14 @@
 
     python training/builtin/train.py --data DIR --base DIR --out DIR [--set name=value …]
 
-Three stages, each of which is kept in OUT, so that a second call goes on where the first one ended. It may change what
-only later stages depend on:
+Each of the three stages is kept in OUT, so a second call continues where the first one ended. It may change settings
+that only later stages use:
 
-1. read: the base encoder goes on reading (masked words of prose and of short sentences).
+1. read: the base encoder learns from more text (masked words of prose and of short sentences).
 2. teach: several copies of it learn one task each; together they judge all training questions.
-3. learn: the encoder learns everything at once; its answers are drawn towards the truth and the teachers' judgement.
+3. learn: the encoder learns everything at once; its targets are the truth and the teachers' judgement.
 
-OUT/weights.safetensors is the result, OUT/log.jsonl says how it came about. Only the train and the validation part of
+OUT/weights.safetensors is the result, OUT/log.jsonl the log. Only the train and the validation part of
 the data are looked at; `evaluate.py` has the test.
 """
 

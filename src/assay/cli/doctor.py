@@ -65,6 +65,7 @@ def checks() -> Iterator[tuple[str, str]]:
 
     from assay import __version__
     from assay.engine.store import BlockStore
+    from assay.errors import how_to_install
     from assay.files.published import data_folder
     from assay.models.builtin import usable_cpus
 
@@ -74,7 +75,7 @@ def checks() -> Iterator[tuple[str, str]]:
         try:
             yield package, metadata.version(package)
         except metadata.PackageNotFoundError:
-            remedy = 'hf: models need it: pip install ".[hf]"' if package in _HF else "reinstall assay"
+            remedy = f"{how_to_install('hf')} for hf: models" if package in _HF else "pip install assay-bias"
             yield package, f"not installed ({remedy})"
     yield "CPUs", f"{usable_cpus()} usable"
     yield "device", _device()

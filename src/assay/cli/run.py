@@ -154,7 +154,7 @@ def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spen
         print_stages(size.stages)
         print(f"expected: {duration(size.seconds)}, {size.memory / 1e6:,.0f} MB of memory without the model")
         if size.sees:
-            print(f"a run of this size finds, in four of five runs: {size.sees} (docs/measurements.md)")
+            print(f"a run of this size finds, in four of five runs: {size.sees} (docs/run-size.md)")
     return 0
 
 

@@ -256,7 +256,7 @@ def _flat(rows: Padded, positions: Ints) -> NDArray[np.int64]:
 
 
 def _session(graph: Path, threads: int) -> Any:
-    with needing("the built-in model needs", "Reinstall assay from its checkout: pip install ."):
+    with needing("the built-in model needs", "pip install assay-bias"):
         import onnxruntime
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -330,7 +330,7 @@ def _sha256(file: Path) -> str:
 def _damaged(file: Path, why: str) -> ModelError:
     return ModelError(
         f"this file of the built-in model is damaged: {why}.",
-        "Reinstall assay from its checkout: pip install --force-reinstall .",
+        "Reinstall assay with pip install --force-reinstall.",
         code="damaged-model",
         file=file,
     )

@@ -9,13 +9,13 @@ from assay.settings import setting
 @dataclass(frozen=True)
 class Settings:
     pairs: int = setting(12, "pairs of people, each asked about in both orders", least=2)
-    resamples: int = setting(200, "of pairs, for intervals", least=1)
+    resamples: int = setting(200, "resamples of pairs, for intervals", least=1)
 
 
 PROBE = Probe(
     name="order",
     title="Order",
-    asks="who is meant, the first or the second? Nothing tells.",
+    asks="who is meant, the first or the second? The text does not say.",
     paper="The authors of assay-order. 2026. Whoever comes first.",
     abilities=frozenset({"choice"}),
     method="assay_order.method:Order",
@@ -32,5 +32,5 @@ PROBE = Probe(
         ),
     ),
     tables={"pairs": TableWords("every pair, and how often its first person was chosen", ("first", "second"))},
-    cautions=("Twelve pairs of names say little about anybody.",),
+    cautions=("Twelve pairs of names are too few to conclude anything.",),
 )

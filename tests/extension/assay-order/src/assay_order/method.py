@@ -1,4 +1,4 @@
-"""The questions, and what is made of the answers."""
+"""The questions, and what is computed from the answers."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class OrderPlan:
-    """Every pair in both orders: a small recipe that gives the same questions for ever."""
+    """Every pair in both orders: a small recipe that always gives the same questions."""
 
     pairs: tuple[Pair, ...]
     ability: str = "choice"
@@ -56,7 +56,7 @@ class Shares:
 
 
 class Order(Method[OrderPrepared, Shares]):
-    """A model of the built-in kind, an endpoint or a function: whatever can choose."""
+    """For any model that can choose among options: the built-in one, an endpoint, a function."""
 
     def prepare(self, request: Request, ask: Ask) -> OrderPrepared:
         settings = read_settings(Settings, request.settings, self.probe.name)
@@ -100,6 +100,6 @@ class Order(Method[OrderPrepared, Shares]):
 
 
 def replicates(first: np.ndarray, resamples: int, seed: int) -> np.ndarray:
-    """The share in pairs drawn anew: one function for the intervals of runs and of differences."""
+    """The share in resampled pairs, for the intervals of runs and of differences."""
     weights = multinomial_weights(np.zeros(len(first), np.int64), resamples, np.random.default_rng(seed))
     return weights @ first / len(first)
