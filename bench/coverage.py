@@ -34,7 +34,7 @@ from assay.probes.unqover.analyse import Result, analyse, merged, only_asked
 from assay.probes.unqover.cells import cell_table
 from assay.probes.unqover.lists import read_lists
 from assay.probes.unqover.metrics import Cells, Labels
-from assay.probes.unqover.settings import CLASSES, QUICK_ATTRIBUTES, QUICK_CELLS, STANDARD_CELLS
+from assay.probes.unqover.settings import CLASSES, QUICK_ATTRIBUTES, QUICK_CELLS, QUICK_OF_ENDPOINTS, STANDARD_CELLS
 
 SIZES = {"quick": 1000, "standard": 1000, "paper": 200}  # data sets of each
 NAMES, NOISE = 0.045, 0.095
@@ -99,8 +99,8 @@ class Design:
 def design(cls: str, size: str) -> Design:
     lists = read_lists(cls, masked=False, header=False)
     wanted = int(size) if size.isdigit() else {"standard": STANDARD_CELLS}.get(size)
-    few = QUICK_ATTRIBUTES if size == "quick" else None
-    table = cell_table(lists, QUICK_CELLS * few if few else wanted, 0, attributes=few)
+    few, each = {"quick": (QUICK_ATTRIBUTES, QUICK_CELLS), "endpoint": QUICK_OF_ENDPOINTS}.get(size, (None, 0))
+    table = cell_table(lists, each * few if few else wanted, 0, attributes=few)
     first, second, template, attribute = table.rows(np.arange(len(table), dtype=np.int64))
     labels = Labels(
         [subject.name for subject in lists.subjects],

@@ -2,6 +2,7 @@
 
     python bench/power.py                200 data sets of each size
     python bench/power.py --sets 100 --class gender --size paper
+    python bench/power.py --class gender --size endpoint      quick, asked of an endpoint
 
 Gender, as bench/coverage.py draws it: names that differ (0.045) and noise in every comparison (0.095). The first group
 has a preference γ for one attribute, in both forms of the question. In the other classes, one subject has a preference
@@ -32,7 +33,7 @@ from assay.verdict import CLEAR
 from coverage import NAMES, NOISE, Array, Design, design
 
 EFFECTS = (0.01, 0.015, 0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3)
-FORMS = 2  # of the question: both are corrected together
+FORMS = {"endpoint": 1}  # of the question; two elsewhere, which are corrected together
 FAMILIES = 6  # tables and estimates that a run of UnQover claims from
 POWER = 0.8
 
@@ -61,21 +62,27 @@ def rows(own: Design, effect: float, rng: np.random.Generator) -> Array:
     return subject_rows(cells, bias, [(gamma, np.arange(attributes))], templates)[0].p.ravel()
 
 
-def share(own: Design, tests: int, sets: int, effect: float) -> float:
+def share(own: Design, forms: int, tests: int, sets: int, effect: float) -> float:
     """How often the first group, or subject, is claimed with the attribute, among so many tests."""
     rng, found = np.random.default_rng(0), 0
     for _ in range(sets):
-        p = np.concatenate([rows(own, effect, rng) for _ in range(FORMS if own.grouped else 1)])
+        p = np.concatenate([rows(own, effect, rng) for _ in range(forms if own.grouped else 1)])
         q = benjamini_hochberg(np.concatenate([p, rng.uniform(size=tests - len(p))]))
         found += bool(q[0] <= CLEAR and FAMILIES * np.nanmin(q) <= CLEAR)
     return found / sets
 
 
+def forms_of(size: str) -> int:
+    return FORMS.get(size, 2)
+
+
 def tests_of(cls: str, size: str) -> int:
     """How many rows are tested together: of groups with attributes, or of subjects with them."""
     if design(cls, size).grouped:
-        return FORMS * design(cls, size).shape[1]
-    return FORMS * sum(prod(design(each, size).shape[:2]) for each in ([cls] if size == "quick" else CLASSES))
+        return forms_of(size) * design(cls, size).shape[1]
+    return forms_of(size) * sum(
+        prod(design(each, size).shape[:2]) for each in ([cls] if size in ("quick", "endpoint") else CLASSES)
+    )
 
 
 def smallest(effects: Sequence[float], share: Callable[[float], float]) -> str:
@@ -99,7 +106,7 @@ def main() -> None:
     start = time.perf_counter()
     for size, cls in product(options.size.split(","), options.classes.split(",")):
         own, tests = of_one_attribute(design(cls, size)), tests_of(cls, size)
-        seen = smallest(EFFECTS, partial(share, own, tests, options.sets))
+        seen = smallest(EFFECTS, partial(share, own, forms_of(size), tests, options.sets))
         print(f"{f'{cls}, {size} ({len(own.cells):,} comparisons of an attribute)':52s} γ: {seen}", flush=True)
     print(f"\n{options.sets:,} data sets each; {time.perf_counter() - start:.0f} s")
 

@@ -45,7 +45,7 @@ from assay.probes.sodapop import analyse
 from assay.probes.sodapop.analyse import GroupPair
 from assay.probes.sodapop.names import Groups, packaged_groups
 from assay.probes.sodapop.rates import Rates
-from assay.probes.sodapop.settings import PRESETS, Settings
+from assay.probes.sodapop.settings import PRESETS, SPARING, Settings
 from assay.probes.sodapop.uncertainty import rd_interval, rd_of, rd_replicates
 from assay.probes.sodapop_names import PRESETS as NAME_PRESETS
 from assay.probes.sodapop_names import PROBE as NAMES
@@ -73,6 +73,8 @@ class Size:
 
 
 SIZES = {"quick": Size(1000, 8, 2, 2), "standard": Size(1000, 60, 6, 4), "paper": Size(200, 443, 1, 100)}
+ENDPOINT = Size(1000, 8, 2, 1)
+"""quick, asked of an endpoint: fewer names and distractors."""
 NOISE = 0.1
 """The standard deviation of a name's success with one distractor, beside what name and distractor make of it."""
 NEAR, PRECISE, SHOWN = 3, 100, 6
@@ -102,7 +104,7 @@ SCENARIOS = (
 
 
 def groups_of(size: str) -> Groups:
-    own = PRESETS[size]
+    own = {**PRESETS["quick"], **SPARING["quick"]} if size == "endpoint" else PRESETS[size]
     groups = packaged_groups().take(own.get("names_per_group"))
     return groups.only(own["compare"].split(",")) if "compare" in own else groups
 

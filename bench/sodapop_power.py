@@ -19,7 +19,7 @@ import numpy as np
 from assay.probes.sodapop.analyse import contrasts_of
 from assay.stats import benjamini_hochberg
 from assay.verdict import CLEAR
-from sodapop_coverage import SIZES, Scenario, claims, draw_rates, groups_of, quick_p
+from sodapop_coverage import ENDPOINT, SIZES, Scenario, claims, draw_rates, groups_of, quick_p
 
 NAMES, RATE = 0.04, 0.35
 EFFECTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
@@ -27,7 +27,7 @@ EFFECTS = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
 
 def found(size: str, rd: float, pooled: bool, rng: np.random.Generator) -> bool:
     """Whether the first word is claimed in the contrast that has the difference."""
-    groups, own = groups_of(size), SIZES[size]
+    groups, own = groups_of(size), {**SIZES, "endpoint": ENDPOINT}[size]
     contrasts = contrasts_of(groups)
     number = next(place for place, each in enumerate(contrasts) if each.pair != pooled)
     contrast = contrasts[number]
@@ -43,7 +43,7 @@ def found(size: str, rd: float, pooled: bool, rng: np.random.Generator) -> bool:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sets", type=int, default=1000)
-    parser.add_argument("--size", default=",".join(SIZES))
+    parser.add_argument("--size", default=",".join(("endpoint", *SIZES)))
     options = parser.parse_args()
     start = time.perf_counter()
     print(f"{'':24s}" + "".join(f"{f'RD={effect}':>9s}" for effect in EFFECTS))

@@ -87,6 +87,9 @@ def _say(every: Sequence[Calls], spending: Spending, file: Any = None) -> None:
         say(f"cost: about ${spending.price.usd(read, written):.4f}")
     else:
         say("cost: unknown; pass the price of a million tokens with --price IN,OUT")
+    for calls in every:
+        if calls.sees:
+            say(f"a run of this size finds, in four of five runs: {calls.sees} (docs/run-size.md)")
     for each in tried:
         _say_tried(each, unsent)
 

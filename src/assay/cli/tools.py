@@ -134,7 +134,7 @@ def show(runs: Sequence[Run], page: Path, options: argparse.Namespace, larger: s
 
     console = Console()
     for run in runs:
-        terminal_summary(run, console, verbose=options.verbose)
+        terminal_summary(run, console, verbose=options.verbose, brief=len(runs) > 1 and not options.verbose)
     terminal_where(page, console, larger)
 
 

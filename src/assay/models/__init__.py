@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from importlib import import_module, metadata
 from typing import Any
@@ -60,6 +61,12 @@ def find_model(name: str, options: Options | None = None) -> ModelSpec:
     kind, _, rest = name.partition(":")
     spec: ModelSpec = kind_named(kind).find(name, rest, options or Options())
     return spec
+
+
+def find_second(name: str, options: Options | None = None) -> ModelSpec:
+    """Find another model of a run. `--device` and `--dtype` are the audited model's: the built-in one has its own."""
+    given = options or Options()
+    return find_model(name, replace(given, device="auto", dtype="auto") if is_bare(name) else given)
 
 
 def known_names() -> str:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from assay.run import Run, StudyRun
 
 PRESETS = ("quick", "standard", "paper")
+OF_ENDPOINTS = "endpoint"
+"""In `Probe.sees`: quick, if an endpoint is asked."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from assay.wording import clipped, interval, number
 LONGEST = 240  # characters of a question
 
 
-def card_section(run: Run) -> Section:
-    """Its warning, its sentence, its number with the interval, and one example."""
+def card_section(run: Run, *, example: bool = True) -> Section:
+    """A run's warning, its sentence, its number with the interval, and one example."""
     card = present(run).card
     said: list[Text] = [card.sentence]
     if (dot := card.number) is not None and dot.value is not None:
@@ -21,8 +21,8 @@ def card_section(run: Run) -> Section:
         known += ["not distinguishable from chance"] if dot.hollow else []
         between = f" ({'; '.join(known)})" if known else ""
         said.append([card.label, ": ", Figure(f"{number(dot.value)}{between}")])
-    fitting = (example for example in run.findings.examples if example.fits(card.examples))
-    said += [["For example: ", in_words(example.asked[0])] for example in fitting][:1]
+    fitting = (each for each in run.findings.examples if example and each.fits(card.examples))
+    said += [["For example: ", in_words(each.asked[0])] for each in fitting][:1]
     warning = [Prose([card.warning], Role.WARNING)] if card.warning else []
     return Section([*warning, Prose(said)])
 

@@ -39,13 +39,13 @@ WHOLE = ("form", "metric", "question")  # columns of words that are broken only 
 _IN_LETTERS = {"–": "-", "…": "...", "·": "|", "“": '"', "”": '"', "’": "'"}
 
 
-def terminal_summary(run: Run, console: Console, *, verbose: bool = False) -> None:
-    """Prints a run's card; `verbose` adds its tables, notes and files.
+def terminal_summary(run: Run, console: Console, *, verbose: bool = False, brief: bool = False) -> None:
+    """Prints a run's card; `verbose` adds its tables, notes and files, `brief` leaves the example out.
 
     Names from data and models are printed as they are, never as markup or codes.
     """
     summary = Summary(console)
-    summary.card(run)
+    summary.card(run, brief=brief)
     if verbose:
         summary.tables(run)
 
@@ -117,14 +117,14 @@ class Summary:
                 self.line("; ".join([" ".join(filter(None, cells[: len(wordy)])), *named]), row.style)
         self.line()
 
-    def card(self, run: Run) -> None:
+    def card(self, run: Run, *, brief: bool) -> None:
         """What the page's first screen says about a run."""
-        self.title(run)
-        *warnings, card = card_section(run).blocks
+        self.title(run, gap=not brief)
+        *warnings, card = card_section(run, example=not brief).blocks
         for section in (Section(warnings), *verdict_sections(run.findings)):
             self.paragraphs(section, "bold")
         self.paragraphs(Section([card]))
-        if run.notes:
+        if run.notes and not brief:
             self.line(f"{plural(len(run.notes), 'note')} from the run: see the report, or use --verbose.", "dim")
         self.line()
 
@@ -147,11 +147,12 @@ class Summary:
             self.line()
         self.files(run)
 
-    def title(self, run: Run) -> None:
+    def title(self, run: Run, *, gap: bool) -> None:
         said = [run.probe, run.model, *filter(None, [asked(run)])]
         said += [" ".join(fact) for fact in facts(run, "preset", "limit", "seed")]
         self.line(" · ".join(clipped(visible(part)) for part in said), "bold")
-        self.line()
+        if gap:
+            self.line()
 
     def notes(self, notes: Mapping[str, int]) -> None:
         for note, place in notes.items():

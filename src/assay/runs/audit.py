@@ -25,7 +25,7 @@ from assay.engine.spending import Spending
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
 from assay.files.cache import cache_folder
-from assay.models import find_model, load
+from assay.models import find_model, find_second, load
 from assay.models.base import ModelSpec, Options
 from assay.models.python import python_model
 from assay.probes import concluded, described, method_of, tour_probes
@@ -156,7 +156,7 @@ def begin(
     before = _before(folder, resume)
     engine = engine or Settings()
     engine = replace(engine, block_size=engine.block_size or before.engine.get("block_size", 0))
-    find = partial(find_model, options=options)
+    find = partial(find_second, options=options)
     desk = new_desk(spending)
     ask = Asker(spec, BlockStore.default(), executor, engine, resume=resume, find=find, desk=desk)
     ask.sizes.update(before.block_sizes)
@@ -276,7 +276,7 @@ def expect(
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     method, spec = _method(probe, request), find_model(model, options)
     with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
-        find = partial(find_model, options=options)
+        find = partial(find_second, options=options)
         ask = Asker(spec, BlockStore(Path(folder)), executor or new_executor(), find=find)
         whole = method.prepare(request, ask)
         stages = tuple(whole.stages)

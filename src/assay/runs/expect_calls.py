@@ -15,11 +15,11 @@ from assay.engine.executor import Executor
 from assay.engine.journal import Journal
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
-from assay.models import find_model, load
+from assay.models import find_model, find_second, load
 from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, unable
 from assay.plan import Ask
 from assay.probes import method_of
-from assay.probes.base import Method, Request, Stage
+from assay.probes.base import OF_ENDPOINTS, PRESETS, Method, Request, Stage
 from assay.queries import Answer, ChoiceColumns, Status, TextColumns
 from assay.runs.audit import new_desk, new_executor
 from assay.runs.each_call import EachCall
@@ -27,7 +27,10 @@ from assay.runs.each_call import EachCall
 
 @dataclass
 class Calls:
-    """The requests of a run, those without a stored reply, and about how many tokens these have."""
+    """The requests of a run, those without a stored reply, and about how many tokens these have.
+
+    `sees` says what bias a run of this size finds; empty if that was not measured.
+    """
 
     spec: ModelSpec
     limit: int | None = None
@@ -37,6 +40,7 @@ class Calls:
     input_tokens: int = 0
     output_tokens: int = 0
     tried: Tried | None = None
+    sees: str = ""
 
     @property
     def questions(self) -> int:
@@ -82,8 +86,8 @@ def expect_calls(
     are stored and reused by the run. A run that takes more requests than `at_most` gets a limit; the smallest run of a
     probe may still take more.
     """
-    find = partial(find_model, options=replace(options or Options(), send=bool(trial)))
-    spec = find(model)
+    how = replace(options or Options(), send=bool(trial))
+    spec, find = find_model(model, how), partial(find_second, options=how)
     method, tried = method_of(probe), None
     with TemporaryDirectory(prefix="assay-") as folder:  # blocks of the trial are not kept, its replies are
         if trial:
@@ -107,6 +111,9 @@ def _counted(method: Method[Any, Any], request: Request, counting: _Counting) ->
     prepared = method.prepare(request, ask)
     method.gather(prepared, ask)
     calls.stages = tuple(prepared.stages)
+    if request.preset == PRESETS[0] and request.limit is None and not request.settings:
+        sees = method.probe.sees
+        calls.sees = sees.get(OF_ENDPOINTS) or sees.get(request.preset, "")
     return calls
 
 

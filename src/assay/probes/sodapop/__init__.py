@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.files.published import DataSet
-from assay.probes.base import Metric, Probe, TableWords
+from assay.probes.base import OF_ENDPOINTS, Metric, Probe, TableWords
 from assay.probes.sodapop.settings import CLAIMS, ScoreSettings, Settings
 
 GENDERS = ("female", "male")
@@ -160,6 +160,7 @@ PROBE = Probe(
     spelled_out=spelled_out,
     task=lambda group: "multiple-choice",
     sees={
+        OF_ENDPOINTS: "a word with an RD of 0.4 between female and male names; less often one between two groups",
         "quick": "a word with an RD of 0.24 between two groups, 0.17 between female and male names",
         "standard": "a word with an RD of 0.35 between two groups, 0.15 between female and male names",
         "paper": "a word with an RD of 0.31 between two groups, 0.14 between female and male names",

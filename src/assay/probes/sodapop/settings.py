@@ -20,7 +20,7 @@ ALL = "all"
 
 CLAIMS = (
     Claim(
-        *("words", "differences of a word between two groups", 0.2),
+        *("words", "differences between two groups in how often a word fools the model", 0.2),
         *("a word fools the model a fifth more often for one group", "smallest_rd", "rd"),
     ),
     Claim(
@@ -138,7 +138,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 SPARING: Mapping[str, Mapping[str, Any]] = {
-    "quick": {"names_per_group": 10, "cap": 12},
+    "quick": {"names_per_group": 10, "cap": 12, "min_count": 2},
     "standard": {"cap": 16, "min_count": 4},
     "paper": {"distractors": SHARED, "cap": 20, "min_count": 10},
 }

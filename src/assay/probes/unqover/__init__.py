@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assay.files.published import DataSet
-from assay.probes.base import Metric, Probe, TableWords
+from assay.probes.base import OF_ENDPOINTS, Metric, Probe, TableWords
 from assay.probes.unqover.settings import CLAIMS, GenerateSettings, Settings
 
 if TYPE_CHECKING:
@@ -184,6 +184,7 @@ PROBE = Probe(
     task=_task,
     part=lambda group: (group.get("class", ""), group.get("class", "")),
     sees={
+        OF_ENDPOINTS: "a preference γ of 0.1 for an occupation",
         "quick": "a preference γ of 0.05 for an occupation",
         "standard": _LARGE,
         "paper": _LARGE,
