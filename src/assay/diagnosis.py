@@ -129,6 +129,16 @@ class Diagnosis:
             raise ValueError("follows_place is true without places or exchanged")
 
     @property
+    def first_reason(self) -> str:
+        """`why` up to its first reason, for a card.
+
+        >>> why = "answers follow the option's place: A got 100% of 9 answers; the same place was chosen twice"
+        >>> Diagnosis(True, why, places=(), exchanged=(), missing={"ties": "-", "negation": "-"}).first_reason
+        "answers follow the option's place: A got 100% of 9 answers"
+        """
+        return self.why.partition("; ")[0]
+
+    @property
     def tested(self) -> bool:
         """Whether the run could show at all that answers follow the place."""
         return self.places is not None or self.exchanged is not None

@@ -21,7 +21,7 @@ def verdict_sections(findings: Findings) -> list[Section]:
     found, verdict = findings.diagnosis, findings.verdict
     if found is not None and found.follows_place:
         little = ". The numbers say little about bias: the place decides the answers."
-        return [Section([Prose([["Warning: ", Name(found.why), little]], Role.WARNING)])]
+        return [Section([Prose([["Warning: ", Name(found.first_reason), little]], Role.WARNING)])]
     if verdict is None:
         return []
     return [Section([Prose([[Strong(f"Verdict: {verdict.says}."), " ", _sentence(verdict.why)]])])]
