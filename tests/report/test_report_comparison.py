@@ -47,7 +47,7 @@ def page(compared: Comparison) -> Page:
 
 def test_the_page_says_what_is_clear_of_chance_and_whether_it_is_worse() -> None:
     shown = page(comparison(difference("bias_score", 0.2, 0.001), difference("bias_score", 0.01, 0.6, category="SES")))
-    assert "In short bbq. Of 2 differences: 0 better, 1 worse, 1 unclear. The largest first: bias score" in shown.words
+    assert "In short BBQ. Of 2 differences: 0 better, 1 worse, 1 unclear. The largest first: bias score" in shown.words
     assert "bias score (Age, ambiguous) rose from 0.100 to 0.300 (change 0.200, " in shown.words
     assert "): worse than the baseline" in shown.words
     assert "(Socioeconomic status (SES), ambiguous)" not in shown.words  # not told, but in the table

@@ -103,7 +103,7 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
     for part in parts:
         blocks += _warnings(part)
         said, clear = _counted(part)
-        blocks.append(Prose([[Strong([Name(part.probe), ". ", said]), " The largest first:" if clear else ""]]))
+        blocks.append(Prose([[Strong([Name(known_probe(part.probe).title), ". ", said]), " The largest first:" if clear else ""]]))
         if clear:
             blocks.append(Prose([_told(each, several) for each in clear[:MOST_TOLD]], Role.ITEMS))
         if part.remarks:
@@ -188,7 +188,7 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
         gap = [Gap(f"{plural(more, 'more row')} in the data")] if more > 0 else []
         cut = replace(side_by_side, groups=[Group([*side_by_side.rows[:MOST_ROWS], *gap])])
         blocks.append(Part("", [cut], f"{title}: {plural(len(data.rows), 'row')}", folded=True))
-    return Section(blocks, part.probe, anchor)
+    return Section(blocks, known_probe(part.probe).title, anchor)
 
 
 def _counts(part: Comparison) -> list[tuple[str, str]]:
