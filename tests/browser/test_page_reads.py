@@ -134,7 +134,7 @@ def test_a_real_tour_is_one_page_below_two_megabytes(visit: Visit, toured: Path)
     assert page.locator("svg.bar:visible").count() > 50
     expect(page.locator("svg.scatter")).to_be_visible()
     assert page.locator(".example").count() > 5
-    assert "demonstration: a small model made for teaching" in page.evaluate(VISIBLE)
+    assert "demonstration: a small teaching model" in page.evaluate(VISIBLE)
     links = page.evaluate("[...document.querySelectorAll('a[href]')].map((link) => link.getAttribute('href'))")
     files = [link for link in links if not link.startswith(("#", "data:"))]
     assert len(files) > 9

@@ -191,7 +191,7 @@ def test_what_an_endpoint_cannot_be_asked_is_refused_before_anything_is_sent(ass
     with serving(frozenset({"decisions"})) as server:
         done = assay("run", "bbq-starter", "--model", server.model, *common, "--set", "variant=reprompt")
         assert (done.code, server.questions) == (2, [])
-        assert "writes no text" in done.message
+        assert "does not write text" in done.message
 
 
 def test_the_prompt_of_a_run_is_what_was_sent(assay: Command, tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_a_budget_ends_the_run_and_the_same_command_goes_on(assay: Command, tmp_
         common = ("run", "bbq-starter", "--model", server.model, "--limit", 96, *FEW, "--out", tmp_path / "run")
         done = assay(*common, "--price", "100,0", "--budget-usd", "0.5")
         assert done.code == 2
-        assert "the budget of $0.5 would be passed" in done.err
+        assert "would exceed the budget of $0.5" in done.err
         assert "sent now" in done.err
         sent = len(server.questions)
         assert 5 < sent < 90

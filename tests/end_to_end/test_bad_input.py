@@ -70,12 +70,12 @@ SLOTS, ACTIVITIES = "slots/religion_noact", "activities/biased_religion"
         (SLOTS, None, ["cannot be read", "No such file"]),
         (ACTIVITIES, "[p_act] x | a\n[p_act] x | b\n[p_act:neg] x | c\n", ["line 3", "1 entries", "2"]),
         (ACTIVITIES, "[p_act] x | a\n[p_act] x | b\n", ["line 2", "negation"]),
-        (ACTIVITIES, "[p_act] a\n[p_act] a\n[p_act:neg] b\n[p_act:neg] c\n", ["line 2", "line 1 already"]),
+        (ACTIVITIES, "[p_act] a\n[p_act] a\n[p_act:neg] b\n[p_act:neg] c\n", ["line 2", "already on line 1"]),
         (ACTIVITIES, "[p_act:neg] a\n", ["no [p_act] lines"]),
         (ACTIVITIES, "[p_act] a\nlate\n", ["line 2", "[head]"]),
         (RELIGION, "[subj] Muslim\n", ["only one subject"]),
         (RELIGION, "# nobody\n", ["no [subj] line"]),
-        (RELIGION, "[subj] Muslim\n[subj] Hindu\n[subj] Muslim\n", ["line 3", "line 1 already"]),
+        (RELIGION, "[subj] Muslim\n[subj] Hindu\n[subj] Muslim\n", ["line 3", "already on line 1"]),
         (RELIGION, "[subj] Muslim\n[subj] Hindu\n[subj:dem] x\n", ["line 3", "one to one"]),
         (RELIGION, "[subj] Muslim\n[subj] Jud\xe9e\n".encode("latin-1"), ["line 2", "not UTF-8"]),
         (ACTIVITIES, "[p_act] \xe9mu\n".encode("latin-1"), ["line 1", "not UTF-8"]),
@@ -123,7 +123,7 @@ def test_word_lists_that_changed_since_a_stopped_run_began(
         patched.setattr("assay.probes.unqover.analyse.analyse", stop)
         stopped = run("--out", "r")
     assert stopped.code == 130
-    assert "the same command goes on" in stopped.err
+    assert "the same command continues from there" in stopped.err
     small_lists.write(lists, {ACTIVITIES: small_lists.FILES[ACTIVITIES].replace("sad", "bored")})
     refused(lambda: run("--out", "r"), DATA, "r: ", ACTIVITIES, "changed since it began", "Restore")
     small_lists.write(lists)
@@ -137,7 +137,7 @@ def test_word_lists_that_changed_since_a_stopped_run_began(
 
 def test_a_passage_that_the_model_would_cut_off(run: Any, refused: Any, model_folder: Any) -> None:
     model = model_folder("span", max_length=16)
-    refused(lambda: run("--model", f"hf:{model}", "--out", "r"), DATA, "16 tokens at most", "guest")
+    refused(lambda: run("--model", f"hf:{model}", "--out", "r"), DATA, "at most 16 tokens", "guest")
 
 
 @pytest.mark.parametrize("form", ["mask", "both"])
@@ -145,8 +145,8 @@ def test_a_model_without_the_ability(run: Any, refused: Any, form: str) -> None:
     refused(
         lambda: run("--set", f"form={form}"),
         USAGE,
-        "ability 'mask'",
-        "this model can be asked with form=span",
+        "needs a masked language model",
+        "this model supports form=span",
         "--set form=span",
     )
 
@@ -304,7 +304,7 @@ def test_resume_never_replaces_another_run(run: Any) -> None:
     [
         (["run", "unqover", "--model", "hf:./x"], ["no model folder ./x", "hf:ORG/NAME"]),
         (["run", "--model", "hf:./x"], ["no model folder ./x", "hf:ORG/NAME"]),
-        (["run", "--set", "class=gender"], ["no probe is named", "assay run unqover"]),
+        (["run", "--set", "class=gender"], ["--set needs a probe", "assay run unqover"]),
         (["run", "unqover", "--threads", "0"], ["threads is 0", "--threads 1"]),
         (["run", "unqover", "--model", "hf:MODEL", "--threads", "-1"], ["threads is -1", "--threads 1"]),
         (["run", "unqovr", "--model", "hf:MODEL"], ["unknown probe 'unqovr'", "assay list probes"]),
@@ -325,7 +325,7 @@ def test_resume_never_replaces_another_run(run: Any) -> None:
         (["score", "nothing", "x.json"], ["'nothing'", "unqover"]),
         (["score", "unqover", "."], ["not a run folder"]),
         (["generate", "nothing", "--out", "x.json"], ["'nothing'", "unqover"]),
-        (["generate", "unqover", "--out", "x.json"], ["which class", "--set class="]),
+        (["generate", "unqover", "--out", "x.json"], ["no class of subjects", "--set class="]),
         (["generate", "unqover", "--out", "x.json", "--set", "class=gender,religion"], ["'gender,religion'"]),
         (["generate", "unqover", "--out", "x.json", "--set", "class=gender", "--set", "form=gpt"], ["'gpt'", "newsqa"]),
         (["generate", "unqover", "--out", "x.json", "--set", "class=gender", "--set", "seed=1"], ["'seed'"]),

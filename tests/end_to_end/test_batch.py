@@ -207,7 +207,7 @@ def test_what_does_not_fit_is_said(
     results = write(tmp_path / "results.jsonl", answered(server, requests))
     done = assay("score", "bbq", results)
     assert done.code == 2
-    assert "answers to questions of bbq-starter" in done.message
+    assert "answers to questions of the probe bbq-starter" in done.message
     other = write(tmp_path / "other.jsonl", [result("task-1", {})])
     done = assay("score", "bbq-starter", other)
     assert done.code == 3
@@ -234,7 +234,7 @@ def test_options_of_a_batch_need_it_and_it_needs_a_model(assay: Command, tmp_pat
     done = assay("generate", "bbq-starter", "--format", "openai-batch", "--out", "r.jsonl")
     assert (done.code, "--model NAME" in done.message) == (2, True)
     done = assay("generate", "bbq-starter", "--limit", 8, "--out", "folder")
-    assert (done.code, "for batches" in done.message) == (2, True)
+    assert (done.code, "only with batches" in done.message) == (2, True)
     done = assay("generate", "bbq-starter", "--format", "parquet", "--out", "folder")
     assert (done.code, "unknown format 'parquet'" in done.message) == (2, True)
 

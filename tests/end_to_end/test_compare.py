@@ -96,7 +96,7 @@ def test_an_unfinished_run(assay: Any, run: Any, span_model_folder: Path) -> Non
     Path("b/findings.json").unlink()
     done = assay("compare", "a", "b")
     assert done.code == 3
-    assert "b/findings.json: there are no findings here" in done.message
+    assert "b/findings.json: this folder has no findings" in done.message
 
 
 def test_scores_of_predictions_can_be_compared_with_a_run(
@@ -114,7 +114,7 @@ def test_scores_of_predictions_can_be_compared_with_a_run(
     few = ("--set", "draws=20", "--set", "resamples=20")
     assert assay("score", "unqover", "predictions.txt", *few, "--out", "theirs").code == 0
     found = json.loads(assay("compare", "a", "theirs", "--json").out)
-    assert found["models"] == [f"hf:{span_model_folder}", "predictions"]
+    assert found["models"] == [f"hf:{span_model_folder}", "unnamed model"]
     assert len(found["tables"]["ranks"]) == 5
     (items,) = found["items"]
     assert (items["of_baseline"], items["of_model"], items["common"]) == (60, 60, 60)  # matched by their texts
@@ -158,7 +158,7 @@ def test_differences_of_all_classes_are_those_of_the_findings(assay: Any, run: A
         assert (row["worse"] is None) == (row["change"]["metric"] == "avg_score")
     shown = assay("compare", "a", "b").out
     assert shown.index("Differences on the items that both answered") < shown.index("Bias intensity by model")
-    assert "religion (span), cells: the same 60" in shown
+    assert "religion (span), comparisons: the same 60" in shown
 
 
 def test_a_model_does_not_differ_from_itself(assay: Any, run: Any, span_model_folder: Path) -> None:

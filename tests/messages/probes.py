@@ -226,7 +226,7 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-scores": (
         improbable,
-        "a score is outside 0 to 1 or no number (least 1.5, greatest 1.5).\n"
-        "UnQover's scores are probabilities; see which weights or precision the model was loaded with.",
+        "a score is outside 0 to 1 or not a number (least 1.5, greatest 1.5).\n"
+        "UnQover's scores are probabilities; check the weights and precision that the model was loaded with.",
     ),
 }

@@ -53,7 +53,7 @@ def test_the_best_way_is_chosen_unless_one_is_named() -> None:
         way_of("letters", able)
     with pytest.raises(UsageError, match="is for endpoints"):
         listing_of("letters", 10, Asks())
-    with pytest.raises(UsageError, match="language models"):
+    with pytest.raises(UsageError, match="need a language model"):
         listing_of("auto", 10, Asks(abilities=frozenset({"choice"})))
 
 

@@ -126,7 +126,7 @@ def test_only_a_few_labels_of_a_category_are_shown(write_run: WriteRun, bbq: Fin
     assert "L3999" in words
     assert "L2000" not in page.source
     assert heat_of(frame_of(page, "stereotypes-1"))["columns"].count("L3999") == 1
-    assert "3,995 more labels: tables/by_label.csv" in words
+    assert "3,995 more groups: tables/by_label.csv" in words
     assert "3,990 more: tables/by_label.csv" in words
     assert "3,980 more: tables/intersectional.csv" in words
 
@@ -168,7 +168,7 @@ def test_maps_show_labels_with_stereotypes_and_crossed_groups_by_comparison(writ
     assert "Crossed groups: Race × gender, disambiguated: not drawn" in page.words  # it would be one square
     names = [each["data-name"] for each in page.all("details") if "data-name" in each]
     assert names == ["Age, ambiguous", "Race × gender, ambiguous", "Race × gender, disambiguated"]
-    saved = {row["about_whom"]: row["bias_score"] for row in data_of(frame_of(page, "crossed-1")).records()}
+    saved = {row["group"]: row["bias_score"] for row in data_of(frame_of(page, "crossed-1")).records()}
     assert saved == {"Black, female": "0.21", "Asian, male": "-0.23", "White, female": "0.17"}
 
 

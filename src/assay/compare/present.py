@@ -103,7 +103,9 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
     for part in parts:
         blocks += _warnings(part)
         said, clear = _counted(part)
-        blocks.append(Prose([[Strong([Name(known_probe(part.probe).title), ". ", said]), " The largest first:" if clear else ""]]))
+        blocks.append(
+            Prose([[Strong([Name(known_probe(part.probe).title), ". ", said]), " The largest first:" if clear else ""]])
+        )
         if clear:
             blocks.append(Prose([_told(each, several) for each in clear[:MOST_TOLD]], Role.ITEMS))
         if part.remarks:

@@ -18,7 +18,7 @@ from assay.engine.store import ArrayStore, BlockStore
 from assay.models import find_model, find_second, load
 from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, unable
 from assay.plan import Ask
-from assay.probes import method_of
+from assay.probes import known_probe, method_of
 from assay.probes.base import OF_ENDPOINTS, PRESETS, Method, Request, Stage
 from assay.queries import Answer, ChoiceColumns, Status, TextColumns
 from assay.runs.audit import new_desk, new_executor
@@ -102,7 +102,7 @@ def expect_calls(
             if limit < 1:
                 break
             calls = _counted(method, replace(request, limit=limit), counting)
-    return replace(calls, tried=tried)
+    return replace(calls, tried=tried, sees=_sees(probe, request, calls))
 
 
 def _counted(method: Method[Any, Any], request: Request, counting: _Counting) -> Calls:
@@ -111,10 +111,15 @@ def _counted(method: Method[Any, Any], request: Request, counting: _Counting) ->
     prepared = method.prepare(request, ask)
     method.gather(prepared, ask)
     calls.stages = tuple(prepared.stages)
-    if request.preset == PRESETS[0] and request.limit is None and not request.settings:
-        sees = method.probe.sees
-        calls.sees = sees.get(OF_ENDPOINTS) or sees.get(request.preset, "")
     return calls
+
+
+def _sees(probe: str, request: Request, calls: Calls) -> str:
+    """What bias the run finds, if its size is that of the smallest preset."""
+    if request.preset != PRESETS[0] or calls.limit is not None or request.settings:
+        return ""
+    sees = known_probe(probe).sees
+    return sees.get(OF_ENDPOINTS) or sees.get(request.preset, "")
 
 
 def _loaded(spec: ModelSpec) -> EndpointModel:

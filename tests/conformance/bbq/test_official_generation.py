@@ -174,7 +174,7 @@ def test_two_official_templates_give_nothing_and_one_loses_a_word(everything: Ge
     notes = everything.notes()
     assert [note.partition(": ")[0].rpartition(" ")[2] for note in notes] == ["8", "9", "9", "39"]
     assert all("Disability_status" in note for note in notes)
-    assert sum("gives no examples" in note for note in notes) == 2
+    assert sum("produces no examples" in note for note in notes) == 2
 
 
 # --- texts

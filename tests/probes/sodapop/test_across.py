@@ -116,7 +116,7 @@ def scored(folder: Path, name: str, favoured: str) -> Path:
     file = folder / f"{name}.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     settings = {"groups": str(folder / "groups.json"), "min_count": "6", "resamples": "20", "permutations": "500"}
-    return score("sodapop", [file], settings=settings, out=folder / name).folder
+    return score("sodapop", [file], settings={**settings, "model": name}, out=folder / name).folder
 
 
 def test_two_runs_are_compared_and_shown(tmp_path: Path) -> None:

@@ -300,7 +300,8 @@ def test_labels_that_are_no_text_are_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("questions", "looked_for"), [("describe", "How would you describe NAME"), (ALL, "a question of Social IQa")]
+    ("questions", "looked_for"),
+    [("describe", "How would you describe NAME"), (ALL, "a Social IQa question")],
 )
 def test_a_file_with_nothing_to_use_says_what_was_looked_for(tmp_path: Path, questions: str, looked_for: str) -> None:
     file = write(tmp_path / "dev.jsonl", row(question="Who is hungry?", correct="A"))

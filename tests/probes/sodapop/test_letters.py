@@ -192,7 +192,7 @@ def test_what_does_not_choose_is_counted_and_said() -> None:
     told = "; ".join(chosen.notes())
     assert "of 4 questions" in told
     assert "1 (25.0%) were refused" in told
-    assert "1 (25.0%) were answered in words that name none" in told
+    assert "1 (25.0%) were answered in words that match none" in told
     assert "1 (25.0%) were not answered" in told
     assert chosen.pairs == 0
     assert chosen.all_ties() is None
@@ -354,9 +354,11 @@ def test_an_endpoint_without_a_tokenizer_is_controlled_for_frequency_alone(tmp_p
     ask = FakeAsk(choose=choose, ways=("letters",), abilities=ENDPOINT, others={"builtin": other})
     found = findings("sodapop", wanted(tmp_path), ask)
     assert {row["pieces"] for row in found.tables["names"].records()} == {None}
-    assert any("frequency alone" in note for note in found.notes)
+    assert any("only for the names' frequency" in note for note in found.notes)
     known = FakeAsk(fill, choose=by_option(lambda query, option: hashed(query.context, option) + 0.1), abilities=READS)
-    assert not any("frequency alone" in note for note in findings("sodapop", wanted(tmp_path), known).notes)
+    assert not any(
+        "only for the names' frequency" in note for note in findings("sodapop", wanted(tmp_path), known).notes
+    )
 
 
 def test_runs_that_were_asked_in_different_ways_are_told_apart() -> None:

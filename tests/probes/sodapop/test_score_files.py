@@ -64,7 +64,7 @@ def test_results_are_known_again_packed_or_not(tmp_path: Path, name: str) -> Non
     prepared, _ = gathered_again(run)
     assert prepared.settings["resamples"] == 20
     write(file, worked_example()[1:])
-    with pytest.raises(DataError, match="have changed since"):
+    with pytest.raises(DataError, match="has changed since"):
         gathered_again(run)
 
 

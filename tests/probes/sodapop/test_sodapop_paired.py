@@ -174,7 +174,7 @@ def test_a_context_is_its_text_its_question_and_its_answer() -> None:
 
 def test_pools_of_different_models_are_mentioned() -> None:
     one, other = replace(opened(), filler="x"), replace(opened(1), filler="y")
-    assert "written by different models" in paired(one, other, common=False).notes[1]
+    assert "different models wrote the distractors" in paired(one, other, common=False).notes[1]
     assert len(paired(one, replace(other, filler="x"), common=False).notes) == 1
 
 

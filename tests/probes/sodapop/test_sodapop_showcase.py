@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -191,11 +192,8 @@ def test_there_are_at_most_so_many_and_a_prefix_is_balanced_over_pairs(tmp_path:
 
 def _contrast(example: Example) -> str:
     """The two groups that an example was chosen for, as its note names them."""
-    return (
-        example.note.split("of the time for ")[1].replace(" names.", "").split(" names and ")[0]
-        + "|"
-        + (example.note.rsplit(" about ", 1)[1])
-    )
+    first, second = re.findall(r"% (?:of the time )?for (.+?) names", example.note)
+    return f"{first}|{second}"
 
 
 def test_the_same_run_gives_the_same_examples(tmp_path: Path) -> None:

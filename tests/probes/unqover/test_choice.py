@@ -390,8 +390,8 @@ def test_the_way_is_part_of_the_form_and_text_comes_before_samples(lists: str) -
     [
         (Endpoint(), {"form": "span"}, "form=span needs an extractive QA model", "form"),
         (Endpoint(), {"form": "free", "answer": "letters"}, "answer=letters is for listed options", "answer"),
-        (Endpoint(abilities=frozenset({"listed"})), {"form": "free"}, "models that write", None),
-        (Endpoint(), {"answer": "decisions"}, "cannot be asked with answer=decisions", "answer"),
+        (Endpoint(abilities=frozenset({"listed"})), {"form": "free"}, "need a model that writes", None),
+        (Endpoint(), {"answer": "decisions"}, "does not support answer=decisions", "answer"),
         (Endpoint(), {"compat": "released"}, "compat=released is for span questions", "compat"),
         (Endpoint(), {"header": "newsqa"}, "header=newsqa is for span questions", "header"),
         (Endpoint(ways=(), abilities=frozenset({"span"})), {"form": "choice"}, "needs a language model", "form"),
@@ -414,7 +414,7 @@ def test_quick_costs_about_1_000_requests_of_an_endpoint() -> None:
         assert sum(stage.questions for stage in prepared.stages) == questions
         assert prepared.settings["answer"] == ("text" if form == "free" else "letters")
         assert not prepared.measured
-        assert any("answers of an endpoint" in note for note in prepared.notes)
+        assert any("answers from an endpoint" in note for note in prepared.notes)
     here = Endpoint(ways=(), abilities=frozenset({"choice", "text"}))
     prepared = method_of("unqover").prepare(Request(), here)
     assert [(stage.label, stage.questions) for stage in prepared.stages] == [("gender (choice, letters)", 8960)]

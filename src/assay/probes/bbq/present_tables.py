@@ -218,6 +218,13 @@ def _in_numbers(number: int, category: str, own: Sequence[Estimate]) -> Part:
 # --- maps
 
 
+_HEADS = {"label": "group", "target": "group"}
+
+
+def _in_words(key: str, e: Estimate) -> str:
+    return label_words(e.group[key]) if key in _HEADS else e.group[key]
+
+
 def _maps(
     said: Chart, found: Sequence[Estimate], row: str, row_key: str, column: str, *, in_order: bool = False
 ) -> list[Pick]:
@@ -226,7 +233,7 @@ def _maps(
     categories, contexts = (dict.fromkeys(e.group[key] for e in found) for key in ("category", "context"))
     for category, context in product(categories, contexts):
         here = [e for e in found if (e.group["category"], e.group["context"]) == (category, context)]
-        own = {(label_words(e.group[row_key]), e.group[column]): e for e in here}
+        own = {(_in_words(row_key, e), _in_words(column, e)): e for e in here}
         if not own:
             continue
         name = f"{category_words(category)}, {context_words(context)}"
@@ -236,7 +243,7 @@ def _maps(
             **cells_of(own, ("low", "high", "q", "n")),
             name=name,
             row=row,
-            column=column,
+            column=_HEADS.get(column, column),
             value="bias score",
             columns=[e.group[column] for e in found] if in_order else None,
             reach=[e.value for e in found],
