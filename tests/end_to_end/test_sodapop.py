@@ -208,7 +208,7 @@ def test_groups_that_cannot_be_compared(assay: Any, tmp_path: Path, content: Any
 @pytest.mark.parametrize(
     ("options", "code", "said"),
     [
-        (("context=99",), USAGE, "context is 99, and there are"),
+        (("context=99",), USAGE, "context is 99, but there are only"),
         (("min_count=5000",), DATA, "no word is in at least 5000 distractors of every name"),
         (("groups=nowhere.json",), DATA, "nowhere.json"),
         (("texts=nowhere.jsonl",), DATA, "nowhere.jsonl"),

@@ -116,7 +116,7 @@ def test_refusals_are_counted_and_choose_nothing(assay: Command, names: tuple[st
         done = assay("run", "sodapop", "--model", server.model, *names, *FEW, "--out", tmp_path / "run")
         assert done.code == 0, done.err
     notes = " ".join(info(tmp_path / "run")["notes"])
-    assert "were refused: a refusal chooses none of them" in notes
+    assert "were refused; they count as choosing none" in notes
     assert rows(tmp_path / "run", "words")
 
 
