@@ -206,12 +206,12 @@ def test_an_audit_counts_refused_and_failed_answers(
     without = (Status.FAILED, Status.TRUNCATED, Status.EMPTY, Status.UNCLEAR)
     assert found["unparsed"] == sum(status in without for status in asked) > 5
     notes = {each.note for each in runs[0].findings.estimates if each.metric in ("refused_rate", "unparsed_rate")}
-    assert not any("by construction" in note for note in notes if note)
+    assert not any("always 0" in note for note in notes if note)
     for name in ("findings.json", "blocks.json", "examples.jsonl"):
         assert (runs[0].folder / name).read_bytes() == (runs[1].folder / name).read_bytes()
     shown = [json.loads(line) for line in (runs[0].folder / "examples.jsonl").read_text().splitlines()]
     notes = {each["note"] for each in shown if each["about"]["answer"] == "unparsed"}
-    failed = "There is no answer: asking failed, the answer ended too early, or it was unclear."
+    failed = "No answer: the request failed, or the answer was cut off or unclear."
     assert notes == {failed if ability == "choice" else "The answer names no option."}
     again = concluded(method_of("bbq-starter"), *gathered_again(runs[1]))
     assert again.estimates == runs[1].findings.estimates
