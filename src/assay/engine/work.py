@@ -219,7 +219,8 @@ class WorkExecutor:
             try:
                 stack.enter_context(held(place.path, "waiting for the same answers"))
             except UsageError as error:
-                remedy = "Wait until it is finished, or choose another folder: --executor work:DIR."
+                wait = "Wait until it is finished, or choose" if error.code == "in-use" else "Choose"
+                remedy = f"{wait} another folder: --executor work:DIR."
                 raise UsageError(error.problem, remedy, code=error.code) from None
             yield
 
