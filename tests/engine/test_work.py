@@ -165,20 +165,20 @@ def test_a_dead_workers_block_is_taken_over_after_the_lease_and_not_before(tmp_p
     with driving(tmp_path) as running:
         place.claim(BLOCKS[3], 1).write_text("dead")
         began = time.monotonic()
-        worker = a_worker(tmp_path, lease=0.6)
+        worker = a_worker(tmp_path, lease=1.0)
         assert worker.work(idle=0.1) == len(BLOCKS) - 1
         assert BLOCKS[3] not in place.done()
-        assert worker.work(idle=2.0) == 1
+        assert worker.work(idle=2.2) == 1
         require_right(running.result(timeout=20))
-        assert time.monotonic() - began >= 0.6
+        assert time.monotonic() - began >= 1.0
 
 
 def test_a_stale_claim_is_taken_over_by_one_worker(tmp_path: Path) -> None:
-    place, workers = JobFolder(tmp_path / KEY), [a_worker(tmp_path, lease=0.3) for _ in range(6)]
+    place, workers = JobFolder(tmp_path / KEY), [a_worker(tmp_path, lease=0.6) for _ in range(6)]
     with driving(tmp_path) as running, ThreadPoolExecutor(6) as pool:
         for block in BLOCKS:
             place.claim(block, 1).write_text("dead")
-        computed = list(pool.map(lambda worker: worker.work(idle=1.0), workers))
+        computed = list(pool.map(lambda worker: worker.work(idle=1.6), workers))
     assert sum(computed) == len(BLOCKS)
     require_right(running.result())
 
@@ -188,7 +188,7 @@ def test_a_claim_is_renewed_while_its_block_is_computed(tmp_path: Path) -> None:
 
     @dataclass
     class Slow(FakeModel):
-        waits: list[float] = field(default_factory=lambda: [1.5])
+        waits: list[float] = field(default_factory=lambda: [2.6])
 
         def forward(self, tokens: Any) -> Any:
             begun.set()
@@ -196,9 +196,9 @@ def test_a_claim_is_renewed_while_its_block_is_computed(tmp_path: Path) -> None:
             return super().forward(tokens)
 
     with driving(tmp_path) as running, ThreadPoolExecutor(1) as pool:
-        slow = pool.submit(a_worker(tmp_path, Slow, lease=0.4).work, 0.5)
+        slow = pool.submit(a_worker(tmp_path, Slow, lease=0.8).work, 0.5)
         begun.wait(10)
-        quick = a_worker(tmp_path, lease=0.4).work(idle=1.0)  # longer than the lease, with nothing to take over
+        quick = a_worker(tmp_path, lease=0.8).work(idle=1.8)  # longer than the lease, with nothing to take over
         assert quick == len(BLOCKS) - 2, "the other worker has one in the works and one at hand"
         assert slow.result(timeout=20) == 2
     require_right(running.result())
