@@ -17,7 +17,9 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 class Recipe(Protocol):
-    """What every plan has. It must be small and picklable, because it is sent to workers."""
+    """What every plan has. It is sent to workers, so it must be small and picklable, and its fields must be numbers,
+    texts, tuples, and dataclasses and named tuples of these (`engine/recipes.py`).
+    """
 
     @property
     def ability(self) -> str:

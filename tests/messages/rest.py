@@ -11,6 +11,7 @@ from assay.cli.data import check_lines
 from assay.cli.tools import settings_of
 from assay.compare import compare
 from assay.engine.ask import Resume
+from assay.engine.work import Failure
 from assay.findings import Findings
 from assay.gate import Limit, Policy, gate, read_policy
 from assay.report.model_card import model_card
@@ -67,6 +68,10 @@ def two_models(folder: Path) -> None:
     for name in ("one", "two"):
         run(folder / name)
     model_card(open_runs(folder))
+
+
+def worker_failed(folder: Path) -> None:
+    raise Failure.of(ZeroDivisionError("oh")).error()
 
 
 CASES: dict[str, tuple[Callable[[Path], object], str]] = {
@@ -152,5 +157,10 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     "unsupported": (
         two_models,
         "these runs are of 2 models (one, two), and a card is about one.\nName the folder of one model's runs.",
+    ),
+    # workers
+    "worker-failed": (
+        worker_failed,
+        "a worker failed with ZeroDivisionError('oh').\nThe worker's output has the details.",
     ),
 }

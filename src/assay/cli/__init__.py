@@ -31,13 +31,14 @@ from assay.cli import (
     score,
     study,
     train,
+    work,
 )
 from assay.cli.tools import output_for_any_reader
 from assay.errors import AssayError, near
 
 COMMANDS: Sequence[Any] = (
     *(run, score, generate, report, gate, compare, export, data, list_),
-    *(train, debias, study, doctor, completion),
+    *(train, debias, study, work, doctor, completion),
 )
 """Modules with NAME, HELP, `add_options(parser)` and `call(options) -> exit code`; and with EXAMPLES, or
 `examples(about)`, where `about` is the probe, method or kind that was named before --help, if any."""

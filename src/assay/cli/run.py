@@ -51,7 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     trial = "print the expected size, time and memory; asks a few trial questions, but none of an endpoint"
     add("--dry-run", action="store_true", help=trial)
     add("--resume", choices=("always", "never", "only-missing"), default="always", help=stored)
-    add("--executor", metavar="NAME", default="local", help="where to compute: local (this machine)")
+    where = "where to compute: local (this process), or work:DIR (the workers that `assay work DIR` starts)"
+    add("--executor", metavar="NAME", default="local", help=where)
     add_shared(parser, "--device")
     add("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
     add("--threads", type=int, metavar="N", help="CPU threads for the model (default: all that are available)")

@@ -23,6 +23,7 @@ from assay.engine.endpoints import Desk
 from assay.engine.executor import Executor, LocalExecutor, Settings
 from assay.engine.spending import Spending
 from assay.engine.store import BlockStore
+from assay.engine.work import WorkExecutor
 from assay.errors import DataError, UsageError
 from assay.files.cache import cache_folder
 from assay.models import find_model, find_second, load
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 """The name of the executor that is this process."""
+WORK = "work"
+"""The name of the executor of workers in a shared folder: `work:DIR`."""
 
 
 @dataclass(frozen=True)
@@ -148,6 +151,7 @@ def begin(
     probe = method.probe.name
     if isinstance(model, str | ModelSpec):
         spec = find_model(model, options) if isinstance(model, str) else model
+        require_askable(spec, executor)
         executor = executor or new_executor()
     else:
         spec, executor = _function(model, executor)
@@ -304,10 +308,20 @@ def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
 
 def new_executor(name: str = LOCAL) -> Executor:
     """An executor by its name (`--executor`); it keeps the last model in memory."""
+    kind, _, rest = name.partition(":")
+    if kind == WORK and rest:
+        return WorkExecutor(Path(rest).expanduser())
     if name != LOCAL:
-        problem = f"unknown executor {name!r}; expected {LOCAL}."
+        problem = f"unknown executor {name!r}; expected {LOCAL} or {WORK}:DIR."
         raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
     return LocalExecutor(load)
+
+
+def require_askable(model: ModelSpec, executor: Executor | None) -> None:
+    """Refuse to ask an endpoint elsewhere: one process keeps its journal, its pace and its budget."""
+    if model.endpoint is not None and executor is not None and not isinstance(executor, LocalExecutor):
+        problem = f"{model.name} is an endpoint, which only this process can ask."
+        raise UsageError(problem, "Omit --executor.", code="unsupported", key="executor")
 
 
 def new_desk(spending: Spending | None = None) -> Desk:

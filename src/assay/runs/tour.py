@@ -23,7 +23,17 @@ from assay.probes.base import Probe, Request
 from assay.progress import Overall, Progress, showing
 from assay.queries import OF_ENDPOINTS
 from assay.run import Run, Tour
-from assay.runs.audit import Begun, Listener, begin, default_name, finish, new_executor, place_of, write_page
+from assay.runs.audit import (
+    Begun,
+    Listener,
+    begin,
+    default_name,
+    finish,
+    new_executor,
+    place_of,
+    require_askable,
+    write_page,
+)
 from assay.runs.expect_calls import Calls, expect_calls
 
 REQUESTS = 3000
@@ -56,6 +66,7 @@ def tour(
     folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
     _require_tour(folder)
     spec, executor = find_model(model, options), executor or new_executor()  # loads the model once for all
+    require_askable(spec, executor)
     told = Failures(listener or Listener())
     able = answerable(spec, told)
     requests = {probe.name: request for probe in able}
