@@ -250,4 +250,4 @@ def test_without_accelerate_or_torch_the_extra_is_named(
         error = refused("choice", small_base(), social_iqa(tmp_path), tmp_path / "out")
         assert (error.code, error.key) == ("not-installed", library)
         assert error.problem == f"training needs {library}, which is not installed."
-        assert 'pip install ".[train]"' in error.remedy
+        assert 'pip install "assay-bias[train]"' in error.remedy
