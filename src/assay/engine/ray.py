@@ -63,7 +63,7 @@ class Worker:
         self._encoding, self._computing = Lock(), Lock()
 
     def ready(self, version: str, spec: ModelSpec) -> tuple[str, int] | Refused:
-        """Load the model; returns the machine's name and the process id."""
+        """Load the model; returns Ray's id of the machine, and the process id."""
         here = platform.node()
         if version != __version__:
             problem = f"the worker on {here} has assay {__version__}, but this run was started with {version}."
@@ -74,7 +74,7 @@ class Worker:
                 self._local.model(spec)
         except AssayError as error:
             return type(error)(f"on {here}: {error.problem}", error.remedy, code=error.code, key=error.key)
-        return here, os.getpid()
+        return imported().get_runtime_context().get_node_id(), os.getpid()
 
     def compute(
         self, spec: ModelSpec, plan: AnyPlan, arrays: Arrays, block: range, settings: Settings
@@ -219,7 +219,7 @@ class RayExecutor:
         own: dict[str, Any] = {}
         if self.address == LOCAL:
             # Ray's sockets are in it, and their paths must be short; TMPDIR may be long.
-            self._folder = Path(tempfile.mkdtemp(prefix="assay-", dir="/tmp" if os.name == "posix" else None))
+            self._folder = Path(tempfile.mkdtemp(prefix="assay-ray-", dir="/tmp" if os.name == "posix" else None))
             own = {"include_dashboard": False, "_temp_dir": str(self._folder)}
         try:
             ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR, **own)
