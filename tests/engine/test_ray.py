@@ -25,7 +25,7 @@ import pytest
 
 from assay.cli import main
 from assay.engine.executor import ComputedBlock, Settings
-from assay.engine.ray import RayExecutor, Worker, _handed_out, _Hired, places
+from assay.engine.ray import RayExecutor, Worker, _Hired, _Work, places
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load_elsewhere
 from assay.models.base import Options
@@ -309,29 +309,30 @@ def test_a_worker_tokenises_the_next_block_while_it_computes_one() -> None:
     assert np.array_equal(values_of(found), expected_values(plan))
 
 
+def work_of(*blocks: range, died: dict[range, int] | None = None) -> _Work:
+    return _Work(fake_spec(), FakePlan(96), deque(blocks), Counter(died or {}))
+
+
 def test_a_worker_gets_blocks_only_when_it_is_ready_and_has_two_at_most() -> None:
     ready, loading = _Hired("a", ready=True), _Hired("b")
-    todo = deque(blocks_of(FakePlan(96)))
-    given = list(_handed_out([loading, ready], todo, Counter()))
-    assert given == [(ready, range(0, 16)), (ready, range(16, 32))]
-    assert list(_handed_out([loading, ready], todo, Counter())) == []
+    blocks = blocks_of(FakePlan(96))
+    work = work_of(*blocks)
+    assert list(work.handed_out([loading, ready])) == [(ready, blocks[0]), (ready, blocks[1])]
+    assert list(work.handed_out([loading, ready])) == []
     loading.ready = True
-    assert list(_handed_out([loading, ready], todo, Counter())) == [
-        (loading, range(32, 48)),
-        (loading, range(48, 64)),
-    ]
+    assert list(work.handed_out([loading, ready])) == [(loading, blocks[2]), (loading, blocks[3])]
 
 
 def test_blocks_are_spread_before_any_worker_gets_a_second_one() -> None:
     pool = [_Hired("a", ready=True), _Hired("b", ready=True)]
-    given = [worker.actor for worker, _ in _handed_out(pool, deque(blocks_of(FakePlan(48))), Counter())]
+    given = [worker.actor for worker, _ in work_of(*blocks_of(FakePlan(48))).handed_out(pool)]
     assert given == ["a", "b", "a"]
 
 
 def test_a_block_whose_worker_died_is_computed_by_a_worker_without_another_block() -> None:
     suspect, others = range(0, 16), [range(16, 32), range(32, 48)]
     busy, idle = _Hired("a", ready=True, blocks=[range(48, 64)]), _Hired("b", ready=True)
-    given = list(_handed_out([busy, idle], deque([suspect, *others]), Counter({suspect: 1})))
+    given = list(work_of(suspect, *others, died={suspect: 1}).handed_out([busy, idle]))
     assert given == [(idle, suspect), (busy, others[0])]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import platform
+import re
 import shutil
 import tempfile
 import warnings
@@ -38,9 +39,6 @@ PATIENCE = 60.0
 LOCAL = "local"
 """Ray's address for a cluster that lives as long as this process, on this machine alone."""
 
-Refused = AssayError
-"""An error that a worker returns instead of raising it: Ray would wrap it."""
-
 
 # --- in a worker's process
 
@@ -56,13 +54,13 @@ class _Brought:
 
 
 class Worker:
-    """Loads a model and computes blocks. Two of its methods may run at once, in threads."""
+    """Loads a model and computes blocks, in threads. Errors are returned, not raised: Ray would wrap them."""
 
     def __init__(self, load: Callable[[ModelSpec], AnyModel]) -> None:
         self._local = LocalExecutor(load)
         self._encoding, self._computing = Lock(), Lock()
 
-    def ready(self, version: str, spec: ModelSpec) -> tuple[str, int] | Refused:
+    def ready(self, version: str, spec: ModelSpec) -> tuple[str, int] | AssayError:
         """Load the model; returns Ray's id of the machine, and the process id."""
         here = platform.node()
         if version != __version__:
@@ -78,7 +76,7 @@ class Worker:
 
     def compute(
         self, spec: ModelSpec, plan: AnyPlan, arrays: Arrays, block: range, settings: Settings
-    ) -> ComputedBlock | Refused:
+    ) -> ComputedBlock | AssayError:
         """The block of a plan, computed with the model that is loaded."""
         try:
             return self._compute(spec, plan, _Brought(arrays), block, settings)
@@ -138,51 +136,48 @@ class RayExecutor:
         ray = self._connect()
         if not self.pool:
             self._hire(ray, model)
-        spec = self._placed(model)
+        spec, work = self._placed(model), _Work(model, plan, deque(blocks))
         sent = ray.put(arrays.load(plan.arrays) if isinstance(plan, ArrayPlan) else {})  # once for each machine
-        todo, died, died_loading = deque(blocks), Counter[range](), 0
-        under_way: dict[Any, tuple[_Hired, range | None]] = {}  # None: the worker gets ready
+        loading: dict[Any, _Hired] = {}
+        under_way: dict[Any, tuple[_Hired, range]] = {}
 
         def prepare(worker: _Hired) -> None:
             worker.ready, worker.blocks = False, []
-            under_way[worker.actor.ready.remote(__version__, spec)] = worker, None
+            loading[worker.actor.ready.remote(__version__, spec)] = worker
+
+        def replaced(worker: _Hired) -> None:
+            if worker in self.pool:
+                ray.kill(worker.actor)
+                self.pool[self.pool.index(worker)] = new = _Hired(self._actor(ray))
+                prepare(new)
 
         for worker in self.pool:
             prepare(worker)
-        while todo or any(block is not None for _, block in under_way.values()):
-            for worker, block in _handed_out(self.pool, todo, died):
+        while work.todo or under_way:
+            for worker, block in work.handed_out(self.pool):
                 under_way[worker.actor.compute.remote(spec, plan, sent, block, settings)] = worker, block
-            done, _ = ray.wait(list(under_way), num_returns=1, timeout=PATIENCE)
-            if not done and not any(worker.ready for worker in self.pool):
+            done, _ = ray.wait([*under_way, *loading], num_returns=1, timeout=PATIENCE)
+            if not done and not under_way:
                 warnings.warn(f"no worker has started within {PATIENCE:.0f} seconds; waiting.", stacklevel=2)
             for ref in done:
-                worker, block = under_way.pop(ref)
-                try:
-                    said = ray.get(ref)
-                except ray.exceptions.RayTaskError:
-                    raise  # a bug in our code, or in a package of somebody else
-                except ray.exceptions.RayError as error:  # the worker, its machine or the result is lost
-                    if worker in self.pool:
-                        ray.kill(worker.actor)
-                        self.pool[self.pool.index(worker)] = new = _Hired(self._actor(ray))
-                        prepare(new)
-                    if block is None:
-                        died_loading += 1
-                        if died_loading == TRIES:
-                            raise _dies_loading(model, error) from error
-                        continue
-                    todo.appendleft(block)
-                    died[block] += 1
-                    if died[block] == TRIES:
-                        raise _kills(model, plan, block, error) from error
+                if ref in loading:
+                    worker = loading.pop(ref)
+                    said = _said_by(ray, ref)
+                    if isinstance(said, _Lost):
+                        replaced(worker)
+                        work.not_loaded(said.why)
+                    else:
+                        worker.node, worker.pid = said
+                        worker.ready = True
                     continue
-                if isinstance(said, Refused):
-                    raise said
-                if block is None:
-                    worker.ready, died_loading = True, 0
-                    worker.node, worker.pid = said
+                worker, block = under_way.pop(ref)
+                said = _said_by(ray, ref)
+                if isinstance(said, _Lost):
+                    replaced(worker)
+                    work.again(block, said.why)
                     continue
                 worker.blocks.remove(block)
+                work.died_loading = 0
                 if said.budget < (settings.backed_off or settings.budget_for(model)):
                     settings = replace(settings, backed_off=said.budget)
                 yield _own(said)
@@ -285,41 +280,78 @@ def places(room: Sequence[tuple[int, float]], workers: int | None, gpus: float, 
     return workers or fit(cpus), cpus
 
 
-def _handed_out(pool: Sequence[_Hired], todo: deque[range], died: Counter[range]) -> Iterator[tuple[_Hired, range]]:
-    """Blocks for the workers that have room; a block whose worker died is given to one that has no other block.
+@dataclass
+class _Work:
+    """The blocks of a plan that no worker has, and how often workers died."""
 
-    So it is known which block kills a worker.
-    """
-    for depth in range(AT_ONCE):
-        for worker in pool:
-            if todo and worker.ready and len(worker.blocks) == depth:
-                if depth and (died[todo[0]] or any(died[block] for block in worker.blocks)):
-                    continue
-                worker.blocks.append(todo.popleft())
-                yield worker, worker.blocks[-1]
+    model: ModelSpec
+    plan: AnyPlan
+    todo: deque[range]
+    died: Counter[range] = field(default_factory=Counter)
+    died_loading: int = 0
+
+    def handed_out(self, pool: Sequence[_Hired]) -> Iterator[tuple[_Hired, range]]:
+        """Blocks for the workers that are ready and have room.
+
+        A block whose worker died is given to one that has no other block, to know which block kills.
+        """
+        for depth in range(AT_ONCE):
+            for worker in pool:
+                if self.todo and worker.ready and len(worker.blocks) == depth:
+                    if depth and any(self.died[block] for block in (self.todo[0], *worker.blocks)):
+                        continue
+                    worker.blocks.append(self.todo.popleft())
+                    yield worker, worker.blocks[-1]
+
+    def again(self, block: range, why: str) -> None:
+        """Put a block whose worker died before all others; raises if that was the last try."""
+        self.todo.appendleft(block)
+        self.died[block] += 1
+        if self.died[block] == TRIES:
+            problem = (
+                f"{TRIES} workers died with questions {block.start} to {block.stop} ({self.plan.ability}) for "
+                f"{self.model.name}: {why}."
+            )
+            remedy = "If memory ran out, choose fewer --workers or a smaller --block-size. Other answers are stored."
+            raise ModelError(problem, remedy, code="worker-died", key=f"{block.start}-{block.stop}")
+
+    def not_loaded(self, why: str) -> None:
+        """Count a worker that died while it loaded the model; raises if no block was computed since many others."""
+        self.died_loading += 1
+        if self.died_loading == TRIES:
+            problem = f"{TRIES} workers died while they loaded {self.model.name}: {why}."
+            remedy = "Check that assay is installed on every machine and that the model fits; choose fewer --workers."
+            raise ModelError(problem, remedy, code="worker-died", key="workers")
+
+
+@dataclass(frozen=True)
+class _Lost:
+    """Instead of a worker's reply: the worker, its machine or the reply is lost."""
+
+    why: str
+
+
+def _said_by(ray: Any, ref: Any) -> Any:
+    """A worker's reply, or that it is lost; raises the error that a worker returned."""
+    try:
+        said = ray.get(ref)
+    except ray.exceptions.RayTaskError:
+        raise  # a bug, here or in a package of somebody else
+    except ray.exceptions.RayError as error:
+        return _Lost(_in_short(error))
+    if isinstance(said, AssayError):
+        raise said
+    return said
+
+
+def _in_short(error: Exception) -> str:
+    """What Ray says about a dead worker, in one line: the cause comes last."""
+    lines = [line.strip() for line in re.sub(r"\x1b\[\d*m", "", str(error)).splitlines() if line.strip()]
+    last = lines[-1] if lines else type(error).__name__
+    return last.rpartition("Worker exit detail: ")[2].partition(" Some common causes")[0][:200].rstrip(".")
 
 
 def _own(block: ComputedBlock) -> ComputedBlock:
     """A block in this process's memory; it came in memory that is shared with Ray, which it would fill."""
     arrays = {name: values.copy() for name, values in block.answers.arrays.items()}
     return replace(block, answers=Answers(block.answers.status.copy(), arrays))
-
-
-def _kills(model: ModelSpec, plan: AnyPlan, block: range, error: Exception) -> ModelError:
-    problem = (
-        f"{TRIES} workers died with questions {block.start} to {block.stop} of {len(plan)} ({plan.ability}) for "
-        f"{model.name} ({_said(error)})."
-    )
-    remedy = "If memory ran out, choose fewer --workers or a smaller --block-size. The other answers are stored."
-    return ModelError(problem, remedy, code="worker-died", key=f"{block.start}-{block.stop}")
-
-
-def _dies_loading(model: ModelSpec, error: Exception) -> ModelError:
-    problem = f"{TRIES} workers died while they loaded {model.name} ({_said(error)})."
-    remedy = "Check that assay is installed on every machine and that the model fits, or choose fewer --workers."
-    return ModelError(problem, remedy, code="worker-died", key="workers")
-
-
-def _said(error: Exception) -> str:
-    """What Ray says about a dead worker, in one line."""
-    return " ".join(str(error).split())[:300].rstrip(". ")
