@@ -192,15 +192,11 @@ class RayExecutor:
 
     def close(self) -> None:
         """End the workers, and the cluster if it is our own."""
-        if not (self.pool or self._connected):
-            return
-        import ray
-
         for worker in self.pool:
-            ray.kill(worker.actor)
+            imported().kill(worker.actor)
         self.pool.clear()
         if self._connected:
-            ray.shutdown()
+            imported().shutdown()
             self._connected = False
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
