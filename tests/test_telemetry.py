@@ -56,7 +56,7 @@ def test_using_assay_leaves_no_device_id_and_no_queue_of_events(
 
 def test_ray_is_told_not_to_report_how_it_is_used() -> None:
     pytest.importorskip("ray", reason='needs Ray: pip install "assay-bias[ray]"')
-    code = "import assay; from ray._private.usage.usage_lib import usage_stats_enabled as on; print(on())"
+    code = "import assay; from ray._common.usage.usage_lib import usage_stats_enabled as on; print(on())"
     environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert done.stdout == "False\n", done.stderr

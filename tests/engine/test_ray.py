@@ -24,10 +24,10 @@ import numpy as np
 import pytest
 
 from assay.cli import main
-from assay.engine.executor import ComputedBlock, Settings
+from assay.engine.executor import ComputedBlock, LocalExecutor, Settings
 from assay.engine.ray import RayExecutor, Worker, _Hired, _Work, places
 from assay.errors import DataError, ModelError, UsageError
-from assay.models import find_model, load_elsewhere
+from assay.models import find_model, load, load_elsewhere
 from assay.models.base import Options
 from assay.progress import Silent
 from assay.runs.audit import audit, new_executor
@@ -256,6 +256,7 @@ def test_workers_are_placed_where_there_are_gpus_for_them(more: Callable[..., An
     two, one = more(num_cpus=4, num_gpus=2), more(num_cpus=4, num_gpus=1)
     spec, plan = fake_spec(device="cuda:1"), FakePlan(320)
     with RayExecutor(Slow) as executor:
+        computed(executor, FakePlan(16))  # the run's other model needs none
         assert np.array_equal(values_of(computed(executor, plan, spec)), expected_values(plan))
         assert len(executor.pool) == 3
         while not all(worker.ready for worker in executor.pool):
@@ -382,3 +383,31 @@ def test_options_that_make_no_sense_are_refused(
     with pytest.raises(SystemExit) if "many" in options else nullcontext():  # argparse ends the program
         assert main(["run", "unqover", *options]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_the_runs_of_a_study_compute_with_the_executor_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    class Watched(LocalExecutor):
+        def run(self, model: Any, plan: Any, *rest: Any) -> Any:
+            asked.append(plan.ability)
+            return super().run(model, plan, *rest)
+
+    def made(*named: object) -> Watched:
+        assert named == ("ray:auto", 3, 0.5)
+        return Watched(load)
+
+    monkeypatch.setattr("assay.runs.audit.new_executor", made)
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        '[study]\nname = "mine"\ntitle = "Mine"\n[models.one]\nspec = "builtin"\n'
+        '[[runs]]\nprobe = "bbq-starter"\nmodels = ["one"]\nlimit = 8\n'
+    )
+    command = ["study", str(file), "--out", str(tmp_path / "study"), "--executor", "ray:auto"]
+    command += ["--workers", "3", "--gpus-per-worker", "0.5"]
+    assert main([*command, "--jobs", "2"]) == 2
+    assert asked == []
+    assert main(command) == 0
+    assert asked == ["choice"]

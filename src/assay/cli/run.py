@@ -6,14 +6,14 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.endpoint import dry_run, say_spent, spending_of
 from assay.cli.larger import larger_command
 from assay.cli.tools import add_shared, examples_of, filled, print_stages, settings_of, show, shown_progress
+from assay.cli.where import LOCAL, add_where, executor_of
 from assay.errors import UsageError
 from assay.progress import duration
 
@@ -53,16 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     trial = "print the expected size, time and memory; asks a few trial questions, but none of an endpoint"
     add("--dry-run", action="store_true", help=trial)
     add("--resume", choices=("always", "never", "only-missing"), default="always", help=stored)
-    where = "where to compute: local (this process), ray (workers on this machine) or ray:ADDRESS (a Ray cluster)"
-    add("--executor", metavar="NAME", default="local", help=where)
-    room = "with ray: how many workers; auto, the default: as many as there is room for"
-    add("--workers", type=_count, metavar="N", help=room)
-    add(
-        "--gpus-per-worker",
-        type=float,
-        metavar="G",
-        help="with ray: GPUs of each worker (1 for models on a GPU, else 0)",
-    )
+    add_where(parser)
     add_shared(parser, "--device")
     add("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
     add("--threads", type=int, metavar="N", help="CPU threads for the model (default: all that are available)")
@@ -83,30 +74,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--try", type=int, metavar="N", dest="trial", help="with --dry-run: ask about N questions")
 
 
-def _count(given: str) -> int | str:
-    """A number of workers, or auto."""
-    try:
-        return given if given == "auto" else int(given)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{given!r} is neither a number nor auto") from None
-
-
 def call(options: argparse.Namespace) -> int:
     settings = settings_of(options.set)
     _require_sense(options, settings)
-    with _executor(options) as executor:
+    with executor_of(options) as executor:
         return _call(options, settings, executor)
-
-
-@contextmanager
-def _executor(options: argparse.Namespace) -> Iterator[Executor]:
-    """The executor that the options name, closed at the end."""
-    from assay.runs.audit import new_executor
-
-    workers = None if options.workers == "auto" else options.workers
-    executor = new_executor(options.executor, workers, options.gpus_per_worker)
-    with executor if isinstance(executor, AbstractContextManager) else nullcontext():
-        yield executor
 
 
 def _call(options: argparse.Namespace, settings: Mapping[str, str], executor: Executor) -> int:
@@ -170,12 +142,7 @@ def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> 
     if options.block_size is not None and options.block_size < 1:
         problem = f"--block-size is {options.block_size}, expected at least 1 question."
         raise UsageError(problem, "--block-size 4096", code="bad-option", key="block-size")
-
-    for option, given, least in (("workers", options.workers, 1), ("gpus-per-worker", options.gpus_per_worker, 0)):
-        if isinstance(given, int | float) and given < least:
-            problem = f"--{option} is {given:g}, expected at least {least}."
-            raise UsageError(problem, f"--{option} {least}", code="bad-option", key=option)
-    if options.model.startswith("api:") and options.executor != "local":
+    if options.model.startswith("api:") and options.executor != LOCAL:
         problem = "an endpoint is asked from this process: more of them would only meet its rate limits."
         raise UsageError(problem, "Omit --executor.", code="bad-option", key="executor")
 

@@ -134,8 +134,9 @@ class RayExecutor:
         self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]:
         ray = self._connect()
-        if not self.pool:
-            self._hire(ray, model)
+        gpus = self.gpus if self.gpus is not None else float(model.device.startswith("cuda"))
+        if not self.pool or gpus > self._reserved["num_gpus"]:  # the run's other model may not have needed a GPU
+            self._hire(ray, model, gpus)
         spec, work = self._placed(model), _Work(model, plan, deque(blocks))
         sent = ray.put(arrays.load(plan.arrays) if isinstance(plan, ArrayPlan) else {})  # once for each machine
         loading: dict[Any, _Hired] = {}
@@ -192,15 +193,18 @@ class RayExecutor:
 
     def close(self) -> None:
         """End the workers, and the cluster if it is our own."""
-        for worker in self.pool:
-            imported().kill(worker.actor)
-        self.pool.clear()
+        self._dismiss()
         if self._connected:
             imported().shutdown()
             self._connected = False
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+
+    def _dismiss(self) -> None:
+        for worker in self.pool:
+            imported().kill(worker.actor)
+        self.pool.clear()
 
     def _connect(self) -> Any:
         """The module ray, connected to the cluster."""
@@ -214,15 +218,15 @@ class RayExecutor:
             own = {"include_dashboard": False, "_temp_dir": str(self._folder)}
         try:
             ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR, **own)
-        except (ConnectionError, ValueError, RuntimeError) as error:
+        except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             problem = f"cannot connect to Ray at {self.address} ({(str(error).splitlines() or [''])[0]})."
             remedy = "Start a cluster with `ray start --head`, and give the address that it prints."
             raise UsageError(problem, remedy, code="bad-option", key="executor") from error
         self._connected = True
         return ray
 
-    def _hire(self, ray: Any, model: ModelSpec) -> None:
-        gpus = self.gpus if self.gpus is not None else float(model.device.startswith("cuda"))
+    def _hire(self, ray: Any, model: ModelSpec, gpus: float) -> None:
+        self._dismiss()
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         room = [(int(node.get("CPU", 0)), node.get("GPU", 0.0)) for node in nodes]
         count, self._cpus = places(room, self.workers, gpus, model.threads)
