@@ -337,6 +337,16 @@ def test_a_block_whose_worker_died_is_computed_by_a_worker_without_another_block
     assert given == [(idle, suspect), (busy, others[0])]
 
 
+def test_workers_that_die_while_loading_are_counted_in_their_place_since_one_was_ready_there() -> None:
+    """So a lost machine with many workers does not end the run, whether they compute, load or wait."""
+    was_ready = _Hired("a", pid=7)
+    never = was_ready.replaced_by("b", fake_spec(), "gone")
+    for actor in ("c", "d", "e"):
+        never = never.replaced_by(actor, fake_spec(), "gone")
+    with raises("worker-died", ModelError, key="workers"):
+        never.replaced_by("f", fake_spec(), "gone")
+
+
 @pytest.mark.parametrize(
     ("room", "asked", "expected"),
     [

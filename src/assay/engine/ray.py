@@ -31,7 +31,7 @@ from assay.plan import AnyPlan, ArrayPlan, Arrays
 from assay.queries import Answers
 
 TRIES = 4
-"""How many workers may die with a block before the run ends, or while they load a model."""
+"""How many workers may die with a block, or one after the other while they load a model; then the run ends."""
 AT_ONCE = 2
 """Blocks that a worker has: one is computed while the next is tokenised."""
 PATIENCE = 60.0
@@ -102,13 +102,26 @@ class Worker:
 
 @dataclass(eq=False)
 class _Hired:
-    """A worker as the driver sees it. `blocks` are those that it has, in the order in which it got them."""
+    """A worker as the driver sees it. `blocks` are those that it has, in the order in which it got them.
+
+    `pid` is 0 until it was ready once; `died` counts the workers before it, in its place, that never were.
+    """
 
     actor: Any
     ready: bool = False
     blocks: list[range] = field(default_factory=list)
     pid: int = 0
     node: str = ""
+    died: int = 0
+
+    def replaced_by(self, actor: Any, model: ModelSpec, why: str) -> _Hired:
+        """Its successor after its death; raises if too many died while they loaded the model."""
+        died = 0 if self.pid else self.died + 1
+        if died == TRIES:
+            problem = f"{TRIES} workers died while they loaded {model.name}: {why}."
+            remedy = "Check that assay is installed on every machine and that the model fits; choose fewer --workers."
+            raise ModelError(problem, remedy, code="worker-died", key="workers")
+        return _Hired(actor, died=died)
 
 
 @dataclass
@@ -146,10 +159,11 @@ class RayExecutor:
             worker.ready, worker.blocks = False, []
             loading[worker.actor.ready.remote(__version__, spec)] = worker
 
-        def replaced(worker: _Hired) -> None:
+        def replace_dead(worker: _Hired, lost: _Lost) -> None:
             if worker in self.pool:
                 ray.kill(worker.actor)
-                self.pool[self.pool.index(worker)] = new = _Hired(self._actor(ray))
+                new = worker.replaced_by(self._actor(ray), model, lost.why)
+                self.pool[self.pool.index(worker)] = new
                 prepare(new)
 
         for worker in self.pool:
@@ -161,24 +175,21 @@ class RayExecutor:
             if not done and not under_way:
                 warnings.warn(f"no worker has started within {PATIENCE:.0f} seconds; waiting.", stacklevel=2)
             for ref in done:
+                said = _said_by(ray, ref)
                 if ref in loading:
                     worker = loading.pop(ref)
-                    said = _said_by(ray, ref)
                     if isinstance(said, _Lost):
-                        replaced(worker)
-                        work.not_loaded(said.why)
+                        replace_dead(worker, said)
                     else:
                         worker.node, worker.pid = said
                         worker.ready = True
                     continue
                 worker, block = under_way.pop(ref)
-                said = _said_by(ray, ref)
                 if isinstance(said, _Lost):
-                    replaced(worker)
+                    replace_dead(worker, said)
                     work.again(block, said.why)
                     continue
                 worker.blocks.remove(block)
-                work.died_loading = 0
                 if said.budget < (settings.backed_off or settings.budget_for(model)):
                     settings = replace(settings, backed_off=said.budget)
                 yield _own(said)
@@ -282,13 +293,12 @@ def places(room: Sequence[tuple[int, float]], workers: int | None, gpus: float, 
 
 @dataclass
 class _Work:
-    """The blocks of a plan that no worker has, and how often workers died."""
+    """The blocks of a plan that no worker has, and how often workers died with a block."""
 
     model: ModelSpec
     plan: AnyPlan
     todo: deque[range]
     died: Counter[range] = field(default_factory=Counter)
-    died_loading: int = 0
 
     def handed_out(self, pool: Sequence[_Hired]) -> Iterator[tuple[_Hired, range]]:
         """Blocks for the workers that are ready and have room.
@@ -314,14 +324,6 @@ class _Work:
             )
             remedy = "If memory ran out, choose fewer --workers or a smaller --block-size. Other answers are stored."
             raise ModelError(problem, remedy, code="worker-died", key=f"{block.start}-{block.stop}")
-
-    def not_loaded(self, why: str) -> None:
-        """Count a worker that died while it loaded the model; raises if no block was computed since many others."""
-        self.died_loading += 1
-        if self.died_loading == TRIES:
-            problem = f"{TRIES} workers died while they loaded {self.model.name}: {why}."
-            remedy = "Check that assay is installed on every machine and that the model fits; choose fewer --workers."
-            raise ModelError(problem, remedy, code="worker-died", key="workers")
 
 
 @dataclass(frozen=True)
