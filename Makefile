@@ -56,8 +56,9 @@ format: $(READY) ## format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-soak: $(READY) ## kill runs on an endpoint 200 times, at random moments (about ten minutes)
+soak: $(READY) ## kill runs on an endpoint 200 times and workers of a cluster 50 times, at random moments (about 15 minutes)
 	ASSAY_SOAK_KILLS=200 $(BIN)/python -m pytest tests/end_to_end/test_api_kill.py
+	ASSAY_SOAK_WORKER_KILLS=50 $(BIN)/python -m pytest tests/engine/test_ray.py -k killed_at_random
 
 demo: $(CORE) ## the tour: audit the built-in model and print where the report is (about two minutes)
 	$(BIN)/assay run --resume never --out runs/demo

@@ -15,7 +15,7 @@ import pytest
 import small_lists
 
 TORCH = {"torch", "transformers", "safetensors", "huggingface_hub"}
-MODELS = TORCH | {"onnxruntime", "tokenizers", "httpx2", "httpcore2"}
+MODELS = TORCH | {"onnxruntime", "tokenizers", "httpx2", "httpcore2", "ray"}
 HEAVY = MODELS | {"numpy", "rich", "jinja2", "scipy", "sklearn", "polars", "pandas"}
 
 IMPORT = "import assay"

@@ -52,3 +52,11 @@ def test_using_assay_leaves_no_device_id_and_no_queue_of_events(
     done = subprocess.run(command, env={**outside, "HOME": str(home), **settings}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert [path.name for path in home.rglob("*") if path.is_file()] == []
+
+
+def test_ray_is_told_not_to_report_how_it_is_used() -> None:
+    pytest.importorskip("ray", reason='needs Ray: pip install "assay-bias[ray]"')
+    code = "import assay; from ray._common.usage.usage_lib import usage_stats_enabled as on; print(on())"
+    environment = {**os.environ, "RAY_USAGE_STATS_ENABLED": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert done.stdout == "False\n", done.stderr

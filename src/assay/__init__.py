@@ -29,9 +29,12 @@ __version__ = "0.1.0"
 __all__ = ["audit", "compare", "gate", "load_model", "open_run", "score", "tour", "write_builtin"]
 
 # Without these, onnxruntime writes a device id and a queue of events when it is imported and sends them seconds later,
-# and huggingface_hub tells the hub more than a download needs. Set here, since these libraries read them when they are
-# imported, and whatever the user's own settings are: assay promises to work without the network.
-os.environ.update(ORT_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1")
+# huggingface_hub tells the hub more than a download needs, and Ray reports how it is used. Set here, since these
+# libraries read them when they are imported, and whatever the user's own settings are: assay promises to work without
+# the network.
+os.environ.update(
+    ORT_DISABLE_TELEMETRY="1", HF_HUB_DISABLE_TELEMETRY="1", DO_NOT_TRACK="1", RAY_USAGE_STATS_ENABLED="0"
+)
 
 notebooks.load_views = lambda: [_home(module) for module in ("report.notebook", "compare.present")]
 

@@ -93,7 +93,9 @@ def test_variants_are_asked_in_their_steps_and_compared_on_the_same_questions(
     (said,) = found["remarks"]["reprompt"]
     assert said.startswith("Bias score in ambiguous questions, all categories: ")
     printed = assay("compare", "baseline", "reprompt", "--out", "c.html")
-    assert "Bias score in ambiguous questions, with accuracy and “cannot be determined”" in " ".join(printed.out.split())
+    assert "Bias score in ambiguous questions, with accuracy and “cannot be determined”" in " ".join(
+        printed.out.split()
+    )
     assert said in Path("c.html").read_text()
 
 

@@ -220,6 +220,23 @@ def test_a_smaller_budget_is_remembered_once(store: BlockStore) -> None:
     assert (answers["batch"].prod(axis=1) <= 40).all()
 
 
+def test_the_smallest_budget_is_remembered_when_workers_began_with_different_ones(
+    model: FakeModel, store: BlockStore
+) -> None:
+    class Workers(LocalExecutor):
+        def run(self, *how: Any) -> Iterator[ComputedBlock]:
+            return (
+                replace(block, budget=budget) for block, budget in zip(super().run(*how), (32, 64, 16), strict=True)
+            )
+
+    ask = asker(model, store)
+    ask.executor = Workers(lambda spec: model)
+    remembered = list[int]()
+    ask.remember = lambda budgets: remembered.append(budgets[PLAN.digest])
+    ask(PLAN, "words")
+    assert remembered == [32, 16]
+
+
 def test_a_budget_that_fits_is_not_remembered(model: FakeModel, store: BlockStore) -> None:
     ask = asker(model, store, remember=lambda budgets: pytest.fail("nothing to remember"))
     ask(PLAN, "words")

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from assay.cli.endpoint import dry_run, say_spent, spending_of
 from assay.cli.larger import larger_command
 from assay.cli.tools import add_shared, examples_of, filled, print_stages, settings_of, show, shown_progress
+from assay.cli.where import LOCAL, add_where, executor_of
 from assay.errors import UsageError
 from assay.progress import duration
 
 if TYPE_CHECKING:
+    from assay.engine.executor import Executor
     from assay.engine.spending import Spending
     from assay.run import Run
 
@@ -51,8 +53,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     trial = "print the expected size, time and memory; asks a few trial questions, but none of an endpoint"
     add("--dry-run", action="store_true", help=trial)
     add("--resume", choices=("always", "never", "only-missing"), default="always", help=stored)
-    where = "where to compute: local (this process), or work:DIR (the workers that `assay work DIR` starts)"
-    add("--executor", metavar="NAME", default="local", help=where)
+    add_where(parser)
     add_shared(parser, "--device")
     add("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
     add("--threads", type=int, metavar="N", help="CPU threads for the model (default: all that are available)")
@@ -74,22 +75,27 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
+    settings = settings_of(options.set)
+    _require_sense(options, settings)
+    with executor_of(options) as executor:
+        return _call(options, settings, executor)
+
+
+def _call(options: argparse.Namespace, settings: Mapping[str, str], executor: Executor) -> int:
     from assay.cli.telling import Telling
     from assay.engine.ask import Resume
     from assay.engine.executor import Settings
     from assay.models.base import Options
-    from assay.runs.audit import audit, new_executor
+    from assay.runs.audit import audit
     from assay.runs.tour import tour
 
-    settings = settings_of(options.set)
-    _require_sense(options, settings)
     device, dtype, trusted, pickled = options.device, options.dtype, options.trust_remote_code, options.allow_pickle
     common: dict[str, Any] = {
         **{name: getattr(options, name) for name in ("preset", "limit", "data", "skip_bad")},
         "seed": options.seed or 0,
         "settings": settings,
         "options": Options(device, dtype, trusted, pickled, options.threads, options.key_env),
-        "executor": new_executor(options.executor),
+        "executor": executor,
     }
     spending = spending_of(options)
     if options.dry_run:
@@ -136,6 +142,9 @@ def _require_sense(options: argparse.Namespace, settings: Mapping[str, str]) -> 
     if options.block_size is not None and options.block_size < 1:
         problem = f"--block-size is {options.block_size}, expected at least 1 question."
         raise UsageError(problem, "--block-size 4096", code="bad-option", key="block-size")
+    if options.model.startswith("api:") and options.executor != LOCAL:
+        problem = "an endpoint is asked from this process: more of them would only meet its rate limits."
+        raise UsageError(problem, "Omit --executor.", code="bad-option", key="executor")
 
 
 def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spending) -> int:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assay.cli.tools import add_shared, shown_progress
+from assay.cli.where import LOCAL, add_where, executor_of
+from assay.errors import UsageError
 
 if TYPE_CHECKING:
     from assay.lab.studies import Failure, State, Studied
@@ -65,6 +68,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--dry-run", action="store_true", help="print the steps, their order and sizes, and which are done; do nothing")
     add_shared(parser, "--device")
     add("--dtype", choices=kinds, default="auto", help=numbers)
+    add_where(parser)
     add("--jobs", type=int, default=1, metavar="N", help=jobs)
     add("--json", action="store_true", help="print study.json instead of a summary")
 
@@ -72,14 +76,19 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def call(options: argparse.Namespace) -> int:
     if options.file is None:
         return _list()
-    from assay.lab.studies import require_jobs, study
+    from assay.lab.studies import Makers, require_jobs, study
+    from assay.runs.audit import audit
 
     require_jobs(options.jobs)
     if options.dry_run:
         return _dry_run(options)
+    if options.jobs > 1 and options.executor != LOCAL:
+        problem = f"--jobs {options.jobs} starts steps side by side, each in a process that has no workers of its own."
+        raise UsageError(problem, "Omit --jobs: the workers are busy with one step.", code="bad-option", key="jobs")
     given = {name: getattr(options, name) for name in ("file", "out", "data", "only", "device", "dtype", "jobs")}
-    with shown_progress() as progress:
-        done = study(**given, progress=progress, told=_teller())
+    with executor_of(options) as executor, shown_progress() as progress:
+        makers = None if options.executor == LOCAL else Makers(audit=partial(audit, executor=executor))
+        done = study(**given, progress=progress, told=_teller(), makers=makers)
     if options.json:
         print(json.dumps(done.record, indent=1, ensure_ascii=False))
     _print_failures(done)

@@ -172,7 +172,7 @@ class Asker:
         settings = replace(settings, backed_off=budget)
         budget = budget or settings.budget_for(self.model)
         for computed in self.executor.run(self.model, plan, missing, settings, self.store.arrays):
-            if computed.budget != budget:
+            if computed.budget < budget:  # other workers may have begun their blocks with the larger one
                 budget = self.backed_off[plan.digest] = computed.budget
                 self.remember(self.backed_off)
             yield computed

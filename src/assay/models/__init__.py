@@ -13,9 +13,10 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import Any
 
-from assay.errors import UsageError
+from assay.errors import ModelError, UsageError
 from assay.models.base import AnyModel, ModelSpec, Options
 
 OWN = {"builtin": "assay.models.builtin", "hf": "assay.models.hf", "api": "assay.models.api"}
@@ -82,6 +83,25 @@ def load(spec: ModelSpec) -> AnyModel:
     """Load a model that `find_model` found."""
     model: AnyModel = kind_named(spec.kind).load(spec)
     return model
+
+
+def load_elsewhere(spec: ModelSpec) -> AnyModel:
+    """Load a model that was found on another machine: find it here, and refuse it if its digest differs.
+
+    A folder must be at the same path; a model from the hub is found by its commit.
+    """
+    rest = spec.name.partition(":")[2]
+    if spec.revision:
+        rest = f"{rest.partition('@')[0]}@{spec.revision}"
+    elif rest and Path(spec.place).is_absolute():
+        rest = spec.place
+    options = Options(spec.device, spec.dtype, spec.trust_remote_code, spec.allow_pickle, spec.threads or None)
+    found: ModelSpec = kind_named(spec.kind).find(spec.name, rest, options)
+    if found.digest != spec.digest:
+        problem = f"{spec.name} differs from the model that this run began with."
+        remedy = "Put the same files on every machine, and install the same version of assay."
+        raise ModelError(problem, remedy, code="damaged-model", file=found.place)
+    return load(replace(spec, place=found.place))
 
 
 def load_model(name: str, **options: Any) -> AnyModel:

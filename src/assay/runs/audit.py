@@ -21,12 +21,13 @@ from assay import __version__
 from assay.engine.ask import Asker, Resume
 from assay.engine.endpoints import Desk
 from assay.engine.executor import Executor, LocalExecutor, Settings
+from assay.engine.ray import RayExecutor, imported
 from assay.engine.spending import Spending
 from assay.engine.store import BlockStore
 from assay.engine.work import WorkExecutor
 from assay.errors import DataError, UsageError
 from assay.files.cache import cache_folder
-from assay.models import find_model, find_second, load
+from assay.models import find_model, find_second, load, load_elsewhere
 from assay.models.base import ModelSpec, Options
 from assay.models.python import python_model
 from assay.probes import concluded, described, method_of, tour_probes
@@ -40,10 +41,8 @@ from assay.settings import read_settings
 if TYPE_CHECKING:
     from assay.runs.expect_calls import Calls
 
-LOCAL = "local"
-"""The name of the executor that is this process."""
-WORK = "work"
-"""The name of the executor of workers in a shared folder: `work:DIR`."""
+LOCAL, RAY, WORK = "local", "ray", "work"
+"""The names of the executors: this process, the workers of a Ray cluster, and those in a shared folder (`work:DIR`)."""
 
 
 @dataclass(frozen=True)
@@ -306,15 +305,23 @@ def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
     return f"{probe}-{slug}-{preset if limit is None else f'limit{limit}'}"
 
 
-def new_executor(name: str = LOCAL) -> Executor:
-    """An executor by its name (`--executor`); it keeps the last model in memory."""
-    kind, _, rest = name.partition(":")
-    if kind == WORK and rest:
-        return WorkExecutor(Path(rest).expanduser())
-    if name != LOCAL:
-        problem = f"unknown executor {name!r}; expected {LOCAL} or {WORK}:DIR."
+def new_executor(name: str = LOCAL, workers: int | None = None, gpus: float | None = None) -> Executor:
+    """An executor by its name (`--executor`); it keeps the last model in memory.
+
+    `workers` and `gpus` (for each worker) are Ray's; see `RayExecutor`, which has to be closed.
+    """
+    kind, _, address = name.partition(":")
+    if name not in (LOCAL, RAY) and (kind not in (RAY, WORK) or not address):
+        problem = f"unknown executor {name!r}; expected {LOCAL}, {RAY}, {RAY}:ADDRESS or {WORK}:DIR."
         raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
-    return LocalExecutor(load)
+    if kind == RAY:
+        imported()  # a missing library is reported before anything else is done
+        return RayExecutor(load_elsewhere, address or LOCAL, workers, gpus)
+    for option, given in (("workers", workers), ("gpus-per-worker", gpus)):
+        if given is not None:
+            problem = f"--{option} needs --executor {RAY}."
+            raise UsageError(problem, f"--executor {RAY}", code="bad-option", key=option)
+    return WorkExecutor(Path(address).expanduser()) if kind == WORK else LocalExecutor(load)
 
 
 def require_askable(model: ModelSpec, executor: Executor | None) -> None:

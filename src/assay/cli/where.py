@@ -1,0 +1,47 @@
+"""Where answers are computed: the options of commands that ask models, and the executor that they name."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
+
+from assay.errors import UsageError
+
+if TYPE_CHECKING:
+    from assay.engine.executor import Executor
+
+LOCAL = "local"
+
+
+def add_where(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    where = "where to compute: local (this process), ray (workers on this machine) or ray:ADDRESS (a Ray cluster)"
+    add("--executor", metavar="NAME", default=LOCAL, help=where)
+    room = "with ray: how many workers; auto, the default: as many as there is room for"
+    add("--workers", type=_count, metavar="N", help=room)
+    add("--gpus-per-worker", type=float, metavar="G", help="with ray: GPUs of each worker (1 for a model on a GPU)")
+
+
+def _count(given: str) -> int | str:
+    """A number of workers, or auto."""
+    try:
+        return given if given == "auto" else int(given)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{given!r} is neither a number nor auto") from None
+
+
+@contextmanager
+def executor_of(options: argparse.Namespace) -> Iterator[Executor]:
+    """The executor that the options name, closed at the end."""
+    from assay.runs.audit import new_executor
+
+    for option, given, least in (("workers", options.workers, 1), ("gpus-per-worker", options.gpus_per_worker, 0)):
+        if isinstance(given, int | float) and given < least:
+            problem = f"--{option} is {given:g}, expected at least {least}."
+            raise UsageError(problem, f"--{option} {least}", code="bad-option", key=option)
+    workers = None if options.workers == "auto" else options.workers
+    executor = new_executor(options.executor, workers, options.gpus_per_worker)
+    with executor if isinstance(executor, AbstractContextManager) else nullcontext():
+        yield executor
