@@ -17,7 +17,8 @@ LOCAL = "local"
 
 def add_where(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    where = "where to compute: local (this process), ray (workers on this machine) or ray:ADDRESS (a Ray cluster)"
+    where = "where to compute: local (this process), ray (workers on this machine), ray:ADDRESS (a Ray cluster) or "
+    where += "work:DIR (the workers that `assay work DIR` starts)"
     add("--executor", metavar="NAME", default=LOCAL, help=where)
     room = "with ray: how many workers; auto, the default: as many as there is room for"
     add("--workers", type=_count, metavar="N", help=room)
