@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import json
 import os
@@ -42,6 +41,7 @@ from assay.rows import Bad, rows_of
 from assay.settings import read_settings, setting
 from endpoint_server import Sent, serving
 from fake_models import FakeModel, FakePlan, fake_spec
+from own_loop import run_alone
 from unusual_tokenizers import wrapped
 
 # --- models
@@ -104,7 +104,7 @@ def always_late(query: ChoiceQuery) -> str:
 
 
 def wrong_answer(folder: Path) -> None:
-    asyncio.run(python_model(always_late).answer(ChoiceQuery("Anne met John.", "Who left?", ("Anne", "John"))))
+    run_alone(python_model(always_late).answer(ChoiceQuery("Anne met John.", "Who left?", ("Anne", "John"))))
 
 
 class Reader:
