@@ -29,6 +29,7 @@ from assay.engine.ray import RayExecutor, Worker, _Hired, _Work, places
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_elsewhere
 from assay.models.base import Options
+from assay.plan import WordPlan
 from assay.progress import Silent
 from assay.runs.audit import audit, new_executor
 from assay.runs.tour import tour
@@ -82,6 +83,12 @@ def computed(executor: RayExecutor, plan: FakePlan, spec: Any = None) -> list[Co
     return list(executor.run(spec or fake_spec(), plan, blocks_of(plan), SMALL, NO_ARRAYS))
 
 
+def wait_for_all(executor: RayExecutor, spec: Any = None) -> None:
+    """Asks until every worker was ready."""
+    while not executor.pool or not all(worker.pid for worker in executor.pool):
+        list(executor.run(spec or fake_spec(), WordPlan(("word",)), [range(1)], SMALL, NO_ARRAYS))
+
+
 def values_of(blocks: list[ComputedBlock]) -> Any:
     return np.concatenate([block.answers["value"] for block in sorted(blocks, key=lambda block: block.lo)])
 
@@ -105,7 +112,7 @@ class Disturbing(Silent):
 # --- the same bytes
 
 
-FEW: dict[str, Any] = {"limit": 64, "options": ONE_THREAD, "engine": Settings(block_size=4)}
+FEW: dict[str, Any] = {"limit": 32, "options": ONE_THREAD, "engine": Settings(block_size=4)}
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +134,7 @@ def test_a_tour_on_two_workers_of_this_machine_finds_the_same_bytes_and_leaves_n
     home = tmp_path / "home"
     home.mkdir()
     environment = {name: value for name, value in os.environ.items() if name not in ("RAY_ADDRESS", "XDG_CACHE_HOME")}
-    command = [sys.executable, "-m", "assay", "run", "--limit", "64", "--threads", "1", "--block-size", "4"]
+    command = [sys.executable, "-m", "assay", "run", "--limit", "32", "--threads", "1", "--block-size", "4"]
     command += ["--executor", "ray", "--workers", "2", "--out", str(tmp_path / "tour")]
     before = {*Path("/tmp").glob("assay-ray-*")}
     done = subprocess.run(command, env={**environment, "HOME": str(home)}, capture_output=True, text=True)
@@ -152,6 +159,7 @@ def test_a_machine_that_is_lost_in_the_middle_of_a_tour_changes_nothing(
                 lost = sum(worker.node == second.node_id for worker in executor.pool)
                 cluster.remove_node(second)
 
+        wait_for_all(executor, find_model("builtin", ONE_THREAD))
         tour("builtin", out=tmp_path / "tour", executor=executor, progress=Disturbing(lose), **FEW)
         assert lost
         assert second.node_id not in {worker.node for worker in executor.pool}
@@ -193,6 +201,7 @@ def test_workers_that_are_killed_at_random_moments_change_nothing(cluster: Any, 
 def test_models_take_turns_on_the_same_workers(cluster: Any) -> None:
     plan, other = FakePlan(64), FakePlan(40, "other words")
     with RayExecutor(Slow, workers=2) as executor:
+        wait_for_all(executor)
         assert np.array_equal(values_of(computed(executor, plan)), expected_values(plan))
         pids = {worker.pid for worker in executor.pool}
         assert np.array_equal(values_of(computed(executor, other, fake_spec("fake:two"))), expected_values(other))
@@ -259,8 +268,7 @@ def test_workers_are_placed_where_there_are_gpus_for_them(more: Callable[..., An
         computed(executor, FakePlan(16))  # the run's other model needs none
         assert np.array_equal(values_of(computed(executor, plan, spec)), expected_values(plan))
         assert len(executor.pool) == 3
-        while not all(worker.ready for worker in executor.pool):
-            computed(executor, plan, spec)
+        wait_for_all(executor, spec)
         assert Counter(worker.node for worker in executor.pool) == {two.node_id: 2, one.node_id: 1}
     with RayExecutor(Slow, gpus=2) as executor:
         computed(executor, plan, spec)

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import sys
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ import tiny_models
 from assay.engine.ask import Asker, StoredAsk
 from assay.engine.executor import LocalExecutor, forward_all
 from assay.engine.executor import Settings as EngineSettings
+from assay.engine.ray import TRIES, _Work
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import ModelError
@@ -125,6 +127,12 @@ def without_mask(folder: Path) -> None:
 def asker(folder: Path, **model: Any) -> Asker:
     fake = FakeModel(fake_spec(**model))
     return Asker(fake.spec, BlockStore(folder), LocalExecutor(lambda spec: fake))
+
+
+def dying_workers(folder: Path) -> None:
+    work = _Work(fake_spec(), FakePlan(100), deque())
+    for _ in range(TRIES):
+        work.again(range(32, 48), "connection closed")
 
 
 def no_memory(folder: Path) -> None:
@@ -300,6 +308,11 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         no_memory,
         "the memory of cuda:1 is too small for fake:one: one question of 21 tokens did not fit.\n"
         "Close other programs, or choose another --device, --dtype bfloat16 or a smaller model.",
+    ),
+    "worker-died": (
+        dying_workers,
+        "4 workers died with questions 32 to 48 (word) for fake:one: connection closed.\n"
+        "If memory ran out, choose fewer --workers or a smaller --block-size. Other answers are stored.",
     ),
     "unsupported": (
         lambda folder: asker(folder).of("fake:two"),
