@@ -265,7 +265,7 @@ def test_a_file_with_one_order_of_the_subjects(assay: Any, snapshot: Any, questi
     assert done.code == DATA
     assert "half.json: " in done.message
     cells = small_lists.CELLS["religion"]
-    assert f"{cells} of {cells} cells have only one order" in done.message
+    assert f"{cells} of {cells} comparisons have only one order" in done.message
     assert snapshot() == before
 
 

@@ -391,7 +391,7 @@ def test_a_missing_library_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) 
         (["--gpus-per-worker", "1"], "--gpus-per-worker needs --executor ray"),
         (["--executor", "ray", "--workers", "0"], "--workers is 0, expected at least 1"),
         (["--executor", "ray", "--workers", "many"], "'many' is neither a number nor auto"),
-        (["--executor", "ray:"], "expected local, ray or ray:ADDRESS"),
+        (["--executor", "ray:"], "expected local, ray, ray:ADDRESS or work:DIR"),
         (["--executor", "ray", "--model", "api:m@http://127.0.0.1:9/v1"], "an endpoint is asked from this process"),
     ],
 )
