@@ -176,7 +176,7 @@ def main() -> None:
 
 
 def unqover(options: argparse.Namespace) -> None:
-    with get_context("fork").Pool(os.cpu_count()) as pool:
+    with get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
         for cls, size in product(options.classes.split(","), options.size.split(",")):
             own = design(cls, size)
             for kind, scenarios in kinds(own.grouped).items():

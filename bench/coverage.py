@@ -289,7 +289,7 @@ def main() -> None:
     options = parser.parse_args()
     print("± is one standard error of the simulation")
     start = time.perf_counter()
-    with get_context("fork").Pool(os.cpu_count()) as pool:
+    with get_context("fork").Pool(len(os.sched_getaffinity(0))) as pool:
         for cls, size in product(options.classes.split(","), options.size.split(",")):
             for scenario in GROUPED if design(cls, size).grouped else SINGLE:
                 if options.scenario and scenario.name not in options.scenario.split(","):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import tempfile
 import time
@@ -33,6 +34,7 @@ Scores = NDArray[np.float32]
 SIZES = {
     "mini": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
     "base": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072},
+    "1b": {"hidden_size": 2048, "num_hidden_layers": 22, "num_attention_heads": 16, "intermediate_size": 8192},
 }
 _MODELS = {  # how a tiny one is made, the class that makes it larger, its number of tokens
     "span": (tiny_models.make_span_model, "AutoModelForQuestionAnswering", 30522),
@@ -42,18 +44,30 @@ _MODELS = {  # how a tiny one is made, the class that makes it larger, its numbe
 }
 
 
-def sized(folder: Path, form: str, size: dict[str, int]) -> Path:
-    """A random BERT, or GPT-2 for "causal", of this size with a real tokenizer."""
+def sized(folder: Path, form: str, size: dict[str, int], text: str = "") -> Path:
+    """A random BERT, or GPT-2 for "causal", of this size with a real tokenizer.
+
+    Every word of `text` is a token; made-up words fill the vocabulary.
+    """
     import transformers
 
     transformers.logging.disable_progress_bar()
     make, auto, tokens = _MODELS[form]
-    make(folder)
+    known = f"{tiny_models.default_text()}\n{text}"
+    made_up = tokens - len(set(re.findall(r"[^\W_]+", known))) - _PIECES
+    make(folder, text=f"{known}\n{' '.join(f'w{number}' for number in range(made_up))}", max_length=512)
     if form == "causal":
-        size = {"n_embd": size["hidden_size"], "n_layer": size["num_hidden_layers"], "n_head": 12}
-    config = transformers.AutoConfig.from_pretrained(folder, vocab_size=tokens, initializer_range=0.02, **size)
+        size = {
+            "n_embd": size["hidden_size"],
+            "n_layer": size["num_hidden_layers"],
+            "n_head": size["num_attention_heads"],
+        }
+    config = transformers.AutoConfig.from_pretrained(folder, initializer_range=0.02, **size)
     getattr(transformers, auto).from_config(config).save_pretrained(folder)
     return folder
+
+
+_PIECES = 1000  # about as many tokens are letters and halves of long words
 
 
 def questions(count: int) -> tuple[ChoiceQuery, ...]:

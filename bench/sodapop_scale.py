@@ -1,11 +1,13 @@
 """How long SODAPOP takes at the paper's scale on this machine, extrapolated from a part of it.
 
-    python bench/sodapop_scale.py --data DIR --device cuda --dtype bfloat16
+    python bench/sodapop_scale.py --data DIR --device cuda
+    python bench/sodapop_scale.py --data DIR --device cuda --size base --contexts 10
     python bench/sodapop_scale.py --data DIR --contexts 1 --names 2 --cap 200       a small part, on a CPU
 
 All 220 names, distance 3, ten fills, pools of 10,000 for each name and context, as in the paper; but of its 50 contexts
-(DIR/sodapop) only some, evenly spread over their answers' lengths, and with the built-in model's weights, in torch, for
-both tasks: 6 layers, 384 wide. Prints what filling, scoring and the rest took, and what all 50 contexts would take.
+(DIR/sodapop) only some, evenly spread over their answers' lengths. Both models have the built-in model's weights, in
+torch (6 layers, 384 wide), or, with --size base, BERT's base size and random weights. Prints what filling, scoring and
+the rest took, and what all 50 contexts would take.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from assay.models.base import Options
 from assay.probes.sodapop.contexts import PAPER_CONTEXTS, paper_contexts, paper_file
 from assay.probes.sodapop.words import split
 from assay.runs.audit import audit
+from memory import most_memory
+from sized import SIZES, sized
 
 
 @dataclass
@@ -61,7 +65,8 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=None, help="official data (sodapop/)")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--dtype", default="auto")
-    parser.add_argument("--contexts", type=int, default=5)
+    parser.add_argument("--size", choices=("builtin", *SIZES), default="builtin")
+    parser.add_argument("--contexts", type=int, default=10)
     parser.add_argument("--names", type=int, default=None, help="names of each group (all)")
     parser.add_argument("--cap", type=int, default=10_000)
     given = parser.parse_args()
@@ -69,10 +74,14 @@ def main() -> None:
     with TemporaryDirectory(prefix="assay-bench-") as name:
         folder = Path(name)
         os.environ["ASSAY_CACHE"] = str(folder / "cache")
+        contexts = folder / "contexts.jsonl"
+        write_contexts(place, given.contexts, contexts)
         for head in ("mask", "choice"):
-            assay.write_builtin(folder / head, head)
-        write_contexts(place, given.contexts, folder / "contexts.jsonl")
-        settings = {"texts": str(folder / "contexts.jsonl"), "cap": str(given.cap)}
+            if given.size == "builtin":
+                assay.write_builtin(folder / head, head)
+            else:
+                sized(folder / head, head, SIZES[given.size], contexts.read_text(encoding="utf-8"))
+        settings = {"texts": str(contexts), "cap": str(given.cap)}
         settings |= {"fill_model": f"hf:{folder / 'mask'}"}
         if given.names:
             settings["names_per_group"] = str(given.names)
@@ -91,7 +100,9 @@ def main() -> None:
         print(f"{kind:8} {questions:>13,.0f} in {seconds:7.1f} s: {questions / max(seconds, 1e-9):>9,.0f}/s")
     everything = total * PAPER_CONTEXTS / given.contexts
     names, words = (len(run.findings.tables[table].rows) for table in ("names", "words"))
-    print(f"{given.contexts} contexts, {names} names, {words:,} rows of words: {total:.0f} s in all")
+    asked = f"{given.size}, {run.info.model.device} {run.info.model.dtype}"
+    print(f"{asked}: {given.contexts} contexts, {names} names, {words:,} rows of words: {total:.0f} s in all")
+    print(f"host memory at most {most_memory() / 1e9:.1f} GB; timings {run.info.timings}")
     print(f"all {PAPER_CONTEXTS} contexts, at this rate: {everything / 60:.0f} min")
 
 

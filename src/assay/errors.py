@@ -81,7 +81,7 @@ CODES: Mapping[str, str] = {
     "wrong-download": "a downloaded file differs from the pinned one",
     "training-failed": "a training failed",
     "step-failed": "a step of a study failed",
-    "worker-failed": "a worker failed, or workers died while computing a block",
+    "worker-failed": "a worker failed",
     "worker-died": "several worker processes died one after the other",
 }
 """The meaning of each code. Other packages may define their own codes."""

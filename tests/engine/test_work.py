@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from assay.engine.executor import ComputedBlock, LocalExecutor, Settings, block_key
+from assay.engine.executor import TRIES, ComputedBlock, LocalExecutor, Settings, block_key
 from assay.engine.recipes import of_data, to_data
-from assay.engine.work import TRIES, Job, JobFolder, WorkExecutor
+from assay.engine.work import Job, JobFolder, WorkExecutor
 from assay.engine.worker import Worker
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.base import AnyModel, Endpoint, ModelSpec, Options
@@ -213,7 +213,7 @@ def test_a_block_that_kills_its_workers_ends_the_run_and_is_tried_again_by_the_n
         for number in range(1, TRIES + 1):
             place.claim(BLOCKS[3], number).write_text("dead")
         a_worker(tmp_path, lease=0.2).work(idle=0.8)
-        with raises("worker-failed", ModelError) as failed:
+        with raises("worker-died", ModelError) as failed:
             running.result(timeout=20)
     assert "questions 24 to 32" in failed.value.problem
     with driving(tmp_path) as again:

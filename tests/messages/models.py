@@ -19,9 +19,9 @@ import numpy as np
 
 import tiny_models
 from assay.engine.ask import Asker, StoredAsk
-from assay.engine.executor import LocalExecutor, forward_all
+from assay.engine.executor import TRIES, LocalExecutor, forward_all
 from assay.engine.executor import Settings as EngineSettings
-from assay.engine.ray import TRIES, _Work
+from assay.engine.ray import _Work
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import ModelError

@@ -55,7 +55,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add("--resume", choices=("always", "never", "only-missing"), default="always", help=stored)
     add_where(parser)
     add_shared(parser, "--device")
-    add("--dtype", default="auto", help="float32 (default), bfloat16 or float16")
+    add(
+        "--dtype",
+        default="auto",
+        help="float32, tf32, float16 or bfloat16; auto (default): float32, or on cuda the fastest that gives the same scores",
+    )
     add("--threads", type=int, metavar="N", help="CPU threads for the model (default: all that are available)")
     add("--trust-remote-code", action="store_true", help="allow Python code that comes with the model to run")
     add("--allow-pickle", action="store_true", help="load pickled weights, which can run code")

@@ -5,18 +5,20 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 
 import numpy as np
 
 from assay.engine.block_size import size_for
 from assay.engine.endpoints import Desk
 from assay.engine.executor import ComputedBlock, Executor, Settings, block_key
+from assay.engine.number_type import settled
 from assay.engine.store import BadBlockError, BlockStore, columns_of, digest_of_arrays
 from assay.errors import ModelError, UsageError
-from assay.models.base import ModelSpec
+from assay.models.base import AUTO, FLOAT32, ModelSpec, in_type
 from assay.plan import AnyPlan, Arrays
 from assay.progress import Progress, Silent
 from assay.queries import OF_THE_TOKENIZER, Answers, Status
@@ -59,6 +61,8 @@ class Asker:
     `backed_off` has, by plan digest, the token budget after memory ran out; `remember` is called when it changes.
     `sizes` has, by plan digest, the number of questions in a block if the settings do not fix it; `resized` is called
     when a plan is added.
+    `types` has, by model whose number type was left open, the same model with the type that was decided; `typed` is
+    called before it answers its first question.
     `find` finds other models by name, for probes that ask two; `others` are those that were asked. Endpoints are asked
     through the `desk`, not the executor; `notes` says what their answers show about the run, and `billed` counts the
     requests, input tokens and output tokens of these answers, whenever they were made.
@@ -74,6 +78,8 @@ class Asker:
     remember: Callable[[dict[str, int]], None] = lambda budgets: None
     sizes: dict[str, int] = field(default_factory=dict)
     resized: Callable[[dict[str, int]], None] = lambda sizes: None
+    types: dict[ModelSpec, ModelSpec] = field(default_factory=dict)
+    typed: Callable[[], None] = lambda: None
     asked: list[Asked] = field(default_factory=list)
     find: Callable[[str], ModelSpec] | None = None
     others: dict[str, ModelSpec] = field(default_factory=dict)
@@ -112,6 +118,7 @@ class Asker:
             remedy = "Choose more subjects, attributes or templates."
             raise UsageError(f"{label}: there are no questions to ask.", remedy, code="nothing-to-ask")
         began = time.perf_counter()
+        self._settle(plan)
         settings = replace(self.settings, block_size=self._size(plan))
         key = block_key(self.model, plan, settings)
         found: dict[int, tuple[Answers, str]] = {}
@@ -142,6 +149,23 @@ class Asker:
             _require_few_failed(self.model, answers)
         return answers
 
+    def _settle(self, plan: AnyPlan) -> None:
+        """Decide in which number type the model answers, if that was left open."""
+        if self.model.dtype != AUTO or plan.ability in OF_THE_TOKENIZER:
+            return
+        if self.model not in self.types:
+            self.types[self.model] = settled(self.model, plan, self.store.arrays, partial(self._tried, plan))
+            self.typed()
+        self.model = self.types[self.model]
+        if self.model.chosen and (note := f"{self.model.name} computes in {self.model.chosen}") not in self.notes:
+            self.notes.append(note)
+
+    def _tried(self, plan: AnyPlan, model: ModelSpec, sample: Sequence[range]) -> Answers:
+        """Answers to a sample, which are not stored."""
+        settings = replace(self.settings, block_size=len(sample[0]))
+        computed = self.executor.run(model, plan, sample, settings, self.store.arrays)
+        return Answers.joined([each.answers for each in sorted(computed, key=lambda each: each.lo)])
+
     def _size(self, plan: AnyPlan) -> int:
         """The number of questions in a block: from the settings, from the run, or chosen for the plan."""
         if self.settings.block_size:
@@ -171,7 +195,10 @@ class Asker:
         budget = self.backed_off.get(plan.digest, 0)
         settings = replace(settings, backed_off=budget)
         budget = budget or settings.budget_for(self.model)
-        for computed in self.executor.run(self.model, plan, missing, settings, self.store.arrays):
+        model = replace(self.model, chosen="")
+        if model.dtype == AUTO:  # only its tokenizer is asked so far
+            model = in_type(model, FLOAT32)
+        for computed in self.executor.run(model, plan, missing, settings, self.store.arrays):
             if computed.budget < budget:  # other workers may have begun their blocks with the larger one
                 budget = self.backed_off[plan.digest] = computed.budget
                 self.remember(self.backed_off)

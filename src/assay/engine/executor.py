@@ -22,9 +22,21 @@ from numpy.typing import NDArray
 
 from assay.engine.store import ArraySource, Block, columns_of
 from assay.errors import ModelError
-from assay.models.base import AnsweringModel, AnyModel, BatchTooLargeError, EndpointModel, Model, ModelSpec, unable
+from assay.models.base import (
+    AUTO,
+    FLOAT32,
+    AnsweringModel,
+    AnyModel,
+    BatchTooLargeError,
+    EndpointModel,
+    Model,
+    ModelSpec,
+    in_type,
+    unable,
+)
 from assay.plan import AnyPlan, digest_of
 from assay.queries import (
+    OF_THE_TOKENIZER,
     Answer,
     Answers,
     ChoiceColumns,
@@ -40,6 +52,10 @@ T = TypeVar("T")
 
 GENERATION = 2
 """Part of every block's key: raise it when the engine or a model computes different numbers than before."""
+
+
+TRIES = 4
+"""How many workers may die with a block, or one after the other while they load a model; then the run ends."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +75,12 @@ class Settings:
 
 
 def block_key(model: ModelSpec, plan: AnyPlan, settings: Settings) -> str:
-    """The key of a plan's blocks for one model, device kind, number type and batch settings."""
+    """The key of a plan's blocks for one model, device kind, number type and batch settings.
+
+    Where the number type was left open, tokens are looked up before it is decided.
+    """
+    if (model.chosen or model.dtype == AUTO) and plan.ability in OF_THE_TOKENIZER:
+        model = in_type(model, FLOAT32)
     return digest_of(
         {
             "generation": GENERATION,

@@ -23,15 +23,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from assay import __version__
-from assay.engine.executor import ComputedBlock, LocalExecutor, Settings, forward_all
+from assay.engine.executor import TRIES, ComputedBlock, LocalExecutor, Settings, forward_all
 from assay.engine.store import ArraySource, columns_of
 from assay.errors import AssayError, ModelError, UsageError, how_to_install, needing
 from assay.models.base import AnsweringModel, AnyModel, EndpointModel, ModelSpec
 from assay.plan import AnyPlan, ArrayPlan, Arrays
 from assay.queries import Answers
 
-TRIES = 4
-"""How many workers may die with a block, or one after the other while they load a model; then the run ends."""
 AT_ONCE = 2
 """Blocks that a worker has: one is computed while the next is tokenised."""
 PATIENCE = 60.0

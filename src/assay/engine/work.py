@@ -44,9 +44,6 @@ T = TypeVar("T")
 FORMAT = 1
 """Of jobs: raise it when older workers could not read them."""
 
-TRIES = 4
-"""How often workers may die of a block before the run ends."""
-
 LEASE = 60.0
 """Seconds after which a claim that is not renewed may be taken over."""
 

@@ -16,10 +16,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from assay.engine.executor import LocalExecutor, Settings, block_key
+from assay.engine.executor import TRIES, LocalExecutor, Settings, block_key
 from assay.engine.recipes import of_data
 from assay.engine.store import ArrayStore
-from assay.engine.work import FORMAT, LEASE, TRIES, Failure, JobFolder, Pause, listed, worker_name
+from assay.engine.work import FORMAT, LEASE, Failure, JobFolder, Pause, listed, worker_name
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.models.base import AnyModel, ModelSpec, Options
 from assay.plan import AnyPlan
@@ -229,7 +229,7 @@ class Worker:
                 if claims[block] >= TRIES:
                     problem = f"{plural(TRIES, 'worker')} died while computing questions {block.start} to {block.stop}."
                     remedy = "Look into their output, for example for missing memory; then run the same command again."
-                    place.fail(block, Failure("ModelError", problem, remedy, "worker-failed"))
+                    place.fail(block, Failure("ModelError", problem, remedy, "worker-died"))
                 elif self._claim(place, block, claims[block] + 1):
                     yield block
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -15,6 +15,11 @@ from assay.errors import UsageError
 from assay.plan import digest_of
 from assay.queries import OF_THE_TOKENIZER, Answer, Query, QueryColumns, Scoring
 from assay.tokens import Tokens
+
+AUTO, FLOAT32, FLOAT16, TF32 = "auto", "float32", "float16", "tf32"
+"""Number types with a meaning of their own. AUTO, on a GPU: decided before the first question of a run
+(`engine.number_type`). TF32: weights in float32, multiplied in that GPU format.
+"""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,8 @@ class ModelSpec:
     files are; `digest` covers weights, configuration and tokenizer; `revision` is the hub's commit, for a model from
     the hub; `threads` 0 means one for each CPU that the loading process may use; `head_dtype` is the number type of the
     last layer, which gives the scores, if it differs from `dtype`; `endpoint` is what is known about a model behind an
-    endpoint; `parameters` is the number of weights, None if unknown.
+    endpoint; `parameters` is the number of weights, None if unknown; `checkpoint_dtype` is the type in which they are
+    stored; `chosen` says why `dtype` was chosen, if the user left it open.
     """
 
     name: str
@@ -87,9 +93,21 @@ class ModelSpec:
     head_dtype: str = ""
     endpoint: Endpoint | None = None
     parameters: int | None = None
+    checkpoint_dtype: str = ""
+    chosen: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "abilities": sorted(self.abilities)}
+
+
+SCORED = frozenset({"span", "mask", "fill", "choice"})
+"""The abilities whose answers are scores of the model's last layer, which computes in float32."""
+
+
+def in_type(model: ModelSpec, dtype: str, why: str = "") -> ModelSpec:
+    """A model that computes in this number type, its last layer in float32."""
+    head = FLOAT32 if model.abilities & SCORED and dtype not in (FLOAT32, AUTO) else ""
+    return replace(model, dtype=dtype, head_dtype=head, chosen=why)
 
 
 class Model(Protocol):

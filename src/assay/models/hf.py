@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import ModelError, UsageError
-from assay.models.base import BatchTooLargeError, ModelSpec, TokenModel
+from assay.models.base import AUTO, FLOAT32, SCORED, TF32, BatchTooLargeError, ModelSpec, TokenModel, in_type
 from assay.models.encode import Encoder
 from assay.models.encode_prompts import PromptEncoder
-from assay.models.hf_files import SCORED, find, first_line, libraries
+from assay.models.hf_files import find, first_line, libraries
 from assay.queries import QueryColumns
 from assay.tokens import Tokens
 
@@ -48,10 +48,11 @@ _AUTO = (
 
 
 def load(spec: ModelSpec) -> HFModel:
-    """Load weights and tokenizer onto the device."""
+    """Load weights and tokenizer onto the device; a model whose number type is still open computes in float32."""
     from assay.models.hf_encoder import EncoderModel
     from assay.models.hf_text import CausalModel, TextModel
 
+    spec = in_type(spec, FLOAT32) if spec.dtype == AUTO else spec
     if "text" not in spec.abilities:
         return EncoderModel(spec)
     return CausalModel(spec) if "choice" in spec.abilities else TextModel(spec)
@@ -66,6 +67,7 @@ class HFModel(TokenModel):
         self.out_of_memory = (MemoryError, self._torch.OutOfMemoryError)
         if spec.threads:
             self._torch.set_num_threads(spec.threads)
+        self._torch.backends.cuda.enable_cudnn_sdp(False)  # it compiles a kernel for every new shape of a batch
         self._model = load_weights(spec)
         self._tokenizer = load_tokenizer(spec)
         self._known_tokens = self._model.get_input_embeddings().num_embeddings
@@ -88,11 +90,17 @@ class HFModel(TokenModel):
 
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         try:
-            with self._torch.inference_mode(), self._float32_head(used=tokens.ability in SCORED):
+            with self._torch.inference_mode(), self._multiplied(), self._float32_head(used=tokens.ability in SCORED):
                 return super().forward(tokens)
         except BatchTooLargeError:
             self._torch.cuda.empty_cache()
             raise
+
+    @contextmanager
+    def _multiplied(self) -> Iterator[None]:
+        """A context in which matrices are multiplied in the number type of this model, also if it is tf32."""
+        with _precision(self._torch, "high" if self.spec.dtype == TF32 else "highest"):
+            yield
 
     def _rough_head(self) -> Any:
         """The linear layer that gives the scores, if it would compute them in less than float32."""
@@ -123,7 +131,8 @@ class HFModel(TokenModel):
         def forward(hidden: Tensor) -> Tensor:
             nonlocal calls
             calls += 1
-            return linear_in_float32(head, hidden)
+            with _precision(self._torch, "highest"):
+                return linear_in_float32(head, hidden)
 
         head.forward = forward
         try:
@@ -144,7 +153,7 @@ class HFModel(TokenModel):
 
     def _close(self, one: Any, other: Any) -> bool:
         """Whether two ways to compute scores agree within the precision of the number type."""
-        tolerance = 1e-3 if self.spec.dtype == "float32" else 0.1
+        tolerance = 1e-3 if self.spec.dtype in (FLOAT32, TF32) else 0.1
         return bool(np.allclose(one, other, rtol=tolerance, atol=tolerance))
 
     def _finite(self, values: Tensor) -> Tensor:
@@ -153,6 +162,16 @@ class HFModel(TokenModel):
             remedy = "Try --dtype float32; if that does not help, the weights are damaged."
             raise ModelError(problem, remedy, code="bad-scores")
         return values
+
+
+@contextmanager
+def _precision(torch: Any, name: str) -> Iterator[None]:
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(name)
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
 
 
 def linear_in_float32(layer: Any, hidden: Tensor) -> Tensor:
@@ -197,7 +216,7 @@ def load_weights(spec: ModelSpec) -> Any:
                 auto = "AutoModelForImageTextToText"
         model, info = getattr(transformers, auto).from_pretrained(
             spec.place,
-            dtype=getattr(torch, spec.dtype),
+            dtype=getattr(torch, FLOAT32 if spec.dtype == TF32 else spec.dtype),
             use_safetensors=None if spec.allow_pickle else True,
             output_loading_info=True,
             **files,

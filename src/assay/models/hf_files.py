@@ -18,7 +18,7 @@ from typing import Any
 from assay.errors import DataError, UsageError, how_to_install, needing
 from assay.files.opening import digest_as_stored
 from assay.files.safetensors import parameters_in
-from assay.models.base import ModelSpec, Options
+from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, Options, in_type
 
 _CAUSAL = ("choice", "text", "word")
 
@@ -32,10 +32,7 @@ ABILITIES = {
 }
 """The abilities of a model, by the end of its architecture's name."""
 
-SCORED = frozenset({"span", "mask", "fill", "choice"})
-"""The abilities whose answers are scores of the model's last layer, which computes in float32."""
-
-DTYPES = ("auto", "float32", "bfloat16", "float16")
+DTYPES = (AUTO, FLOAT32, TF32, "bfloat16", FLOAT16)
 
 _WEIGHTS = ("*.safetensors",)
 _PICKLED = ("*.bin",)
@@ -66,22 +63,31 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
         problem = f"the number type {options.dtype!r} is unknown; expected {', '.join(DTYPES)}."
         raise UsageError(problem, "--dtype auto", code="bad-option", key="dtype")
     device, abilities = _device(options.device), _abilities(config)
-    dtype = "float32" if options.dtype == "auto" else options.dtype
-    return ModelSpec(
+    on_gpu = device.startswith("cuda")
+    if options.dtype == TF32 and not on_gpu:
+        problem = f"the number type {TF32} is one of NVIDIA's GPUs, and the device is {device}."
+        raise UsageError(problem, "--dtype float32", code="bad-option", key="dtype")
+    found = ModelSpec(
         name=name,
         kind="hf",
         place=str(folder),
         digest=_digest(folder, weights + others),
         abilities=abilities,
         device=device,
-        dtype=dtype,
         revision=revision,
         trust_remote_code=options.trust_remote_code,
         allow_pickle=options.allow_pickle,
         threads=options.threads or 0,
-        head_dtype="float32" if abilities & SCORED and dtype != "float32" else "",
         parameters=parameters_in(path for path in weights if path.suffix == ".safetensors"),
+        checkpoint_dtype=_stored_type(config),
     )
+    return in_type(found, FLOAT32 if options.dtype == AUTO and not on_gpu else options.dtype)
+
+
+def _stored_type(config: dict[str, Any]) -> str:
+    """The type of a checkpoint's weights, one of DTYPES; empty if its configuration does not say."""
+    stored = str(config.get("dtype") or config.get("torch_dtype") or "")
+    return stored if stored in DTYPES[1:] else ""
 
 
 def libraries() -> tuple[Any, Any]:

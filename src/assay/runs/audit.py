@@ -21,6 +21,7 @@ from assay import __version__
 from assay.engine.ask import Asker, Resume
 from assay.engine.endpoints import Desk
 from assay.engine.executor import Executor, LocalExecutor, Settings
+from assay.engine.number_type import settled_before
 from assay.engine.ray import RayExecutor, imported
 from assay.engine.spending import Spending
 from assay.engine.store import BlockStore
@@ -28,7 +29,7 @@ from assay.engine.work import WorkExecutor
 from assay.errors import DataError, UsageError
 from assay.files.cache import cache_folder
 from assay.models import find_model, find_second, load, load_elsewhere
-from assay.models.base import ModelSpec, Options
+from assay.models.base import AUTO, ModelSpec, Options
 from assay.models.python import python_model
 from assay.probes import concluded, described, method_of, tour_probes
 from assay.probes.base import Method, Prepared, Request, Stage
@@ -163,6 +164,7 @@ def begin(
     desk = new_desk(spending)
     ask = Asker(spec, BlockStore.default(), executor, engine, resume=resume, find=find, desk=desk)
     ask.sizes.update(before.block_sizes)
+    _settle_as_before(ask, before)
     prepared = method.prepare(request, ask)
     fixed = {"block_size": engine.block_size} if engine.block_size else {}
     sizes = {**fixed, "token_budget": engine.budget_for(spec)}
@@ -172,7 +174,7 @@ def begin(
             "probe": probe,
             "model": spec.digest,
             "device": spec.device.split(":")[0],
-            "dtype": spec.dtype,
+            "dtype": before.identity.get("dtype", AUTO) if spec in ask.types else spec.dtype,
             "size": request.preset if request.limit is None else request.limit,
             "seed": request.seed,
             "settings": dict(prepared.settings),
@@ -181,7 +183,7 @@ def begin(
             "others": {name: other.digest for name, other in ask.others.items()},
             **({"brought": dict(prepared.brought)} if prepared.brought else {}),  # not in runs of before there were any
         },
-        model=spec,
+        model=ask.types.get(spec, spec),
         others=dict(ask.others),
         settings=dict(prepared.settings),
         preset=request.preset,
@@ -213,6 +215,7 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
         if resume is not Resume.NEVER:  # else the folder may hold another run until this one is finished
             ask.resized = folder.size_blocks
+            ask.typed = lambda: folder.note(**_models(begun))
         began, before = time.perf_counter(), len(ask.asked)
         gathered = method.gather(prepared, ask)
         findings = described(replace(concluded(method, prepared, gathered), probe=probe, model=spec.name))
@@ -222,8 +225,32 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
         timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
         notes = [*prepared.notes, *ask.notes, *findings.notes]
         spent = begun.spending.as_json(ask.billed) if spec.endpoint else {}
-        folder.note(notes=notes, finished=now(), timings=timings, spent=spent, block_sizes=dict(ask.sizes))
+        folder.note(
+            notes=notes, finished=now(), timings=timings, spent=spent, block_sizes=dict(ask.sizes), **_models(begun)
+        )
     return reported(Run(begun.folder, folder.info, findings))
+
+
+def _settle_as_before(ask: Asker, before: RunInfo) -> None:
+    """Take number types that were left open from an earlier attempt at this run."""
+    find = ask.find
+
+    def settle(model: ModelSpec, earlier: ModelSpec | None) -> ModelSpec:
+        same = settled_before(model, earlier) if earlier else None
+        if same is not None:
+            ask.types[model] = same
+        return model
+
+    settle(ask.model, before.model)
+    if find is not None:
+        ask.find = lambda name: settle(find(name), before.others.get(name))
+
+
+def _models(begun: Begun) -> dict[str, Any]:
+    """The models of a run with the number types in which they answer."""
+    types = begun.ask.types
+    others = {name: types.get(other, other) for name, other in begun.ask.others.items()}
+    return {"model": types.get(begun.info.model, begun.info.model), "others": others}
 
 
 def _before(folder: Path, resume: Resume) -> RunInfo:
