@@ -37,8 +37,8 @@ from sized import SIZES, sized
 
 CLASSES = ("gender", "religion", "ethnicity", "nationality")
 WHOLE = {**dict.fromkeys(CLASSES, ("span", "base")), "bbq encoder": ("choice", "base"), "bbq causal": ("causal", "1b")}
-SAMPLED = 100_000
-"""Questions at most that the ceiling is measured with."""
+SAMPLED = 1e13
+"""Parameters times questions that the ceiling is measured with."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def ceilings(executor: Watched) -> tuple[float, float | None]:
     """Questions per second of the model alone, and which share of the matrix rate the engine's own pace is."""
     spec, plan, settings, arrays = executor.last
     model: Any = executor.model(spec)
-    rows = min(SAMPLED, len(plan))
+    rows = min(int(SAMPLED / (spec.parameters or 1)), len(plan))
     tokens = model.encode(columns_of(plan, arrays, (len(plan) - rows) // 2, (len(plan) + rows) // 2))
     parts = [tokens.take(rows) for rows in batches(tokens.lengths, settings.budget_for(spec))]
 

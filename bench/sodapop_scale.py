@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +49,7 @@ class Clock:
         part[0] += now - self._began
         part[1] += count
         self._began = now
+        print(f"\r{self._kind} {part[1]:,.0f} in {part[0]:.0f} s", end="", file=sys.stderr)
 
 
 def write_contexts(place: Path, count: int, out: Path) -> None:

@@ -58,8 +58,8 @@ class Scores:
         return Answers(np.zeros(len(rows), np.uint8), {"score": score.astype(np.float32)})
 
 
-def chosen(scores: Scores, spec: ModelSpec = SPEC) -> ModelSpec:
-    return settled(spec, PLAN, MemoryArrays(), scores)
+def chosen(scores: Scores, spec: ModelSpec = SPEC, questions: int = 0) -> ModelSpec:
+    return settled(spec, PLAN, questions, MemoryArrays(), scores)
 
 
 FAST = {"float32": 0.2, "float16": 0.02, "tf32": 0.08, "bfloat16": 0.02}
@@ -124,6 +124,7 @@ def test_nothing_is_tried_for_few_questions() -> None:
     found = chosen(scores, replace(SPEC, parameters=10_000))
     assert (found.dtype, found.head_dtype, scores.asked) == ("float32", "", [])
     assert "not pay off" in found.chosen
+    assert chosen(Scores({}, FAST), replace(SPEC, parameters=10_000), questions=10**10).dtype == "float16"
 
 
 def test_samples_are_spread_and_of_bounded_size() -> None:

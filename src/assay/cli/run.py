@@ -58,7 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add(
         "--dtype",
         default="auto",
-        help="float32, tf32, float16 or bfloat16; auto (default): float32, or on cuda the fastest that gives the same scores",
+        help="float32, tf32, float16 or bfloat16; auto (default): float32, or on cuda the fastest that agrees",
     )
     add("--threads", type=int, metavar="N", help="CPU threads for the model (default: all that are available)")
     add("--trust-remote-code", action="store_true", help="allow Python code that comes with the model to run")

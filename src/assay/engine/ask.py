@@ -62,7 +62,7 @@ class Asker:
     `sizes` has, by plan digest, the number of questions in a block if the settings do not fix it; `resized` is called
     when a plan is added.
     `types` has, by model whose number type was left open, the same model with the type that was decided; `typed` is
-    called before it answers its first question.
+    called before it answers its first question. `expected` is the number of questions of the run, if it is known.
     `find` finds other models by name, for probes that ask two; `others` are those that were asked. Endpoints are asked
     through the `desk`, not the executor; `notes` says what their answers show about the run, and `billed` counts the
     requests, input tokens and output tokens of these answers, whenever they were made.
@@ -80,6 +80,7 @@ class Asker:
     resized: Callable[[dict[str, int]], None] = lambda sizes: None
     types: dict[ModelSpec, ModelSpec] = field(default_factory=dict)
     typed: Callable[[], None] = lambda: None
+    expected: int = 0
     asked: list[Asked] = field(default_factory=list)
     find: Callable[[str], ModelSpec] | None = None
     others: dict[str, ModelSpec] = field(default_factory=dict)
@@ -154,7 +155,9 @@ class Asker:
         if self.model.dtype != AUTO or plan.ability in OF_THE_TOKENIZER:
             return
         if self.model not in self.types:
-            self.types[self.model] = settled(self.model, plan, self.store.arrays, partial(self._tried, plan))
+            self.types[self.model] = settled(
+                self.model, plan, self.expected, self.store.arrays, partial(self._tried, plan)
+            )
             self.typed()
         self.model = self.types[self.model]
         if self.model.chosen and (note := f"{self.model.name} computes in {self.model.chosen}") not in self.notes:

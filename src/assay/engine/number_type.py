@@ -31,8 +31,8 @@ SHARE = 0.99
 
 WORK = 1e14
 """Parameters times characters (as in `block_size`) that an H200 reads in a second in float32."""
-WORTH = 20.0
-"""Seconds in float32 below which nothing is tried: loading other types and their first batches take about as long."""
+WORTH = 10.0
+"""Seconds in float32 below which nothing is tried: loading other types and their first batches take almost as long."""
 LEAST, MOST, RANGES = 256, 4096, 8
 """Questions in a sample, and the number of places in the plan that they are taken from."""
 SECONDS = 2.0
@@ -58,11 +58,14 @@ class Tried:
     why: str = ""
 
 
-def settled(model: ModelSpec, plan: AnyPlan, arrays: ArraySource, compute: Compute) -> ModelSpec:
-    """The model with the type in which the plan's questions will be asked, and why (`ModelSpec.chosen`)."""
+def settled(model: ModelSpec, plan: AnyPlan, questions: int, arrays: ArraySource, compute: Compute) -> ModelSpec:
+    """The model with the type in which the questions of a run will be asked, and why (`ModelSpec.chosen`).
+
+    `plan` is the first of them, and `questions` is how many there are in all.
+    """
     length = mean_length(columns_of(plan, arrays, 0, min(LEAST, len(plan)))) * READ.get(plan.ability, 1.0)
     seconds = max(model.parameters or 0, 1) * length / WORK  # for each question
-    if seconds * len(plan) < WORTH:
+    if seconds * max(questions, len(plan)) < WORTH:
         return in_type(model, FLOAT32, "float32: a faster type would not pay off for this few questions")
     sample = spread(len(plan), int(SECONDS / seconds))
     exact = _tried(in_type(model, FLOAT32), sample, compute)

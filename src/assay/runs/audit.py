@@ -166,6 +166,7 @@ def begin(
     ask.sizes.update(before.block_sizes)
     _settle_as_before(ask, before)
     prepared = method.prepare(request, ask)
+    ask.expected = sum(stage.questions for stage in prepared.stages)
     fixed = {"block_size": engine.block_size} if engine.block_size else {}
     sizes = {**fixed, "token_budget": engine.budget_for(spec)}
     info = RunInfo(
@@ -189,7 +190,7 @@ def begin(
         preset=request.preset,
         limit=request.limit,
         seed=request.seed,
-        questions=sum(stage.questions for stage in prepared.stages),
+        questions=ask.expected,
         stages={stage.label: stage.questions for stage in prepared.stages},
         data=dict(prepared.data),
         data_folder=str(request.data) if request.data else None,

@@ -23,7 +23,7 @@ from assay.lab.debiasing import METHODS
 from assay.lab.studies.file import Model, Runs
 from assay.lab.training import KINDS
 from assay.lab.training.kind import preset_of, settings_of
-from assay.models.base import Options
+from assay.models.base import AUTO, Options
 from assay.plan import digest_of
 from assay.probes import probes
 from assay.probes.base import Request
@@ -251,7 +251,8 @@ class RunProbe(Step):
         """With the same kind of device and numbers: answers of two devices do not go into one run."""
         spec = work.specs[self.model]
         now, began = work.makers.find(spec, work.options(spec)), _object(folder / "run.json").get("identity") or {}
-        return began.get("device") in (None, now.device.split(":")[0]) and began.get("dtype") in (None, now.dtype)
+        same_type = now.dtype == AUTO or began.get("dtype") in (None, now.dtype)  # if open, it is taken from the run
+        return began.get("device") in (None, now.device.split(":")[0]) and same_type
 
     @property
     def questions(self) -> int:
