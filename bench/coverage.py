@@ -51,6 +51,7 @@ class Scenario:
     name: str
     subjects: float  # sd of a subject's preference for an attribute
     groups: tuple[float, float] = (0.0, 0.0)  # sd of the groups' preferences, and the share of attributes that have one
+    level: float = 0.15  # of a person's scores, at least
 
     def group_effect(self, attributes: int) -> Array:
         """γ(a) of the first group, in truth: (attribute,); the same in every data set."""
@@ -67,7 +68,7 @@ GROUPED = (
     Scenario("names only", NAMES),
     Scenario("mild", NAMES, (0.02, 1.0)),
     Scenario("real-like", NAMES, (0.06, 1.0)),
-    Scenario("strong", NAMES, (0.15, 1.0)),
+    Scenario("strong", NAMES, (0.15, 1.0), level=0.25),  # lower, many scores would be cut off at 0
     Scenario("sparse", NAMES, (0.15, 0.07)),
 )
 SINGLE = (
@@ -133,7 +134,7 @@ def draw_effects(
     return Effects(
         spread * (rng.normal(size=(subjects, 1)) + rng.normal(size=(subjects, attributes))),
         rng.uniform(0.01, 0.05, subjects),
-        rng.uniform(0.15, 0.2, subjects),
+        scenario.level + rng.uniform(0.0, 0.05, subjects),
         1.0 + 0.29 * rng.normal(size=templates),
         0.1 + 0.029 * rng.normal(size=templates),
     )
