@@ -38,6 +38,7 @@ from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, showcase
 from assay.probes.bbq.source import Sample, Source
 from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_of
 from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.varieties import SETTINGS, Variety, names_of
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
 from assay.probes.likelihood import option_scores
@@ -73,6 +74,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     presets: Mapping[str, int | None] = {"quick": forms.QUICK, "standard": forms.STANDARD, "paper": None}
     logs = LOGS
+    varied_by = SETTINGS
 
     def source(self, settings: Settings, request: Request) -> Source:
         metadata = Path(settings.metadata) if settings.metadata else None
@@ -176,6 +178,9 @@ class BBQ(Method[BBQPrepared, Gathered]):
     ) -> Contrast:
         drawn = {"resamples": int(settings["resamples"]), "exchanges": int(settings["exchanges"])}
         return paired.paired(self.probe, one, other, common=False, about=about, **drawn)
+
+    def varieties(self, settings: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        return names_of([Variety.of(each) for each in settings])
 
     def present(self, run: Run) -> Presentation:
         return present.present(run)
