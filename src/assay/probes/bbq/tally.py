@@ -24,11 +24,15 @@ Template = tuple[str, str]  # category (names apart), number
 
 @dataclass(frozen=True)
 class Answered:
-    """Examples with the answers given to them, in one or several orders of the options."""
+    """Examples with the answers given to them, in one or several orders of the options.
+
+    `drawn` is which order of the options each example was shown in, if each has its own (`plan.ORDERS`).
+    """
 
     dataset: Dataset
     chosen: NDArray[np.int64]  # (example, order): the option as stored, REFUSED, UNPARSED or TIED
     question_only: bool = False
+    drawn: NDArray[np.int64] | None = None  # (example,)
 
     @property
     def orders(self) -> int:
