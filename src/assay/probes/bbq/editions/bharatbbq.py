@@ -110,4 +110,5 @@ EDITION = Edition(
     find=find,
     read=read,
     on_real_files=False,
+    culture="India",
 )
