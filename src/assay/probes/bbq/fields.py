@@ -60,6 +60,11 @@ class Fields:
                 continue
         return None
 
+    def value(self, name: str) -> Any:
+        """A value as it is, or as it is written into a text."""
+        value = self.row.get(name)
+        return self.written(name) if isinstance(value, str) else value
+
     def sound(self, example: Example, label: str) -> Example:
         """The example, if its right answer (the field `label`) is UNKNOWN exactly where the context is ambiguous."""
         if (example.label == example.unknown) != (example.condition == AMBIGUOUS):

@@ -40,6 +40,7 @@ from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, showcase
 from assay.probes.bbq.source import Sample, Source
 from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_of
 from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.varieties import SETTINGS, Variety, names_of
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
 from assay.probes.likelihood import option_scores
@@ -75,6 +76,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     presets: Mapping[str, int | None] = {"quick": forms.QUICK, "standard": forms.STANDARD, "paper": None}
     logs = LOGS
+    varied_by = SETTINGS
 
     def source(self, settings: Settings, request: Request) -> Source:
         language = language_of(settings.edition, settings.language)
@@ -186,6 +188,9 @@ class BBQ(Method[BBQPrepared, Gathered]):
     ) -> Contrast:
         drawn = {"resamples": int(settings["resamples"]), "exchanges": int(settings["exchanges"])}
         return paired.paired(self.probe, one, other, common=False, about=about, **drawn)
+
+    def varieties(self, settings: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        return names_of([Variety.of(each) for each in settings])
 
     def present(self, run: Run) -> Presentation:
         return present.present(run)
