@@ -55,8 +55,8 @@ def test_the_check_counts_rows_by_category_and_compares_them(tmp_path: Path) -> 
     assert "KoBBQ: 16 rows in 1 file" in told
     assert "age: 16 rows, 8 of them ambiguous (published: 168, 84 of them ambiguous)" in told
     assert "not here: race_ethnicity_nationality, ses, " in told
-    assert "same place: 16 rows; “cannot be determined” is always last" in told
-    assert "untested" not in told
+    assert "“cannot be determined” is the last option of every row" in told
+    assert "not tested" not in told
 
 
 def test_the_check_calls_rows_what_their_set_calls_them(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ def test_the_check_names_rows_that_cannot_be_read_and_incomplete_quartets(tmp_pa
     told = checked(tmp_path, "kobbq")
     assert "KoBBQ, all files: 1 rows left out" in told
     assert 'line 5: "choices" is "[]"' in told
-    assert "incomplete quartet: 3 rows" in told
+    assert "3 rows belong to no whole quartet" in told
 
 
 def test_the_check_lists_blank_labels_and_says_what_was_read_from_documentation(tmp_path: Path) -> None:
