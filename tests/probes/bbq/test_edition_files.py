@@ -313,6 +313,7 @@ def test_bharat_bbq_s_columns_may_have_the_names_that_its_program_reads(tmp_path
         ("Target", 4, "bad-value", "target"),
         ("Target", 2, "bad-value", "target"),
         ("id", 0, "bad-value", "id"),
+        ("id", 2, "bad-value", "id"),
         ("Question_polarity", "negative", "bad-value", "question_polarity"),
     ],
 )
