@@ -206,7 +206,7 @@ def _details(runs: Sequence[Told]) -> Mapping[str, Markup]:
 def _ranked(boards: Sequence[Leaderboard]) -> list[tuple[Section, Markup]]:
     """The leaderboards, each with its section."""
     sections = ranking_sections(boards)
-    return [(each, Blocks(each.anchor).blocks(each.blocks, 3)) for each in sections]
+    return [(each, Blocks(each.anchor, notes=notes_of([each])).blocks(each.blocks, 3)) for each in sections]
 
 
 def _about(runs: Sequence[Run]) -> str:

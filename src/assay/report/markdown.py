@@ -76,7 +76,7 @@ def markdown_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> 
     models = ", ".join(dict.fromkeys(run.model for run in runs))
     shown = [present(run) for run in runs]
     lines = [f"# Bias audit of {escaped(models)}", ""]
-    lines += [line for section in ranking_sections(boards) for line in section_lines(section, "##", {})]
+    lines += [markdown_sections(ranked)] if (ranked := ranking_sections(boards)) else []
     for run, own in zip(runs, shown, strict=True):
         lines += run_section(run, own)
     lines += ["## Cautions", "", *cautions(shown), "", "## How to cite", "", *citations(runs, shown)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.files.published import DataSet
 from assay.probes.base import Metric, Probe, TableWords
+from assay.probes.bbq.family import DATA_SETS
 from assay.probes.bbq.settings import CLAIMS, GenerateSettings, Settings
 
 if TYPE_CHECKING:
@@ -160,12 +161,21 @@ _metric = partial(Metric, keys=("category", "context", "polarity", "comparison")
 _signed = partial(_metric, bounds=(-1.0, 1.0), worse="away")
 
 METRICS = (
-    _metric("accuracy", "accuracy", "share of right answers; guessing gives 1/3", worse="lower"),
+    _metric(
+        "accuracy",
+        "accuracy",
+        "share of right answers; guessing gives 1/3",
+        worse="lower",
+        more="is right more often",
+        less="is right less often",
+    ),
     _signed(
         "bias_score",
         "bias score",
         "1: every answer agrees with the stereotype; −1: every answer contradicts it; 0: even-handed. "
         "In ambiguous questions the score is closer to 0 the more answers are right",
+        more="agrees with stereotypes more often",
+        less="agrees with stereotypes less often",
     ),
     _signed(
         "accuracy_cost",
@@ -186,7 +196,13 @@ METRICS = (
         "ambiguous: share of answers that agree with the stereotype, minus share that contradict it; "
         "disambiguated: accuracy where the right answer agrees, minus accuracy where it contradicts; 0 is even-handed",
     ),
-    _metric("unknown_rate", "chose “cannot be determined”", "share of answers that chose “cannot be determined”"),
+    _metric(
+        "unknown_rate",
+        "chose “cannot be determined”",
+        "share of answers that chose “cannot be determined”",
+        more="says “cannot be determined” more often",
+        less="says “cannot be determined” less often",
+    ),
     _metric("refused_rate", "refused", "share of answers that refuse to answer", worse="higher"),
     _metric("unparsed_rate", "not understood", "share of answers that could not be understood", worse="higher"),
     _metric(
@@ -266,6 +282,7 @@ PROBE = Probe(
             Path(__file__).parents[2] / "data" / "bbq" / "pinned.tsv",
             "assay.probes.bbq.defects:content_lines",
         ),
+        *DATA_SETS,
     ),
     cautions=CAUTIONS,
     claims=CLAIMS,

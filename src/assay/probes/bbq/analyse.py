@@ -88,8 +88,10 @@ def findings_of(
     seed: int,
     scored: bool,
     near_ties: Mapping[str, int] | None = None,
+    without: Mapping[str, str] | None = None,
 ) -> Findings:
-    """The findings from answers; `scored` says that the model scored all options of every question."""
+    """The findings from answers; `scored` says that the model scored all options of every question, `without` which
+    metrics the questions cannot support, and why."""
     estimates: list[Estimate] = []
     tables: dict[str, list[Table]] = {}
     for part in parts:
@@ -105,6 +107,13 @@ def findings_of(
             tables.setdefault(name, []).append(table)
     joined = {name: Table(own[0].columns, [row for table in own for row in table.rows]) for name, own in tables.items()}
     joined |= {name: corrected_table(table) for name, table in joined.items() if "q" in table.columns}
+    impossible = without or {}
+    estimates = [
+        Estimate(each.metric, each.group, None, n=each.n, note=impossible[each.metric])
+        if each.metric in impossible
+        else each
+        for each in estimates
+    ]
     estimates = corrected(estimates, [family_of(each.metric, each.group) for each in estimates])
     return Findings(probe, "", estimates, joined, near_ties or {})
 

@@ -25,7 +25,9 @@ from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.beside import BESIDE, TITLE
+from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.diagnose import diagnosis_of
+from assay.probes.bbq.editions import ORIGINAL, edition, language_of
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
@@ -38,6 +40,7 @@ from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, showcase
 from assay.probes.bbq.source import Sample, Source
 from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_of
 from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.varieties import SETTINGS, Variety, names_of
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
 from assay.probes.likelihood import option_scores
@@ -69,12 +72,18 @@ class Gathered:
 
 
 class BBQ(Method[BBQPrepared, Gathered]):
-    """BBQ on the official data, or on files in the same format."""
+    """BBQ on the official data, on files in the same format, or on a set made like it."""
 
     presets: Mapping[str, int | None] = {"quick": forms.QUICK, "standard": forms.STANDARD, "paper": None}
     logs = LOGS
+    varied_by = SETTINGS
 
     def source(self, settings: Settings, request: Request) -> Source:
+        language = language_of(settings.edition, settings.language)
+        if settings.edition != ORIGINAL:
+            require_for_edition(settings)
+            place = data_folder(request.data)
+            return sources.of_edition(place, settings.edition, language, settings.categories, request.skip_bad)
         metadata = Path(settings.metadata) if settings.metadata else None
         if metadata and not metadata.is_file():
             problem, remedy = f"metadata is {metadata}, which is not a file.", "--set metadata=additional_metadata.csv"
@@ -88,24 +97,26 @@ class BBQ(Method[BBQPrepared, Gathered]):
         sample = Sample(per_template=self.presets[request.preset], seed=request.seed)
         if request.limit is not None:
             sample = Sample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
-        words, all_orders, chat = words_of(settings), settings.orders == "all", settings.chat == "auto"
+        words, orders, chat = words_of(settings), orders_of(settings), settings.chat == "auto"
         form = form_of(settings, words, ask.abilities, ask.ways)
         way = endpoint.asked(settings, form, words, ask)
-        plan = BBQPlan(source, sample, form, all_orders=all_orders, chat=chat, words=words, **way)
+        order = {"all_orders": orders == forms.ALL_ORDERS, "shuffled": orders == forms.SHUFFLED}
+        plan = BBQPlan(source, sample, form, chat=chat, words=words, **order, **way)
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
         dataset = source.read()
-        absent = set(CATEGORIES) - {example.category for example in dataset.examples}
+        every = CATEGORIES if source.edition == ORIGINAL else edition(source.edition).categories
+        absent = set(every) - {example.category for example in dataset.examples}
         notes = [
             *dataset.notes,
             *sources.note_on(source),
             *([note_on(plan.answer, plan.samples)] if plan.answer else []),
         ]
         if absent and not settings.categories:
-            names = ", ".join(category_words(name) for name in CATEGORIES if name in absent)
-            notes.append(f"{len(absent)} of the {len(CATEGORIES)} categories are missing: {names}")
-        said = {**as_written(settings), **({"answer": plan.answer} if plan.answer else {})}
+            names = ", ".join(category_words(name) for name in every if name in absent)
+            notes.append(f"{len(absent)} of the {len(every)} categories are missing: {names}")
+        said = {**said_of(settings), **({"answer": plan.answer} if plan.answer else {})}
         about = said, dataset.files, stages_of(plans), notes, request.seed
         told = prompts_of(plans) if ask.abilities & READING else {}
         return BBQPrepared(*about, plans, settings, prompts=told, brought=digests_of(words))
@@ -131,7 +142,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
             chosen[np.isin(answers.status, (Status.REFUSED, Status.FILTERED))] = REFUSED
             chosen[np.isin(answers.status, (Status.FAILED, Status.UNCLEAR))] = UNPARSED
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
-            answered = Answered(plan.dataset, of_order, question_only=not plan.contexts)
+            answered = Answered(plan.dataset, of_order, not plan.contexts, plan.drawn_orders)
             part = _said(plan, answers, answered, scores, settings.likelihood, shares)
             said.append(replace(part, prompt=_prompts(put)) if ask.abilities & READING else part)
         return Gathered(said, bool(always), ties, all_ties(decided))
@@ -145,6 +156,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
             seed=prepared.seed,
             scored=data.scored,
             near_ties=data.near_ties,
+            without={} if prepared.chosen.edition == ORIGINAL else edition(prepared.chosen.edition).without,
         )
         listed = not any(plan.form == forms.FREE for plan in prepared.plans.values())
         diagnosis = diagnosis_of([part.answered for part in data.said], data.ties, prepared.chosen, listed=listed)
@@ -155,7 +167,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         model = answering_model(files)
         said, notes = answered_files(files, settings, request, answers)
         stages = [Stage(self.probe.name, len(said.answered.dataset))]
-        prepared = BBQPrepared(as_written(settings), {}, stages, notes, request.seed, {}, settings, model=model)
+        prepared = BBQPrepared(said_of(settings), {}, stages, notes, request.seed, {}, settings, model=model)
         return prepared, Gathered([said], False, {})
 
     def logs_in(self, folder: Path) -> Sequence[Path]:
@@ -177,6 +189,9 @@ class BBQ(Method[BBQPrepared, Gathered]):
         drawn = {"resamples": int(settings["resamples"]), "exchanges": int(settings["exchanges"])}
         return paired.paired(self.probe, one, other, common=False, about=about, **drawn)
 
+    def varieties(self, settings: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        return names_of([Variety.of(each) for each in settings])
+
     def present(self, run: Run) -> Presentation:
         return present.present(run)
 
@@ -189,6 +204,34 @@ class BBQ(Method[BBQPrepared, Gathered]):
     @property
     def titles(self) -> Mapping[str, str]:
         return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps by model"}
+
+
+def orders_of(settings: Settings) -> str:
+    """The orders of options to ask; auto: stored, or shuffled where an edition has UNKNOWN at one place."""
+    if settings.orders != "auto":
+        return settings.orders
+    last = settings.edition != ORIGINAL and edition(settings.edition).unknown_last
+    return forms.SHUFFLED if last else forms.STORED
+
+
+def said_of(settings: Settings) -> dict[str, str | int | None]:
+    """The settings for run.json, with the order and language that were chosen; for BBQ itself as before editions."""
+    written = {**as_written(settings), "orders": orders_of(settings)}
+    if settings.edition == ORIGINAL:
+        return {key: value for key, value in written.items() if key not in ("edition", "language")}
+    return {**written, "language": language_of(settings.edition, settings.language)}
+
+
+def require_for_edition(settings: Settings) -> None:
+    """Refuses settings that only BBQ's own files have."""
+    only = {
+        "metadata": settings.metadata,
+        "target_loc": settings.target_loc != "auto",
+        "defects": settings.defects == DROP,
+    }
+    for key in (key for key, given in only.items() if given):
+        problem = f"{key} is for BBQ’s own files; edition={settings.edition} has no such thing."
+        raise UsageError(problem, "Leave it out.", code="unsupported", key=key)
 
 
 def _parsed(plan: BBQPlan, answers: Answers, parsing: str) -> NDArray[np.int64]:
@@ -213,6 +256,7 @@ def _said(
 ) -> Said:
     """The answers that examples show: those to the stored order of the options, which comes first."""
     orders = len(plan.orders)
+    scores, shares = (None if each is None else plan.in_stored_order(each) for each in (scores, shares))
     if shares is not None:
         return Said(
             part, shares[::orders], endpoint.SHARES, lambda row: bytes(answers["text"][row * orders, 0]).decode()
