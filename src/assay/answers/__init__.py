@@ -198,7 +198,7 @@ def parse_answer(
     if option is not None:
         return option
     said = _said(text)
-    if not language.reading.letters.attached and set(marks).isdisjoint(words.split()):
+    if not marks or (not language.reading.letters.attached and set(marks).isdisjoint(words.split())):
         readings = [said]
     else:
         lettered = with_letters(said, len(marks), language)

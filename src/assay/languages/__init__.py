@@ -34,6 +34,10 @@ class Asking:
     one_letter: str  # the instruction if options are listed under A, B and C
     one_sentence: str  # the instruction if they are not listed
 
+    def asked(self, question: str) -> str:
+        """The question after its word; no blank after a full-width colon."""
+        return f"{self.question}{'' if self.question.endswith('：') else ' '}{question}"
+
 
 @dataclass(frozen=True, eq=False)
 class Letters:

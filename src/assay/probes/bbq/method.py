@@ -18,6 +18,7 @@ from assay.dialogue import shown
 from assay.errors import UsageError
 from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Estimate, Findings, Table
+from assay.languages import ENGLISH, language
 from assay.plan import Ask
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.bbq import category_words, endpoint, paired, present, present_charts
@@ -34,6 +35,7 @@ from assay.probes.bbq.generation import Generation
 from assay.probes.bbq.logs import LOGS, logs_in
 from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
+from assay.probes.bbq.prompt_files import words_by_prompt
 from assay.probes.bbq.score_files import answered_files, answering_model
 from assay.probes.bbq.settings import GenerateSettings, Settings
 from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, showcase
@@ -97,7 +99,9 @@ class BBQ(Method[BBQPrepared, Gathered]):
         sample = Sample(per_template=self.presets[request.preset], seed=request.seed)
         if request.limit is not None:
             sample = Sample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
-        words, orders, chat = words_of(settings), orders_of(settings), settings.chat == "auto"
+        code = source.language if ask.abilities & READING else ENGLISH  # others read the question and options only
+        by_prompt = words_by_prompt(words_of(settings, code), settings, source.files)
+        words, orders, chat = next(iter(by_prompt.values())), orders_of(settings), settings.chat == "auto"
         form = form_of(settings, words, ask.abilities, ask.ways)
         way = endpoint.asked(settings, form, words, ask)
         order = {"all_orders": orders == forms.ALL_ORDERS, "shuffled": orders == forms.SHUFFLED}
@@ -105,6 +109,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
+        if len(by_prompt) > 1:
+            plans = {f"prompt {name}": replace(plan, words=each) for name, each in by_prompt.items()}
         dataset = source.read()
         every = CATEGORIES if source.edition == ORIGINAL else edition(source.edition).categories
         absent = set(every) - {example.category for example in dataset.examples}
@@ -218,7 +224,8 @@ def said_of(settings: Settings) -> dict[str, str | int | None]:
     """The settings for run.json, with the order and language that were chosen; for BBQ itself as before editions."""
     written = {**as_written(settings), "orders": orders_of(settings)}
     if settings.edition == ORIGINAL:
-        return {key: value for key, value in written.items() if key not in ("edition", "language")}
+        newer = {"edition", "language", *(key for key in ("prompts", "prompts_file") if written[key] is None)}
+        return {key: value for key, value in written.items() if key not in newer}
     return {**written, "language": language_of(settings.edition, settings.language)}
 
 
@@ -241,9 +248,13 @@ def _parsed(plan: BBQPlan, answers: Answers, parsing: str) -> NDArray[np.int64]:
 
 
 def _read(plan: BBQPlan, row: int, text: str, parsing: str) -> int:
-    example, order = plan.shown(row)
-    parse = parse_released if parsing == "released" else partial(parse_answer, letters=plan.form != forms.FREE)
-    return parse(text, [example.answers[place] for place in order], [example.info[place][0] for place in order])
+    (example, order), options = plan.shown(row), plan.asked(row).options
+    info = [example.info[place][0] for place in order]
+    if plan.words.unknown:
+        info[order.index(example.unknown)] = plan.words.unknown
+    if parsing == "released":
+        return parse_released(text, options, info)
+    return parse_answer(text, options, info, letters=plan.form != forms.FREE, language=language(plan.words.language))
 
 
 def _said(
