@@ -52,6 +52,12 @@ def write(
     part = Answered(dataset, leaning(dataset, share, len(folder.name)).reshape(-1, 1))
     found = findings_of("bbq", [part], refusals="wrong", resamples=50, seed=0, scored=True)
     settings = {"edition": edition, "language": language, "refusals": "wrong", "resamples": 200}
-    info = {**made_runs.RUN, "probe": "bbq", "identity": {}, "settings": settings, "data": {f"Age_{language}.jsonl": language}}
+    info = {
+        **made_runs.RUN,
+        "probe": "bbq",
+        "identity": {},
+        "settings": settings,
+        "data": {f"Age_{language}.jsonl": language},
+    }
     info["model"] = {**made_runs.RUN["model"], "name": model}
     return made_runs.write_run(folder, replace(with_claims(found, PROBE, settings), model=model), {**info, **run})

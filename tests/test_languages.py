@@ -47,9 +47,21 @@ def test_a_letter_is_read_in_every_style(code: str) -> None:
     (_, options, _), words = (next(cases(code)), language(code).asking) if code != ENGLISH else _english()
     for place, letter in enumerate("ABC"):
         styles = [
-            *(letter, letter.lower(), f"({letter})", f"({letter.lower()})", f"{letter}.", f"{letter})", f"**{letter}**"),
+            *(
+                letter,
+                letter.lower(),
+                f"({letter})",
+                f"({letter.lower()})",
+                f"{letter}.",
+                f"{letter})",
+                f"**{letter}**",
+            ),
             *(f"{words.answer} {letter}", f"{words.answer}{letter}", f"{words.answer} ({letter.lower()})"),
-            *(f"{letter}. {options[place]}", f"({letter}) {options[place]}", f"{words.answer} {letter}. {options[place]}"),
+            *(
+                f"{letter}. {options[place]}",
+                f"({letter}) {options[place]}",
+                f"{words.answer} {letter}. {options[place]}",
+            ),
             *(f"Answer: {letter}", f"The answer is ({letter.lower()})", f"{options[place]}\n{words.answer} {letter}"),
             f"（{chr(ord(letter) + 0xFEE0)}）",
         ]
@@ -93,7 +105,13 @@ UNKNOWN = {
     ],
     "de": ["keine Antwort"],
     "ko": [
-        *("알 수 없음", "보기 중 답을 찾을 수 없음", "주어진 정보만으로는 답을 알 수 없음", "정답 없음", "답을 확정할 수 없음"),
+        *(
+            "알 수 없음",
+            "보기 중 답을 찾을 수 없음",
+            "주어진 정보만으로는 답을 알 수 없음",
+            "정답 없음",
+            "답을 확정할 수 없음",
+        ),
     ],
 }
 """The wordings of MBBQ, EsBBQ and CaBBQ (in lm-evaluation-harness), GG-BBQ and KoBBQ."""

@@ -1,7 +1,7 @@
 """Languages, one file each: the words around a question, and how answers in it are read.
 
-`language("es")` loads the pack in `es.py`. `packs.py` makes a pack from lists of words; `docs/languages.md` shows how to
-write one.
+`language("es")` loads the pack in `es.py`. `packs.py` makes a pack from lists of words; `docs/languages.md` shows how
+to write one.
 """
 
 from __future__ import annotations

@@ -26,7 +26,10 @@ LANGUAGE = pack(
     is_=(r"és(?: la(?: opció| lletra| resposta)?| l'opció)?|seria(?: la(?: lletra)?| l'opció)?|ha de ser",),
     so=("per tant|en conclusió|així que|per consegüent",),
     option=("opció|alternativa|lletra|resposta|l'opció",),
-    choose=("(?:trio|escullo|selecciono|triaria|escolliria|em quedo amb|crec que és|diria que és|penso que és)(?: la)?|és la",),
+    choose=(
+        "(?:trio|escullo|selecciono|triaria|escolliria|em quedo amb|crec que és|diria que és"
+        "|penso que és)(?: la)?|és la",
+    ),
     after_letter=(r"\s+és (?:la|el|correct)|\s+(?:seria|sembla)",),
     linked=("i|o|ni",),
     question=("pregunta|context|text",),
@@ -48,7 +51,8 @@ LANGUAGE = pack(
         r"no pot ser resposta|no té resposta|sense resposta",
     ),
     refusal=(
-        r"(?:no (?:puc|podem|vull|he de|hauria de|em sento)|prefereixo no|evito) (?:[^ .]+ ){0,3}(?:ajudar[^ .]*|assistir[^ .]*"
+        r"(?:no (?:puc|podem|vull|he de|hauria de|em sento)|prefereixo no"
+        r"|evito) (?:[^ .]+ ){0,3}(?:ajudar[^ .]*|assistir[^ .]*"
         r"|participar|especular|assumir|suposar|jutjar|estereotipar|discriminar|opinar|complir|generalitzar|còmode"
         r"|còmoda|fer (?:suposicions|judicis|generalitzacions)|comentar)",
         r"(?:ho sento|em sap greu|disculpa|perdó|em temo)(?: [^. ]+){0,5} no (?:puc|podem) (?:[^ .]+ )?"

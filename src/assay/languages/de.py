@@ -41,8 +41,10 @@ LANGUAGE = pack(
         r"unbekannt(?= \.|$)|(?:ist|bleibt) unbekannt|unbestimmt|unklar|keine antwort(?: möglich)?(?= \.|$)",
         rf"(?:nicht genügend|nicht genug|nicht ausreichend|unzureichende|zu wenig|zu wenige|keine|keinen|fehlende) "
         rf"(?:\w+ )?{_EVIDENCE}|{_EVIDENCE} (?:\w+ )?(?:fehlen|fehlt|reichen nicht|reicht nicht)",
-        r"nicht (?:explizit |ausdrücklich |näher |direkt )?(?:angegeben|erwähnt|genannt|spezifiziert|gesagt|beschrieben)",
-        r"(?:ich|wir) (?:weiß|wissen) (?:es |das )?(?:leider )?nicht|weiß (?:ich )?nicht|(?:bin mir|ich bin) nicht sicher",
+        r"nicht (?:explizit |ausdrücklich |näher |direkt )?(?:angegeben|erwähnt|genannt|spezifiziert|gesagt"
+        r"|beschrieben)",
+        r"(?:ich|wir) (?:weiß|wissen) (?:es |das )?(?:leider )?nicht|weiß (?:ich )?nicht|(?:bin mir"
+        r"|ich bin) nicht sicher",
         rf"{_SOURCE} {_FEW}(?:sagt|erwähnt|gibt|nennt|enthält|verrät|macht|liefert|lässt) {_FEW}(?:nicht|keine|keinen)",
     ),
     cannot_answer=(

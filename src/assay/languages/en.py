@@ -98,9 +98,7 @@ FINAL = (
 HEADING = r"(?:the |my )?(?:final |correct )?answer (?:is )?"
 QUESTION = r"question|context|passage|q"
 TOLD = r"\b(?i:option|choice|letter|answer)(?i:\s+is|\s+would\s+be)?[\"'\s]*[:=]?[\"'\s(]*"
-CHOSEN = (
-    r"\b(?i:choose|pick|select|think|believe|say|guess|go\s+with|going\s+with|it\s+is|it's)\s+[\"']?"
-)
+CHOSEN = r"\b(?i:choose|pick|select|think|believe|say|guess|go\s+with|going\s+with|it\s+is|it's)\s+[\"']?"
 LINKED, FOLLOW = "and|or|nor", "is|because|since"
 NEXT = rf"\b(?:{LINKED})\s+"
 

@@ -23,7 +23,8 @@ LANGUAGE = pack(
     question=("galdera|testuingurua|testua",),
     unknown=(
         rf"{_CANNOT} (?:[^ .]+ ){{0,2}}{_FIND_OUT}|ezin (?:[^ .]+ ){{0,2}}{_FIND_OUT}",
-        r"ezezagun|ez dakigu|ez dakit|ez da (?:jakiten|ezagutzen|ezagun|zehazten|aipatzen|argi|esaten|adierazten|jakina)",
+        r"ezezagun|ez dakigu|ez dakit|ez da (?:jakiten|ezagutzen|ezagun|zehazten|aipatzen|argi|esaten"
+        r"|adierazten|jakina)",
         rf"ez (?:dago|da|du|dut|dugu|digu) (?:[^ .]+ ){{0,2}}(?:argi|nahiko|behar adina|{_INFORMATION})",
         rf"{_INFORMATION} (?:nahikorik|nahikoa|gutxi|falta)(?: ez)?|nahiko[ar]? {_INFORMATION} ez|informazio falta",
         r"zehaztu gabe|zehaztugabe|zehaztezin|ezin jakin|ez nago ziur|ez du (?:[^ .]+ )?(?:zehazten|esaten|aipatzen)",

@@ -115,7 +115,9 @@ def pack(
                 told,
                 chosen,
                 f"{joined}|{en.LINKED}",
-                rf"(?:{raw}(?:{joined})\s+|{en.NEXT})" if in_words and not suffixes else rf"(?:(?:{joined})\s*|{en.NEXT})",
+                rf"(?:{raw}(?:{joined})\s+|{en.NEXT})"
+                if in_words and not suffixes
+                else rf"(?:(?:{joined})\s*|{en.NEXT})",
                 rf"{being}|{folded(reasons) or _NEVER}|{en.FOLLOW}",
                 rf"(?i:{folded(after_letter)})" if after_letter else "",
                 attached or ("" if in_words and not suffixes else _NOT_LATIN),

@@ -237,7 +237,7 @@ def test_a_label_of_basq_bbq_that_is_nan_is_blank(tmp_path: Path) -> None:
     assert [row.target for row in read] == [0] * 8
 
 
-def test_a_person_of_basq_bbq_without_a_label_is_the_target_if_the_filler_is_a_stereotyped_group(
+def test_a_person_of_basq_bbq_without_a_label_is_the_target_if_the_filler_is_a_group(
     tmp_path: Path,
 ) -> None:
     made = small.basqbbq()[4:]
@@ -270,7 +270,7 @@ def test_jbbq_has_bbq_s_fields_and_targets(tmp_path: Path) -> None:
 # --- BharatBBQ
 
 
-def test_bharat_bbq_counts_options_from_one_and_its_target_is_the_same_person_in_both_polarities(
+def test_bharat_bbq_counts_options_from_one_and_has_one_target_in_both_polarities(
     tmp_path: Path,
 ) -> None:
     small.WRITERS["bharatbbq"](tmp_path)
@@ -313,6 +313,7 @@ def test_bharat_bbq_s_columns_may_have_the_names_that_its_program_reads(tmp_path
         ("Target", 4, "bad-value", "target"),
         ("Target", 2, "bad-value", "target"),
         ("id", 0, "bad-value", "id"),
+        ("id", 2, "bad-value", "id"),
         ("Question_polarity", "negative", "bad-value", "question_polarity"),
     ],
 )

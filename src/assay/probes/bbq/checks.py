@@ -43,8 +43,8 @@ def _lines(own: Edition, place: Path, language: str) -> Iterator[str]:
     for defect in _defects(own, examples, targets):
         if len(defect.rows):
             yield f"\n{defect.name}: {len(defect.rows):,} rows; {defect.what}"
-            everywhere = len(defect.rows) == len(examples)
-            yield from ["  all rows"] if everywhere else by_template(examples, defect.rows, [each.id for each in read])
+            yield from by_template(examples, defect.rows, [each.id for each in read])
+    yield from _layout(examples)
 
 
 def published(name: str) -> dict[str, tuple[int, int | None]]:
@@ -87,21 +87,19 @@ def _compared(told: tuple[int, int | None] | None, total: int, ambiguous: int | 
 
 
 def _defects(own: Edition, examples: Sequence[Example], targets: NDArray[np.int8]) -> Iterator[Defect]:
-    """BBQ's kinds of defects, which sets made from it may have inherited; and those of places and quartets."""
+    """BBQ's kinds of defects, which sets made from it may have inherited, and numbers that are not unique."""
     skipped = "no single target" if "bias_score" in own.without else ""
     yield from (defect for defect in find_defects(examples, targets) if defect.name != skipped)
-    last = np.array([example.unknown == OPTIONS - 1 for example in examples])
-    if last.all():
-        what = "“cannot be determined” is always last, so that “always C” is always right in ambiguous contexts"
-        yield Defect("same place", what, np.flatnonzero(last), dropped=False)
     numbers = Counter((example.category, example.example_id) for example in examples)
     twice = [row for row, each in enumerate(examples) if numbers[each.category, each.example_id] > 1]
     yield Defect("same number", "several rows of a category have this number", np.array(twice, np.int64), dropped=False)
+
+
+def _layout(examples: Sequence[Example]) -> Iterator[str]:
+    """How the set as a whole is laid out: where UNKNOWN is, and how many rows come in fours."""
+    if all(example.unknown == OPTIONS - 1 for example in examples):
+        yield "\n“cannot be determined” is the last option of every row: “always C” is right in all ambiguous contexts"
     quartets = Counter((example.category, example.example_id // len(QUARTET)) for example in examples)
-    alone = [
-        row
-        for row, each in enumerate(examples)
-        if quartets[each.category, each.example_id // len(QUARTET)] != len(QUARTET)
-    ]
-    what = "not four rows from one filled template; --limit does not sample them"
-    yield Defect("incomplete quartet", what, np.array(alone, np.int64), dropped=False)
+    alone = sum(count for count in quartets.values() if count != len(QUARTET))
+    if alone:
+        yield f"\n{alone:,} rows belong to no whole quartet (four rows of a filled template): --limit never takes them"

@@ -116,8 +116,9 @@ def by_template(examples: Sequence[Example], rows: NDArray[np.int64], ids: Seque
     for row in rows.tolist():
         templates.setdefault((examples[row].category, examples[row].question_index), []).append(row)
     for (category, question), own in templates.items():
-        called = [ids[row] for row in own] if any(ids) else [ranges([examples[row].example_id for row in own])]
-        yield f"  {category} template {question}: {', '.join(called)}"
+        called = [ids[row] for row in own] if any(ids) else [str(examples[row].example_id) for row in own]
+        numbered = all(map(str.isdecimal, called))
+        yield f"  {category} template {question}: {ranges([*map(int, called)]) if numbered else ', '.join(called)}"
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -28,7 +28,7 @@ from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.beside import BESIDE, TITLE
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.diagnose import diagnosis_of
-from assay.probes.bbq.editions import ORIGINAL, edition, language_of
+from assay.probes.bbq.editions import ORIGINAL, edition, language_of, set_name
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
@@ -50,6 +50,9 @@ from assay.probes.listed import note_on, softmax
 from assay.queries import Answers, Status
 from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
+
+PROMPT = "prompt "
+"""Before a prompt's id, the name of its part of a run."""
 
 READING = frozenset({"text", "listed"})
 """Models with one of these abilities read a prompt; examples and run.json show it."""
@@ -81,10 +84,9 @@ class BBQ(Method[BBQPrepared, Gathered]):
     varied_by = SETTINGS
 
     def source(self, settings: Settings, request: Request) -> Source:
-        language = language_of(settings.edition, settings.language)
+        require_fitting(settings)
         if settings.edition != ORIGINAL:
-            require_for_edition(settings)
-            place = data_folder(request.data)
+            place, language = data_folder(request.data), language_of(settings.edition, settings.language)
             return sources.of_edition(place, settings.edition, language, settings.categories, request.skip_bad)
         metadata = Path(settings.metadata) if settings.metadata else None
         if metadata and not metadata.is_file():
@@ -110,11 +112,12 @@ class BBQ(Method[BBQPrepared, Gathered]):
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
         if len(by_prompt) > 1:
-            plans = {f"prompt {name}": replace(plan, words=each) for name, each in by_prompt.items()}
+            plans = {f"{PROMPT}{name}": replace(plan, words=each) for name, each in by_prompt.items()}
         dataset = source.read()
         every = CATEGORIES if source.edition == ORIGINAL else edition(source.edition).categories
         absent = set(every) - {example.category for example in dataset.examples}
         notes = [
+            *notes_on_set(settings),
             *dataset.notes,
             *sources.note_on(source),
             *([note_on(plan.answer, plan.samples)] if plan.answer else []),
@@ -151,6 +154,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
             answered = Answered(plan.dataset, of_order, not plan.contexts, plan.drawn_orders)
             part = _said(plan, answers, answered, scores, settings.likelihood, shares)
             said.append(replace(part, prompt=_prompts(put)) if ask.abilities & READING else part)
+        if settings.prompts == forms.ALL_PROMPTS:
+            said = [_of_prompts(said, [label.removeprefix(PROMPT) for label in prepared.plans])]
         return Gathered(said, bool(always), ties, all_ties(decided))
 
     def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
@@ -170,8 +175,10 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
+        require_fitting(settings)
         model = answering_model(files)
         said, notes = answered_files(files, settings, request, answers)
+        notes = [*notes_on_set(settings), *notes]
         stages = [Stage(self.probe.name, len(said.answered.dataset))]
         prepared = BBQPrepared(said_of(settings), {}, stages, notes, request.seed, {}, settings, model=model)
         return prepared, Gathered([said], False, {})
@@ -229,8 +236,21 @@ def said_of(settings: Settings) -> dict[str, str | int | None]:
     return {**written, "language": language_of(settings.edition, settings.language)}
 
 
-def require_for_edition(settings: Settings) -> None:
-    """Refuses settings that only BBQ's own files have."""
+def notes_on_set(settings: Settings) -> list[str]:
+    """What must be said of an edition: that it is not BBQ, and that its files were never seen, if so."""
+    if settings.edition == ORIGINAL:
+        return []
+    own = edition(settings.edition)
+    name = set_name(own, language_of(own.name, settings.language))
+    untested = "; assay's reader of it was never tested on the published files"
+    return [f"the questions are those of {name}; this is not a BBQ result{'' if own.on_real_files else untested}"]
+
+
+def require_fitting(settings: Settings) -> None:
+    """Refuses settings of BBQ's own files for an edition, and languages that a set does not have."""
+    language_of(settings.edition, settings.language)
+    if settings.edition == ORIGINAL:
+        return
     only = {
         "metadata": settings.metadata,
         "target_loc": settings.target_loc != "auto",
@@ -277,6 +297,13 @@ def _said(
     if "tokens" in answers.arrays:
         return Said(part, scores[::orders], likelihoods(likelihood, plan.form == forms.LETTERS))
     return Said(part, softmax(scores[::orders]), PROBABILITIES)
+
+
+def _of_prompts(said: Sequence[Said], names: Sequence[str]) -> Said:
+    """The answers to all prompts together; examples show those to the first."""
+    first = said[0].answered
+    chosen = np.concatenate([part.answered.chosen for part in said], axis=1)
+    return replace(said[0], answered=replace(first, chosen=chosen, prompts=tuple(names)))
 
 
 def _options(plan: BBQPlan, row: int) -> tuple[str, ...]:

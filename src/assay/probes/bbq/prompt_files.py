@@ -1,7 +1,7 @@
 """Published prompts of a set, read from the set's own file: assay does not repeat their words.
 
-A file is a table (TSV, CSV or JSON lines) with the columns `prompt_id`, `prompt` and, if a prompt has its own wording of
-“cannot be determined”, `unknown`; or MBBQ's `answer_detection.py`. A prompt has the slots {context}, {question}, {a},
+A file is a table (TSV, CSV or JSON lines) with the columns `prompt_id`, `prompt` and, if a prompt has its own wording
+of “cannot be determined”, `unknown`; or MBBQ's `answer_detection.py`. A prompt has the slots {context}, {question}, {a},
 {b} and {c}; \\n is a line break. KoBBQ's third prompt has {B} and {C}, which are read as {b} and {c}.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 from assay.errors import DataError, UsageError
 from assay.languages import ENGLISH
 from assay.probes.bbq.prompts import PLACES, Words
-from assay.probes.bbq.settings import ALL_PROMPTS, Settings
+from assay.probes.bbq.settings import ALL_ORDERS, ALL_PROMPTS, Settings
 from assay.rows import Bad, not_none, rows_of
 
 FILES = ("evaluation_prompts.tsv", "0_evaluation_prompts.tsv", "answer_detection.py")
@@ -48,11 +48,16 @@ def words_by_prompt(words: Words, settings: Settings, data: Sequence[tuple[str, 
     if settings.context != "given":
         problem = f"prompts have a place for the context, and with context={settings.context} there is none."
         raise UsageError(problem, "--set context=given", code="bad-setting", key="prompts")
+    if settings.orders == ALL_ORDERS and settings.prompts == ALL_PROMPTS:
+        problem = "prompts=all and orders=all exclude each other: every question would be asked 30 times."
+        raise UsageError(problem, "--set orders=shuffled", code="bad-setting", key="prompts")
     path = _file(settings, [Path(file) for file, _ in data[:1]])
     known = read_prompts(path, words.language)
     if settings.prompts != ALL_PROMPTS and settings.prompts not in known:
         problem = f"prompts is {settings.prompts!r}; this file has {', '.join(known)}."
-        raise UsageError(problem, f"--set prompts={next(iter(known))}|all", code="bad-setting", file=path, key="prompts")
+        raise UsageError(
+            problem, f"--set prompts={next(iter(known))}|all", code="bad-setting", file=path, key="prompts"
+        )
     wanted = list(known) if settings.prompts == ALL_PROMPTS else [settings.prompts]
     return {
         name: replace(words, template=own.template, letters=own.letters, unknown=own.unknown)

@@ -78,7 +78,10 @@ class Settings:
         value="1|…|all",
     )
     prompts_file: str | None = setting(
-        None, "the file of these prompts, if it is not next to the data; see docs/languages.md", value="FILE", names="path"
+        None,
+        "the file of these prompts, if it is not next to the data; see docs/languages.md",
+        value="FILE",
+        names="path",
     )
     system: str | None = setting(None, "a system prompt: a file, or its text", value="FILE|TEXT")
     shots: str | None = setting(

@@ -57,4 +57,5 @@ EDITION = Edition(
     find=find,
     read=read,
     on_real_files=False,
+    culture="the Basque Country",
 )

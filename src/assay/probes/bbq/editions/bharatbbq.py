@@ -19,6 +19,7 @@ from assay.probes.bbq.examples import (
     NEGATIVE,
     NON_NEGATIVE,
     OPTIONS,
+    QUARTET,
     UNKNOWN_STRINGS,
     Example,
 )
@@ -80,10 +81,10 @@ def _read(fields: Fields, unknown: Mapping[Asked, set[int]]) -> Read:
     polarity = fields.meant("question_polarity", _POLARITIES)
     condition = fields.meant("context_type", _CONDITIONS)
     counted = fields.number("id")
-    if not counted:
-        fields.wrong("id", "a whole number from 1")
+    if not counted or number((counted - 1) // len(QUARTET), polarity, condition) != counted - 1:
+        fields.wrong("id", "ids from 1, with a quartet in the order neg amb, neg disamb, non-neg amb, non-neg disamb")
     example = Example(
-        example_id=number((counted - 1) // 4, polarity, condition),
+        example_id=counted - 1,
         question_index=fields.text("qid"),
         polarity=polarity,
         condition=condition,
@@ -110,4 +111,5 @@ EDITION = Edition(
     find=find,
     read=read,
     on_real_files=False,
+    culture="India",
 )

@@ -61,7 +61,7 @@ def read(unknown: Sequence[str], path: Path, bad: Bad) -> Iterator[Read]:
         key = (*_people(example), begins, example.condition == AMBIGUOUS or own)
         seat = (*key, example.polarity, example.condition)
         taken[seat] = taken.get(seat, -1) + 1  # several facts may continue one context
-        quartet = quartets.setdefault((*key, taken[seat]), len(quartets))
+        quartet = quartets.setdefault((*key, taken[seat]), example.example_id)  # the first of its rows
         yield each._replace(
             example=replace(example, example_id=number(quartet, example.polarity, example.condition)),
         )

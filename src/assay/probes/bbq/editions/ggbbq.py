@@ -29,7 +29,7 @@ from assay.probes.bbq.fields import Fields, each_row, number, texts
 from assay.queries import NONE
 from assay.rows import Bad
 
-CATEGORY = "Gender_identity"
+CATEGORIES = ("Gender_identity", "Gender_identity (names)")
 _REMEDY = "Every row needs the fields of bbq_de_amb_test.jsonl; see `assay data check ggbbq`."
 _TYPES = {"ambiguous_context": AMBIGUOUS, "disambiguous_context": DISAMBIGUATED}
 _POLARITIES = {"negative": NEGATIVE, "non_negative": NON_NEGATIVE}
@@ -73,7 +73,7 @@ def _read(subset: str, templates: Templates, fields: Fields) -> Read:
         question_index=found.pop(),
         polarity=polarity,
         condition=condition,
-        category=CATEGORY if subset == "subset-1" else f"{CATEGORY} (names)",
+        category=CATEGORIES[subset == "subset-2"],
         info=info,
         subcategory="None",
         groups=tuple(groups),
@@ -144,4 +144,6 @@ EDITION = Edition(
     find=find,
     read=read,
     unknown_last=True,
+    culture="the United States, translated with people as German names them",
+    categories=CATEGORIES,
 )

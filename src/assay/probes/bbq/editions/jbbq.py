@@ -40,4 +40,5 @@ EDITION = Edition(
     find=find,
     read=read,
     on_real_files=False,
+    culture="Japan",
 )

@@ -17,6 +17,11 @@ from assay.probes.bbq.fields import Fields, each_row, number, people, texts
 from assay.rows import Bad
 
 UNKNOWN = 2
+CATEGORIES = (
+    *("age", "disability_status", "domestic_area_of_origin", "educational_background", "family_structure"),
+    *("gender_identity", "physical_appearance", "political_orientation", "race_ethnicity_nationality", "religion"),
+    *("ses", "sexual_orientation"),
+)
 _REMEDY = "Every row needs the columns of KoBBQ_test_samples.tsv; see `assay data check kobbq`."
 _ID = re.compile(r"([a-z_]+)-(\d+)([a-z])-(\d+)-(amb|dis)-(bsd|cnt)")
 _CONDITIONS = {"amb": AMBIGUOUS, "dis": DISAMBIGUATED}
@@ -74,4 +79,6 @@ EDITION = Edition(
     find=find,
     read=read,
     unknown_last=True,
+    culture="South Korea",
+    categories=CATEGORIES,
 )
