@@ -144,9 +144,9 @@ def _unsaid(text: str, reading: Reading) -> list[tuple[int, int]]:
     for sentence in text.split(" . "):
         end = len(sentence)
         refusal, unknown = reading.refusal.search(sentence), reading.unknown.search(sentence)
-        if reading.unknown_at_end and (last := unknown or refusal):
-            turned = [turn.end() for turn in reading.turns.finditer(sentence, 0, last.start())]
-            parts.append((start + (turned[-1] if turned else 0), start + last.end()))
+        if reading.unknown_at_end and unknown and reading.opens.search(sentence, 0, unknown.end()):
+            turned = [turn.end() for turn in reading.turns.finditer(sentence, 0, unknown.start())]
+            parts.append((start + (turned[-1] if turned else 0), start + unknown.end()))
         if refusal:
             turn = reading.turns.search(sentence, refusal.end())
             parts.append((start + refusal.start(), start + (turn.start() if turn else end)))

@@ -52,7 +52,7 @@ LANGUAGE = pack(
         r"(?:bir )?yapay zeka|dil modeli|stereotip|klişe|önyargı|ayrımcı|uygunsuz|uygun değil|saldırgan|zararlı"
         r"|kalıp yargı",
     ),
-    opens=("kim|kimin|hangi|hangisi|kimi",),
+    opens=("mi|mı|mu|mü|kim|kimin|hangi|hangisi|kimi",),
     turns=("ama|ancak|fakat|yine de|belki|muhtemelen|bu nedenle|dolayısıyla",),
     reasons=("çünkü|zira|nedeniyle|için|ama",),
     denial=("hariç|ne",),

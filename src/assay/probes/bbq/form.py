@@ -96,10 +96,10 @@ def _require_together(settings: Settings, words: Words, form: str, brought: Sequ
     if brought and form not in (*LISTED_FORMS, *UNLISTED_FORMS):
         problem = f"form={form} is the paper's exact input; it does not take {_listed(brought)}."
         raise UsageError(problem, f"--set form={WRITTEN}|{FREE}", code="bad-setting", key=brought[0])
-    if "{a}" in words.template and form not in LISTED_FORMS:
+    if words.lists_singly and form not in LISTED_FORMS:
         problem = f"prompts={settings.prompts} lists the options, and form={form} does not."
         raise UsageError(problem, f"--set form={'|'.join(LISTED_FORMS)}", code="bad-setting", key="prompts")
-    if words.template and "{a}" not in words.template:
+    if words.template and not words.lists_singly:
         require_slots(words.template, form, settings.prompt)
 
 

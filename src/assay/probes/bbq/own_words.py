@@ -38,7 +38,7 @@ def digests_of(words: Words) -> dict[str, str]:
 
 def prompt_setting(words: Words) -> str:
     """The setting that the words' prompt comes from."""
-    return "prompts" if "{a}" in words.template else "prompt"
+    return "prompts" if words.lists_singly else "prompt"
 
 
 def require_slots(template: str, form: str, file: str | None) -> None:

@@ -1,8 +1,8 @@
 """Published prompts of a set, read from the set's own file: assay does not repeat their words.
 
 A file is a table (TSV, CSV or JSON lines) with the columns `prompt_id`, `prompt` and, if a prompt has its own wording
-of “cannot be determined”, `unknown`; or MBBQ's `answer_detection.py`. A prompt has the slots {context}, {question}, {a},
-{b} and {c}; \\n is a line break. KoBBQ's third prompt has {B} and {C}, which are read as {b} and {c}.
+of “cannot be determined”, `unknown`; or MBBQ's `answer_detection.py`. A prompt has the slots {context}, {question},
+{a}, {b} and {c}; \\n is a line break. KoBBQ's third prompt has {B} and {C}, which are read as {b} and {c}.
 """
 
 from __future__ import annotations

@@ -88,7 +88,12 @@ class Words:
 
     @property
     def lists_options(self) -> bool:
-        return bool(self.variant) or "{options}" in self.template or "{a}" in self.template
+        return bool(self.variant) or "{options}" in self.template or self.lists_singly
+
+    @property
+    def lists_singly(self) -> bool:
+        """Whether the template has a slot for each option."""
+        return _SINGLE.search(self.template) is not None
 
     @property
     def published(self) -> Variant | None:
@@ -105,7 +110,7 @@ class Words:
             return []
         published = None if self.published is None else asdict(self.published)
         own = "" if form in (RACE, ARC) else template_in(form, self.language)
-        listed = [self.letters, self.unknown] if "{a}" in self.template else []
+        listed = [self.letters, self.unknown] if self.lists_singly else []
         return [self.template or own, self.system, self.shots, published, *listed]
 
     def choice(self, form: str, asked: Question, wrote: str | None = None) -> ChoiceQuery:
@@ -183,6 +188,7 @@ class Words:
 OWN = Words()
 """The forms' own words."""
 
+_SINGLE = re.compile(r"(?<!\{)\{a\}")
 _SLOT = re.compile(r"\{\{|\}\}|\{(context)\}([\n ]?)|\{(question|options|[abc])\}")
 
 

@@ -48,11 +48,12 @@ def by_prompt(
         drawn = units.drawn(tallies, own)
         accuracy, bias = (next(each for each in metrics if each.name == name) for name in ("accuracy", "bias_score"))
         estimates += _spreads(drawn, bias, group, seed)
-        right, spread, n = accuracy.of(drawn.total), drawn.of(bias), bias.n(drawn.total)
         for place, name in enumerate(part.prompts):
-            ends = spread.interval(float(spread.values[place]), spread.again[place], bias.bounds)
-            numbers = [_known(each) for each in (right[place], spread.values[place], *ends)]
-            rows.append([name, group["category"], group["context"], *numbers, round(float(n[place]))])
+            alone = units.drawn(tallies[[place]], own)
+            spread, right, n = alone.of(bias), accuracy.of(alone.total), bias.n(alone.total)
+            ends = spread.interval(float(spread.values[0]), spread.again[0], bias.bounds)
+            numbers = [_known(each) for each in (right[0], spread.values[0], *ends)]
+            rows.append([name, group["category"], group["context"], *numbers, round(float(n[0]))])
     return estimates, Table(list(COLUMNS), rows)
 
 
@@ -76,7 +77,7 @@ def _spreads(drawn: Drawn, bias: Metric, group: Mapping[str, str], seed: int) ->
 
 
 def _exchanged(tally: Tally, seed: int) -> Tally:
-    """Totals (prompt, exchange, Field) when each template's tallies (prompt, unit, Field) belong to prompts at random."""
+    """Totals (prompt, exchange, Field), with each template's tallies (prompt, unit, Field) given to random prompts."""
     prompts, units, _ = tally.shape
     rng, every = np.random.default_rng([seed, 1]), np.arange(units)
     moved = [
