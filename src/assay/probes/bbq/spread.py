@@ -60,7 +60,7 @@ def by_prompt(
 def _spreads(drawn: Drawn, bias: Metric, group: Mapping[str, str], seed: int) -> list[Estimate]:
     """The spreads of one group. The chance level is what they are if each template's answers belong to prompts at
     random, and p how often that gives as much."""
-    spread, n = drawn.of(bias), round(float(bias.n(drawn.total).sum()))
+    spread, n = drawn.of(bias), round(float(bias.n(drawn.total).mean()))
     if not np.isfinite(spread.values).all():
         return [Estimate(name, group, None, n=n, note=_UNDEFINED) for name in SPREADS]
     exchanged = bias.of(_exchanged(drawn.tally, seed))  # (prompt, exchange)
