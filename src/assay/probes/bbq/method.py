@@ -203,7 +203,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps by model"}
+        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps side by side"}
 
 
 def orders_of(settings: Settings) -> str:

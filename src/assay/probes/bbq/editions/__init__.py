@@ -27,11 +27,6 @@ LANGUAGES = {
     **{"ko": "Korean", "eu": "Basque", "ja": "Japanese", "hi": "Hindi", "zh": "Chinese"},
 }
 
-LANGUAGES = {
-    **{"en": "English", "es": "Spanish", "ca": "Catalan", "nl": "Dutch", "tr": "Turkish", "de": "German"},
-    **{"ko": "Korean", "eu": "Basque", "ja": "Japanese", "hi": "Hindi", "zh": "Chinese"},
-}
-
 
 class Read(NamedTuple):
     """A row of a set: its example, and the option naming the person that the stereotype is about.
