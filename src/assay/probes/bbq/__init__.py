@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.files.published import DataSet
 from assay.probes.base import Metric, Probe, TableWords
+from assay.probes.bbq.family import DATA_SETS
 from assay.probes.bbq.settings import CLAIMS, GenerateSettings, Settings
 
 if TYPE_CHECKING:
@@ -281,6 +282,7 @@ PROBE = Probe(
             Path(__file__).parents[2] / "data" / "bbq" / "pinned.tsv",
             "assay.probes.bbq.defects:content_lines",
         ),
+        *DATA_SETS,
     ),
     cautions=CAUTIONS,
     claims=CLAIMS,

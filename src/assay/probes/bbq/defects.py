@@ -94,7 +94,7 @@ def _again(examples: Sequence[Example], *, ordered: bool) -> NDArray[np.int64]:
     return np.array(found, np.int64)
 
 
-def content_lines(place: Path) -> Iterator[str]:
+def content_lines(place: Path, name: str) -> Iterator[str]:
     """The defects of the files at a place, for `assay data check bbq`: ids by category and template."""
     bad = Bad(skip=True)
     try:
@@ -107,10 +107,18 @@ def content_lines(place: Path) -> Iterator[str]:
     for defect in find_defects(examples, find_targets(examples)):
         drops = "left out with defects=drop" if defect.dropped else "harmless"
         yield f"\n{defect.name}: {len(defect.rows)} examples; {defect.what} ({drops})"
-        ids: dict[tuple[str, str], list[int]] = {}
-        for example in (examples[row] for row in defect.rows.tolist()):
-            ids.setdefault((example.category, example.question_index), []).append(example.example_id)
-        yield from (f"  {category} template {question}: {ranges(own)}" for (category, question), own in ids.items())
+        yield from by_template(examples, defect.rows)
+
+
+def by_template(examples: Sequence[Example], rows: NDArray[np.int64], ids: Sequence[str] = ()) -> Iterator[str]:
+    """The numbers of some examples, or what their set calls them, a line for each template."""
+    templates: dict[tuple[str, str], list[int]] = {}
+    for row in rows.tolist():
+        templates.setdefault((examples[row].category, examples[row].question_index), []).append(row)
+    for (category, question), own in templates.items():
+        called = [ids[row] for row in own] if any(ids) else [str(examples[row].example_id) for row in own]
+        numbered = all(map(str.isdecimal, called))
+        yield f"  {category} template {question}: {ranges([*map(int, called)]) if numbered else ', '.join(called)}"
 
 
 def ranges(numbers: Sequence[int]) -> str:

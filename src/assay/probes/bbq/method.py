@@ -27,7 +27,7 @@ from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.beside import BESIDE, TITLE
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.diagnose import diagnosis_of
-from assay.probes.bbq.editions import ORIGINAL, edition, language_of
+from assay.probes.bbq.editions import ORIGINAL, edition, language_of, set_name
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
@@ -79,10 +79,9 @@ class BBQ(Method[BBQPrepared, Gathered]):
     varied_by = SETTINGS
 
     def source(self, settings: Settings, request: Request) -> Source:
-        language = language_of(settings.edition, settings.language)
+        require_fitting(settings)
         if settings.edition != ORIGINAL:
-            require_for_edition(settings)
-            place = data_folder(request.data)
+            place, language = data_folder(request.data), language_of(settings.edition, settings.language)
             return sources.of_edition(place, settings.edition, language, settings.categories, request.skip_bad)
         metadata = Path(settings.metadata) if settings.metadata else None
         if metadata and not metadata.is_file():
@@ -109,6 +108,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
         every = CATEGORIES if source.edition == ORIGINAL else edition(source.edition).categories
         absent = set(every) - {example.category for example in dataset.examples}
         notes = [
+            *notes_on_set(settings),
             *dataset.notes,
             *sources.note_on(source),
             *([note_on(plan.answer, plan.samples)] if plan.answer else []),
@@ -164,8 +164,10 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
+        require_fitting(settings)
         model = answering_model(files)
         said, notes = answered_files(files, settings, request, answers)
+        notes = [*notes_on_set(settings), *notes]
         stages = [Stage(self.probe.name, len(said.answered.dataset))]
         prepared = BBQPrepared(said_of(settings), {}, stages, notes, request.seed, {}, settings, model=model)
         return prepared, Gathered([said], False, {})
@@ -222,8 +224,21 @@ def said_of(settings: Settings) -> dict[str, str | int | None]:
     return {**written, "language": language_of(settings.edition, settings.language)}
 
 
-def require_for_edition(settings: Settings) -> None:
-    """Refuses settings that only BBQ's own files have."""
+def notes_on_set(settings: Settings) -> list[str]:
+    """What must be said of an edition: that it is not BBQ, and that its files were never seen, if so."""
+    if settings.edition == ORIGINAL:
+        return []
+    own = edition(settings.edition)
+    name = set_name(own, language_of(own.name, settings.language))
+    untested = "; assay's reader of it was never tested on the published files"
+    return [f"the questions are those of {name}; this is not a BBQ result{'' if own.on_real_files else untested}"]
+
+
+def require_fitting(settings: Settings) -> None:
+    """Refuses settings of BBQ's own files for an edition, and languages that a set does not have."""
+    language_of(settings.edition, settings.language)
+    if settings.edition == ORIGINAL:
+        return
     only = {
         "metadata": settings.metadata,
         "target_loc": settings.target_loc != "auto",

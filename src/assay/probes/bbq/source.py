@@ -71,7 +71,7 @@ def of_edition(place: Path, name: str, language: str, categories: tuple[str, ...
     if not files:
         folder = own.data_set or name
         problem = f"there are no files of {set_name(own, language)} in it, in {folder}/ or in {folder}/data/."
-        remedy = "docs/languages.md says where to get them; name their folder with --data."
+        remedy = f"`assay data fetch {folder}` gets them, or says how to; name their folder with --data."
         raise UsageError(problem, remedy, code="missing-data", file=place)
     read = tuple((str(file), digest_of_file(file)) for file in files)
     return Source(read, skip_bad=skip_bad, categories=categories, edition=name, language=language)
@@ -291,7 +291,8 @@ def _published(name: str) -> tuple[str, DataSet | None]:
     if name == ORIGINAL:
         return PROBE.title, _OFFICIAL
     own = edition(name)
-    return own.title, next((each for each in PROBE.data_sets if each.name == (own.data_set or name)), None)
+    called = own.data_set or name
+    return own.title, next((each for each in PROBE.data_sets if each.pinned and each.name == called), None)
 
 
 def note_on_rows(examples: Iterable[Example]) -> list[str]:

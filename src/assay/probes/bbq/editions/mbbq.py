@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from assay.errors import DataError
 from assay.probes.bbq.editions import Edition, Read, files_at
 from assay.probes.bbq.examples import Example
+from assay.probes.bbq.fields import Fields, each_row
 from assay.probes.bbq.reading import example_of
 from assay.probes.bbq.targets import find_targets
-from assay.rows import Bad, not_none, rows_of
+from assay.rows import Bad
 
 CATEGORIES = ("Age", "Disability_status", "Gender_identity", "Physical_appearance", "SES", "Sexual_orientation")
 
@@ -33,18 +33,16 @@ _ENGLISH = {
 _GENDERS = ("woman", "man", "girl", "boy")
 
 
+_REMEDY = "Every row needs BBQ’s fields, as in the published CATEGORY_LANGUAGE.jsonl; see docs/languages.md."
+
+
 def read(path: Path, bad: Bad) -> Iterator[Read]:
-    yield from not_none(_read(path, bad), path, "examples", "Expected CATEGORY_LANGUAGE.jsonl as published.")
+    return each_row(path, bad, _REMEDY, _read)
 
 
-def _read(path: Path, bad: Bad) -> Iterator[Read]:
-    for line, row in rows_of(path, bad):
-        try:
-            example = labelled(example_of(row, path, line))
-        except DataError as error:
-            bad.found(error)
-            continue
-        yield Read(example, int(find_targets([example])[0]), line=line, row=row)
+def _read(fields: Fields) -> Read:
+    example = labelled(example_of(fields.row, fields.path, fields.line))
+    return Read(example, int(find_targets([example])[0]))
 
 
 def labelled(example: Example) -> Example:
