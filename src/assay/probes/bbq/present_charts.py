@@ -147,6 +147,9 @@ def rates(run: Run, grid: Grid) -> list[Table]:
         beside["tied_rate"] = "tied"
         how = [how, told(" {part4} tied: several options share exactly the highest score.")]
         after += " “Tied” is also a share of all answers. Neither counts in any other number."
+    if any(e.value for (metric, _, _), e in grid.cells.items() if metric == "out_of_choice_rate"):
+        beside["out_of_choice_rate"] = "out of choice"
+        after += " “Out of choice” is KoBBQ’s ratio: the share of all answers that are refused or not understood."
     if any(metric == "order_sensitivity" for metric, _, _ in grid.cells):
         beside["order_sensitivity"] = "order-sensitive"
         after += " “Order-sensitive” is the share of questions whose answer changes with the order of the options."

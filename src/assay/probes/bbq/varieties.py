@@ -44,10 +44,8 @@ class Variety(NamedTuple):
 
     @property
     def family(self) -> str:
-        """The data set that the questions belong to. Its languages, and its control set, have the same templates under
-        the same numbers.
-        """
-        return ORIGINAL if self.edition == ORIGINAL else edition(self.edition).data_set or self.edition
+        """One name for all sets that have the same templates under the same numbers."""
+        return ORIGINAL if self.edition == ORIGINAL else edition(self.edition).parallel or self.edition
 
     @property
     def without(self) -> Collection[str]:
@@ -71,11 +69,12 @@ def names_of(varieties: Sequence[Variety]) -> list[str]:
     (['Spanish', 'Dutch'], [])
     >>> names_of([Variety("mbbq", "es"), Variety("mbbq_control", "es")]), names_of([Variety(), Variety("mbbq", "nl")])
     (['Spanish', "Spanish (MBBQ's control set)"], ['English (BBQ)', 'Dutch (MBBQ)'])
+    >>> names_of([Variety("esbbq", "es"), Variety("cabbq", "ca")])
+    ['Spanish', 'Catalan']
     """
     if len({*varieties}) < len(varieties):
         return []
     several = len({each.family for each in varieties}) > 1
     return [
-        f"{each.in_language} ({each.title})" if several or each.edition != each.family else each.in_language
-        for each in varieties
+        f"{each.in_language} ({each.title})" if several or each.is_control else each.in_language for each in varieties
     ]
