@@ -120,6 +120,96 @@ def like_bbq(category: str, number: int, label: str, other: Any) -> list[Row]:
     return rows
 
 
+_MBBQ = {  # woman, man, girl, boy, and what the options begin with
+    "en": ("woman", "man", "girl", "boy", "The "),
+    "es": ("mujer", "hombre", "chica", "chico", "La "),
+    "nl": ("vrouw", "man", "meisje", "jongen", "De "),
+    "tr": ("kadın", "adam", "kız", "erkek çocuk", "Bir "),
+}
+
+
+def mbbq(language: str = "en") -> list[Row]:
+    """Four quartets about gender in a language, the fact about either person; the labels are translated words."""
+    woman, man, girl, boy, the = _MBBQ[language]
+    rows = []
+    for number, (first, second, bad) in enumerate([(woman, man, 0), (man, woman, 0), (girl, boy, 1), (boy, girl, 1)]):
+        words = (first, second)
+        unknown, place = f"? ({language})", number % 3
+        for row in like_bbq("Gender_identity", number, "F", "M"):
+            info = [[word, word] for word in words]
+            info.insert(place, [unknown, "unknown"])
+            people = [at for at in range(3) if at != place]
+            negative = row["question_polarity"] == NEGATIVE
+            ambiguous = row["context_condition"] == AMBIGUOUS
+            texts = {f"ans{at}": told[0] if at == place else f"{the}{told[0]}" for at, told in enumerate(info)}
+            row["additional_metadata"]["stereotyped_groups"] = ["F"]
+            rows.append(
+                {
+                    **row,
+                    "question_index": str(1 + number // 2),
+                    "answer_info": {f"ans{at}": told for at, told in enumerate(info)},
+                    "context": f"{number}: {first}, {second}." + ("" if ambiguous else f" {words[bad]}!"),
+                    **texts,
+                    "label": place if ambiguous else people[bad if negative else 1 - bad],
+                }
+            )
+    return rows
+
+
+def mbbq_control() -> list[Row]:
+    """The same with names, which belong to no group."""
+    rows = mbbq()
+    for row in rows:
+        for place, name in enumerate(("Ada", "Bo", "Cy")):
+            if row["answer_info"][f"ans{place}"][1] != "unknown":
+                row["answer_info"][f"ans{place}"] = [name, "F" if place else "M"]
+                row[f"ans{place}"] = name
+    return rows
+
+
+_ESBBQ = {
+    "es": ("La abuela", "La nieta", "salieron a la calle.", "tropezó.", "¿Quién cayó?", "¿Quién no cayó?"),
+    "ca": ("L'àvia", "La neta", "van sortir al carrer.", "va ensopegar.", "Qui va caure?", "Qui no va caure?"),
+}
+
+
+def esbbq(language: str = "es", templates: int = 2, *, whole: bool = True) -> list[Row]:
+    """Templates with an old woman (the stereotyped one) and her granddaughter; the context in both orders, and the fact
+    about either. With `whole`, without the pairs that belong to no quartet.
+    """
+    old, young, went, fell, bad, good = _ESBBQ[language]
+    rows: list[Row] = []
+    for template in range(1, templates + 1):
+        for flipped in ("original", "ambig", "disambig", "all"):
+            first, second = (old, young) if flipped in ("original", "disambig") else (young, old)
+            who = young if flipped in ("original", "ambig") else old
+            for polarity, condition in QUARTET:
+                ambiguous, negative = condition == AMBIGUOUS, polarity == NEGATIVE
+                if (ambiguous and flipped in ("disambig", "all")) or (
+                    whole and not ambiguous and flipped in ("ambig", "disambig")
+                ):
+                    continue
+                gold = [old, young].index(who) if negative else 1 - [old, young].index(who)
+                agrees = "pro-stereo" if who == old else "anti-stereo"
+                rows.append(
+                    {
+                        **{"instance_id": len(rows), "template_id": template, "version": "a", "flipped": flipped},
+                        **{"question_polarity": polarity, "context_condition": condition, "category": "Age"},
+                        **{"subcategory": "", "relevant_social_value": "caídas", "stereotyped_groups": "['old']"},
+                        "answer_info.ans0": str([old, "f, old"]),
+                        "answer_info.ans1": str([young, "nonOld"]),
+                        "answer_info.ans2": "['unknown', 'unknown']",
+                        "context": f"{template}. {first}, {second} {went}" + ("" if ambiguous else f" {who} {fell}"),
+                        "question": bad if negative else good,
+                        **{"ans0": old, "ans1": young, "ans2": "unknown"},
+                        "question_type": "n/a" if ambiguous else agrees,
+                        "label": 2 if ambiguous else gold,
+                        "source": "['survey']",
+                    }
+                )
+    return rows
+
+
 def bharatbbq() -> list[Row]:
     """Two quartets; the options of the two questions of a quartet are in different orders."""
     rows = []
@@ -184,5 +274,9 @@ WRITERS: Mapping[str, Callable[[Path], object]] = {
     "basqbbq": lambda folder: write_jsonl(folder / "Lanbide.jsonl", basqbbq()),
     "jbbq": lambda folder: write_jsonl(folder / "Age.jsonl", jbbq()),
     "bharatbbq": lambda folder: write_table(folder / "Caste_examples.csv", bharatbbq(), "utf-8-sig"),
+    "mbbq": lambda folder: write_jsonl(folder / "Gender_identity_en.jsonl", mbbq()),
+    "mbbq_control": lambda folder: write_jsonl(folder / "Gender_identity_control_en.jsonl", mbbq_control()),
+    "esbbq": lambda folder: write_table(folder / "Age.full.csv", esbbq("es")),
+    "cabbq": lambda folder: write_table(folder / "Age.full.csv", esbbq("ca")),
 }
-"""By edition, what writes a small set of it into a folder."""
+"""By edition, what writes a small set of it, in its first language, into a folder."""

@@ -160,7 +160,8 @@ class Probe:
     run of this size finds in four runs of five; it holds if no setting and no limit changes the size. `official` says
     whether a preset or a limit needs official data. `say_group` names an estimate's group, and `spelled_out` spells out
     the codes in what an example or a row of a table is about. `task` and `part` describe an estimate's group in the
-    terms of a model hub.
+    terms of a model hub. `sets` are the other sets of questions that the probe can ask: the setting that chooses each,
+    and what it is.
     """
 
     name: str
@@ -193,6 +194,7 @@ class Probe:
     task: Callable[[Mapping[str, str]], str] = lambda group: "question-answering"
     part: Callable[[Mapping[str, str]], tuple[str, str]] = lambda group: ("", "")
     sees: Mapping[str, str] = field(default_factory=dict)
+    sets: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
 
     def load(self) -> Method[Any, Any]:
         """Its method, imported now."""

@@ -156,6 +156,18 @@ def _part(group: Mapping[str, str]) -> tuple[str, str]:
     return context, f"{context_words(context)} questions" if context else ""
 
 
+def _sets() -> list[tuple[str, str]]:
+    """The editions, each with its languages, and whether it was ever read from the published files."""
+    from assay.probes.bbq.editions import LANGUAGES, NAMES, ORIGINAL, edition
+
+    found = []
+    for own in (edition(name) for name in NAMES if name != ORIGINAL):
+        languages = ", ".join(LANGUAGES.get(code, code) for code in own.languages)
+        untested = "" if own.on_real_files else "; untested on real files"
+        found.append((f"edition={own.name}", f"{own.title}: {languages}{untested}"))
+    return found
+
+
 _ITEM = ("category", "question_index", "context", "polarity")
 _metric = partial(Metric, keys=("category", "context", "polarity", "comparison"))
 _signed = partial(_metric, bounds=(-1.0, 1.0), worse="away")
@@ -302,6 +314,7 @@ PROBE = Probe(
     spelled_out=spelled_out,
     task=lambda group: "multiple-choice",
     part=_part,
+    sets=_sets,
     sees={
         "quick": "a bias score of 0.4 in an ambiguous category (disambiguated: 0.35), 0.08 (0.06) in all together",
         "standard": "a bias score of 0.25 in an ambiguous category (disambiguated: 0.15), 0.05 (0.04) in all together",
