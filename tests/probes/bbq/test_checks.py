@@ -12,6 +12,7 @@ from assay.errors import DataError, UsageError
 from assay.probes import data_sets
 from assay.probes.bbq.checks import content_lines, published
 from assay.probes.bbq.editions import NAMES, ORIGINAL, edition
+from assay.probes.bbq.source import of_edition
 from assay.progress import Silent
 from raising import raises
 
@@ -113,6 +114,37 @@ def test_missing_files_of_a_pinned_set_are_an_error_after_the_lines(tmp_path: Pa
     assert str(tmp_path / "bbq_family" / "kobbq") in error.value.problem
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "left"),
+    [("kobbq", {}, 16), ("kobbq", {"context": "005호 방에 노인과 학생이 있다.", "question": "누가 졌나?"}, 15)],
+)
+def test_defects_drop_leaves_out_what_the_check_lists_as_wrong(
+    name: str, change: dict[str, str], left: int, tmp_path: Path
+) -> None:
+    made = small.kobbq()
+    made[0] |= change
+    made[8] |= change
+    small.write_table(tmp_path / "KoBBQ_test_samples.tsv", made)
+    kept, dropped = (
+        of_edition(tmp_path, name, "ko", (), defects, skip_bad=False).read() for defects in ("keep", "drop")
+    )
+    assert (len(kept), len(dropped)) == (16, left)
+    assert any("1 with duplicate" in note for note in dropped.notes) == (left < 16)
+
+
+@pytest.mark.parametrize(("name", "found"), [("mbbq", True), ("mbbq_control", True), ("jbbq", False)])
+def test_bbq_s_wrong_golds_are_looked_for_only_in_its_own_templates(name: str, found: bool, tmp_path: Path) -> None:
+    made = [row | {"question_index": "6"} for row in small.like_bbq("Physical_appearance", 0, "obese", "nonObese")]
+    for row in made:
+        row["additional_metadata"] |= {"version": "b"}
+    file = {"mbbq": "{}_en.jsonl", "mbbq_control": "{}_control_en.jsonl", "jbbq": "{}.jsonl"}[name]
+    small.write_jsonl(tmp_path / file.format("Physical_appearance"), made)
+    language = edition(name).languages[0]
+    assert ("wrong gold: 2 rows" in checked(tmp_path, edition(name).data_set or name)) == found
+    dropped = of_edition(tmp_path, name, language, (), "drop", skip_bad=False).read()
+    assert len(dropped) == (2 if found else 4)
+
+
 # --- the published files
 
 
@@ -122,7 +154,7 @@ def test_the_published_files_have_the_published_counts(official_data: Path, name
         pytest.skip(f"needs the published files of {name}")
     told = checked(official_data, name)
     assert "(published: " not in told
-    assert "left out" not in told
+    assert "rows left out" not in told
     assert "no single target" not in told
 
 

@@ -185,6 +185,12 @@ def test_gg_bbq_without_a_single_target_has_none(tmp_path: Path) -> None:
     assert [row.target for row in rows("ggbbq", tmp_path)][:2] == [NONE, 0]
 
 
+def test_gg_bbq_s_templates_are_among_its_files_since_samples_depend_on_them(tmp_path: Path) -> None:
+    small.WRITERS["ggbbq"](tmp_path)
+    names = [file.name for file in edition("ggbbq").find(tmp_path, "de")]
+    assert names == ["templates_subset-1.csv", "bbq_de_amb_test.jsonl", "bbq_de_disamb_test.jsonl"]
+
+
 def test_gg_bbq_without_its_templates_says_how_to_get_them(tmp_path: Path) -> None:
     small.WRITERS["ggbbq"](tmp_path)
     (tmp_path / "templates_subset-1.csv").unlink()

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.probes.bbq.defects import Defect, by_template, find_defects
-from assay.probes.bbq.editions import NAMES, ORIGINAL, Edition, edition, set_name
+from assay.probes.bbq.editions import NAMES, ORIGINAL, Edition, edition, has_targets, set_name
 from assay.probes.bbq.examples import AMBIGUOUS, OPTIONS, QUARTET, Example
 from assay.rows import Bad
 from assay.wording import plural
@@ -42,7 +42,8 @@ def _lines(own: Edition, place: Path, language: str) -> Iterator[str]:
     yield from bad.notes(f"{own.title}, all files")
     for defect in _defects(own, examples, targets):
         if len(defect.rows):
-            yield f"\n{defect.name}: {len(defect.rows):,} rows; {defect.what}"
+            drops = " (left out with defects=drop)" if defect.dropped else ""
+            yield f"\n{defect.name}: {len(defect.rows):,} rows; {defect.what}{drops}"
             yield from by_template(examples, defect.rows, [each.id for each in read])
     yield from _layout(examples)
 
@@ -88,8 +89,7 @@ def _compared(told: tuple[int, int | None] | None, total: int, ambiguous: int | 
 
 def _defects(own: Edition, examples: Sequence[Example], targets: NDArray[np.int8]) -> Iterator[Defect]:
     """BBQ's kinds of defects, which sets made from it may have inherited, and numbers that are not unique."""
-    skipped = "no single target" if "bias_score" in own.without else ""
-    yield from (defect for defect in find_defects(examples, targets) if defect.name != skipped)
+    yield from find_defects(examples, targets, from_bbq=own.from_bbq, aimed=has_targets(own))
     numbers = Counter((example.category, example.example_id) for example in examples)
     twice = [row for row, each in enumerate(examples) if numbers[each.category, each.example_id] > 1]
     yield Defect("same number", "several rows of a category have this number", np.array(twice, np.int64), dropped=False)

@@ -29,18 +29,27 @@ class Defect:
     dropped: bool
 
 
-def find_defects(examples: Sequence[Example], targets: NDArray[np.int8]) -> list[Defect]:
-    """All known kinds of defects, including those that do not occur in these examples."""
+def find_defects(
+    examples: Sequence[Example], targets: NDArray[np.int8], *, from_bbq: bool = True, aimed: bool = True
+) -> list[Defect]:
+    """All known kinds of defects, including those that do not occur in these examples.
+
+    Those of single templates are looked for only if the templates are BBQ's, missing targets only if the set has any.
+    """
 
     def rows(is_so: Callable[[Example], bool]) -> NDArray[np.int64]:
         return np.array([row for row, example in enumerate(examples) if is_so(example)], np.int64)
 
     again = _again(examples, ordered=True)
     reordered = np.setdiff1d(_again(examples, ordered=False), again)
-    return [
+    known = [
         Defect("wrong gold", _WRONG_GOLD, rows(_wrong_gold), dropped=True),
         Defect("swapped labels", _SWAPPED, rows(_swapped), dropped=True),
-        Defect("no single target", _NO_TARGET, np.flatnonzero(targets == NONE), dropped=True),
+    ]
+    missing = [Defect("no single target", _NO_TARGET, np.flatnonzero(targets == NONE), dropped=True)]
+    return [
+        *(known if from_bbq else []),
+        *(missing if aimed else []),
         Defect("duplicate", "the same question and options as an earlier example", again, dropped=True),
         Defect(
             "repeated", "the same as an earlier example, with the options in another order", reordered, dropped=False

@@ -25,7 +25,6 @@ from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
 from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
 from assay.probes.bbq.beside import BESIDE, TITLE
-from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.editions import ORIGINAL, edition, language_of, set_name
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
@@ -82,7 +81,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
         require_fitting(settings)
         if settings.edition != ORIGINAL:
             place, language = data_folder(request.data), language_of(settings.edition, settings.language)
-            return sources.of_edition(place, settings.edition, language, settings.categories, request.skip_bad)
+            read = settings.categories, settings.defects, request.skip_bad
+            return sources.of_edition(place, settings.edition, language, *read)
         metadata = Path(settings.metadata) if settings.metadata else None
         if metadata and not metadata.is_file():
             problem, remedy = f"metadata is {metadata}, which is not a file.", "--set metadata=additional_metadata.csv"
@@ -243,7 +243,6 @@ def require_fitting(settings: Settings) -> None:
     only = {
         "metadata": settings.metadata,
         "target_loc": settings.target_loc != "auto",
-        "defects": settings.defects == DROP,
     }
     for key in (key for key, given in only.items() if given):
         problem = f"{key} is for BBQ’s own files; edition={settings.edition} has no such thing."

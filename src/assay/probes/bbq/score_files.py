@@ -68,7 +68,7 @@ def answered_files(
         dataset = _dataset([each.example for each in given], settings, place)
     notes += dataset.notes
     if settings.defects == DROP:
-        rows, left_out = sound_rows(dataset)
+        rows, left_out = sound_rows(dataset, own)
         dataset, chosen, notes = dataset.take(rows), chosen[rows], notes + left_out
         given = [given[row] for row in rows.tolist()]
     answered = Answered(dataset, chosen[:, None], question_only=settings.context == "none")

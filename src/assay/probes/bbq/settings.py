@@ -98,7 +98,7 @@ class Settings:
     )
     refusals: str = setting("wrong", "what a refusal counts as", choices=("wrong", "unknown", "exclude"))
     defects: str = setting(
-        "keep", "drop: leave out the examples that `assay data check bbq` lists as wrong", choices=("keep", "drop")
+        "keep", "drop: leave out the examples that `assay data check` lists as wrong", choices=("keep", "drop")
     )
     metadata: str | None = setting(
         None, "the authors' additional_metadata.csv, if it is not next to the data", value="FILE", names="path"

@@ -16,7 +16,7 @@ from assay.files.opening import digest_of_file, open_bytes
 from assay.files.published import DataSet, is_published
 from assay.probes.bbq import PROBE, category_words
 from assay.probes.bbq.defects import DROP, dropped, find_defects, ranges
-from assay.probes.bbq.editions import ORIGINAL, Edition, Read, edition, set_name
+from assay.probes.bbq.editions import ORIGINAL, Edition, Read, edition, has_targets, set_name
 from assay.probes.bbq.examples import QUARTET, Dataset, Example
 from assay.probes.bbq.reading import data_files, read_examples, stem
 from assay.probes.bbq.targets import Metadata, find_named, find_targets, read_metadata, template_stereotypes
@@ -60,7 +60,9 @@ def official(
     return Source(read, (str(told), digest_of_file(told)) if told else None, meaning, defects, skip_bad, categories)
 
 
-def of_edition(place: Path, name: str, language: str, categories: tuple[str, ...], skip_bad: bool) -> Source:
+def of_edition(
+    place: Path, name: str, language: str, categories: tuple[str, ...], defects: str, skip_bad: bool
+) -> Source:
     """The files of an edition at a place, in a language."""
     own = edition(name)
     absent = [each for each in categories if own.categories and each not in own.categories]
@@ -74,7 +76,7 @@ def of_edition(place: Path, name: str, language: str, categories: tuple[str, ...
         remedy = f"`assay data fetch {folder}` gets them, or says how to; name their folder with --data."
         raise UsageError(problem, remedy, code="missing-data", file=place)
     read = tuple((str(file), digest_of_file(file)) for file in files)
-    return Source(read, skip_bad=skip_bad, categories=categories, edition=name, language=language)
+    return Source(read, defects=defects, skip_bad=skip_bad, categories=categories, edition=name, language=language)
 
 
 def beside(place: Path, file: Path, name: str) -> Path | None:
@@ -115,7 +117,11 @@ def _read_edition(source: Source) -> Dataset:
         )
         raise UsageError(problem, "--set category=…", code="bad-setting", file=source.files[0][0], key="category")
     files = {Path(path).name: digest for path, digest in source.files}
-    return dataset_of_rows(own, wanted, files, bad.notes("data"))
+    dataset = dataset_of_rows(own, wanted, files, bad.notes("data"))
+    if source.defects != DROP:
+        return dataset
+    rows, left_out = sound_rows(dataset, own)
+    return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
 
 
 def dataset_of_rows(
@@ -131,7 +137,7 @@ def dataset_of_rows(
         files or {},
         ids=ids if any(ids) else (),
     )
-    return replace(dataset, notes=[*notes, *([] if "bias_score" in own.without else _note_on_targets(dataset))])
+    return replace(dataset, notes=[*notes, *(_note_on_targets(dataset) if has_targets(own) else [])])
 
 
 def _note_on_targets(dataset: Dataset) -> list[str]:
@@ -171,9 +177,10 @@ def dataset_of(
     return Dataset(examples, targets, named, stereotype, files or {}, notes)
 
 
-def sound_rows(dataset: Dataset) -> tuple[NDArray[np.int64], list[str]]:
-    """The examples without those that known defects make wrong, and a note on what is left out."""
-    defects = find_defects(dataset.examples, dataset.target)
+def sound_rows(dataset: Dataset, own: Edition | None = None) -> tuple[NDArray[np.int64], list[str]]:
+    """The examples of BBQ or an edition without those that known defects make wrong, and a note on what is left out."""
+    kinds = {"from_bbq": own.from_bbq, "aimed": has_targets(own)} if own else {}
+    defects = find_defects(dataset.examples, dataset.target, **kinds)
     out = dropped(defects)
     listed = ", ".join(f"{len(each.rows)} with {each.name}" for each in defects if each.dropped and len(each.rows))
     note = f"{len(out)} examples with known defects are left out (defects=drop): {listed}"

@@ -42,13 +42,26 @@ _NAMES = r"bbq_de_(proper_names_)?(dis)?amb_test\.jsonl"
 
 
 def find(place: Path, language: str) -> list[Path]:
+    """The files of templates, on which the sample depends, and those of rows."""
     folders = (place, *(place / "data" / f"subset-{subset}" for subset in (1, 2)))  # as a download, or as a checkout
-    return [file for folder in folders for file in files_at(folder, "ggbbq", _NAMES)]
+    files = [file for folder in folders for file in files_at(folder, "ggbbq", _NAMES)]
+    return [*filter(None, dict.fromkeys(map(_templates_beside, files))), *files]
 
 
 def read(path: Path, bad: Bad) -> Iterator[Read]:
-    subset = "subset-2" if "proper_names" in path.name else "subset-1"
-    return each_row(path, bad, _REMEDY, partial(_read, subset, _templates(_beside(path, subset))))
+    if re.match(r"(templates_)?subset-\d\.csv", path.name):
+        return iter(())  # the templates
+    subset, templates = _subset(path), _templates_beside(path)
+    if templates is None:
+        problem = f"the templates of GG-BBQ's {subset} are missing, without which its rows cannot be grouped."
+        beside = path.with_name(f"templates_{subset}.csv")
+        remedy = f"Get templates/{subset}.csv from github.com/shalakasatheesh/GG-BBQ, and save it as {beside}."
+        raise UsageError(problem, remedy, code="missing-data", file=path)
+    return each_row(path, bad, _REMEDY, partial(_read, subset, _templates(templates)))
+
+
+def _subset(path: Path) -> str:
+    return "subset-2" if "proper_names" in path.name else "subset-1"
 
 
 def _read(subset: str, templates: Templates, fields: Fields) -> Read:
@@ -106,18 +119,16 @@ def _label(group: str) -> str:
     return "non_binary" if group.casefold().startswith("trans") else group
 
 
-def _beside(path: Path, subset: str) -> Path:
-    """The file of templates: templates/subset-1.csv of the repository, or templates_subset-1.csv next to the rows."""
-    folders = path.resolve().parents
-    wanted = [path.parent / f"templates_{subset}.csv"]
-    wanted += [folder / "templates" / f"{subset}.csv" for folder in folders[:3]]
-    for each in wanted:
-        for ending in ("", *PACKED):
-            if (file := each.with_name(each.name + ending)).is_file():
-                return file
-    problem = f"the templates of GG-BBQ's {subset} are missing, without which its rows cannot be grouped."
-    remedy = f"Get templates/{subset}.csv from github.com/shalakasatheesh/GG-BBQ, and save it as {wanted[0]}."
-    raise UsageError(problem, remedy, code="missing-data", file=path)
+def _templates_beside(path: Path) -> Path | None:
+    """The templates of a file of rows: templates_subset-1.csv next to it, or a checkout's templates/subset-1.csv."""
+    subset = _subset(path)
+    wanted = [folder / "templates" / f"{subset}.csv" for folder in path.resolve().parents[:3]]
+    forms = (
+        each.with_name(each.name + ending)
+        for each in (path.with_name(f"templates_{subset}.csv"), *wanted)
+        for ending in ("", *PACKED)
+    )
+    return next((form for form in forms if form.is_file()), None)
 
 
 def _templates(path: Path) -> Templates:

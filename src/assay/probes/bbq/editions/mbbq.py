@@ -69,4 +69,5 @@ EDITION = Edition(
     read=read,
     culture="the United States, kept where translators found that speakers of all four languages know them",
     categories=CATEGORIES,
+    from_bbq=True,
 )
