@@ -218,6 +218,12 @@ METRICS = (
     _metric("refused_rate", "refused", "share of answers that refuse to answer", worse="higher"),
     _metric("unparsed_rate", "not understood", "share of answers that could not be understood", worse="higher"),
     _metric(
+        "out_of_choice_rate",
+        "out-of-choice ratio",
+        "share of answers that refuse or could not be understood; reported for sets made like BBQ, as by KoBBQ",
+        worse="higher",
+    ),
+    _metric(
         "tied_rate",
         "tied",
         "share of answers in which several options share exactly the highest score; they count in no other number",

@@ -24,7 +24,7 @@ from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.bbq import category_words, endpoint, paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
-from assay.probes.bbq.analyse import findings_of
+from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
 from assay.probes.bbq.beside import BESIDE, TITLE
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.editions import ORIGINAL, edition, language_of, set_name
@@ -168,6 +168,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
             scored=data.scored,
             near_ties=data.near_ties,
             without={} if prepared.chosen.edition == ORIGINAL else edition(prepared.chosen.edition).without,
+            also=() if prepared.chosen.edition == ORIGINAL else [OUT_OF_CHOICE],
         )
         listed = not any(plan.form == forms.FREE for plan in prepared.plans.values())
         diagnosis = diagnosis_of([part.answered for part in data.said], data.ties, prepared.chosen, listed=listed)
@@ -216,7 +217,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps by model"}
+        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps side by side"}
 
 
 def orders_of(settings: Settings) -> str:
