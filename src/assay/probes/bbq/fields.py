@@ -41,8 +41,9 @@ class Fields:
         value = self.row.get(name)
         if isinstance(value, str) and value.isdecimal():
             return int(value)
-        is_whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        return int(value) if is_whole else self.wrong(name, "a whole number")
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        self.wrong(name, "a whole number")
 
     def meant(self, name: str, meanings: Mapping[str, Some]) -> Some:
         """What a code means."""
@@ -53,7 +54,9 @@ class Fields:
     def written(self, name: str) -> Any:
         """A value written into a text, as JSON or as Python writes lists and dictionaries; None if it is neither."""
         value = self.row.get(name)
-        for read in (json.loads, ast.literal_eval) if isinstance(value, str) else ():
+        if not isinstance(value, str):
+            return None
+        for read in (json.loads, ast.literal_eval):
             try:
                 return read(value)
             except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
