@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from assay.blocks import Section
+from assay.blocks import Chart, Section
 from assay.compare.differences import Difference, difference_table, differences_of
 from assay.diagnosis import Diagnosis
 from assay.errors import AssayError, UsageError
@@ -80,8 +80,13 @@ class Comparison(Displayed):
             "notes": list(self.notes),
             "remarks": {name: list(said) for name, said in self.remarks.items()},
             "differences": [each.as_json() for each in self.differences],
-            "tables": {name: list(table.records()) for name, table in self.tables.items()},
+            "tables": {name: list(table.records()) for name, table in {**self.tables, **self._drawn()}.items()},
         }
+
+    def _drawn(self) -> dict[str, Table]:
+        """The data of the charts in `sections`, by the names of their files."""
+        charts = (each for section in self.sections for each in section.blocks if isinstance(each, Chart))
+        return {each.file: each.data for each in charts if each.data is not None}
 
 
 def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:

@@ -12,7 +12,7 @@ test of the difference, with the error that the interval has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -107,12 +107,15 @@ def paired(
         problem = "an older version of assay wrote this table of answers, without digests of the questions."
         again = "Score it again (assay score bbq DIR), and compare the result."
         raise DataError(problem, again, code="not-comparable", file=old.folder, key="content")
+    if one.variety.is_control != other.variety.is_control and one.variety.language != other.variety.language:
+        return Contrast([], [], notes=["a control set is compared with its own language only"])
     notes = []
     if one.refusals != other.refusals:
         notes.append(f"refusals count as {one.refusals} in both; this run itself has refusals={other.refusals}")
     first, second = (side.items(one.refusals, contents) for side in (one, other))
-    if apart and not one.variety.is_parallel(other.variety):
-        changes = _changes(probe, *_side_by_side(first, second), resamples, exchanges, about, paired=False)
+    how = resamples, exchanges, about, {*one.variety.without, *other.variety.without}
+    if one.variety.family != other.variety.family:
+        changes = _changes(probe, *_side_by_side(first, second), *how, paired=False)
         counts, notes = [], [*notes, DIFFERENT]
     else:
         pairs = _parallel(first, second) if apart else _same(first, second)
@@ -121,7 +124,7 @@ def paired(
             return Contrast([], counts, notes=notes)
         both = zip((first, second), zip(*pairs, strict=True), strict=True)
         tallies = np.stack([items.tallies[[items.place[key] for key in keys]] for items, keys in both])
-        changes = _changes(probe, [key for key, _ in pairs], tallies, resamples, exchanges, about)
+        changes = _changes(probe, [key for key, _ in pairs], tallies, *how)
     tables, remarks = beside(changes, names_of([one.variety, other.variety]))
     return Contrast(changes, counts, tables, notes, remarks)
 
@@ -178,7 +181,7 @@ class Items:
         said = np.array([f"{kind} {option}" for kind, option in zip(columns["answer"], columns["option"], strict=True)])
         tallies = by_unit(_judged(columns).tally(refusals), item, len(numbers)) / orders[:, None]
         tallies[:, Field.DEPENDS] = np.bincount(item, said != said[first][item]) > 0
-        tallies[:, Field.ORDERED] = orders > 1
+        tallies[:, Field.ORDERED] = (orders > 1) & ("prompt" not in columns)
         place: dict[Key, int] = {}
         seen: dict[tuple[str, ...], int] = {}
         for number, row in enumerate(first.tolist()):
@@ -205,11 +208,12 @@ def _changes(
     resamples: int,
     exchanges: int,
     about: Sequence[Estimate] | None,
+    without: Collection[str],
     *,
     paired: bool = True,
 ) -> list[Change]:
-    """The changes of every category and context, then of all categories of a context together; or only those `about`
-    these estimates.
+    """The changes of every category and context, then of all categories of a context together, but for metrics that one
+    of the sets is `without`; or only those `about` these estimates.
 
     `tallies` has both models' (model, item, Field). If they are not `paired`, each item is of one model only.
     """
@@ -230,7 +234,7 @@ def _changes(
         exchanged = _exchanged(drawn, exchanges) if paired else None
         several = (ORDER_SENSITIVITY,) if drawn.total[:, Field.ORDERED].all() else ()
         for metric in (*cell.metrics, *several):
-            if wanted is not None and metric.name not in wanted:
+            if metric.name in without or (wanted is not None and metric.name not in wanted):
                 continue
             spread = drawn.of(metric)
             made.append(
