@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from assay.errors import DataError
 from assay.probes.bbq.editions import Read
 from assay.probes.bbq.examples import AMBIGUOUS, QUARTET, UNKNOWN_LABEL, Example
+from assay.probes.bbq.reading import short
 from assay.rows import Bad, Row, not_none, rows_of
 
 Some = TypeVar("Some")
@@ -29,7 +30,7 @@ class Fields:
 
     def wrong(self, name: str, expected: str, *, label: bool = False) -> NoReturn:
         value = self.row.get(name)
-        said = "is missing" if name not in self.row else f"is {_short(value)}"
+        said = "is missing" if name not in self.row else f"is {short(value)}"
         code = "missing-key" if name not in self.row else "bad-label" if label else "bad-value"
         problem = f'"{name}" {said}, expected {expected}.'
         raise DataError(problem, self.remedy, code=code, file=self.path, line=self.line, key=name)
@@ -108,8 +109,3 @@ def _evaluated(written: str) -> Any:
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             continue
     return None
-
-
-def _short(value: object) -> str:
-    shown = json.dumps(value, ensure_ascii=False, default=str)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"
