@@ -13,6 +13,7 @@ from typing import Any, NoReturn, TypeVar
 from assay.errors import DataError
 from assay.probes.bbq.editions import Read
 from assay.probes.bbq.examples import AMBIGUOUS, QUARTET, UNKNOWN_LABEL, Example
+from assay.probes.bbq.reading import short
 from assay.rows import Bad, Row, not_none, rows_of
 
 Some = TypeVar("Some")
@@ -29,7 +30,7 @@ class Fields:
 
     def wrong(self, name: str, expected: str, *, label: bool = False) -> NoReturn:
         value = self.row.get(name)
-        said = "is missing" if name not in self.row else f"is {_short(value)}"
+        said = "is missing" if name not in self.row else f"is {short(value)}"
         code = "missing-key" if name not in self.row else "bad-label" if label else "bad-value"
         problem = f'"{name}" {said}, expected {expected}.'
         raise DataError(problem, self.remedy, code=code, file=self.path, line=self.line, key=name)
@@ -42,8 +43,9 @@ class Fields:
         value = self.row.get(name)
         if isinstance(value, str) and value.isdecimal():
             return int(value)
-        is_whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        return int(value) if is_whole else self.wrong(name, "a whole number")
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        self.wrong(name, "a whole number")
 
     def meant(self, name: str, meanings: Mapping[str, Some]) -> Some:
         """What a code means."""
@@ -107,8 +109,3 @@ def _evaluated(written: str) -> Any:
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             continue
     return None
-
-
-def _short(value: object) -> str:
-    shown = json.dumps(value, ensure_ascii=False, default=str)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"

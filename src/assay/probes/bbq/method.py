@@ -86,8 +86,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
         require_fitting(settings)
         if settings.edition != ORIGINAL:
             place, language = data_folder(request.data), language_of(settings.edition, settings.language)
-            read = settings.categories, settings.defects, request.skip_bad
-            return sources.of_edition(place, settings.edition, language, *read)
+            wanted = settings.categories, settings.defects, request.skip_bad
+            return sources.of_edition(place, settings.edition, language, *wanted)
         metadata = Path(settings.metadata) if settings.metadata else None
         if metadata and not metadata.is_file():
             problem, remedy = f"metadata is {metadata}, which is not a file.", "--set metadata=additional_metadata.csv"
