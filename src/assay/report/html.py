@@ -29,7 +29,7 @@ from assay.report.html_blocks import Blocks
 from assay.report.html_tables import described
 from assay.report.page import rendered
 from assay.report.ranking import ranking_sections
-from assay.report.texts import asked, facts, flat, in_order, known, notes_of
+from assay.report.texts import asked, facts, flat, in_order, known, languages, notes_of
 from assay.run import Run
 from assay.text import Text, plain
 from assay.wording import number as written
@@ -188,6 +188,7 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         abouts=[spelled_out(told.run.probe, example.about) for told in every for example in told.examples],
         with_examples=examples,
         missing=_missing(runs, folder),
+        languages=languages(told.shown for told in every),
         ranked=_ranked(boards),
         about=_about(runs),
     )

@@ -235,12 +235,28 @@ METRICS = (
         "share of questions whose answer changes with the order of the options",
         worse="higher",
     ),
+    _metric(
+        "prompt_spread",
+        "spread over prompts",
+        "largest bias score of a prompt minus the smallest, for the same questions; 0 means that the prompt never "
+        "matters",
+        bounds=(0.0, 2.0),
+        worse="higher",
+    ),
+    _metric(
+        "prompt_deviation",
+        "standard deviation over prompts",
+        "standard deviation of the prompts’ bias scores, for the same questions",
+        bounds=(0.0, 1.5),
+        worse="higher",
+    ),
 )
 
 TABLES = {
     "by_template": TableWords("answers by template", (*_ITEM, "stereotype", "label")),
     "by_label": TableWords("bias scores by group and stereotype", (*_ITEM, "label", "stereotype")),
     "intersectional": TableWords("bias scores of crossed groups", (*_ITEM, "label", "comparison")),
+    "by_prompt": TableWords("accuracy and bias scores by prompt", ("category", "context", "prompt")),
     "unknown_strings": TableWords("phrasings of “cannot be determined”", (*_ITEM, "string")),
     "answers": TableWords("every answer", (*_ITEM, "answer", "label", "stereotype", "comparison")),
 }

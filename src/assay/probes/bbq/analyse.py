@@ -12,6 +12,7 @@ from assay.findings import Estimate, Findings, Table
 from assay.probes.bbq import ALL, family_of, metrics
 from assay.probes.bbq.examples import AMBIGUOUS, COMPARISONS, DISAMBIGUATED, POLARITIES
 from assay.probes.bbq.metrics import SHARE, SIGNED, Array, Field, Metric, Tally
+from assay.probes.bbq.spread import by_prompt
 from assay.probes.bbq.tables import leaning, tables_of
 from assay.probes.bbq.tally import QUESTION_ONLY, Answered, Drawn, Spread, Units, counts
 from assay.probes.families import corrected, corrected_table
@@ -105,9 +106,14 @@ def findings_of(
         units = Units.make(list(zip(part.dataset.cells, templates, strict=True)), resamples, seed)
         counted = counts(part, refusals)
         estimates += _measured(cells_of(part), counted, units, scored)
+        whole = [cell for cell in cells_of(part) if not {"polarity", "comparison"} & cell.group.keys()]
         if more := [*([ORDER_SENSITIVITY] if part.orders > 1 else []), *also]:
-            whole = (cell for cell in cells_of(part) if not {"polarity", "comparison"} & cell.group.keys())
             estimates += _measured((replace(cell, metrics=tuple(more)) for cell in whole), counted, units, scored)
+        if part.prompts:
+            groups = ((cell.group, cell.rows, cell.metrics) for cell in whole)
+            spreads, table = by_prompt(part, refusals, units, seed, groups)
+            estimates += spreads
+            tables["by_prompt"] = [table]
         for name, table in tables_of(part, counted, units).items():
             tables.setdefault(name, []).append(table)
     joined = {name: Table(own[0].columns, [row for table in own for row in table.rows]) for name, own in tables.items()}

@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -53,12 +54,7 @@ class Fields:
     def written(self, name: str) -> Any:
         """A value written into a text, as JSON or as Python writes lists and dictionaries; None if it is neither."""
         value = self.row.get(name)
-        for read in (json.loads, ast.literal_eval) if isinstance(value, str) else ():
-            try:
-                return read(value)
-            except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-                continue
-        return None
+        return _evaluated(value) if isinstance(value, str) else None
 
     def value(self, name: str) -> Any:
         """A value as it is, or as it is written into a text."""
@@ -101,6 +97,16 @@ def texts(value: object, count: int | None = None) -> list[str] | None:
 def people(options: Sequence[str], unknown: int) -> tuple[tuple[str, str], ...]:
     """An example's `info` in sets without labels of groups: each person's text is its label."""
     return tuple((text, UNKNOWN_LABEL if place == unknown else text) for place, text in enumerate(options))
+
+
+@lru_cache(maxsize=1024)  # a column has few different ones
+def _evaluated(written: str) -> Any:
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(written)
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+    return None
 
 
 def _short(value: object) -> str:

@@ -18,6 +18,7 @@ from assay.dialogue import shown
 from assay.errors import UsageError
 from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Estimate, Findings, Table
+from assay.languages import ENGLISH, language
 from assay.plan import Ask
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.bbq import category_words, endpoint, paired, present, present_charts
@@ -33,6 +34,7 @@ from assay.probes.bbq.generation import Generation
 from assay.probes.bbq.logs import LOGS, logs_in
 from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
+from assay.probes.bbq.prompt_files import words_by_prompt
 from assay.probes.bbq.score_files import answered_files, answering_model
 from assay.probes.bbq.settings import GenerateSettings, Settings
 from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, showcase
@@ -47,6 +49,9 @@ from assay.probes.listed import note_on, softmax
 from assay.queries import Answers, Status
 from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
+
+PROMPT = "prompt "
+"""Before a prompt's id, the name of its part of a run."""
 
 READING = frozenset({"text", "listed"})
 """Models with one of these abilities read a prompt; examples and run.json show it."""
@@ -96,7 +101,9 @@ class BBQ(Method[BBQPrepared, Gathered]):
         sample = Sample(per_template=self.presets[request.preset], seed=request.seed)
         if request.limit is not None:
             sample = Sample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
-        words, orders, chat = words_of(settings), orders_of(settings), settings.chat == "auto"
+        code = source.language if ask.abilities & READING else ENGLISH  # others read the question and options only
+        by_prompt = words_by_prompt(words_of(settings, code), settings, source.files)
+        words, orders, chat = next(iter(by_prompt.values())), orders_of(settings), settings.chat == "auto"
         form = form_of(settings, words, ask.abilities, ask.ways)
         way = endpoint.asked(settings, form, words, ask)
         order = {"all_orders": orders == forms.ALL_ORDERS, "shuffled": orders == forms.SHUFFLED}
@@ -104,6 +111,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
+        if len(by_prompt) > 1:
+            plans = {f"{PROMPT}{name}": replace(plan, words=each) for name, each in by_prompt.items()}
         dataset = source.read()
         every = CATEGORIES if source.edition == ORIGINAL else edition(source.edition).categories
         absent = set(every) - {example.category for example in dataset.examples}
@@ -145,6 +154,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
             answered = Answered(plan.dataset, of_order, not plan.contexts, plan.drawn_orders)
             part = _said(plan, answers, answered, scores, settings.likelihood, shares)
             said.append(replace(part, prompt=_prompts(put)) if ask.abilities & READING else part)
+        if settings.prompts == forms.ALL_PROMPTS:
+            said = [_of_prompts(said, [label.removeprefix(PROMPT) for label in prepared.plans])]
         return Gathered(said, bool(always), ties, all_ties(decided))
 
     def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
@@ -221,7 +232,8 @@ def said_of(settings: Settings) -> dict[str, str | int | None]:
     """The settings for run.json, with the order and language that were chosen; for BBQ itself as before editions."""
     written = {**as_written(settings), "orders": orders_of(settings)}
     if settings.edition == ORIGINAL:
-        return {key: value for key, value in written.items() if key not in ("edition", "language")}
+        newer = {"edition", "language", *(key for key in ("prompts", "prompts_file") if written[key] is None)}
+        return {key: value for key, value in written.items() if key not in newer}
     return {**written, "language": language_of(settings.edition, settings.language)}
 
 
@@ -256,9 +268,13 @@ def _parsed(plan: BBQPlan, answers: Answers, parsing: str) -> NDArray[np.int64]:
 
 
 def _read(plan: BBQPlan, row: int, text: str, parsing: str) -> int:
-    example, order = plan.shown(row)
-    parse = parse_released if parsing == "released" else partial(parse_answer, letters=plan.form != forms.FREE)
-    return parse(text, [example.answers[place] for place in order], [example.info[place][0] for place in order])
+    (example, order), options = plan.shown(row), plan.asked(row).options
+    info = [example.info[place][0] for place in order]
+    if plan.words.unknown:
+        info[order.index(example.unknown)] = plan.words.unknown
+    if parsing == "released":
+        return parse_released(text, options, info)
+    return parse_answer(text, options, info, letters=plan.form != forms.FREE, language=language(plan.words.language))
 
 
 def _said(
@@ -281,6 +297,13 @@ def _said(
     if "tokens" in answers.arrays:
         return Said(part, scores[::orders], likelihoods(likelihood, plan.form == forms.LETTERS))
     return Said(part, softmax(scores[::orders]), PROBABILITIES)
+
+
+def _of_prompts(said: Sequence[Said], names: Sequence[str]) -> Said:
+    """The answers to all prompts together; examples show those to the first."""
+    first = said[0].answered
+    chosen = np.concatenate([part.answered.chosen for part in said], axis=1)
+    return replace(said[0], answered=replace(first, chosen=chosen, prompts=tuple(names)))
 
 
 def _options(plan: BBQPlan, row: int) -> tuple[str, ...]:

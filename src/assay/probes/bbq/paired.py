@@ -181,7 +181,7 @@ class Items:
         said = np.array([f"{kind} {option}" for kind, option in zip(columns["answer"], columns["option"], strict=True)])
         tallies = by_unit(_judged(columns).tally(refusals), item, len(numbers)) / orders[:, None]
         tallies[:, Field.DEPENDS] = np.bincount(item, said != said[first][item]) > 0
-        tallies[:, Field.ORDERED] = orders > 1
+        tallies[:, Field.ORDERED] = (orders > 1) & ("prompt" not in columns)
         place: dict[Key, int] = {}
         seen: dict[tuple[str, ...], int] = {}
         for number, row in enumerate(first.tolist()):

@@ -117,7 +117,8 @@ class BBQPlan:
     def asked(self, row: int) -> Question:
         """The question of a row with its options as they are shown."""
         example, order = self.shown(row)
-        options = tuple(example.answers[place] for place in order)
+        unknown = {example.unknown: self.words.unknown} if self.words.unknown else {}
+        options = tuple(unknown.get(place) or example.answers[place] for place in order)
         return Question(example.context if self.contexts else "", example.question, options)
 
     def query(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
@@ -128,7 +129,7 @@ class BBQPlan:
             text = replace(text, tokens=self.tokens or text.tokens)
             drawn = self.ability == "sample"
             return SampleQuery(text.prompt, text.tokens, text.dialogue, self.samples) if drawn else text
-        if self.ability == "listed" and words == OWN:
+        if self.ability == "listed" and (words == OWN or self.answer in OF_FIELDS):
             return ListedQuery(*asked)  # an endpoint lists the options itself
         choice = words.choice(self.form, asked, wrote)
         if self.ability == "listed":

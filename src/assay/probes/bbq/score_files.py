@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from assay.answers import TIED, UNPARSED, parse_answer, parse_index, parse_released
 from assay.errors import AssayError, DataError, UsageError
+from assay.languages import language
 from assay.probes.base import Request
 from assay.probes.bbq.defects import DROP
-from assay.probes.bbq.editions import ORIGINAL, Edition, edition
+from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
 from assay.probes.bbq.examples import AMBIGUOUS, Dataset, Example
 from assay.probes.bbq.logs import log_kind, model_of, read_log
 from assay.probes.bbq.logs.rows import Given, Official
@@ -206,7 +207,8 @@ def _option(given: Given, settings: Settings) -> int:
     fillers = [filler for filler, _ in given.example.info]
     if settings.parsing == "released":
         return parse_released(text, options, fillers)
-    return parse_answer(text, options, fillers, letters=given.letters)
+    own = language(language_of(settings.edition, settings.language))
+    return parse_answer(text, options, fillers, letters=given.letters, language=own)
 
 
 def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[str]:

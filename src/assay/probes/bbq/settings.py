@@ -22,6 +22,7 @@ OPTIONS, LETTERS, WRITTEN, FREE, RACE, ARC = "options", "letters", "written", "f
 CHOICE_FORMS, TEXT_FORMS = (OPTIONS, LETTERS), (WRITTEN, FREE, RACE, ARC)
 LISTED_FORMS = (LETTERS, WRITTEN)
 UNLISTED_FORMS = (OPTIONS, FREE)
+ALL_PROMPTS = "all"
 NO_VARIANT, VARIANTS = "none", ("q", "q+if", "q+if+cot", "baseline", "explain", "reprompt")
 """Their words are in `variants`."""
 STORED, SHUFFLED, ALL_ORDERS = "stored", "shuffled", "all"
@@ -69,6 +70,18 @@ class Settings:
     )
     prompt: str | None = setting(
         None, "your own prompt, with the slots {context}, {question} and {options}", value="FILE", names="path"
+    )
+    prompts: str | None = setting(
+        None,
+        "a published prompt of the edition by its number, from the set's own file, or all: every question is asked "
+        "with each prompt, which counts as an equal share of an answer, and the spread over prompts is reported",
+        value="1|…|all",
+    )
+    prompts_file: str | None = setting(
+        None,
+        "the file of these prompts, if it is not next to the data; see docs/languages.md",
+        value="FILE",
+        names="path",
     )
     system: str | None = setting(None, "a system prompt: a file, or its text", value="FILE|TEXT")
     shots: str | None = setting(

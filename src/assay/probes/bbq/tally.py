@@ -24,19 +24,20 @@ Template = tuple[str, str]  # category (names apart), number
 
 @dataclass(frozen=True)
 class Answered:
-    """Examples with the answers given to them, in one or several orders of the options.
+    """Examples with the answers given to them, in one or several orders of the options, or with several prompts.
 
     `drawn` is which order of the options each example was shown in, if each has its own (`plan.ORDERS`).
     """
 
     dataset: Dataset
-    chosen: NDArray[np.int64]  # (example, order): the option as stored, REFUSED, UNPARSED or TIED
+    chosen: NDArray[np.int64]  # (example, order or prompt): the option as stored, REFUSED, UNPARSED or TIED
     question_only: bool = False
     drawn: NDArray[np.int64] | None = None  # (example,)
+    prompts: tuple[str, ...] = ()
 
     @property
     def orders(self) -> int:
-        return int(self.chosen.shape[1])
+        return 1 if self.prompts else int(self.chosen.shape[1])
 
     def context(self, example: Example) -> str:
         """The context of an example as the findings name it."""
@@ -113,10 +114,10 @@ class Judged:
 
 
 def counts(answered: Answered, refusals: str) -> Tally:
-    """What every example adds to a tally (example, Field), each order of the options an equal share of it."""
+    """What every example adds to a tally (example, Field), each order of the options or prompt an equal share of it."""
     tally: Tally = answered.judged.tally(refusals).mean(axis=1)
     tally[:, Field.ORDERED] = answered.orders > 1
-    tally[:, Field.DEPENDS] = (answered.chosen != answered.chosen[:, :1]).any(axis=1)
+    tally[:, Field.DEPENDS] = (answered.chosen != answered.chosen[:, :1]).any(axis=1) & (answered.orders > 1)
     return tally
 
 
