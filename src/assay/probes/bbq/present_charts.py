@@ -292,7 +292,7 @@ _BIAS_OF_LANGUAGES = replace(
 
 def across(runs: Sequence[Run], *, starter: bool = False) -> list[Section]:
     """What several models show together, or one model in several languages."""
-    grids = {name: Grid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)}
+    grids: Grids = {name: Grid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)}
     contexts = contexts_in_order(context for grid in grids.values() for context in grid.contexts)
     if varieties(runs):
         grids = _aligned(grids)
