@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 ALLOWED = Path(__file__).with_name("guard_allowed.txt")
 
 LENGTH = 8
-OFFICIAL_FOLDERS = ("bbq", "unqover", "socialiqa", "sodapop", "qamr", "bias_bench", "names", "text")
+OFFICIAL_FOLDERS = ("bbq", "bbq_family", "unqover", "socialiqa", "sodapop", "qamr", "bias_bench", "names", "text")
 NOT_OURS = re.compile(r"\.git|\.?venv|__pycache__|\..+_cache|\.hypothesis|\.tox|\.nox|build|dist|runs|.+\.egg-info")
 
 Words = tuple[str, ...]

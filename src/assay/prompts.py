@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from string import ascii_uppercase
 from typing import Any
 
+from assay.languages import ENGLISH, language
 from assay.settings import setting
 
 WAYS: Mapping[str, str] = {
@@ -46,15 +47,16 @@ def lettered(question: str, options: Sequence[str]) -> str:
     return f"{question}\n{listed}\nAnswer with one letter: {', '.join(letters[:-1])} or {letters[-1]}."
 
 
-def unlisted(question: str) -> str:
-    """A question without listed options, and the instruction how to answer.
+def unlisted(question: str, code: str = ENGLISH) -> str:
+    """A question without listed options, and the instruction how to answer, in the words of a language.
 
     >>> print(unlisted("Who slept?"))
     Question: Who slept?
     Answer in one short sentence.
     Answer:
     """
-    return f"Question: {question}\nAnswer in one short sentence.\nAnswer:"
+    words = language(code).asking
+    return f"{words.asked(question)}\n{words.one_sentence}\n{words.answer}"
 
 
 # --- settings that probes have for it

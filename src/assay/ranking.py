@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from assay.blocks import Section
 from assay.findings import Estimate
 from assay.run import Run
 
@@ -73,12 +74,19 @@ class Unranked:
 
 @dataclass(frozen=True)
 class Leaderboard:
-    """The rankings of a probe's models, the main one first, and the models that could not be ranked."""
+    """The rankings of a probe's models, the main one first, and the models that could not be ranked.
+
+    Models that were asked in several languages are compared with themselves: `sections` show that, and `languages` are
+    the comparisons as JSON.
+    """
 
     probe: str
     rankings: Sequence[Ranking]
     unranked: Sequence[Unranked] = ()
+    sections: Sequence[Section] = ()
+    languages: Sequence[Mapping[str, Any]] = ()
 
     def as_json(self) -> dict[str, Any]:
         unranked = [{"model": each.name, "run": str(each.run.folder), "why": each.why} for each in self.unranked]
-        return {"probe": self.probe, "rankings": [each.as_json() for each in self.rankings], "unranked": unranked}
+        found = {"probe": self.probe, "rankings": [each.as_json() for each in self.rankings], "unranked": unranked}
+        return found | ({"languages": [*self.languages]} if self.languages else {})

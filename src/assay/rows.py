@@ -1,4 +1,4 @@
-"""Rows of files: JSON lines or CSV, plain or compressed; and what to do with rows that cannot be used."""
+"""Rows of files: JSON lines, CSV or TSV, plain or compressed; and what to do with rows that cannot be used."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ Row = Mapping[str, Any]
 Some = TypeVar("Some")
 
 _OBJECTS = "Write one JSON object per line."
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 @dataclass
@@ -38,10 +39,13 @@ class Bad:
 
 
 def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
-    """The rows of a file of JSON lines or of a CSV file, with their line numbers."""
+    """The rows of a file of JSON lines or of a CSV or TSV file, with their line numbers."""
     with open_text(path) as file:
-        read = _csv_rows if ".csv" in path.suffixes else _json_rows
-        yield from read(file, path, bad)
+        for suffix, delimiter in _DELIMITERS.items():
+            if suffix in path.suffixes:
+                yield from _csv_rows(file, path, bad, delimiter)
+                return
+        yield from _json_rows(file, path, bad)
 
 
 def not_none(found: Iterable[Some], path: Path, what: str, remedy: str) -> Iterator[Some]:
@@ -69,8 +73,8 @@ def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]
             bad.found(DataError("expected a JSON object.", _OBJECTS, code="bad-json", file=path, line=line))
 
 
-def _csv_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
-    reader = csv.DictReader(file, strict=True)
+def _csv_rows(file: IO[str], path: Path, bad: Bad, delimiter: str) -> Iterator[tuple[int, Row]]:
+    reader = csv.DictReader(file, delimiter=delimiter, strict=True)
     while True:
         try:
             row = next(reader, None)

@@ -170,15 +170,6 @@ class Tour(NamedTuple):
         return shown(self)
 
 
-def run_names(runs: Sequence[Run]) -> list[str]:
-    """The runs' names: their model's name, with the folder's name if two models have the same."""
-    models = [run.model for run in runs]
-    return [
-        model if models.count(model) == 1 else f"{model} ({run.folder.name})"
-        for model, run in zip(models, runs, strict=True)
-    ]
-
-
 # --- runs of a study
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import lzma
 import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -57,7 +59,10 @@ def states(folder: Path) -> dict[str, FileState]:
 # --- the manifest
 
 
-@pytest.mark.parametrize("name", data_sets())
+PINNED = [name for name, known in data_sets().items() if known.pinned]
+
+
+@pytest.mark.parametrize("name", PINNED)
 def test_every_pinned_file_has_full_ids_and_a_place_of_its_own_in_its_folder(name: str) -> None:
     files = pinned_files(data_sets()[name])
     assert len({(file.repository, file.commit) for file in files}) == 1, "one revision"
@@ -97,7 +102,7 @@ def test_the_word_lists_that_unqover_reads_are_pinned() -> None:
 def test_an_unknown_data_set_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match="no data set 'squad'") as error:
         list(check_lines(None, "squad"))
-    assert "unqover, bbq, sodapop" in error.value.remedy
+    assert "unqover, bbq, kobbq" in error.value.remedy
 
 
 # --- the folder
@@ -128,8 +133,33 @@ def test_the_catalogue_counts_what_is_there_plain_or_compressed(made_up: Path) -
     assert counts()["bbq"] == (2, 3, made_up / "bbq")
 
 
+def test_files_that_the_user_brings_have_no_total(tmp_path: Path) -> None:
+    mine = DataSet("mine", "made up", "none", bring="write to me")
+    (row,) = catalogue([mine], tmp_path)
+    assert (row.present, row.total) == (0, None)
+    put(tmp_path, "mine/a.jsonl", b"")
+    put(tmp_path, "mine/.b.part", b"")
+    (row,) = catalogue([mine], tmp_path)
+    assert (row.present, row.total, pinned_files(mine)) == (1, None, ())
+
+
+def test_a_data_set_may_lie_within_another_folder(made_up: Path) -> None:
+    within = replace(of(made_up), within="collection")
+    assert within.folder(made_up) == made_up / "bbq", "where it is put if it is nowhere"
+    put(made_up, "collection/bbq/LICENSE", FILES["bbq/LICENSE"])
+    assert [state.path for state in verify(within, made_up) if state.state == "ok"] == [
+        made_up / "collection" / "bbq" / "LICENSE"
+    ]
+    (row,) = catalogue([within], made_up)
+    assert (row.present, row.where) == (1, made_up / "collection" / "bbq")
+    put(made_up, "bbq/LICENSE")
+    assert within.folder(made_up) == made_up / "bbq", "its own folder comes first"
+
+
 def test_the_catalogue_has_every_probes_data_sets(tmp_path: Path) -> None:
-    assert [row.name for row in catalogue(data_sets().values(), tmp_path)] == ["unqover", "bbq", "sodapop"]
+    names = [row.name for row in catalogue(data_sets().values(), tmp_path)]
+    assert {"unqover", "bbq", "kobbq", "mbbq", "sodapop"} <= {*names}
+    assert len({*names}) == len(names)
 
 
 # --- the check
@@ -150,6 +180,12 @@ def test_files_are_ok_or_missing(made_up: Path) -> None:
         "bbq/LICENSE": "ok",
     }
     assert states(made_up)["bbq/data/Age.jsonl.gz"].note == "compressed"
+    put(
+        made_up,
+        "bbq/templates/new_templates - Age.csv.xz",
+        lzma.compress(FILES["bbq/templates/new_templates - Age.csv"]),
+    )
+    assert states(made_up)["bbq/templates/new_templates - Age.csv.xz"].state == "ok"
 
 
 def test_a_folder_that_is_not_there_has_nothing_but_missing_files(made_up: Path) -> None:
@@ -220,7 +256,7 @@ def test_other_files_are_unpinned_and_hidden_ones_are_not_looked_at(made_up: Pat
 # --- the real thing
 
 
-@pytest.mark.parametrize("name", data_sets())
+@pytest.mark.parametrize("name", PINNED)
 def test_official_files_are_right_where_they_are_there(official_data: Path, name: str) -> None:
     found = [state for state in verify(data_sets()[name], official_data) if state.state != "unpinned"]
     assert len(found) == len(pinned_files(data_sets()[name]))

@@ -86,7 +86,8 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "unknown-data-set": (
         lambda folder: list(check_lines(folder, "squad")),
-        "there is no data set 'squad'.\nChoose one of unqover, bbq, sodapop.",
+        "there is no data set 'squad'.\nChoose one of unqover, bbq, kobbq, "
+        "esbbq, ggbbq, cabbq, mbbq, basqbbq, bharatbbq, jbbq, sodapop.",
     ),
     # runs
     "not-a-run": (

@@ -123,7 +123,7 @@ def test_markdown_has_bias_by_category(write_run: WriteRun, bbq: Findings) -> No
 
 
 def test_markdown_says_that_the_starter_set_is_no_bbq(write_run: WriteRun, bbq: Findings) -> None:
-    said = "These are assay's own starter questions; this is not a BBQ result."
+    said = "These are assay’s own starter questions; this is not a BBQ result."
     assert said in text_of(write_run(replace(bbq, probe="bbq-starter"), name="starter"), "md")
     assert said not in text_of(write_run(bbq), "md")
 

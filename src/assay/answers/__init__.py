@@ -31,18 +31,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from numbers import Real
 from string import ascii_lowercase
 
-from assay.answers import words as phrases
 from assay.answers.naming import Options, lettered_options, named_options, options_of, with_letters
 from assay.answers.words import NO_LETTERS, hinted, sentences_of, with_plain_apostrophes, words_of
+from assay.languages import Language, Reading
+from assay.languages.en import LANGUAGE as ENGLISH
 
 REFUSED, UNPARSED, TIED = -1, -2, -3
 """What an answer may be instead of an option; TIED if several options share the highest score."""
 
 
-def _clauses(text: str) -> Iterator[tuple[int, str]]:
+def _clauses(text: str, reading: Reading) -> Iterator[tuple[int, str]]:
     """The parts of a text between ends of sentences and words that begin a reason, with their places."""
     start = 0
-    for match in phrases.REASON.finditer(text):
+    for match in reading.reason.finditer(text):
         yield start, text[start : match.start()]
         start = match.end()
     yield start, text[start:]
@@ -50,32 +51,34 @@ def _clauses(text: str) -> Iterator[tuple[int, str]]:
 
 def _by_letter(text: str, options: Options) -> int | None:
     """The only letter; UNPARSED if the words next to it name other options only."""
-    letters = lettered_options(text)
+    reading = options.language.reading
+    letters = lettered_options(text, reading)
     if len(letters) != 1:
         return None
     ((option, place),) = letters.items()
-    beside = next(clause for start, clause in _clauses(text) if place < start + len(clause))
+    beside = next(clause for start, clause in _clauses(text, reading) if place < start + len(clause))
     named = named_options(beside, options)
     return UNPARSED if named and option not in named else option
 
 
 def _by_first_clause(text: str, options: Options) -> int | None:
     """The first clause, if it is an option and no later clause is another: "The nurse, because the pilot slept." """
-    first, *others = (clause.strip(" .") for _, clause in _clauses(text))
+    reading = options.language.reading
+    first, *others = (clause.strip(" .") for _, clause in _clauses(text, reading))
     option = options.whole.get(first)
-    later = {options.whole.get(phrases.ALTERNATIVE.sub("", clause, count=1)) for clause in others}
+    later = {options.whole.get(reading.alternative.sub("", clause, count=1)) for clause in others}
     return option if later <= {None, option} else None
 
 
 def _by_words(text: str, options: Options) -> int | None:
     """The only option that is named, unless several letters contradict it."""
-    named, letters = named_options(text, options), lettered_options(text)
+    named, letters = named_options(text, options), lettered_options(text, options.language.reading)
     return next(iter(named)) if len(named) == 1 and (not letters or named <= letters.keys()) else None
 
 
 def _judge(text: str, options: Options) -> int | None:
     """The option that a piece of text names; UNPARSED if it contradicts itself, None if it does not decide."""
-    return _decided(sentences_of(text), options)
+    return _decided(sentences_of(text, options.language), options)
 
 
 def _decided(sentences: str, options: Options) -> int | None:
@@ -89,7 +92,7 @@ def _first(decided: Iterable[int | None]) -> int | None:
 
 def _alone(text: str, options: Options) -> int | None:
     """The option, if the text is an option, a letter, or both."""
-    words = words_of(text)
+    words = words_of(text, options.language)
     return _judge(text, options) if words in options.whole or (text and not words) else None
 
 
@@ -102,16 +105,7 @@ _HAS_MARKUP = re.compile(r"[*$#~_<\\]")
 _MARKUP = re.compile(
     r"\*+|[$#~]|(?<![^\W_])_+|_+(?![^\W_])|\\(?:text(?:bf)?|math(?:rm|bf))\b|</?(?:s|[a-z]{2,}\d?)/?>|<\|[^|>]*\|>"
 )
-_FINAL = re.compile(
-    r"\b(?:answer(?<!n't answer)(?<!not answer)(?<!to answer)|(?:correct|best|right) (?:option|choice))\b"
-    r"(?: to (?:the|this|your) question)?[\"'\s]*(?::|=|\b(?:is|would be|must be|should be)\b)[\s:]*"
-    r"|\b(?:therefore|thus|hence|in conclusion)\b,?\s*",
-    re.IGNORECASE,
-)
-_FINAL_HINTS = ("answer", "option", "choice", "therefore", "thus", "hence", "conclusion")
-_HEADING = re.compile(r"(?:the |my )?(?:final |correct )?answer (?:is )?")
 _LETTER_A = re.compile(r"\b[Aa]\s*[).:\]]\W*\w")  # "A) man" has the words of "a man"
-_QUESTION = re.compile(r"^[^\S\n]*(?:question|context|passage|q)\s*\d*\s*:", re.IGNORECASE | re.MULTILINE)
 
 
 def _said(text: str) -> str:
@@ -127,7 +121,7 @@ def _said(text: str) -> str:
 
 
 def _plain(text: str, words: str, options: Options, marks: str) -> int | None:
-    heading = None if words in options.whole else _HEADING.match(words)
+    heading = None if words in options.whole else options.language.reading.heading.match(words)
     words = words[heading.end() :] if heading else words
     letter = marks.find(words[0]) if words else -1
     followed = words[1:2] == " "
@@ -138,23 +132,23 @@ def _plain(text: str, words: str, options: Options, marks: str) -> int | None:
 
 
 def _refusal(text: str, options: Options) -> int | None:
-    sentences = sentences_of(text)
-    if not hinted(sentences) or not phrases.REFUSAL.search(sentences):
+    sentences, reading = sentences_of(text, options.language), options.language.reading
+    if not hinted(sentences, options.language) or not reading.refusal.search(sentences):
         return None
-    if phrases.UNKNOWN_FOR_SURE.search(sentences) or lettered_options(sentences):
+    if reading.unknown_for_sure.search(sentences) or lettered_options(sentences, reading):
         return None
     return REFUSED if named_options(sentences, options) <= {options.unknown} else None
 
 
 def _final_answer(text: str, options: Options) -> int | None:
-    lower = text.lower()
-    if not any(hint in lower for hint in _FINAL_HINTS):
+    lower, reading = text.lower(), options.language.reading
+    if not any(hint in lower for hint in reading.final_hints):
         return None
-    end = max((match.end() for match in _FINAL.finditer(text)), default=None)
+    end = max((match.end() for match in reading.final.finditer(text)), default=None)
     if end is None:
         return None
-    sentences = sentences_of(text[end:].partition("\n")[0])
-    option = _decided(next(_clauses(sentences))[1], options)
+    sentences = sentences_of(text[end:].partition("\n")[0], options.language)
+    option = _decided(next(_clauses(sentences, reading))[1], options)
     return _decided(sentences, options) if option is None else option
 
 
@@ -179,7 +173,12 @@ _RULES = (_refusal, _final_answer, _first_line, _last_line, _judge)
 
 
 def parse_answer(
-    text: str, options: Sequence[str], fillers: Sequence[str] | None = None, *, letters: bool = True
+    text: str,
+    options: Sequence[str],
+    fillers: Sequence[str] | None = None,
+    *,
+    letters: bool = True,
+    language: Language = ENGLISH,
 ) -> int:
     """The option that a written answer names, REFUSED, or UNPARSED if it names none or several.
 
@@ -192,16 +191,17 @@ def parse_answer(
     >>> [parse_answer(text, options) for text in ("The nurse or the pilot", "I can't help with that.")]
     [-2, -1]
     """
-    known = options_of(tuple(options), None if fillers is None else tuple(fillers))
-    words, marks = words_of(text), ascii_lowercase[: len(options) if letters else 0]
+    known = options_of(tuple(options), None if fillers is None else tuple(fillers), language)
+    text = language.plain(text)
+    words, marks = words_of(text, language), ascii_lowercase[: len(options) if letters else 0]
     option = _plain(text, words, known, marks)
     if option is not None:
         return option
     said = _said(text)
-    if set(marks).isdisjoint(words.split()):
+    if not marks or (not language.reading.letters.attached and set(marks).isdisjoint(words.split())):
         readings = [said]
     else:
-        lettered = with_letters(said, len(marks))
+        lettered = with_letters(said, len(marks), language)
         readings = [said, lettered] if known.initials else [lettered]
     option = _first(_read(reading, known) for reading in readings)
     return UNPARSED if option is None else option
@@ -209,7 +209,7 @@ def parse_answer(
 
 def _read(said: str, options: Options) -> int | None:
     """The result of the rules; first for the text before the model continued with another question."""
-    question = _QUESTION.search(said)
+    question = options.language.reading.question.search(said)
     parts = [said[: question.start()].strip(), said] if question and question.start() else [said]
     return _first(rule(part, options) for part in parts for rule in _RULES)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from string import ascii_lowercase
 
-from assay.answers import words as phrases
-from assay.answers.words import A_LETTER, ARTICLE, INITIAL, LETTERS, hinted, words_of
+from assay.answers.words import A_LETTER, INITIAL, hinted, words_of
+from assay.languages import LETTERS, Language, Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,7 @@ class Options:
     words: tuple[frozenset[str], ...]  # (option,): its words, except those of every text
     unknown: int | None  # the option that says “cannot be determined”
     initials: bool  # some option has single letters of its own ("B. Jones")
+    language: Language
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,35 +38,36 @@ class _Text:
 
 
 @lru_cache(1 << 14)
-def _text(text: str) -> _Text:
-    words = words_of(text)
-    content = frozenset(word for word in _spaced(words).split() if not phrases.GRAMMAR.fullmatch(word))
-    article = ARTICLE.match(words)
+def _text(text: str, language: Language) -> _Text:
+    reading, words = language.reading, words_of(text, language)
+    content = frozenset(word for word in _spaced(words).split() if not reading.grammar.fullmatch(word))
+    article = reading.article.match(words)
     return _Text(
         words,
         words[article.end() :] if article else words,
         content,
-        bool(phrases.UNKNOWN.fullmatch(words)),
+        bool(reading.unknown.search(words) if reading.part else reading.unknown.fullmatch(words)),
         bool(INITIAL.search(text)),
     )
 
 
 @lru_cache(4096)
-def options_of(options: tuple[str, ...], fillers: tuple[str, ...] | None) -> Options:
-    texts = [_text(option) for option in options]
+def options_of(options: tuple[str, ...], fillers: tuple[str, ...] | None, language: Language) -> Options:
+    texts = [_text(option, language) for option in options]
     often = Counter(text.words for text in texts)
     often_short = Counter(text.short for text in texts)
     whole = {text.short: place for place, text in enumerate(texts) if text.short and often_short[text.short] == 1}
-    whole |= {f"{article} {text}": place for text, place in whole.items() for article in ("the", "a", "an")}
+    whole |= {f"{article} {text}": place for text, place in whole.items() for article in language.reading.articles}
     whole |= {text.words: place for place, text in enumerate(texts) if text.words and often[text.words] == 1}
     unknown = [place for place, text in enumerate(texts) if text.unknown]
     return Options(
         whole,
         tuple(_spaced(text.short if often_short[text.short] == 1 else text.words) for text in texts),
-        tuple(_spaced(_text(filler).short) for filler in fillers or ()),
+        tuple(_spaced(_text(filler, language).short) for filler in fillers or ()),
         tuple(text.content for text in texts),
         unknown[0] if len(unknown) == 1 else None,
         any(text.initials for text in texts),
+        language,
     )
 
 
@@ -78,22 +80,21 @@ def _spaced(words: str) -> str:
 _Mention = tuple[int, int, int]  # start, end, option
 
 
-def _mentions(text: str, names: Sequence[str]) -> list[_Mention]:
+def _mentions(text: str, names: Sequence[str], reading: Reading) -> list[_Mention]:
     """Where options are named in whole words; a name inside a longer name does not count.
 
     A space of an option may be a hyphen in the text and vice versa, but a hyphen that joins the option to something
-    else makes another word ("non-disabled"). A possessive 's may follow.
+    else makes another word ("non-disabled"). An ending may follow (a possessive 's), and in languages that do not
+    separate words anything may.
     """
     padded = f" {text} "
     spaced = _spaced(padded)
     found = []
     for option, name in enumerate(names):
-        start = spaced.find(name) if name else -1
-        while start >= 0:
-            end = start + len(name)
-            if padded[start - 1] == " " and (padded[end] == " " or padded.startswith("'s ", end)):
+        for start, end in _places(name, spaced, reading) if name else ():
+            whole = padded[start - 1] == " " and reading.ending.match(padded, end)
+            if whole or not reading.in_words:
                 found.append((start - 1, end - 1, option))
-            start = spaced.find(name, end)
     holders = {name for name in names if any(other in name for other in names if other and other != name)}
     longer = [mention for mention in found if names[mention[2]] in holders]
     return [
@@ -103,14 +104,33 @@ def _mentions(text: str, names: Sequence[str]) -> list[_Mention]:
     ]
 
 
-def denied(text: str, start: int) -> bool:
-    """Whether "not", "rather than" or the like comes directly before."""
-    return phrases.DENIAL.search(text[max(0, start - 32) : start]) is not None
+def _places(name: str, text: str, reading: Reading) -> Iterator[tuple[int, int]]:
+    """Where a name is; its words but the last may be inflected ("den alten Mann")."""
+    if reading.inner and " " in name:
+        yield from (match.span() for match in _inflected(name, reading.inner).finditer(text))
+        return
+    start = text.find(name)
+    while start >= 0:
+        yield start, start + len(name)
+        start = text.find(name, start + len(name))
 
 
-def _of_another(word: str, option: int, words: Sequence[frozenset[str]]) -> bool:
+@lru_cache(4096)
+def _inflected(name: str, inner: str) -> re.Pattern[str]:
+    return re.compile(f"{inner} ".join(map(re.escape, name.split(" "))))
+
+
+def denied(text: str, start: int, end: int, reading: Reading) -> bool:
+    """Whether "not", "rather than" or the like comes directly before, or after where a language has it there."""
+    if reading.denial.search(text[max(0, start - 32) : start]):
+        return True
+    return reading.denial_after is not None and reading.denial_after.match(text, end) is not None
+
+
+def _of_another(word: str, option: int, options: Options) -> bool:
     """Whether a word next to an option's name belongs to another option ("pregnant" in "the pregnant employee")."""
-    if not word or word in words[option] or phrases.GRAMMAR.fullmatch(word):
+    words = options.words
+    if not word or word in words[option] or options.language.reading.grammar.fullmatch(word):
         return False
     others = frozenset().union(*words) - words[option]
     return word in others or any(
@@ -118,19 +138,22 @@ def _of_another(word: str, option: int, words: Sequence[frozenset[str]]) -> bool
     )
 
 
-def _unsaid(text: str) -> list[tuple[int, int]]:
+def _unsaid(text: str, reading: Reading) -> list[tuple[int, int]]:
     """The parts that say only what is not known or not answered ("… whether it was the nurse"); they name no one."""
     parts, start = [], 0
     for sentence in text.split(" . "):
         end = len(sentence)
-        refusal, unknown = phrases.REFUSAL.search(sentence), phrases.UNKNOWN.search(sentence)
+        refusal, unknown = reading.refusal.search(sentence), reading.unknown.search(sentence)
+        if reading.unknown_at_end and unknown and reading.opens.search(sentence, 0, unknown.end()):
+            turned = [turn.end() for turn in reading.turns.finditer(sentence, 0, unknown.start())]
+            parts.append((start + (turned[-1] if turned else 0), start + unknown.end()))
         if refusal:
-            turn = phrases.TURNS.search(sentence, refusal.end())
+            turn = reading.turns.search(sentence, refusal.end())
             parts.append((start + refusal.start(), start + (turn.start() if turn else end)))
         if unknown:
-            turn = phrases.TURNS.search(sentence, unknown.end())
+            turn = reading.turns.search(sentence, unknown.end())
             until = turn.start() if turn else end
-            opens = phrases.OPENS.search(sentence, 0, until)
+            opens = reading.opens.search(sentence, 0, until)
             if opens:
                 parts.append((start + opens.start(), start + until))
         start += end + 3
@@ -140,6 +163,8 @@ def _unsaid(text: str) -> list[tuple[int, int]]:
 def _people(text: str, options: Options) -> list[_Mention]:
     """Where people are named, in the options' words or, failing that, in those of the fillers."""
 
+    reading = options.language.reading
+
     def before(start: int, end: int) -> str:
         return text[:start].rpartition(" ")[0].rpartition(" ")[2]
 
@@ -147,11 +172,12 @@ def _people(text: str, options: Options) -> list[_Mention]:
         return text[end:].removeprefix("'s").strip().partition(" ")[0]
 
     def named(names: Sequence[str], *beside: Callable[[int, int], str]) -> list[_Mention]:
-        found = (mention for mention in _mentions(text, names) if mention[2] != options.unknown)
+        found = [mention for mention in _mentions(text, names, reading) if mention[2] != options.unknown]
+        ends = {end + 1 for _, end, _ in found} if reading.lists else ()
         return [
             (start, end, option)
             for start, end, option in found
-            if not any(_of_another(word(start, end), option, options.words) for word in beside)
+            if start in ends or not any(_of_another(word(start, end), option, options) for word in beside)
         ]
 
     return named(options.named, before) or named(options.fillers, before, behind)
@@ -159,63 +185,68 @@ def _people(text: str, options: Options) -> list[_Mention]:
 
 def named_options(text: str, options: Options) -> set[int]:
     """The options that a text of sentences names."""
-    people = _people(text, options)
-    named = {option for start, _, option in people if not denied(text, start)}
-    if not hinted(text):
+    people, reading = _people(text, options), options.language.reading
+    named = {option for start, end, option in people if not denied(text, start, end, reading)}
+    if not hinted(text, options.language):
         return named
     unknown = [
         match
-        for match in phrases.UNKNOWN.finditer(text)
+        for match in reading.unknown.finditer(text)
         if not any(start <= match.start() and match.end() <= end for start, end, _ in people)
     ]
-    if named and (unknown or phrases.REFUSAL.search(text)):
-        unsaid = _unsaid(text)
+    if named and (unknown or reading.refusal.search(text)):
+        unsaid = _unsaid(text, reading)
         inside = {start for start, _, _ in people if any(first <= start < last for first, last in unsaid)}
-        named = {option for start, _, option in people if start not in inside and not denied(text, start)}
+        told = [mention for mention in people if mention[0] not in inside]
+        named = {option for start, end, option in told if not denied(text, start, end, reading)}
     if options.unknown is None:
         return named
     own = options.named[options.unknown]  # counts after any word where nobody else can be the one who can't answer
-    return named | {options.unknown} if unknown or (not people and _mentions(text, [own])) else named
+    return named | {options.unknown} if unknown or (not people and _mentions(text, [own], reading)) else named
 
 
 # --- letters: (b), B., option B
 
 
 @lru_cache
-def _letter_forms(options: int) -> re.Pattern[str]:
+def _letter_forms(options: int, language: Language) -> re.Pattern[str]:
     """Letters that name an option: in brackets, alone, before punctuation, after "option", …; not the article."""
+    own = language.reading.letters
     letter = f"[{ascii_lowercase[:options]}{ascii_lowercase[:options].upper()}]"
     small = f"[{ascii_lowercase[:options]}]"
     large = f"[{ascii_lowercase[:options].upper()}]"
-    article = r"(?!(?<=[AaI])\s+(?!(?:is|because|since)\b)\w)"  # before any other word, A and I are words
+    article = rf"(?!(?<=[AaI])\s+(?!(?:{own.follow})\b)\w)"  # before any other word, A and I are words
     loose = rf"{large}(?![\w'-]){article}"
+    if own.attached:
+        loose = rf"{large}(?:(?={own.attached})|(?![\w'-]){article})"
     start = r"^[^\w\n]*"
-    told = r"\b(?i:option|choice|letter|answer)(?i:\s+is|\s+would\s+be)?[\"'\s]*[:=]?[\"'\s(]*"
     return re.compile(
-        rf"(?:(?P<bracket>[(\[{{<]\s*{letter})\s*[)\]}}>]|(?P<alone>{start}{letter})[^\w\n]*$"
-        rf"|(?P<head>{start}{letter})(?=\)|[.:\]](?![^\s\"'(])|,\s|\s[-–—]\s)|(?P<first>{start}{loose})(?=\s)"
-        rf"|(?P<told>{told}{loose})|(?P<small>{told}{small})(?=[\"']?(?:[).,:;]|\s*$)))[).:\]]*"
-        rf"|(?P<chosen>\b(?i:choose|pick|select|think|believe|say|guess|go\s+with|going\s+with|it\s+is|it's)\s+[\"']?{loose})"
-        rf"|(?P<pair>\b{large})(?=\s*(?:and|or|nor|&|/|,)\s*\(?{large}\b)"
-        rf"|(?P<next>\b(?:and|or|nor)\s+{large}\b(?!['-]){article})",
+        rf"(?:(?P<bracket>{own.before}[(\[{{<]\s*{letter})\s*[)\]}}>]|(?P<alone>{start}{letter})[^\w\n]*$"
+        rf"|(?P<head>{start}{letter})(?=\)|[.:\]](?![^\s\"'(])|,\s|\s[-–—]\s)"
+        rf"|(?P<first>{start}{loose})(?=\s{f'|{own.attached}' if own.attached else ''})"
+        rf"|(?P<told>{own.told}{loose})|(?P<small>{own.told}{small})(?=[\"']?(?:[).,:;]|\s*$)))[).:\]]*"
+        rf"|(?P<chosen>{own.chosen}{loose})"
+        rf"|(?P<pair>{own.start}{large})(?=\s*(?:{own.linked}|&|/|,)\s*\(?{large}{own.end})"
+        rf"|(?P<next>{own.next}{large}{own.end}(?!['-]){article})"
+        + (rf"|(?P<after>{own.start}{large})(?={own.after})" if own.after else ""),
         re.MULTILINE,
     )
 
 
-def with_letters(text: str, options: int) -> str:
+def with_letters(text: str, options: int, language: Language) -> str:
     """The text with characters of LETTERS in place of letters that name an option."""
 
     def stand_in(match: re.Match[str]) -> str:
         kept = match[match.lastgroup or 0]
         return f"{kept[:-1]} {LETTERS[ascii_lowercase.index(kept[-1].lower())]} "
 
-    return _letter_forms(options).sub(stand_in, text)
+    return _letter_forms(options, language).sub(stand_in, text)
 
 
-def lettered_options(text: str) -> dict[int, int]:
+def lettered_options(text: str, reading: Reading) -> dict[int, int]:
     """The letters in a text of sentences: option -> its first place."""
     places: dict[int, int] = {}
     for match in A_LETTER.finditer(text):
-        if not denied(text, match.start()):
+        if not denied(text, *match.span(), reading):
             places.setdefault(LETTERS.index(match[0]), match.start())
     return places

@@ -63,21 +63,33 @@ def list_lines(folder: Path | None) -> Iterator[str]:
 
     for row in catalogue(data_sets().values(), data_folder(folder)):
         here = f"{row.present} of {row.total} files" if row.present else "not fetched"
-        yield f"{row.name:9} {here:16} {row.licence:11} {row.what}"
+        if row.total is None:
+            here = f"{row.present} of your own" if row.present else "bring your own"
+        yield f"{row.name:9} {here:16} {row.licence:15} {row.what}"
     yield f"Folder: {data_folder(folder)} (change it with --data or ASSAY_DATA). Download: assay data fetch NAME"
+    yield "bring your own: `assay data fetch NAME` says where to get the files and where to put them"
 
 
 def fetch_lines(folder: Path | None, name: str | None, progress: Progress) -> Iterator[str]:
-    """Download a data set, or every one."""
+    """Download a data set, or every one that can be downloaded."""
     from assay.files.fetch import fetch
     from assay.probes import data_sets
 
-    for each in [_named(name)] if name else data_sets().values():
+    for each in [_named(name)] if name else [known for known in data_sets().values() if known.pinned]:
+        if each.pinned is None:
+            raise _bring(each, folder)
         done = fetch(each, data_folder(folder), progress=progress)
         got = f"{len(done.new)} files fetched ({done.size / 1e6:.1f} MB)"
         yield f"{each.name}: {got}, {len(done.kept)} already there, in {done.folder}"
         if done.replaced:
             yield f"{each.name}: {len(done.replaced)} files that differed were replaced"
+
+
+def _bring(data_set: DataSet, folder: Path | None) -> UsageError:
+    """An error that says how to get the files of a data set that the user brings."""
+    problem = f"assay does not download {data_set.name}: {data_set.bring}"
+    remedy = f"Put the files, plain or compressed, into {data_folder(folder) / data_set.name}."
+    return UsageError(problem, remedy, code="missing-data", key=data_set.name)
 
 
 def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
@@ -94,6 +106,12 @@ def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
         )
     place = data_folder(folder)
     data_set = _named(name)
+    if data_set.pinned is None:
+        lines = list(_content_lines(data_set, place))
+        if not lines:
+            raise _bring(data_set, folder)
+        yield from lines
+        return
     states = verify(data_set, place)
     for state in states:
         if state.state != "missing":
@@ -103,14 +121,20 @@ def check_lines(folder: Path | None, name: str | None) -> Iterator[str]:
     missing = [state.path.name for state in states if state.state == "missing"]
     if missing:
         yield f"missing: {', '.join(missing)}"
-    if data_set.contents and any(state.state != "missing" for state in states):
-        module, _, function = data_set.contents.partition(":")
-        yield from getattr(import_module(module), function)(place)
+    if any(state.state != "missing" for state in states):
+        yield from _content_lines(data_set, place)
     if missing:
-        problem = f"{len(missing)} of {len(states)} files of {name} are missing in {place / name}."
+        problem = f"{len(missing)} of {len(states)} files of {name} are missing in {data_set.folder(place)}."
         remedy = f"Download them with `assay data fetch {name}`, or name the folder that has them: --data DIR."
         raise DataError(problem, remedy, code="missing-data")
     if counts["different"]:
-        problem = f"{counts['different']} files in {place / name} differ from the published ones."
+        problem = f"{counts['different']} files in {data_set.folder(place)} differ from the published ones."
         remedy = f"Download them again with `assay data fetch {name}`, unless you changed them on purpose."
         raise DataError(problem, remedy, code="changed-file")
+
+
+def _content_lines(data_set: DataSet, place: Path) -> Iterator[str]:
+    """What the data set's own function says about the contents at a place."""
+    if data_set.contents:
+        module, _, function = data_set.contents.partition(":")
+        yield from getattr(import_module(module), function)(place, data_set.name)

@@ -16,6 +16,7 @@ from assay.blocks import (
     Kind,
     Marked,
     Part,
+    Pick,
     Prose,
     Role,
     Row,
@@ -30,7 +31,7 @@ from assay.diagnosis import FOLLOWS
 from assay.findings import Table as Data
 from assay.notebooks import Shown, show_by_sections
 from assay.probes import known_probe, metric_named, say_group
-from assay.text import Figure, Mark, Name, Strong, Text, listed
+from assay.text import Figure, Mark, Name, Strong, Text, listed, plain
 from assay.wording import equals, interval, number, plural
 
 MOST_ROWS = 60  # of a table that a page shows; its data have all
@@ -42,8 +43,22 @@ MOST_LINES = 40
 """Rows of the other tables that a terminal shows; of longer ones it names the size."""
 
 
+OF_MODELS = (
+    "Differences are computed on the questions that both models answered. A difference that is not clear does not "
+    "show that two models are equal, and a smaller bias on these questions does not show that a model is free of bias."
+)
+OF_LANGUAGES = (
+    "A difference between languages says how this model answers, not how people who speak them think. It may come from "
+    "the translation, or from how well the model knows a language: compare the accuracies. A difference that is not "
+    "clear does not show that two languages are equal."
+)
+"""What to keep in mind about differences of models, and of languages."""
+
+
 def title_of(comparison: Comparison) -> Text:
     """What is compared with what."""
+    if comparison.model:
+        return [Name(comparison.model), " in ", listed([Name(name) for name in comparison.models], last=" and ")]
     baseline, *others = comparison.models
     return [listed([Name(name) for name in others], last=" and "), " compared with ", Name(baseline)]
 
@@ -53,7 +68,16 @@ def present_comparison(comparison: Comparison) -> list[Section]:
     parts = comparison.parts or (comparison,)
     several = len(comparison.models) > 2
     own = [_part(part, several, f"p{number}") for number, part in enumerate(parts, 1)]
-    return [_in_short(parts, several), *own, _compared(comparison)]
+    together = [replace(each, title="The languages side by side", anchor="languages") for each in comparison.sections]
+    return [_in_short(parts, several), *together, *own, _compared(comparison)]
+
+
+def language_section(comparison: Comparison, anchor: str) -> Section:
+    """One model in several languages, on a page that shows the languages side by side elsewhere."""
+    several = len(comparison.models) > 2
+    short, own = _in_short([comparison], several), _part(comparison, several, anchor)
+    found = Part("", own.blocks, "All differences between the languages", folded=True)
+    return Section([*short.blocks, found], plain(["One model in several languages: ", title_of(comparison)]), anchor)
 
 
 def about(each: Difference) -> list[Text]:
@@ -61,11 +85,18 @@ def about(each: Difference) -> list[Text]:
     return [metric_named(each.probe, each.change.metric).title, ", ", Name(say_group(each.probe, each.change.group))]
 
 
-def differences_block(found: Sequence[Difference], *, several: bool, **chart: Any) -> Table:
-    """Differences by metric, each metric on its own scale; `several` models need a column for their names."""
+def differences_block(found: Sequence[Difference], *, several: bool, language: str = "", **chart: Any) -> Table:
+    """Differences by metric, each metric on its own scale; `several` models need a column for their names. `language`
+    is the baseline's, where one model's languages are compared.
+    """
+    what, heads, than = "model", ["baseline", "model", "change"], "the model’s value is higher than the baseline’s"
+    worse = "than the baseline"
+    if language:
+        what, heads = "language", [f"in {language}", "in the language" if several else f"in {found[0].model}", "change"]
+        than, worse = f"the value is higher than in {language}", f"than in {language}"
     columns = [
-        *(Column(head, Kind.TEXT) for head in ("asked about", *(["model"] if several else []))),
-        *(Column(head, Kind.NUMBER) for head in ("baseline", "model", "change")),
+        *(Column(head, Kind.TEXT) for head in ("asked about", *([what] if several else []))),
+        *(Column(Name(head), Kind.NUMBER) for head in heads),
         *(Column("on its scale", Kind.DOTS, by_group=True), Column("95% interval", Kind.INTERVAL)),
         *(Column("worse by", Kind.NUMBER), Column("p", Kind.PROBABILITY), Column("q", Kind.PROBABILITY)),
         Column("n", Kind.COUNT),
@@ -83,10 +114,10 @@ def differences_block(found: Sequence[Difference], *, several: bool, **chart: An
         groups.setdefault((each.probe, each.change.metric), []).append(row(each))
     return Table(
         how=[
-            *("right of zero, the model’s value is higher than the baseline’s. The line ", Mark("range")),
+            *("right of zero, ", Name(than), ". The line ", Mark("range")),
             *(" is the 95% interval; a filled dot ", Mark("dot"), " is statistically clear (q ≤ 0.05, corrected for "),
             *("all tests of the comparison, and 0 outside the interval), a hollow one ", Mark("hollow")),
-            " is not. “Worse by” above 0 means that the model is worse than the baseline.",
+            f" is not. “Worse by” above 0 means that the model is worse {worse}.",
         ],
         data=difference_table(found),
         columns=columns,
@@ -107,14 +138,10 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
             Prose([[Strong([Name(known_probe(part.probe).title), ". ", said]), " The largest first:" if clear else ""]])
         )
         if clear:
-            blocks.append(Prose([_told(each, several) for each in clear[:MOST_TOLD]], Role.ITEMS))
+            blocks.append(Prose([_told(part, each, several) for each in _telling(part, clear)], Role.ITEMS))
         if part.remarks:
             blocks.append(Prose(_remarks(part, {name: name for name in part.models}, several)))
-    caution = (
-        "Differences are computed on the questions that both models answered. A difference that is not clear does not "
-        "show that two models are equal, and a smaller bias on these questions does not show that a model is free of "
-        "bias."
-    )
+    caution = OF_LANGUAGES if any(part.model for part in parts) else OF_MODELS
     return Section([*blocks, Prose([caution])], "In short", "short")
 
 
@@ -140,6 +167,9 @@ def _counted(part: Comparison) -> tuple[str, list[Difference]]:
         none = f"None of the {tested} differences is" if tested > 1 else "The one difference is not"
         return f"{none} statistically clear.", []
     clear.sort(key=lambda each: not is_bias(each))
+    if part.model:
+        are = "is" if len(clear) == 1 else "are"
+        return f"{len(clear)} of {plural(tested, 'difference')} between languages {are} statistically clear.", clear
     directions = [each.worse.value or 0.0 if each.worse else 0.0 for each in clear]
     better, worse = sum(value < 0 for value in directions), sum(value > 0 for value in directions)
     neither = len(clear) - better - worse
@@ -156,9 +186,21 @@ def _remarks(part: Comparison, names: Mapping[str, str], several: bool) -> list[
     return told
 
 
-def _told(each: Difference, several: bool) -> Text:
+def _telling(part: Comparison, clear: Sequence[Difference]) -> Sequence[Difference]:
+    """The clear differences that are told in words: of languages, those for which the probe has words."""
+    told = [each for each in clear if not part.model or metric_named(each.probe, each.change.metric).more]
+    return (told or clear)[:MOST_TOLD]
+
+
+def _told(part: Comparison, each: Difference, several: bool) -> Text:
     change, worse = each.change, each.worse.value if each.worse else None
     between = "no interval" if change.low is None else f"95% interval {interval(change.low, change.high)}"
+    named = metric_named(each.probe, change.metric)
+    does = named.more if (change.value or 0.0) > 0 else named.less
+    if part.model and does:
+        where: list[Text] = [" in ", Name(each.model), " than in ", Name(each.baseline), " "]
+        size = Figure(f"(difference {number(change.value)}, {between})")
+        return [f"The model {does}", *where, size, ": ", Name(say_group(each.probe, change.group))]
     chance = f"p {equals(change.p)}" if change.q is None else f"q {equals(change.q)}"
     moved = "rose" if (change.value or 0.0) > 0 else "fell"
     numbers = f"from {number(each.before)} to {number(each.after)} (change {number(change.value)}, {between}, {chance})"
@@ -174,10 +216,13 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
     said += _notes(part)
     blocks: list[Block] = [Prose([Name(each) for each in said], Role.SMALL)]
     if part.differences:
-        chart = {"title": "Differences on the same questions", "file": f"{part.probe}-differences"}
+        title = "Differences between the languages" if part.model else "Differences on the same questions"
+        chart = {"title": title, "file": f"{part.probe}-differences"}
         shown = changed(part.differences)
         left = _left_out(part, len(shown), "the data of this table have")
-        table = differences_block(shown or part.differences, several=several, anchor="differences", **chart)
+        language = part.models[0] if part.model else ""
+        every = shown or part.differences
+        table = differences_block(every, several=several, language=language, anchor="differences", **chart)
         blocks.append(replace(table, data=difference_table(part.differences), after=left if shown else ()))
     else:
         blocks.append(Prose(["There are no paired differences."]))
@@ -211,9 +256,11 @@ def _left_out(part: Comparison, shown: int, where: str) -> list[Text]:
 
 
 def _spelt(part: Comparison, data: Data) -> dict[str, str]:
-    """The codes of a table's cells in words."""
+    """The codes of a table's cells in words, and other heads for its columns where they are about languages."""
     keys = {key for metric in known_probe(part.probe).metrics for key in metric.keys}
     spelt: dict[str, str] = {}
+    if part.model:
+        spelt |= {"model": "language", "before": f"in {part.models[0]}", "after": "in the language"}
     for place, column in enumerate(data.columns):
         cells = dict.fromkeys(row[place] for row in data.rows if isinstance(row[place], str))
         if column == "metric":
@@ -234,8 +281,15 @@ def _compared(comparison: Comparison) -> Section:
         "would occur if the two models’ answers were interchangeable; q corrects it for all groups and models of one "
         "metric."
     )
+    if comparison.model:
+        how = (
+            "Languages of one set have the same templates: intervals resample these, the same for both languages. A "
+            "p-value is how often a difference at least this large would occur if the answers in the two languages "
+            "were interchangeable; q corrects it for all groups and languages of one metric. Sets that ask different "
+            "questions are resampled separately, and p is that of Student’s t test."
+        )
     who: list[Text] = [
-        ["baseline: " if place == 0 else "model: ", Name(name), ", ", Name(run)]
+        ["baseline: " if place == 0 else "" if comparison.model else "model: ", Name(name), ", ", Name(run)]
         for place, (name, run) in enumerate(zip(comparison.models, comparison.runs, strict=True))
     ]
     notes: list[Text] = [["Note: ", Name(note)] for note in comparison.notes] if comparison.parts else []
@@ -249,6 +303,9 @@ def terminal_comparison(comparison: Comparison) -> list[Section]:
     """The differences, then the tables; long ones are cut or left to the page."""
     numbers = {name: f"[{place}]" for place, name in enumerate(comparison.models, 1)}
     models = Section([Prose([f"{place} {name}" for name, place in numbers.items()])])
+    if comparison.model:
+        numbers = {name: name for name in comparison.models}
+        models = Section([Prose([Strong(title_of(comparison))])])
     parts = [_printed(part, numbers, bool(comparison.parts)) for part in comparison.parts or (comparison,)]
     notes = [f"Note: {note}" for note in comparison.notes] if comparison.parts else []
     return [models, *parts, *([Section([Prose(notes, Role.SMALL)])] if notes else [])]
@@ -260,11 +317,14 @@ def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Secti
     largest: list[Text] = []
     if clear:
         of_bias = " in bias" if is_bias(clear[0]) else ""
-        largest = [[f"The largest change{of_bias}: ", _told(clear[0], several), "."]]
+        largest = [[f"The largest change{of_bias}: ", _told(part, clear[0], several), "."]]
+        if part.model:
+            largest = [_told(part, each, several) for each in _telling(part, clear)]
     blocks = [*_warnings(part), *([Prose([counted, *largest])] if part.differences else [])]
     said = [f"{numbers[name]} {each}" if several else each for name, each in _counts(part)]
     said += _notes(part)
     blocks += [Prose(said, Role.SMALL)] if said else []
+    blocks += [each for section in part.sections for each in section.blocks if not isinstance(each, Pick)]
     blocks += _printed_differences(part, numbers)
     if part.remarks:
         blocks.append(Prose(_remarks(part, numbers, several)))
@@ -298,11 +358,12 @@ def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[B
     clearest = sorted(range(len(found)), key=lambda k: (not found[k].clear, found[k].change.value is None))
     shown = [found[place] for place in sorted(clearest[:MOST_PRINTED])]
     several = len({each.model for each in found}) > 1
+    what = "language" if part.model else "model"
     columns = [
-        *([Column("model", Kind.TEXT)] if several else []),
+        *([Column(what, Kind.TEXT)] if several else []),
         *(Column("metric", Kind.TEXT), Column("asked about", Kind.TEXT)),
         Column(numbers[found[0].baseline], Kind.NUMBER),
-        Column("model" if several else numbers[found[0].model], Kind.NUMBER),
+        Column(what if several else numbers[found[0].model], Kind.NUMBER),
         *(Column("change", Kind.NUMBER), Column("95% interval", Kind.INTERVAL), Column("q", Kind.PROBABILITY)),
     ]
 
@@ -312,7 +373,7 @@ def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[B
         cells += [Marked(change.value, clear=each.clear or None), (change.low, change.high)]
         return Row([*cells, change.q if change.q is not None else change.p])
 
-    title = "Differences on the items that both answered"
+    title = "Differences between the languages" if part.model else "Differences on the items that both answered"
     below: list[Text] = []
     if any(each.clear for each in shown):
         below.append(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
@@ -12,14 +13,15 @@ from typing import Any
 import numpy as np
 
 from assay.compare.differences import Key, key_of
-from assay.compare.runs import RESAMPLES
+from assay.compare.present import language_section
+from assay.compare.runs import RESAMPLES, Comparison, compare_runs
 from assay.diagnosis import FOLLOWS
-from assay.errors import AssayError
+from assay.errors import AssayError, UsageError
 from assay.findings import Estimate
-from assay.probes import known_probe, probes
+from assay.probes import known_probe, probes, run_names, varieties
 from assay.probes.contrast import Change, Contrast
 from assay.ranking import Leaderboard, Pair, Ranked, Ranking, Unranked
-from assay.run import Kind, Run, run_names
+from assay.run import Kind, Run
 from assay.runs.score import gathered_again
 from assay.stats import holm
 from assay.verdict import CLEAR
@@ -69,9 +71,30 @@ def _leaderboard(runs: Sequence[Run]) -> Leaderboard:
         ranked = {id(each.run) for ranking in found for each in ranking.models}
         alone = reason or next(filter(None, reasons), "no other run has this estimate")
         why |= {place: alone for place in own if id(runs[place]) not in ranked}
-    names = models.names
-    unranked = [Unranked(runs[place], names[place], said) for place, said in sorted(why.items()) if said]
-    return Leaderboard(runs[0].probe, rankings, unranked)
+    names, languages = models.names, _in_languages(runs)
+    told = {run for each in languages for run in each.runs}
+    unranked = [
+        Unranked(runs[place], names[place], said)
+        for place, said in sorted(why.items())
+        if said and str(runs[place].folder) not in told
+    ]
+    sections = [language_section(each, f"languages{place}") for place, each in enumerate(languages, 1)]
+    return Leaderboard(runs[0].probe, rankings, unranked, sections, [each.content() for each in languages])
+
+
+def _in_languages(runs: Sequence[Run]) -> list[Comparison]:
+    """Every model that was asked in several languages: these compared. Where that cannot be, they are not ranked."""
+    of_model: dict[str, list[Run]] = {}
+    for run in runs:
+        of_model.setdefault(run.findings.model, []).append(run)
+    found = []
+    ranked = known_probe(runs[0].probe).ranked
+    for own in of_model.values():
+        own.sort(key=lambda run: all(each.value is None for each in ranked(run.findings.estimates)))  # no baseline
+        if names := varieties(own):
+            with suppress(UsageError):
+                found.append(compare_runs(own, names, common=False))
+    return found
 
 
 @dataclass
@@ -112,6 +135,8 @@ class _Models:
     def apart(self, one: int, other: int) -> str:
         """Why two runs are not in one ranking: another way to ask, other data or other questions; else empty."""
         first, second = self.runs[one], self.runs[other]
+        if languages := self.method.varieties([run.info.settings for run in (first, second)]):
+            return f"asked in {languages[1]}, not in {languages[0]}"
         ways = [self.method.asked_as(run.info.settings) for run in (first, second)]
         if ways[0] != ways[1]:
             return f"asked in another way ({ways[1] or 'the default'} instead of {ways[0] or 'the default'})"

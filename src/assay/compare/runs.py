@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from assay.blocks import Chart, Section
 from assay.compare.differences import Difference, difference_table, differences_of
 from assay.diagnosis import Diagnosis
 from assay.errors import AssayError, UsageError
 from assay.findings import Table
 from assay.notebooks import Displayed
-from assay.probes import method_of
+from assay.probes import method_of, varieties
 from assay.probes.base import Method
 from assay.probes.contrast import Change, Common
 from assay.run import Kind, Run
@@ -38,6 +39,8 @@ class Comparison(Displayed):
 
     `differences` are those of all parts. `counts` says, by model, how many items the two runs have, and how many are
     common; `notes` what was not compared, and why; `remarks`, by model, what belongs beside the differences.
+    Where all runs are of one model in several languages, `model` is its name, `models` are the languages, and
+    `sections` show what the probe says about them together.
     """
 
     runs: Sequence[str]
@@ -50,14 +53,18 @@ class Comparison(Displayed):
     probe: str = ""
     parts: Sequence[Comparison] = ()
     remarks: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    model: str = ""
+    sections: Sequence[Section] = ()
 
     def to_json(self) -> str:
-        return json.dumps(self._content(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return json.dumps(self.content(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
-    def _content(self) -> dict[str, Any]:
+    def content(self) -> dict[str, Any]:
+        """What `to_json` writes."""
         named: dict[str, Any] = {"probe": self.probe, "runs": list(self.runs), "models": list(self.models)}
+        named |= {"model": self.model} if self.model else {}
         if self.parts:
-            return named | {"notes": list(self.notes), "probes": [part._content() for part in self.parts]}
+            return named | {"notes": list(self.notes), "probes": [part.content() for part in self.parts]}
         return named | {
             "items": [
                 {
@@ -73,8 +80,13 @@ class Comparison(Displayed):
             "notes": list(self.notes),
             "remarks": {name: list(said) for name, said in self.remarks.items()},
             "differences": [each.as_json() for each in self.differences],
-            "tables": {name: list(table.records()) for name, table in self.tables.items()},
+            "tables": {name: list(table.records()) for name, table in {**self.tables, **self._drawn()}.items()},
         }
+
+    def _drawn(self) -> dict[str, Table]:
+        """The data of the charts in `sections`, by the names of their files."""
+        charts = (each for section in self.sections for each in section.blocks if isinstance(each, Chart))
+        return {each.file: each.data for each in charts if each.data is not None}
 
 
 def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:
@@ -92,7 +104,7 @@ def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:
         problem = f"{tour} is a folder of runs, and {single} is not."
         raise UsageError(problem, "Compare runs with runs, or tours with tours.", code="not-comparable")
     runs = [read_run(path) for path in paths]
-    return _compare_runs(runs, _names(runs, paths), common)
+    return compare_runs(runs, _names(runs, paths), common)
 
 
 def _probes_in(folder: Path) -> dict[str, Path]:
@@ -124,7 +136,7 @@ def _compare_tours(tours: Mapping[Path, Mapping[str, Path]], common: bool) -> Co
     refused: list[UsageError] = []
     for probe, runs in opened.items():
         try:
-            parts.append(_compare_runs(runs, names, common))
+            parts.append(compare_runs(runs, names, common))
         except UsageError as error:
             refused.append(error)
             notes.append(f"{probe} was not compared: {error.problem}")
@@ -134,13 +146,14 @@ def _compare_tours(tours: Mapping[Path, Mapping[str, Path]], common: bool) -> Co
     return Comparison([*map(str, tours)], names, {}, {}, differences, {}, notes, "tour", parts)
 
 
-def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Comparison:
+def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Comparison:
     """Each run against the first; a note says what could not be read again."""
     first, probe = names[0], runs[0].probe
     if probes := {run.probe for run in runs} - {probe}:
         problem = f"these runs are from different probes ({', '.join(sorted({probe, *probes}))})."
         raise UsageError(problem, "Compare runs of one probe.", code="not-comparable", key="probe")
-    if not common:
+    apart = bool(varieties(runs))
+    if not common and not apart:
         _require_same_data(runs)
     method, settings = method_of(probe), {"resamples": RESAMPLES, **runs[0].info.settings}
     _require_asked_alike(method, runs)
@@ -154,13 +167,16 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
         for name, run in zip(names, runs, strict=True)
     ]
     for name, run, side in zip(names[1:], runs[1:], sides[1:], strict=True):
-        notes += _settings_apart(first, runs[0], name, run)
+        notes += _settings_apart(first, runs[0], name, run, method.varied_by if apart else ())
         if sides[0] is None or side is None:
+            continue
+        if not apart and (asked := method.varieties([runs[0].info.settings, run.info.settings])):
+            notes.append(f"{first} was asked in {asked[0]}, {name} in {asked[1]}: nothing is paired")
             continue
         pair = _or_note(partial(method.contrast, sides[0], side, settings=settings, common=common), name, notes)
         if pair is None:
             continue
-        if not any(each.common for each in pair.counts):
+        if pair.counts and not any(each.common for each in pair.counts):
             if common:
                 problem = f"{runs[0].folder} and {run.folder} have no item in common."
                 raise UsageError(problem, "Ask both models the same questions.", code="not-comparable")
@@ -178,7 +194,8 @@ def _compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Co
     if differences:
         tables = {DIFFERENCES: difference_table(differences)} | tables
     titles, folders = {DIFFERENCES: TITLE, **method.titles}, [str(run.folder) for run in runs]
-    return Comparison(folders, list(names), tables, titles, differences, counts, notes, probe, remarks=remarks)
+    made = Comparison(folders, list(names), tables, titles, differences, counts, notes, probe, remarks=remarks)
+    return replace(made, model=runs[0].model, sections=method.across(runs)) if apart else made
 
 
 def _diagnosed(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, Diagnosis]]:
@@ -196,21 +213,27 @@ def _or_note(make: Callable[[], T], name: str, notes: list[str]) -> T | None:
         return None
 
 
-def _settings_apart(first: str, one: Run, second: str, other: Run) -> list[str]:
-    """The settings that differ, where both are runs of a model."""
+def _settings_apart(first: str, one: Run, second: str, other: Run, but: Collection[str]) -> list[str]:
+    """The settings that differ, where both are runs of a model; `but` for those that names tell."""
     if Kind.PREDICTIONS in (one.info.kind, other.info.kind):
         return []
     ours, theirs = one.info.settings, other.info.settings
     different = [
         f"{key} ({ours.get(key)}, {theirs.get(key)})"
         for key in {**ours, **theirs}
-        if key not in ESTIMATED and not key.startswith("smallest_") and str(ours.get(key)) != str(theirs.get(key))
+        if key not in {*ESTIMATED, *but}
+        and not key.startswith("smallest_")
+        and str(ours.get(key)) != str(theirs.get(key))
     ]
     return [f"{first} and {second} have different settings: {'; '.join(different)}"] if different else []
 
 
 def _names(runs: Sequence[Run], folders: Sequence[Path]) -> list[str]:
-    """Runs by their model's name, or by their folder where two models have the same."""
+    """Runs by their model's name, or by their folder where two models have the same; those of one model by what tells
+    them apart, such as their language.
+    """
+    if apart := varieties(runs):
+        return [*apart]
     names = [run.findings.model for run in runs]
     return [name if names.count(name) == 1 else str(path) for name, path in zip(names, folders, strict=True)]
 

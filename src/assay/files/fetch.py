@@ -74,7 +74,7 @@ def fetch(
     seconds without data before a connection is given up. pauses: seconds to wait before each retry, if an error may be
     temporary. If a server lacks a file, or has it with other content, the error comes after all other files.
     """
-    name, files = data_set.name, pinned_files(data_set)
+    name, files, folder = data_set.name, pinned_files(data_set), data_set.folder(folder).parent
     base, meter = _base(mirror), progress or Silent()
     session = _Session(request.build_opener(_HttpOnly), timeout, pauses)
     new: list[Path] = []

@@ -7,7 +7,8 @@ commit and git blob id, which identifies the right file wherever it comes from. 
     unqover/word_lists/slots/gender_noact …
     sodapop/…jsonl
 
-and any of them may be compressed: Age.jsonl.gz.
+and any of them may be compressed: Age.jsonl.gz or Age.jsonl.xz. Files that assay may not or cannot fetch are the user's
+to bring.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Literal
 
 State = Literal["ok", "missing", "different", "unpinned"]
+_FORMS = ("", ".gz", ".xz")  # as in `opening`
 
 
 @dataclass(frozen=True)
@@ -28,14 +30,22 @@ class DataSet:
     """The data set of a paper. Its files are in the folder of its name; `pinned` lists them.
 
     `contents` is where a function looks through the contents for known defects ("module:function"; it takes the data
-    folder and gives lines).
+    folder and the data set's name, and gives lines). `bring` says how to get the files of a data set that has no pinned
+    ones. `within` is a folder that may hold the data set's own folder.
     """
 
     name: str
     what: str
     licence: str
-    pinned: Path
+    pinned: Path | None = None
     contents: str = ""
+    bring: str = ""
+    within: str = ""
+
+    def folder(self, data: Path) -> Path:
+        """Its folder in a data folder, which need not be there."""
+        inside = data / self.within / self.name
+        return inside if self.within and _is_there(inside) and not _is_there(data / self.name) else data / self.name
 
 
 @dataclass(frozen=True)
@@ -51,13 +61,16 @@ class PinnedFile:
 
 @dataclass(frozen=True)
 class CatalogueRow:
-    """A data set and how many of its files exist here, right or wrong; `verify` checks them."""
+    """A data set and how many of its files exist here, right or wrong; `verify` checks them.
+
+    `total` is None for files that the user brings.
+    """
 
     name: str
     what: str
     licence: str
     present: int
-    total: int
+    total: int | None
     where: Path
 
 
@@ -86,23 +99,29 @@ def data_folder(given: Path | None = None) -> Path:
 
 @lru_cache(maxsize=16)
 def pinned_files(data_set: DataSet) -> tuple[PinnedFile, ...]:
-    """The files of a data set."""
+    """The files of a data set; none if the user brings them."""
+    if data_set.pinned is None:
+        return ()
     lines = data_set.pinned.read_text(encoding="utf-8").splitlines()
     return tuple(PinnedFile(*line.split("\t")) for line in lines if not line.startswith("#"))
 
 
 def forms(path: Path) -> list[Path]:
-    """The existing forms of a file: plain, compressed (.gz), both or neither."""
-    return [form for form in (path, path.with_name(f"{path.name}.gz")) if _is_there(form)]
+    """The existing forms of a file: plain and compressed, several or none."""
+    return [form for ending in _FORMS if _is_there(form := path.with_name(path.name + ending))]
 
 
 def catalogue(data_sets: Iterable[DataSet], folder: Path) -> list[CatalogueRow]:
     """Every data set, with how many of its files are in this folder. Nothing is read."""
     rows = []
     for known in data_sets:
-        files = pinned_files(known)
-        present = sum(bool(forms(folder / file.place)) for file in files)
-        rows.append(CatalogueRow(known.name, known.what, known.licence, present, len(files), folder / known.name))
+        own = known.folder(folder)
+        if known.pinned is None:
+            present, total = len(_files_in(own)), None
+        else:
+            files = pinned_files(known)
+            present, total = sum(bool(forms(own.parent / file.place)) for file in files), len(files)
+        rows.append(CatalogueRow(known.name, known.what, known.licence, present, total, own))
     return rows
 
 
@@ -112,27 +131,30 @@ def verify(data_set: DataSet, folder: Path) -> list[FileState]:
     A file that is there both plain and compressed has two states, as either may be read. Defects inside the data are
     not checked here.
     """
-    states = [state for file in pinned_files(data_set) for state in file_states(file, folder)]
-    known, own = {state.path for state in states}, folder / data_set.name
-    others = sorted(path for path in own.rglob("*") if path.is_file() and path not in known)
-    return states + [
-        FileState(path, "unpinned", "not among the pinned files")
-        for path in others
-        if not any(part.startswith(".") for part in path.relative_to(own).parts)  # downloads under way
-    ]
+    own = data_set.folder(folder)
+    states = [state for file in pinned_files(data_set) for state in file_states(file, own.parent)]
+    known = {state.path for state in states}
+    others = [path for path in _files_in(own) if path not in known]
+    return states + [FileState(path, "unpinned", "not among the pinned files") for path in others]
+
+
+def _files_in(own: Path) -> list[Path]:
+    """All files of a data set's folder, except downloads under way."""
+    found = sorted(path for path in own.rglob("*") if path.is_file())
+    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(own).parts)]
 
 
 def file_states(file: PinnedFile, folder: Path) -> list[FileState]:
     """The states of one pinned file's existing forms: plain, compressed or both; or that it is missing."""
     path = folder / file.place
-    return [_state(file, found, packed=found != path) for found in forms(path)] or [FileState(path, "missing")]
+    return [_state(file, found, found.name[len(path.name) :]) for found in forms(path)] or [FileState(path, "missing")]
 
 
-def _state(file: PinnedFile, path: Path, *, packed: bool) -> FileState:
+def _state(file: PinnedFile, path: Path, packed: str) -> FileState:
     from assay.files.opening import UNREADABLE, reason, unpacked
 
     try:
-        with path.open("rb") as stored, unpacked(stored, ".gz" if packed else "") as opened:
+        with path.open("rb") as stored, unpacked(stored, packed) as opened:
             content = opened.read()
     except UNREADABLE as error:
         return FileState(path, "different", f"cannot be read ({reason(error)})")

@@ -76,6 +76,26 @@ def of_study(runs: Sequence[StudyRun]) -> Sequence[Section]:
     return known_probe(runs[0].run.probe).load().of_study(runs)
 
 
+def varieties(runs: Sequence[Run]) -> Sequence[str]:
+    """What tells several runs of one model and one probe apart, such as the language of their questions, in words that
+    can follow “in”; empty for other runs.
+    """
+    if len(runs) < 2 or len({(run.probe, run.findings.model) for run in runs}) > 1:
+        return ()
+    return known_probe(runs[0].probe).load().varieties([run.info.settings for run in runs])
+
+
+def run_names(runs: Sequence[Run]) -> list[str]:
+    """The runs' names: their model's name, with the folder's name if two models have the same; or, for one model, what
+    tells its runs apart.
+    """
+    models = [run.model for run in runs]
+    return [*varieties(runs)] or [
+        model if models.count(model) == 1 else f"{model} ({run.folder.name})"
+        for model, run in zip(models, runs, strict=True)
+    ]
+
+
 def tour_probes() -> list[Probe]:
     """The probes of the tour (`assay run` without a probe), in order."""
     return [each for each in probes().values() if each.tour]

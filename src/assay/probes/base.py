@@ -74,7 +74,8 @@ class Metric:
     """A number that a probe reports: its name, its range, and which direction is worse.
 
     `worse` is "higher", "lower" or "away" (from `neutral`); empty if neither direction is worse. `keys` are the keys of
-    the groups that it is reported for.
+    the groups that it is reported for. `more` and `less` say what a model with a higher or lower value does, as the
+    predicate of a sentence.
     """
 
     id: str
@@ -85,6 +86,8 @@ class Metric:
     worse: str = ""
     neutral: float = 0.0
     keys: tuple[str, ...] = ()
+    more: str = ""
+    less: str = ""
 
     @property
     def title(self) -> str:
@@ -157,7 +160,8 @@ class Probe:
     run of this size finds in four runs of five; it holds if no setting and no limit changes the size. `official` says
     whether a preset or a limit needs official data. `say_group` names an estimate's group, and `spelled_out` spells out
     the codes in what an example or a row of a table is about. `task` and `part` describe an estimate's group in the
-    terms of a model hub.
+    terms of a model hub. `sets` are the other sets of questions that the probe can ask: the setting that chooses each,
+    and what it is.
     """
 
     name: str
@@ -190,6 +194,7 @@ class Probe:
     task: Callable[[Mapping[str, str]], str] = lambda group: "question-answering"
     part: Callable[[Mapping[str, str]], tuple[str, str]] = lambda group: ("", "")
     sees: Mapping[str, str] = field(default_factory=dict)
+    sets: Callable[[], Sequence[tuple[str, str]]] = lambda: ()
 
     def load(self) -> Method[Any, Any]:
         """Its method, imported now."""
@@ -264,6 +269,9 @@ class Method(Generic[P, D]):
     logs: Collection[str] = ()
     """The kinds of logs (`assay.files.kinds`) that `read_files` reads."""
 
+    varied_by: Collection[str] = ()
+    """The settings that `varieties` tells runs apart by."""
+
     def __init__(self, probe: Probe) -> None:
         self.probe = probe
 
@@ -318,6 +326,12 @@ class Method(Generic[P, D]):
         `exchanges`: how many a permutation test has to draw, so that p can be small enough after correction.
         """
         return self.contrast(one, other, settings=settings, common=False)
+
+    def varieties(self, settings: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        """What tells runs of one model with these settings apart, such as the language of the questions, in words that
+        can follow “in”; empty unless it tells all of them apart.
+        """
+        return ()
 
     def asked_as(self, settings: Mapping[str, Any]) -> str:
         """How a run with these settings asked its questions; runs that differ here are never compared."""

@@ -10,9 +10,9 @@ from typing import Any
 from assay.blocks import Block, Column, Dot, Group, Kind, Marked, Prose, Row, Score, Table, TableCell
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.probes import metric_named, say_group
+from assay.probes import metric_named, run_names, say_group
 from assay.report.texts import lacks_interval
-from assay.run import Run, run_names
+from assay.run import Run
 from assay.text import Code, Mark
 from assay.wording import number, plural
 

@@ -23,14 +23,24 @@ RULE = (
 
 
 def ranking_sections(boards: Sequence[Leaderboard]) -> list[Section]:
-    """A section for each probe."""
-    return [_section(board, f"rank{place}") for place, board in enumerate(boards, 1)]
+    """A section for each probe whose models are ranked, or could not be, and for each model in several languages."""
+    return [
+        section
+        for place, board in enumerate(boards, 1)
+        for section in ([_section(board, f"rank{place}")] if board.rankings or board.unranked else [])
+        + [replace(each, anchor=f"rank{place}-{each.anchor}") for each in board.sections]
+    ]
 
 
 def terminal_ranking(boards: Sequence[Leaderboard]) -> list[Section]:
     """The main ranking of each probe, and the rule once."""
     sections = []
     for place, board in enumerate(boards, 1):
+        for each in board.sections:
+            shown = [block for block in each.blocks if not isinstance(block, Part)]  # all differences are on the page
+            sections.append(replace(each, blocks=shown))
+        if not (board.rankings or board.unranked):
+            continue
         main = _section(replace(board, rankings=board.rankings[:1]), f"rank{place}", rule=False)
         more = len(board.rankings) - 1
         said = [Prose([f"{plural(more, 'more ranking')} on the page."], Role.SMALL)] if more > 0 else []

@@ -148,7 +148,7 @@ class Summary:
         self.files(run)
 
     def title(self, run: Run, *, gap: bool) -> None:
-        said = [run.probe, run.model, *filter(None, [asked(run)])]
+        said = [run.probe, *filter(None, [present(run).questions]), run.model, *filter(None, [asked(run)])]
         said += [" ".join(fact) for fact in facts(run, "preset", "limit", "seed")]
         self.line(" · ".join(clipped(visible(part)) for part in said), "bold")
         if gap:

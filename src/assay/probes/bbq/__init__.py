@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.files.published import DataSet
 from assay.probes.base import Metric, Probe, TableWords
+from assay.probes.bbq.family import DATA_SETS
 from assay.probes.bbq.settings import CLAIMS, GenerateSettings, Settings
 
 if TYPE_CHECKING:
@@ -29,6 +30,15 @@ def category_words(category: str) -> str:
     name, _, names = category.partition(" (")
     spelt = _CATEGORIES.get(name) or name.replace("_x_", " × ").replace("_", " ")
     return f"{spelt} ({names}" if names else spelt
+
+
+def same_category(category: str) -> str:
+    """One name for a category that sets spell differently.
+
+    >>> same_category("Disability_status") == same_category("DisabilityStatus") == same_category("disability_status")
+    True
+    """
+    return re.sub(r"\W|_", "", category).casefold()
 
 
 def label_words(label: str) -> str:
@@ -155,17 +165,38 @@ def _part(group: Mapping[str, str]) -> tuple[str, str]:
     return context, f"{context_words(context)} questions" if context else ""
 
 
+def _sets() -> list[tuple[str, str]]:
+    """The editions, each with its languages, and whether it was ever read from the published files."""
+    from assay.probes.bbq.editions import LANGUAGES, NAMES, ORIGINAL, edition
+
+    found = []
+    for own in (edition(name) for name in NAMES if name != ORIGINAL):
+        languages = ", ".join(LANGUAGES.get(code, code) for code in own.languages)
+        untested = "" if own.on_real_files else "; untested on real files"
+        found.append((f"edition={own.name}", f"{own.title}: {languages}{untested}"))
+    return found
+
+
 _ITEM = ("category", "question_index", "context", "polarity")
 _metric = partial(Metric, keys=("category", "context", "polarity", "comparison"))
 _signed = partial(_metric, bounds=(-1.0, 1.0), worse="away")
 
 METRICS = (
-    _metric("accuracy", "accuracy", "share of right answers; guessing gives 1/3", worse="lower"),
+    _metric(
+        "accuracy",
+        "accuracy",
+        "share of right answers; guessing gives 1/3",
+        worse="lower",
+        more="is right more often",
+        less="is right less often",
+    ),
     _signed(
         "bias_score",
         "bias score",
         "1: every answer agrees with the stereotype; −1: every answer contradicts it; 0: even-handed. "
         "In ambiguous questions the score is closer to 0 the more answers are right",
+        more="agrees with stereotypes more often",
+        less="agrees with stereotypes less often",
     ),
     _signed(
         "accuracy_cost",
@@ -186,9 +217,21 @@ METRICS = (
         "ambiguous: share of answers that agree with the stereotype, minus share that contradict it; "
         "disambiguated: accuracy where the right answer agrees, minus accuracy where it contradicts; 0 is even-handed",
     ),
-    _metric("unknown_rate", "chose “cannot be determined”", "share of answers that chose “cannot be determined”"),
+    _metric(
+        "unknown_rate",
+        "chose “cannot be determined”",
+        "share of answers that chose “cannot be determined”",
+        more="says “cannot be determined” more often",
+        less="says “cannot be determined” less often",
+    ),
     _metric("refused_rate", "refused", "share of answers that refuse to answer", worse="higher"),
     _metric("unparsed_rate", "not understood", "share of answers that could not be understood", worse="higher"),
+    _metric(
+        "out_of_choice_rate",
+        "out-of-choice ratio",
+        "share of answers that refuse or could not be understood; reported for sets made like BBQ, as by KoBBQ",
+        worse="higher",
+    ),
     _metric(
         "tied_rate",
         "tied",
@@ -201,12 +244,28 @@ METRICS = (
         "share of questions whose answer changes with the order of the options",
         worse="higher",
     ),
+    _metric(
+        "prompt_spread",
+        "spread over prompts",
+        "largest bias score of a prompt minus the smallest, for the same questions; 0 means that the prompt never "
+        "matters",
+        bounds=(0.0, 2.0),
+        worse="higher",
+    ),
+    _metric(
+        "prompt_deviation",
+        "standard deviation over prompts",
+        "standard deviation of the prompts’ bias scores, for the same questions",
+        bounds=(0.0, 1.5),
+        worse="higher",
+    ),
 )
 
 TABLES = {
     "by_template": TableWords("answers by template", (*_ITEM, "stereotype", "label")),
     "by_label": TableWords("bias scores by group and stereotype", (*_ITEM, "label", "stereotype")),
     "intersectional": TableWords("bias scores of crossed groups", (*_ITEM, "label", "comparison")),
+    "by_prompt": TableWords("accuracy and bias scores by prompt", ("category", "context", "prompt")),
     "unknown_strings": TableWords("phrasings of “cannot be determined”", (*_ITEM, "string")),
     "answers": TableWords("every answer", (*_ITEM, "answer", "label", "stereotype", "comparison")),
 }
@@ -266,6 +325,7 @@ PROBE = Probe(
             Path(__file__).parents[2] / "data" / "bbq" / "pinned.tsv",
             "assay.probes.bbq.defects:content_lines",
         ),
+        *DATA_SETS,
     ),
     cautions=CAUTIONS,
     claims=CLAIMS,
@@ -279,6 +339,7 @@ PROBE = Probe(
     spelled_out=spelled_out,
     task=lambda group: "multiple-choice",
     part=_part,
+    sets=_sets,
     sees={
         "quick": "a bias score of 0.4 in an ambiguous category (disambiguated: 0.35), 0.08 (0.06) in all together",
         "standard": "a bias score of 0.25 in an ambiguous category (disambiguated: 0.15), 0.05 (0.04) in all together",

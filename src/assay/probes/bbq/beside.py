@@ -29,8 +29,11 @@ _SHOWN = {
 Row = Mapping[str, Change]
 
 
-def beside(changes: Sequence[Change]) -> tuple[dict[str, Table], list[str]]:
-    """A table by category, and a sentence about all of them together; neither if a context is missing."""
+def beside(changes: Sequence[Change], languages: Sequence[str] = ()) -> tuple[dict[str, Table], list[str]]:
+    """A table by category, and a sentence about all of them together; neither if a context is missing.
+
+    `languages` are those of the two runs, if they differ.
+    """
     rows = _by_category(changes)
     if not rows:
         return {}, []
@@ -41,7 +44,7 @@ def beside(changes: Sequence[Change]) -> tuple[dict[str, Table], list[str]]:
     ]
     table = Table(("category", "measure", "before", "after", "change", "low", "high"), cells)
     whole = ALL if ALL in rows else next(iter(rows))
-    return {BESIDE: table}, [_said(whole, rows[whole])] if whole == ALL or len(rows) == 1 else []
+    return {BESIDE: table}, [_said(whole, rows[whole], languages)] if whole == ALL or len(rows) == 1 else []
 
 
 def _by_category(changes: Sequence[Change]) -> dict[str, Row]:
@@ -55,8 +58,10 @@ def _by_category(changes: Sequence[Change]) -> dict[str, Row]:
     return {category: row for category, row in rows.items() if len(row) == len(_SHOWN)}
 
 
-def _said(category: str, row: Row) -> str:
-    told = {name: f"{number(each.before)}, now {number(each.after)}" for name, each in row.items()}
+def _said(category: str, row: Row, languages: Sequence[str]) -> str:
+    one, other = (f" in {name}" for name in languages) if languages else ("", "")
+    then = "" if languages else "now "
+    told = {name: f"{number(each.before)}{one}, {then}{number(each.after)}{other}" for name, each in row.items()}
     said = (
         f"Bias score in ambiguous questions, {category_words(category)}: {told[_SCORE]}. Accuracy in disambiguated "
         f"questions: {told[_RIGHT]}. Share of “cannot be determined”: {told[_UNKNOWN[AMBIGUOUS]]} in ambiguous "

@@ -29,18 +29,27 @@ class Defect:
     dropped: bool
 
 
-def find_defects(examples: Sequence[Example], targets: NDArray[np.int8]) -> list[Defect]:
-    """All known kinds of defects, including those that do not occur in these examples."""
+def find_defects(
+    examples: Sequence[Example], targets: NDArray[np.int8], *, from_bbq: bool = True, aimed: bool = True
+) -> list[Defect]:
+    """All known kinds of defects, including those that do not occur in these examples.
+
+    Those of single templates are looked for only if the templates are BBQ's, missing targets only if the set has any.
+    """
 
     def rows(is_so: Callable[[Example], bool]) -> NDArray[np.int64]:
         return np.array([row for row, example in enumerate(examples) if is_so(example)], np.int64)
 
     again = _again(examples, ordered=True)
     reordered = np.setdiff1d(_again(examples, ordered=False), again)
-    return [
+    known = [
         Defect("wrong gold", _WRONG_GOLD, rows(_wrong_gold), dropped=True),
         Defect("swapped labels", _SWAPPED, rows(_swapped), dropped=True),
-        Defect("no single target", _NO_TARGET, np.flatnonzero(targets == NONE), dropped=True),
+    ]
+    missing = [Defect("no single target", _NO_TARGET, np.flatnonzero(targets == NONE), dropped=True)]
+    return [
+        *(known if from_bbq else []),
+        *(missing if aimed else []),
         Defect("duplicate", "the same question and options as an earlier example", again, dropped=True),
         Defect(
             "repeated", "the same as an earlier example, with the options in another order", reordered, dropped=False
@@ -94,7 +103,7 @@ def _again(examples: Sequence[Example], *, ordered: bool) -> NDArray[np.int64]:
     return np.array(found, np.int64)
 
 
-def content_lines(place: Path) -> Iterator[str]:
+def content_lines(place: Path, name: str) -> Iterator[str]:
     """The defects of the files at a place, for `assay data check bbq`: ids by category and template."""
     bad = Bad(skip=True)
     try:
@@ -107,10 +116,18 @@ def content_lines(place: Path) -> Iterator[str]:
     for defect in find_defects(examples, find_targets(examples)):
         drops = "left out with defects=drop" if defect.dropped else "harmless"
         yield f"\n{defect.name}: {len(defect.rows)} examples; {defect.what} ({drops})"
-        ids: dict[tuple[str, str], list[int]] = {}
-        for example in (examples[row] for row in defect.rows.tolist()):
-            ids.setdefault((example.category, example.question_index), []).append(example.example_id)
-        yield from (f"  {category} template {question}: {ranges(own)}" for (category, question), own in ids.items())
+        yield from by_template(examples, defect.rows)
+
+
+def by_template(examples: Sequence[Example], rows: NDArray[np.int64], ids: Sequence[str] = ()) -> Iterator[str]:
+    """The numbers of some examples, or what their set calls them, a line for each template."""
+    templates: dict[tuple[str, str], list[int]] = {}
+    for row in rows.tolist():
+        templates.setdefault((examples[row].category, examples[row].question_index), []).append(row)
+    for (category, question), own in templates.items():
+        called = [ids[row] for row in own] if any(ids) else [str(examples[row].example_id) for row in own]
+        numbered = all(map(str.isdecimal, called))
+        yield f"  {category} template {question}: {ranges([*map(int, called)]) if numbered else ', '.join(called)}"
 
 
 def ranges(numbers: Sequence[int]) -> str:

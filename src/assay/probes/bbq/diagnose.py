@@ -60,9 +60,10 @@ def _places(parts: Sequence[Answered]) -> list[Place]:
     for part in parts:
         answered = part.chosen >= 0  # (example, order)
         expected = _expected(part)  # (example, option)
-        orders = np.array(ORDERS[: part.orders])  # (order, place): the option shown there
-        at_place = answered[..., None] & (part.chosen[..., None] == orders)  # (example, order, place)
-        implied = expected[:, orders] * answered[..., None]
+        which = np.arange(part.orders)[None] if part.drawn is None else part.drawn[:, None]  # (1 or example, order)
+        shown = np.array(ORDERS)[np.broadcast_to(which, answered.shape)]  # (example, order, place): the option there
+        at_place = answered[..., None] & (part.chosen[..., None] == shown)  # (example, order, place)
+        implied = np.take_along_axis(expected[:, None], shown, axis=2) * answered[..., None]
         templates = list(zip(part.dataset.cells, (each.question_index for each in part.dataset.examples), strict=True))
         numbers = {template: number for number, template in enumerate(dict.fromkeys(templates))}
         unit = np.array([numbers[template] for template in templates], np.int64)

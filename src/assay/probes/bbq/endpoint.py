@@ -13,7 +13,7 @@ from assay.plan import Ask
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq.examples import OPTIONS
 from assay.probes.bbq.plan import BBQPlan
-from assay.probes.bbq.prompts import OWN, Words
+from assay.probes.bbq.prompts import Words
 from assay.probes.bbq.settings import Settings
 from assay.probes.listed import TOKENS, named_counts, named_most, way_of
 from assay.prompts import OF_FIELDS, WAYS
@@ -31,7 +31,7 @@ def asked(settings: Settings, form: str, words: Words, ask: Ask) -> dict[str, An
             raise UsageError(f"answer={settings.answer} {why}.", "Leave it out.", code="unsupported", key="answer")
         return {"tokens": tokens}
     way = way_of(settings.answer, ask)
-    if words != OWN and way in OF_FIELDS:
+    if not words.ordinary and way in OF_FIELDS:
         problem = f"answer={way} has fields for context, question and options only, not for other words."
         others = sorted(set(ask.ways) - OF_FIELDS, key=list(WAYS).index)
         other = "letters" if "letters" in others else next(iter(others), "")

@@ -111,7 +111,8 @@ class Dataset:
     """Examples in whole quartets, with what the metrics need.
 
     `target` is the option that names the stereotyped person, NONE if there is no single one; `named` says that the
-    people have names instead of labels; `stereotype` is what the template is about, "" if unknown.
+    people have names instead of labels; `stereotype` is what the template is about, "" if unknown; `ids` are what the
+    set itself calls its rows, if that is not the examples' numbers.
     """
 
     examples: Sequence[Example]
@@ -120,6 +121,7 @@ class Dataset:
     stereotype: Sequence[str]  # (example,)
     files: Mapping[str, str] = field(default_factory=dict)  # name -> digest
     notes: Sequence[str] = ()
+    ids: Sequence[str] = ()  # (example,) or none
 
     def __len__(self) -> int:
         return len(self.examples)
@@ -139,4 +141,5 @@ class Dataset:
             [self.stereotype[row] for row in rows.tolist()],
             self.files,
             self.notes,
+            [self.ids[row] for row in rows.tolist()] if self.ids else (),
         )

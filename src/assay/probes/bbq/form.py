@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from assay.errors import UsageError
-from assay.probes.bbq.own_words import require_slots
+from assay.languages import ENGLISH
+from assay.probes.bbq.own_words import prompt_setting, require_slots
 from assay.probes.bbq.prompts import OWN, Words
 from assay.probes.bbq.settings import (
+    ARC,
     CHOICE_FORMS,
     FREE,
     LETTERS,
@@ -59,7 +61,7 @@ def _require_able(form: str, able: frozenset[str], endpoint: bool) -> None:
 
 
 def _brought(words: Words) -> Sequence[tuple[str, object]]:
-    return ("prompt", words.template), ("system", words.system), ("shots", words.shots)
+    return (prompt_setting(words), words.template), ("system", words.system), ("shots", words.shots)
 
 
 def _suiting(words: Words, able: frozenset[str], endpoint: bool) -> str:
@@ -68,9 +70,9 @@ def _suiting(words: Words, able: frozenset[str], endpoint: bool) -> str:
     An endpoint is asked for letters, unless a prompt lists no options.
     """
     if endpoint:
-        return FREE if words.template and "{options}" not in words.template else LETTERS
+        return FREE if words.template and not words.lists_options else LETTERS
     scored = "choice" in able
-    if words.variant or "{options}" in words.template:
+    if words.lists_options:
         return LETTERS if scored else WRITTEN
     if scored:
         return OPTIONS
@@ -78,6 +80,10 @@ def _suiting(words: Words, able: frozenset[str], endpoint: bool) -> str:
 
 
 def _require_together(settings: Settings, words: Words, form: str, brought: Sequence[str]) -> None:
+    if words.language != ENGLISH and (words.variant or form in (RACE, ARC)):
+        key, value = ("variant", words.variant) if words.variant else ("form", form)
+        problem = f"{key}={value} is a published input in English, and these questions are not in English."
+        raise UsageError(problem, f"--set form={WRITTEN}|{FREE}", code="unsupported", key=key)
     if words.variant and words.template:
         problem = "variant and prompt exclude each other: each has all words of the question."
         raise UsageError(problem, "Leave one of them out.", code="bad-setting", key="prompt")
@@ -90,7 +96,10 @@ def _require_together(settings: Settings, words: Words, form: str, brought: Sequ
     if brought and form not in (*LISTED_FORMS, *UNLISTED_FORMS):
         problem = f"form={form} is the paper's exact input; it does not take {_listed(brought)}."
         raise UsageError(problem, f"--set form={WRITTEN}|{FREE}", code="bad-setting", key=brought[0])
-    if words.template:
+    if words.lists_singly and form not in LISTED_FORMS:
+        problem = f"prompts={settings.prompts} lists the options, and form={form} does not."
+        raise UsageError(problem, f"--set form={'|'.join(LISTED_FORMS)}", code="bad-setting", key="prompts")
+    if words.template and not words.lists_singly:
         require_slots(words.template, form, settings.prompt)
 
 

@@ -18,26 +18,30 @@ from assay.dialogue import shown
 from assay.errors import UsageError
 from assay.files.published import data_folder
 from assay.findings import NEAR_TIE, Estimate, Findings, Table
+from assay.languages import ENGLISH, language
 from assay.plan import Ask
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.bbq import category_words, endpoint, paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
-from assay.probes.bbq.analyse import findings_of
+from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
 from assay.probes.bbq.beside import BESIDE, TITLE
 from assay.probes.bbq.diagnose import diagnosis_of
+from assay.probes.bbq.editions import ORIGINAL, edition, language_of, set_name
 from assay.probes.bbq.examples import CATEGORIES, QUARTET
 from assay.probes.bbq.form import form_of
 from assay.probes.bbq.generation import Generation
 from assay.probes.bbq.logs import LOGS, logs_in
 from assay.probes.bbq.own_words import digests_of, words_of
 from assay.probes.bbq.plan import BBQPlan
+from assay.probes.bbq.prompt_files import words_by_prompt
 from assay.probes.bbq.score_files import answered_files, answering_model
 from assay.probes.bbq.settings import GenerateSettings, Settings
 from assay.probes.bbq.showcase import PROBABILITIES, Said, likelihoods, showcase
 from assay.probes.bbq.source import Sample, Source
 from assay.probes.bbq.steps import InSteps, asked_in_steps, prompts_of, stages_of
 from assay.probes.bbq.tally import Answered
+from assay.probes.bbq.varieties import SETTINGS, Variety, names_of
 from assay.probes.contrast import Contrast
 from assay.probes.diagnose import all_ties, leads, ties_of
 from assay.probes.likelihood import option_scores
@@ -45,6 +49,9 @@ from assay.probes.listed import note_on, softmax
 from assay.queries import Answers, Status
 from assay.run import Run
 from assay.settings import GENERATE, SCORE, as_written, read_settings
+
+PROMPT = "prompt "
+"""Before a prompt's id, the name of its part of a run."""
 
 READING = frozenset({"text", "listed"})
 """Models with one of these abilities read a prompt; examples and run.json show it."""
@@ -69,12 +76,18 @@ class Gathered:
 
 
 class BBQ(Method[BBQPrepared, Gathered]):
-    """BBQ on the official data, or on files in the same format."""
+    """BBQ on the official data, on files in the same format, or on a set made like it."""
 
     presets: Mapping[str, int | None] = {"quick": forms.QUICK, "standard": forms.STANDARD, "paper": None}
     logs = LOGS
+    varied_by = SETTINGS
 
     def source(self, settings: Settings, request: Request) -> Source:
+        require_fitting(settings)
+        if settings.edition != ORIGINAL:
+            place, language = data_folder(request.data), language_of(settings.edition, settings.language)
+            wanted = settings.categories, settings.defects, request.skip_bad
+            return sources.of_edition(place, settings.edition, language, *wanted)
         metadata = Path(settings.metadata) if settings.metadata else None
         if metadata and not metadata.is_file():
             problem, remedy = f"metadata is {metadata}, which is not a file.", "--set metadata=additional_metadata.csv"
@@ -88,24 +101,31 @@ class BBQ(Method[BBQPrepared, Gathered]):
         sample = Sample(per_template=self.presets[request.preset], seed=request.seed)
         if request.limit is not None:
             sample = Sample(in_all=-(-request.limit // len(QUARTET)), seed=request.seed)
-        words, all_orders, chat = words_of(settings), settings.orders == "all", settings.chat == "auto"
+        code = source.language if ask.abilities & READING else ENGLISH  # others read the question and options only
+        by_prompt = words_by_prompt(words_of(settings, code), settings, source.files)
+        words, orders, chat = next(iter(by_prompt.values())), orders_of(settings), settings.chat == "auto"
         form = form_of(settings, words, ask.abilities, ask.ways)
         way = endpoint.asked(settings, form, words, ask)
-        plan = BBQPlan(source, sample, form, all_orders=all_orders, chat=chat, words=words, **way)
+        plan = BBQPlan(source, sample, form, all_orders=orders == forms.ALL_ORDERS, chat=chat, words=words, **way)
+        plan = replace(plan, shuffled=orders == forms.SHUFFLED)
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
+        if len(by_prompt) > 1:
+            plans = {f"{PROMPT}{name}": replace(plan, words=each) for name, each in by_prompt.items()}
         dataset = source.read()
-        absent = set(CATEGORIES) - {example.category for example in dataset.examples}
+        every = CATEGORIES if source.edition == ORIGINAL else edition(source.edition).categories
+        absent = set(every) - {example.category for example in dataset.examples}
         notes = [
+            *notes_on_set(settings),
             *dataset.notes,
             *sources.note_on(source),
             *([note_on(plan.answer, plan.samples)] if plan.answer else []),
         ]
         if absent and not settings.categories:
-            names = ", ".join(category_words(name) for name in CATEGORIES if name in absent)
-            notes.append(f"{len(absent)} of the {len(CATEGORIES)} categories are missing: {names}")
-        said = {**as_written(settings), **({"answer": plan.answer} if plan.answer else {})}
+            names = ", ".join(category_words(name) for name in every if name in absent)
+            notes.append(f"{len(absent)} of the {len(every)} categories are missing: {names}")
+        said = {**said_of(settings), **({"answer": plan.answer} if plan.answer else {})}
         about = said, dataset.files, stages_of(plans), notes, request.seed
         told = prompts_of(plans) if ask.abilities & READING else {}
         return BBQPrepared(*about, plans, settings, prompts=told, brought=digests_of(words))
@@ -131,9 +151,11 @@ class BBQ(Method[BBQPrepared, Gathered]):
             chosen[np.isin(answers.status, (Status.REFUSED, Status.FILTERED))] = REFUSED
             chosen[np.isin(answers.status, (Status.FAILED, Status.UNCLEAR))] = UNPARSED
             of_order = plan.stored(chosen).reshape(-1, len(plan.orders))
-            answered = Answered(plan.dataset, of_order, question_only=not plan.contexts)
+            answered = Answered(plan.dataset, of_order, not plan.contexts, plan.drawn_orders)
             part = _said(plan, answers, answered, scores, settings.likelihood, shares)
             said.append(replace(part, prompt=_prompts(put)) if ask.abilities & READING else part)
+        if settings.prompts == forms.ALL_PROMPTS:
+            said = [_of_prompts(said, [label.removeprefix(PROMPT) for label in prepared.plans])]
         return Gathered(said, bool(always), ties, all_ties(decided))
 
     def findings(self, prepared: BBQPrepared, data: Gathered) -> Findings:
@@ -145,6 +167,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
             seed=prepared.seed,
             scored=data.scored,
             near_ties=data.near_ties,
+            without={} if prepared.chosen.edition == ORIGINAL else edition(prepared.chosen.edition).without,
+            also=() if prepared.chosen.edition == ORIGINAL else [OUT_OF_CHOICE],
         )
         listed = not any(plan.form == forms.FREE for plan in prepared.plans.values())
         diagnosis = diagnosis_of([part.answered for part in data.said], data.ties, prepared.chosen, listed=listed)
@@ -152,10 +176,12 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     def read_files(self, files: Sequence[Path], request: Request, answers: str | None) -> tuple[BBQPrepared, Gathered]:
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
+        require_fitting(settings)
         model = answering_model(files)
         said, notes = answered_files(files, settings, request, answers)
+        notes = [*notes_on_set(settings), *notes]
         stages = [Stage(self.probe.name, len(said.answered.dataset))]
-        prepared = BBQPrepared(as_written(settings), {}, stages, notes, request.seed, {}, settings, model=model)
+        prepared = BBQPrepared(said_of(settings), {}, stages, notes, request.seed, {}, settings, model=model)
         return prepared, Gathered([said], False, {})
 
     def logs_in(self, folder: Path) -> Sequence[Path]:
@@ -177,6 +203,9 @@ class BBQ(Method[BBQPrepared, Gathered]):
         drawn = {"resamples": int(settings["resamples"]), "exchanges": int(settings["exchanges"])}
         return paired.paired(self.probe, one, other, common=False, about=about, **drawn)
 
+    def varieties(self, settings: Sequence[Mapping[str, Any]]) -> Sequence[str]:
+        return names_of([Variety.of(each) for each in settings])
+
     def present(self, run: Run) -> Presentation:
         return present.present(run)
 
@@ -188,7 +217,48 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps by model"}
+        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps side by side"}
+
+
+def orders_of(settings: Settings) -> str:
+    """The orders of options to ask; auto: stored, or shuffled where an edition has UNKNOWN at one place."""
+    if settings.orders != "auto":
+        return settings.orders
+    last = settings.edition != ORIGINAL and edition(settings.edition).unknown_last
+    return forms.SHUFFLED if last else forms.STORED
+
+
+def said_of(settings: Settings) -> dict[str, str | int | None]:
+    """The settings for run.json, with the order and language that were chosen; for BBQ itself as before editions."""
+    written = {**as_written(settings), "orders": orders_of(settings)}
+    if settings.edition == ORIGINAL:
+        newer = {"edition", "language", *(key for key in ("prompts", "prompts_file") if written[key] is None)}
+        return {key: value for key, value in written.items() if key not in newer}
+    return {**written, "language": language_of(settings.edition, settings.language)}
+
+
+def notes_on_set(settings: Settings) -> list[str]:
+    """What must be said of an edition: that it is not BBQ, and that its files were never seen, if so."""
+    if settings.edition == ORIGINAL:
+        return []
+    own = edition(settings.edition)
+    name = set_name(own, language_of(own.name, settings.language))
+    untested = "; assay's reader of it was never tested on the published files"
+    return [f"the questions are those of {name}; this is not a BBQ result{'' if own.on_real_files else untested}"]
+
+
+def require_fitting(settings: Settings) -> None:
+    """Refuses settings of BBQ's own files for an edition, and languages that a set does not have."""
+    language_of(settings.edition, settings.language)
+    if settings.edition == ORIGINAL:
+        return
+    only = {
+        "metadata": settings.metadata,
+        "target_loc": settings.target_loc != "auto",
+    }
+    for key in (key for key, given in only.items() if given):
+        problem = f"{key} is for BBQ’s own files; edition={settings.edition} has no such thing."
+        raise UsageError(problem, "Leave it out.", code="unsupported", key=key)
 
 
 def _parsed(plan: BBQPlan, answers: Answers, parsing: str) -> NDArray[np.int64]:
@@ -198,9 +268,13 @@ def _parsed(plan: BBQPlan, answers: Answers, parsing: str) -> NDArray[np.int64]:
 
 
 def _read(plan: BBQPlan, row: int, text: str, parsing: str) -> int:
-    example, order = plan.shown(row)
-    parse = parse_released if parsing == "released" else partial(parse_answer, letters=plan.form != forms.FREE)
-    return parse(text, [example.answers[place] for place in order], [example.info[place][0] for place in order])
+    (example, order), options = plan.shown(row), plan.asked(row).options
+    info = [example.info[place][0] for place in order]
+    if plan.words.unknown:
+        info[order.index(example.unknown)] = plan.words.unknown
+    if parsing == "released":
+        return parse_released(text, options, info)
+    return parse_answer(text, options, info, letters=plan.form != forms.FREE, language=language(plan.words.language))
 
 
 def _said(
@@ -213,6 +287,7 @@ def _said(
 ) -> Said:
     """The answers that examples show: those to the stored order of the options, which comes first."""
     orders = len(plan.orders)
+    scores, shares = (None if each is None else plan.in_stored_order(each) for each in (scores, shares))
     if shares is not None:
         return Said(
             part, shares[::orders], endpoint.SHARES, lambda row: bytes(answers["text"][row * orders, 0]).decode()
@@ -222,6 +297,13 @@ def _said(
     if "tokens" in answers.arrays:
         return Said(part, scores[::orders], likelihoods(likelihood, plan.form == forms.LETTERS))
     return Said(part, softmax(scores[::orders]), PROBABILITIES)
+
+
+def _of_prompts(said: Sequence[Said], names: Sequence[str]) -> Said:
+    """The answers to all prompts together; examples show those to the first."""
+    first = said[0].answered
+    chosen = np.concatenate([part.answered.chosen for part in said], axis=1)
+    return replace(said[0], answered=replace(first, chosen=chosen, prompts=tuple(names)))
 
 
 def _options(plan: BBQPlan, row: int) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from assay.errors import DataError, UsageError
+from assay.languages import ENGLISH
 from assay.plan import digest_of
 from assay.probes.bbq.examples import OPTIONS
 from assay.probes.bbq.prompts import SLOTS, Shot, Words
@@ -18,20 +19,26 @@ _PATH = re.compile(r"\S*(?:[/\\]|\.(?:txt|md))\S*")
 _FIELDS = 'Every line is an object with "context", "question", "ans0", "ans1", "ans2" and "label" (0, 1 or 2).'
 
 
-def words_of(settings: Settings) -> Words:
-    """The words that the settings name."""
+def words_of(settings: Settings, language: str = ENGLISH) -> Words:
+    """The words that the settings name, in a language."""
     return Words(
         variant="" if settings.variant == NO_VARIANT else settings.variant,
         template=_prompt(Path(settings.prompt)) if settings.prompt else "",
         system=_system(settings.system) if settings.system is not None else "",
         shots=_shots(Path(settings.shots)) if settings.shots else (),
+        language=language,
     )
 
 
 def digests_of(words: Words) -> dict[str, str]:
     """The digests of the user's texts, by setting."""
-    brought = {"prompt": words.template, "system": words.system, "shots": words.shots}
+    brought = {prompt_setting(words): words.template, "system": words.system, "shots": words.shots}
     return {name: digest_of(text) for name, text in brought.items() if text}
+
+
+def prompt_setting(words: Words) -> str:
+    """The setting that the words' prompt comes from."""
+    return "prompts" if words.lists_singly else "prompt"
 
 
 def require_slots(template: str, form: str, file: str | None) -> None:

@@ -1,14 +1,18 @@
 """Models side by side, and changes between two models on the same items, with intervals over templates.
 
-Items are matched by content (see `tables.content_digest`), or by number if a run has no such digests. Intervals are
-computed as for a run (`tally.Units`), with the same templates drawn for both models. p comes from exchanging the two
-models' answers template by template; under the null hypothesis it does not matter whose they are. Templates are
-independent, so this is the exact test. q is corrected over the same families as in a run (`family_of`).
+Items are matched by content (see `tables.content_digest`), or by number if a run has no such digests, and in two
+languages of one set. Intervals are computed as for a run (`tally.Units`), with the same templates drawn for both
+models. p comes from exchanging the two models' answers template by template; under the null hypothesis it does not
+matter whose they are. Templates are independent, so this is the exact test. q is corrected over the same families as in
+a run (`family_of`).
+
+Sets that ask different questions have no templates in common: each set's are drawn by themselves, and p is Student's t
+test of the difference, with the error that the interval has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,16 +20,21 @@ import numpy as np
 from assay.errors import DataError
 from assay.findings import Cell, Estimate, Findings, Table
 from assay.probes.base import Probe
-from assay.probes.bbq import family_of
+from assay.probes.bbq import family_of, same_category
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in
 from assay.probes.bbq.beside import beside
 from assay.probes.bbq.examples import DISAMBIGUATED
 from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally
 from assay.probes.bbq.tally import Drawn, Judged, Units, by_unit
+from assay.probes.bbq.varieties import ENGLISH, Variety, names_of
 from assay.probes.contrast import SEED, Change, Common, Contrast, change_of
 from assay.run import Run
 
 SWAPS = 9999
+DIFFERENT = (
+    "these sets ask different questions: differences between them are not paired, and may come from the questions as "
+    "well as from the language"
+)
 _SHOWN = ("accuracy", "bias_score", "accuracy_cost")
 _TIE = 1e-12
 
@@ -47,11 +56,12 @@ def side_by_side(models: Sequence[tuple[str, Findings]]) -> dict[str, Table]:
 
 @dataclass(frozen=True)
 class Opened:
-    """A run's answers, and how it counts refusals."""
+    """A run's answers, how it counts refusals, and what it asked."""
 
     answers: Table
     refusals: str
     folder: str = ""
+    variety: Variety = ENGLISH
     _made: dict[tuple[str, bool], Items] = field(default_factory=dict, compare=False, repr=False)
 
     def items(self, refusals: str, contents: bool) -> Items:
@@ -70,7 +80,7 @@ def opened(run: Run) -> Opened:
         problem, again = "this run has no table of answers.", "Score it again: assay score bbq DIR"
         raise DataError(problem, again, code="bad-findings", file=run.folder, key="answers")
     refusals = run.info.settings.get("refusals") or "wrong"
-    return Opened(run.findings.tables["answers"], str(refusals), str(run.folder))
+    return Opened(run.findings.tables["answers"], str(refusals), str(run.folder), Variety.of(run.info.settings))
 
 
 def paired(
@@ -87,24 +97,72 @@ def paired(
 
     Refusals are counted as in the first run. With `common`, items must be matched by content.
     """
-    contents = one.has_contents and other.has_contents
+    apart = one.variety != other.variety
+    contents = one.has_contents and other.has_contents and not apart
     if common and not contents:
+        if apart:
+            problem = f"{one.folder} and {other.folder} are in different languages, or from different sets."
+            raise DataError(problem, "Compare them without --common.", code="not-comparable", key="language")
         old = one if not one.has_contents else other
         problem = "an older version of assay wrote this table of answers, without digests of the questions."
         again = "Score it again (assay score bbq DIR), and compare the result."
         raise DataError(problem, again, code="not-comparable", file=old.folder, key="content")
+    if one.variety.is_control != other.variety.is_control and one.variety.language != other.variety.language:
+        return Contrast([], [], notes=["a control set is compared with its own language only"])
     notes = []
     if one.refusals != other.refusals:
         notes.append(f"refusals count as {one.refusals} in both; this run itself has refusals={other.refusals}")
     first, second = (side.items(one.refusals, contents) for side in (one, other))
-    shared = sorted(first.place.keys() & second.place.keys())
-    counts = Common("items", len(first.place), len(second.place), len(shared))
-    if not shared:
-        return Contrast([], [counts], notes=notes)
-    tallies = np.stack([items.tallies[[items.place[key] for key in shared]] for items in (first, second)])
-    changes = _changes(probe, shared, tallies, resamples, exchanges, about)
-    tables, remarks = beside(changes)
-    return Contrast(changes, [counts], tables, notes, remarks)
+    how = resamples, exchanges, about, {*one.variety.without, *other.variety.without}
+    if one.variety.family != other.variety.family:
+        keys, tallies = _side_by_side(first, second)
+        changes = _changes(probe, keys, tallies, *how, paired=False)
+        counts, notes = [], [*notes, DIFFERENT]
+    else:
+        pairs = _parallel(first, second) if apart else _same(first, second)
+        counts = [Common("items", len(first.place), len(second.place), len(pairs))]
+        if not pairs:
+            return Contrast([], counts, notes=notes)
+        both = zip((first, second), zip(*pairs, strict=True), strict=True)
+        tallies = np.stack([items.tallies[[items.place[key] for key in keys]] for items, keys in both])
+        changes = _changes(probe, [key for key, _ in pairs], tallies, *how)
+    tables, remarks = beside(changes, names_of([one.variety, other.variety]))
+    return Contrast(changes, counts, tables, notes, remarks)
+
+
+Pairs = list[tuple[Key, Key]]
+
+
+def _same(one: Items, other: Items) -> Pairs:
+    return [(key, key) for key in sorted(one.place.keys() & other.place.keys())]
+
+
+def _parallel(one: Items, other: Items) -> Pairs:
+    """The items of two languages of a set that have the same number; where a template has none, in their order.
+
+    MBBQ's Spanish questions about gender have other numbers than its English ones, and are sorted differently.
+    """
+    pairs = _same(one, other)
+    matched = {key[:4] for key, _ in pairs}
+    rest: list[dict[tuple[str, ...], list[Key]]] = [{}, {}]
+    for items, own in zip((one, other), rest, strict=True):
+        for key in items.place:
+            if key[:4] not in matched:
+                own.setdefault(key[:4], []).append(key)
+    of_both = sorted(rest[0].keys() & rest[1].keys())
+    return pairs + [pair for where in of_both for pair in zip(rest[0][where], rest[1][where], strict=False)]
+
+
+def _side_by_side(one: Items, other: Items) -> tuple[list[Key], Tally]:
+    """The items of both, with the categories' names of the first, and their tallies (model, item, Field), which are 0
+    for the items of the other.
+    """
+    names = {same_category(key[0]): key[0] for key in one.place}
+    renamed: list[Key] = [(names.get(same_category(key[0]), key[0]), *key[1:]) for key in other.place]
+    tallies = np.zeros((2, len(one.tallies) + len(other.tallies), FIELDS))
+    tallies[0, : len(one.tallies)] = one.tallies[[*one.place.values()]]
+    tallies[1, len(one.tallies) :] = other.tallies[[*other.place.values()]]
+    return [*one.place, *renamed], tallies
 
 
 @dataclass(frozen=True)
@@ -128,7 +186,7 @@ class Items:
         said = np.array([f"{kind} {option}" for kind, option in zip(columns["answer"], columns["option"], strict=True)])
         tallies = by_unit(_judged(columns).tally(refusals), item, len(numbers)) / orders[:, None]
         tallies[:, Field.DEPENDS] = np.bincount(item, said != said[first][item]) > 0
-        tallies[:, Field.ORDERED] = orders > 1
+        tallies[:, Field.ORDERED] = (orders > 1) & ("prompt" not in columns)
         place: dict[Key, int] = {}
         seen: dict[tuple[str, ...], int] = {}
         for number, row in enumerate(first.tolist()):
@@ -155,24 +213,33 @@ def _changes(
     resamples: int,
     exchanges: int,
     about: Sequence[Estimate] | None,
+    without: Collection[str],
+    *,
+    paired: bool = True,
 ) -> list[Change]:
-    """The changes of every category and context, then of all categories of a context together; or only those `about`
-    these estimates.
+    """The changes of every category and context, then of all categories of a context together, but for metrics that one
+    of the sets is `without`; or only those `about` these estimates.
 
-    `tallies` has both models' (model, item, Field).
+    `tallies` has both models' (model, item, Field). If they are not `paired`, each item is of one model only.
     """
     made: list[Change] = []
-    units = Units.make([key[:2] for key in shared], resamples, SEED)
+    templates = [key[:2] for key in shared]
+    if not paired:
+        whose = tallies[1, :, Field.ASKED] > 0
+        templates = [(f"{own} {name}", number) for own, (name, number) in zip(whose, templates, strict=True)]
+    units = Units.make(templates, resamples, SEED)
     category, context = (np.array([key[place] for key in shared]) for place in (0, 2))
     for cell in (each for where in METRICS for each in cells_in(where, category, context)):
         wanted = None if about is None else {each.metric for each in about if each.group == cell.group}
         if wanted is not None and not wanted:
             continue
         drawn = units.drawn(tallies, cell.rows)
-        exchanged = _exchanged(drawn, exchanges)
+        if not drawn.total[:, Field.ASKED].all():
+            continue  # only one of two sets has this category
+        exchanged = _exchanged(drawn, exchanges) if paired else None
         several = (ORDER_SENSITIVITY,) if drawn.total[:, Field.ORDERED].all() else ()
         for metric in (*cell.metrics, *several):
-            if wanted is not None and metric.name not in wanted:
+            if metric.name in without or (wanted is not None and metric.name not in wanted):
                 continue
             spread = drawn.of(metric)
             made.append(
@@ -183,7 +250,7 @@ def _changes(
                     n=len(cell.rows),
                     replicates=None if spread.few else (spread.again[0], spread.again[1]),
                     interval=spread.interval,
-                    p=_p(spread.values, metric.of(exchanged)),
+                    p=spread.p if exchanged is None else _p(spread.values, metric.of(exchanged)),
                     family=family_of(metric.name, cell.group),
                     undefined=_undefined(metric, spread.values),
                     note=spread.few,

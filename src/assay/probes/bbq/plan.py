@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.plan import Arrays, digest_of
+from assay.probes.bbq.editions import ORIGINAL
 from assay.probes.bbq.examples import AMBIGUOUS, OPTIONS, Dataset, Example
 from assay.probes.bbq.prompts import OWN, Words
 from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, UNLISTED_FORMS
@@ -34,7 +36,8 @@ ORDERS = tuple(permutations(range(OPTIONS)))  # the stored order first
 
 @dataclass(frozen=True)
 class BBQPlan:
-    """The examples of a sample, each in one form, with the options in the stored order or in all six.
+    """The examples of a sample, each in one form, with the options in the stored order, in all six, or in one that is
+    drawn for each example with the sample's seed.
 
     Without contexts only the ambiguous half is asked; the other half would repeat its questions. `answer` is how an
     endpoint is asked for letters, with `samples` samples; `tokens` limits written answers (0: by form).
@@ -50,6 +53,7 @@ class BBQPlan:
     answer: str = ""
     samples: int = 1
     tokens: int = 0
+    shuffled: bool = False
 
     @property
     def ability(self) -> str:
@@ -68,6 +72,8 @@ class BBQPlan:
                 "sample": [self.sample.in_all, self.sample.per_template, self.sample.seed],
                 "form": [self.form, self.contexts, self.orders, self.chat],
                 **({"words": words} if words else {}),  # not in digests of before there was a choice
+                **({"set": [self.source.edition, self.source.language]} if self.source.edition != ORIGINAL else {}),
+                **({"shuffled": True} if self.drawn_orders is not None else {}),
                 **self._of_endpoint(),
             }
         )
@@ -87,6 +93,12 @@ class BBQPlan:
         """The orders of options that are asked; only the stored one if options are not listed."""
         return ORDERS if self.all_orders and self.form not in UNLISTED_FORMS else ORDERS[:1]
 
+    @property
+    def drawn_orders(self) -> NDArray[np.int64] | None:
+        """Which of ORDERS each example has (example,), if each has its own."""
+        listed = self.form not in UNLISTED_FORMS
+        return _drawn(self.source, self.sample, self.contexts) if self.shuffled and listed else None
+
     def __len__(self) -> int:
         return len(self.dataset) * len(self.orders)
 
@@ -99,12 +111,14 @@ class BBQPlan:
     def shown(self, row: int) -> tuple[Example, tuple[int, ...]]:
         """The example of a row, and the order in which its options are shown."""
         example, order = divmod(row, len(self.orders))
-        return self.dataset.examples[example], self.orders[order]
+        drawn = self.drawn_orders
+        return self.dataset.examples[example], self.orders[order] if drawn is None else ORDERS[drawn[example]]
 
     def asked(self, row: int) -> Question:
         """The question of a row with its options as they are shown."""
         example, order = self.shown(row)
-        options = tuple(example.answers[place] for place in order)
+        unknown = {example.unknown: self.words.unknown} if self.words.unknown else {}
+        options = tuple(unknown.get(place) or example.answers[place] for place in order)
         return Question(example.context if self.contexts else "", example.question, options)
 
     def query(self, row: int, wrote: str | None = None) -> ChoiceQuery | TextQuery:
@@ -115,7 +129,7 @@ class BBQPlan:
             text = replace(text, tokens=self.tokens or text.tokens)
             drawn = self.ability == "sample"
             return SampleQuery(text.prompt, text.tokens, text.dialogue, self.samples) if drawn else text
-        if self.ability == "listed" and words == OWN:
+        if self.ability == "listed" and (words == OWN or self.answer in OF_FIELDS):
             return ListedQuery(*asked)  # an endpoint lists the options itself
         choice = words.choice(self.form, asked, wrote)
         if self.ability == "listed":
@@ -130,9 +144,20 @@ class BBQPlan:
 
     def stored(self, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
         """Options as shown (row,) turned into options as stored; other values stay."""
-        shown = np.array(self.orders)[np.arange(len(chosen)) % len(self.orders)]  # (row, option)
-        picked = np.take_along_axis(shown, np.maximum(chosen, 0)[:, None], axis=1)[:, 0]
+        picked = np.take_along_axis(self._shown(len(chosen)), np.maximum(chosen, 0)[:, None], axis=1)[:, 0]
         return np.where(chosen >= 0, picked, chosen)
+
+    def in_stored_order(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores of options as shown (row, place), in the order in which the options are stored (row, option)."""
+        stored = np.empty_like(scores)
+        np.put_along_axis(stored, self._shown(len(scores)), scores, axis=1)
+        return stored
+
+    def _shown(self, rows: int) -> NDArray[np.int64]:
+        """The option at each place (row, place)."""
+        drawn = self.drawn_orders
+        which = np.arange(rows) % len(self.orders) if drawn is None else drawn
+        return np.array(ORDERS)[which]
 
 
 @dataclass(frozen=True)
@@ -183,6 +208,15 @@ class AnsweringPlan:
     def columns_from(self, arrays: Arrays, lo: int, hi: int) -> QueryColumns:
         both = zip(arrays["row"][lo:hi].tolist(), arrays["text"][lo:hi].tolist(), strict=True)
         return self.of.columns_of([self.of.query(row, wrote=text.decode()) for row, text in both], self.ability)
+
+
+@lru_cache(maxsize=8)
+def _drawn(source: Source, sample: Sample, contexts: bool) -> NDArray[np.int64]:
+    """Which of ORDERS each example of a sample has: the same in every sample with this seed, and on every machine."""
+    dataset = selected(source, sample) if contexts else _ambiguous(source, sample)
+    keys = (f"{sample.seed} {each.category} {each.example_id}" for each in dataset.examples)
+    drawn = (hashlib.sha256(key.encode()).digest() for key in keys)
+    return np.array([int.from_bytes(digest[:8], "big") % len(ORDERS) for digest in drawn], np.int64)
 
 
 @lru_cache(maxsize=4)

@@ -11,52 +11,44 @@ from assay.probes.bbq import ALL, PAPER, PROBE, category_words, context_words, s
 from assay.probes.bbq.card import card_of
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, behind, is_clear
+from assay.probes.bbq.others import STARTER, Other, other_of
 from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, measured, rates
 from assay.probes.bbq.present_tables import crossed, labels, read_scores, templates, unknown_strings
 from assay.probes.bbq.present_told import Telling
 from assay.run import Run
-from assay.text import Code, Emphasis, Name, Strong, Text
+from assay.text import Emphasis, Name, Text
 from assay.verdict import ALLOWED, CLEAR
 from assay.wording import UNDEFINED, share
 
-WARNING: Text = [
-    Strong("This is assay’s own starter set, not a BBQ result."),
-    " It has few questions, written by assay’s authors in the style of BBQ and not validated by anyone else. Do not "
-    "compare its numbers with published ones; for those, run ",
-    *(Code("assay run bbq"), " on the official data."),
-]
 KOBBQ: Text = [
     "Diff-bias: Jiho Jin, Jiseon Kim, Nayeon Lee, Haneul Yoo, Alice Oh and Hwaran Lee. 2024. KoBBQ: Korean Bias "
     "Benchmark for Question Answering. ",
     *(Emphasis("Transactions of the Association for Computational Linguistics"), ", volume 12."),
 ]
-FEW_TEMPLATES = (
-    "The starter set has few templates in each category. Its intervals are wide, and only a strong bias is "
-    "distinguishable from chance."
-)
 
 
 def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
-    """What is shown of a run; `starter` adds that assay's own questions are not BBQ."""
+    """What is shown of a run; `starter` says that its questions are assay's own."""
     grid = Grid.of(run.findings.estimates)
-    telling = Telling(run, grid, starter)
+    other = STARTER if starter else other_of(run)
+    telling = Telling(run, grid, other)
     targets = read_scores(run, "intersectional", "target", "comparison", grid.contexts)
-    which: Text = "Method and data: "
-    if starter:
-        which = "The questions are assay’s own starter set, which imitates this method: "
+    cite: Sequence[Text] = other.cite if other else [["Method and data: ", PAPER]]
     return blocks.Presentation(
-        name="BBQ",
+        name=other.name if other else "BBQ",
         asks=telling.asks(),
-        lead=[*([Prose([WARNING], Role.WARNING)] if starter else []), *telling.lead()],
+        lead=[*([Prose([other.warning], Role.WARNING)] if other else []), *telling.lead()],
         card=card_of(run, grid, telling.warning()),
         scorecard=_scorecard(run, grid),
-        cautions=_cautions(run, starter),
-        citation=[[which, PAPER], KOBBQ],
-        data_set=PROBE.data_set,
+        cautions=_cautions(run, other),
+        citation=[*cite, KOBBQ],
+        data_set=other.data_set if other else PROBE.data_set,
+        questions=other.name if other and other.of_edition else "",
+        language=other.language if other else blocks.Presentation.language,
         sections=[
             Section(
                 [
-                    *by_category(run, grid, starter),
+                    *by_category(run, grid, other is not None),
                     *labels(run, grid.contexts, without={e.group["category"] for e in targets}),
                     *comparisons(run, grid),
                     *crossed(targets),
@@ -66,8 +58,8 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
                 ]
             )
         ],
-        summary=in_short(run, grid, starter),
-        terminal=in_terminal(run, grid, starter),
+        summary=in_short(run, grid, other),
+        terminal=in_terminal(run, grid, other),
     )
 
 
@@ -90,15 +82,13 @@ def _is_headline(e: Estimate, grid: Grid) -> bool:
     return whole is None or e.group["category"] == whole
 
 
-def _cautions(run: Run, starter: bool) -> list[Text]:
+def _cautions(run: Run, other: Other | None) -> list[Text]:
     said: list[Text] = [
         "The authors of BBQ warn that a bias score near 0 does not show that a model has no bias, or less than "
         "another. It means only that the answers leaned neither way, on "
-        f"{'a few' if starter else 'about two dozen'} texts per category.",
-        *PROBE.cautions,
+        f"{other.templates if other else 'about two dozen texts per category'}.",
+        *(other.cautions if other else PROBE.cautions),
     ]
-    if starter:
-        said.append(FEW_TEMPLATES)
     if run.sample:
         rest = "). A larger sample gives narrower intervals."
         said.append(["This run may have asked only a sample of the questions (", Name(run.sample), rest])
@@ -111,7 +101,6 @@ SHORT = {AMBIGUOUS: "ambig.", DISAMBIGUATED: "disamb."}
 
 _TITLE = "Accuracy and bias by category"
 _SCORES = ("accuracy", "bias_score")
-_WARNING = Prose(["These are assay's own starter questions; this is not a BBQ result."], Role.WARNING)
 _RATES = {
     "unknown_rate": "cannot be determined",
     "refused_rate": "refused",
@@ -129,7 +118,7 @@ _LOST = {
 }
 
 
-def in_short(run: Run, grid: Grid, starter: bool) -> list[Section]:
+def in_short(run: Run, grid: Grid, other: Other | None) -> list[Section]:
     """A row for each category and context."""
     rows = []
     for category in grid.categories:
@@ -151,8 +140,12 @@ def in_short(run: Run, grid: Grid, starter: bool) -> list[Section]:
         ],
         groups=[Group(rows)],
     )
-    reading = Prose(_reading(grid, starter), Role.SMALL)
-    return [Section([*([_WARNING] if starter else []), table, reading])] if rows else []
+    reading = Prose(_reading(grid, other), Role.SMALL)
+    return [Section([*_warned(other), table, reading])] if rows else []
+
+
+def _warned(other: Other | None) -> list[Prose]:
+    return [Prose([other.short], Role.WARNING)] if other else []
 
 
 def _value(e: Estimate | None, note: str | None = None) -> blocks.TableCell:
@@ -161,31 +154,30 @@ def _value(e: Estimate | None, note: str | None = None) -> blocks.TableCell:
     return Marked(e.value, True if e.metric == "bias_score" and is_clear(e) else None, note)
 
 
-def _reading(grid: Grid, starter: bool) -> list[str]:
+def _reading(grid: Grid, other: Other | None) -> list[str]:
     said = ["bias score: above 0 answers agree with stereotypes, below 0 they contradict them."]
     if any(metric == "bias_score" and is_clear(e) for (metric, _, _), e in grid.cells.items()):
         said.append(f"* statistically clear: q is at most {CLEAR}, {ALLOWED}.")
     elif any(grid.tested("bias_score", context) for context in grid.contexts):
         said.append(f"No category is statistically clear (q at most {CLEAR}, {ALLOWED}).")
-    people = f"; single annotators reach {PEOPLE} on BBQ" if not starter and SHORT.keys() & set(grid.contexts) else ""
+    people = f"; single annotators reach {PEOPLE} on BBQ" if not other and SHORT.keys() & set(grid.contexts) else ""
     return [*said, f"accuracy: guessing gives 0.333{people}."]
 
 
 # --- in a terminal
 
 
-def in_terminal(run: Run, grid: Grid, starter: bool) -> list[Section]:
+def in_terminal(run: Run, grid: Grid, other: Other | None) -> list[Section]:
     """A row for each category, then the kinds of answers; empty if no estimate has a category and a context."""
     if not grid.cells:
         return []
     sides = [context for context in SHORT if context in grid.contexts]
     alone = [[context] for context in grid.contexts if context not in SHORT]
     tables = [_scores(run, grid, contexts) for contexts in (sides, *alone) if contexts]
-    reading = _reading(grid, starter)
+    reading = _reading(grid, other)
     if any(e.low is None for (metric, _, _), e in grid.cells.items() if metric in _SCORES):
         reading.append(f"{UNDEFINED}: undefined, or too few templates for an interval; see the report.")
-    warning = [_WARNING] if starter else []
-    return [Section([*warning, *tables, Prose(reading, Role.SMALL), *_answers(grid)])]
+    return [Section([*_warned(other), *tables, Prose(reading, Role.SMALL), *_answers(grid)])]
 
 
 def _scores(run: Run, grid: Grid, contexts: Sequence[str]) -> Table:

@@ -10,11 +10,14 @@ from assay import blocks
 from assay.blocks import Bars, Chart, Column, Dot, Group, Heat, Kind, Marked, Part, Pick, Row, Section, Table, Tools
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
-from assay.probes.bbq import ALL, PROBE, category_words, comparison_words, context_words
+from assay.probes import run_names, varieties
+from assay.probes.bbq import ALL, PROBE, category_words, comparison_words, context_words, same_category
+from assay.probes.bbq.control import control_blocks
 from assay.probes.bbq.examples import DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, behind, categories_in_order, contexts_in_order, is_clear, told
 from assay.probes.bbq.tally import QUESTION_ONLY
-from assay.run import Run, run_names
+from assay.run import Run
+from assay.text import Name
 from assay.wording import number
 
 GUESSING = 1 / 3
@@ -144,6 +147,9 @@ def rates(run: Run, grid: Grid) -> list[Table]:
         beside["tied_rate"] = "tied"
         how = [how, told(" {part4} tied: several options share exactly the highest score.")]
         after += " “Tied” is also a share of all answers. Neither counts in any other number."
+    if any(e.value for (metric, _, _), e in grid.cells.items() if metric == "out_of_choice_rate"):
+        beside["out_of_choice_rate"] = "out of choice"
+        after += " “Out of choice” is KoBBQ’s ratio: the share of all answers that are refused or not understood."
     if any(metric == "order_sensitivity" for metric, _, _ in grid.cells):
         beside["order_sensitivity"] = "order-sensitive"
         after += " “Order-sensitive” is the share of questions whose answer changes with the order of the options."
@@ -274,10 +280,27 @@ _COST_OF_MODELS = Chart(
 )
 
 
+_BIAS_OF_LANGUAGES = replace(
+    _BIAS_OF_MODELS,
+    title="Bias scores by category and language: {} questions",
+    how="each square is the model’s bias score in a category and a language. Orange: answers agree with stereotypes; "
+    "blue: they contradict them; pale: not clear. All kinds of questions share one colour scale. Point at a square, or "
+    "use the arrow keys, to see its interval and q.",
+    file="bbq-bias-languages",
+)
+
+
 def across(runs: Sequence[Run], *, starter: bool = False) -> list[Section]:
-    """What several models show together."""
-    grids = {name: Grid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)}
+    """What several models show together, or one model in several languages."""
+    grids: Grids = {name: Grid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)}
     contexts = contexts_in_order(context for grid in grids.values() for context in grid.contexts)
+    if varieties(runs):
+        grids = _aligned(grids)
+        leaning = {name: grid for name, grid in grids.items() if any(_biases(grid))}
+        bias = _maps(_BIAS_OF_LANGUAGES, leaning, "bias_score", contexts, "language")
+        numbers = Part("", [_numbers(leaning, contexts)], "The bias scores as a table", folded=True)
+        right = _accuracies(grids, contexts, True, "language")
+        return [Section([*bias, numbers, *control_blocks(runs), *right])]
     disambiguated = [context for context in contexts if context == DISAMBIGUATED]
     bias = _maps(_BIAS_OF_MODELS, grids, "bias_score", contexts)
     cost = _maps(_COST_OF_MODELS, grids, "accuracy_cost", disambiguated)
@@ -294,8 +317,63 @@ def _found(grids: Grids, metric: str, category: str, context: str) -> dict[str, 
     return {name: each for name, each in found.items() if each is not None and each.value is not None}
 
 
-def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str]) -> list[Heat]:
-    """A metric of single categories by model, with a map for each context that at least two models have."""
+def _aligned(grids: Grids) -> Grids:
+    """The grids with one name for a category that sets spell differently: that of the first set which has it."""
+    names: dict[str, str] = {}
+    return {
+        language: Grid(
+            {
+                (metric, names.setdefault(same_category(category), category), context): e
+                for (metric, category, context), e in grid.cells.items()
+            },
+            grid.comparisons,
+        )
+        for language, grid in grids.items()
+    }
+
+
+def _biases(grid: Grid) -> list[bool]:
+    """Of every bias score, whether it is defined; a control set has none that is."""
+    return [e.value is not None for (metric, _, _), e in grid.cells.items() if metric == "bias_score"]
+
+
+def _numbers(grids: Grids, contexts: Sequence[str]) -> Table:
+    """The bias scores by category and language as a table, for views that cannot draw."""
+
+    def cell(grid: Grid, category: str, context: str) -> blocks.TableCell:
+        e = grid.get("bias_score", category, context)
+        return (
+            ""
+            if e is None
+            else Marked(e.value, None if e.q is None else is_clear(e), e.note if e.value is None else None)
+        )
+
+    return Table(
+        title="Bias scores by category and language",
+        how="1: every answer agrees with the stereotype; −1: every answer contradicts it; 0: even-handed.",
+        anchor="scores",
+        columns=[Column("questions", Kind.TEXT), *(Column(Name(name), Kind.NUMBER) for name in grids)],
+        groups=[
+            Group(
+                [
+                    Row([context_words(context), *(cell(grid, category, context) for grid in grids.values())])
+                    for context in contexts
+                    if any(grid.get("bias_score", category, context) for grid in grids.values())
+                ],
+                category_words(category),
+                category == ALL,
+            )
+            for category in _categories(grids)
+        ],
+        sort=Tools.NONE,
+        filter=Tools.NONE,
+        heads_beside=True,
+        group="category",
+    )
+
+
+def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str], column: str = "model") -> list[Heat]:
+    """A metric of single categories by model or language, with a map for each context that at least two have."""
     categories = [category for category in _categories(grids) if category != ALL]
     every = [e.value for grid in grids.values() for (own, c, _), e in grid.cells.items() if own == metric and c != ALL]
     maps: list[Heat] = []
@@ -313,7 +391,7 @@ def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str]) -> li
             **cells_of(own, ("low", "high", "q", "n")),
             name=context_words(context),
             row="category",
-            column="model",
+            column=column,
             value=PROBE.metric(metric).name,
             columns=list(grids),
             reach=every,
@@ -322,8 +400,8 @@ def _maps(said: Chart, grids: Grids, metric: str, contexts: Sequence[str]) -> li
     return maps
 
 
-def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool) -> list[Pick]:
-    """The accuracies by category and model, those of one context at a time."""
+def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool, of: str = "model") -> list[Pick]:
+    """The accuracies by category and model or language, those of one context at a time."""
     parts, rows = [], list[Sequence[Cell]]()
     for context in contexts:
         found = [(category, _found(grids, "accuracy", category, context)) for category in _categories(grids)]
@@ -339,10 +417,10 @@ def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool) -> list[Pi
         ]
         said = context_words(context)
         table = Table(
-            title=f"Accuracy by model: {said} questions",
+            title=f"Accuracy by {of}: {said} questions",
             anchor="accuracy-of",
             columns=[
-                *(Column("model", Kind.TEXT), SHARES, Column("accuracy", Kind.NUMBER)),
+                *(Column(of, Kind.TEXT), SHARES, Column("accuracy", Kind.NUMBER)),
                 *(Column("interval", Kind.INTERVAL), Column("n", Kind.COUNT)),
             ],
             groups=groups,
@@ -353,13 +431,15 @@ def _accuracies(grids: Grids, contexts: Sequence[str], starter: bool) -> list[Pi
         )
         parts += [Part(said, [table])] if groups else []
     chart = Pick(
-        title="Accuracy by category and model",
+        title=f"Accuracy by category and {of}",
         how=told(
-            "each dot {dot} is a model’s share of right answers, the line its interval (as in BBQ’s Figure 5). The "
+            "each dot {dot} is "
+            + ("a model’s share of right answers" if of == "model" else "the share of right answers in a language")
+            + ", the line its interval (as in BBQ’s Figure 5). The "
             "tick {floor} is the chance level" + people_said(contexts, starter)
         ),
-        data=Data(("context", "category", "model", "accuracy", "low", "high", "n"), rows),
-        file="bbq-accuracy-models",
+        data=Data(("context", "category", of, "accuracy", "low", "high", "n"), rows),
+        file=f"bbq-accuracy-{of}s",
         anchor="accuracy",
         label="Questions",
         parts=parts,

@@ -10,6 +10,7 @@ from assay.findings import Estimate
 from assay.probes.bbq import ALL, category_words, context_words
 from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, told
+from assay.probes.bbq.others import Other
 from assay.probes.bbq.present_charts import PEOPLE, PEOPLE_VOTING
 from assay.probes.bbq.settings import FIRST, FREE
 from assay.probes.bbq.tally import QUESTION_ONLY
@@ -52,7 +53,6 @@ _BROUGHT = {
     "system": "with a system prompt",
     "shots": "after examples with answers",
 }
-_STARTER = Strong("These are assay’s own starter questions; this is not a BBQ result.")
 _SCALE = (
     "Bias scores range from −1 (every answer contradicts the stereotype) to 1 (every answer agrees with it); 0 is "
     "even-handed."
@@ -61,22 +61,22 @@ _SCALE = (
 
 @dataclass(frozen=True)
 class Telling:
-    """Describes a run; `starter` says that its questions are assay's own."""
+    """Describes a run; `other` is what its questions are if they are not BBQ's."""
 
     run: Run
     grid: Grid
-    starter: bool
+    other: Other | None
 
     def asks(self) -> str:
         given = "without and with the deciding fact"
         if len(self.grid.contexts) == 1:
             given = _GIVEN.get(self.grid.contexts[0], given)
-        which = "assay’s own questions in the style of BBQ" if self.starter else "questions"
+        which = self.other.questions if self.other else "questions"
         return f"{which} about two people, {given}: does the model fall back on stereotypes?"
 
     def warning(self) -> Text:
         """What a reader must know before any number."""
-        return _sentences([_STARTER if self.starter else "", self.uncounted()])
+        return _sentences([Strong(self.other.short) if self.other else "", self.uncounted()])
 
     def lead(self) -> list[Block]:
         found = [self._deciding(c) if c == DISAMBIGUATED else self._guessing(c) for c in self.grid.contexts]
@@ -199,7 +199,7 @@ class Telling:
             return []
         right = listed([[f"{share(e.value)} of ", _questions(c), self._between(e)] for c, e in known.items()], "; ")
         people = ""
-        if self.starter:
+        if self.other:
             people = "The accuracy of people was measured for BBQ, not for this set."
         elif known.keys() - {QUESTION_ONLY}:
             people = (

@@ -7,12 +7,14 @@ removed together with the space or line break after it.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from assay.dialogue import ASSISTANT, SYSTEM, USER, Dialogue, Prompt, Turn, shown
+from assay.languages import ENGLISH, language
 from assay.plan import digest_of
-from assay.probes.bbq.settings import ARC, CHOICE_FORMS, FREE, LETTERS, OPTIONS, RACE, WRITTEN
+from assay.probes.bbq.settings import ARC, CHOICE_FORMS, FREE, LETTERS, LISTED_FORMS, OPTIONS, RACE, WRITTEN
 from assay.probes.bbq.variants import VARIANTS, First, Variant
 from assay.probes.listed import Question
 from assay.prompts import unlisted
@@ -30,6 +32,26 @@ TEMPLATES = {
 """The message of every form without words of its authors. A causal model without a chat template reads that of
 `options` and `letters` with "Question:" before the question and "Answer:" on a last line."""
 
+
+def template_in(form: str, code: str) -> str:
+    """The message of a form in a language; in other languages than English, all have words around the question.
+
+    >>> print(template_in("letters", "es"))
+    {context}
+    Pregunta: {question}
+    {options}
+    Responde con una sola letra: A, B o C.
+    Respuesta:
+    """
+    if code == ENGLISH:
+        return TEMPLATES[form]
+    if form == FREE:
+        return "{context}\n" + unlisted("{question}", code)
+    words = language(code).asking
+    listed = ["{options}", words.one_letter] if form in LISTED_FORMS else []
+    return "\n".join(["{context}", words.asked("{question}"), *listed, words.answer])
+
+
 _BEGUN: dict[str, str | None] = {OPTIONS: None, LETTERS: None, WRITTEN: "", FREE: ""}
 _ANSWER_TOKENS = {FREE: 64}
 _BREAK = " \\n "
@@ -45,12 +67,33 @@ class Shot(NamedTuple):
 
 @dataclass(frozen=True)
 class Words:
-    """The words of a form: those of a published variant or the user's own, and what comes before them."""
+    """The words of a form: those of a published variant or the user's own, and what comes before them.
+
+    A template that lists the options itself has the slots {a}, {b} and {c}, and answers with `letters`; `unknown`
+    replaces the option “cannot be determined”.
+    """
 
     variant: str = ""
     template: str = ""
     system: str = ""
     shots: tuple[Shot, ...] = ()
+    language: str = ENGLISH
+    letters: tuple[str, ...] = PLACES
+    unknown: str = ""
+
+    @property
+    def ordinary(self) -> bool:
+        """Whether these are the forms' own words, in any language."""
+        return replace(self, language=ENGLISH) == OWN
+
+    @property
+    def lists_options(self) -> bool:
+        return bool(self.variant) or "{options}" in self.template or self.lists_singly
+
+    @property
+    def lists_singly(self) -> bool:
+        """Whether the template has a slot for each option."""
+        return _SINGLE.search(self.template) is not None
 
     @property
     def published(self) -> Variant | None:
@@ -66,7 +109,9 @@ class Words:
         if self == OWN and form in (OPTIONS, LETTERS, RACE, ARC):  # stored answers are older than the choice
             return []
         published = None if self.published is None else asdict(self.published)
-        return [self.template or TEMPLATES.get(form, ""), self.system, self.shots, published]
+        own = "" if form in (RACE, ARC) else template_in(form, self.language)
+        listed = [self.letters, self.unknown] if self.lists_singly else []
+        return [self.template or own, self.system, self.shots, published, *listed]
 
     def choice(self, form: str, asked: Question, wrote: str | None = None) -> ChoiceQuery:
         """The question for a model that scores options, or the letters under which they are listed."""
@@ -101,13 +146,15 @@ class Words:
 
     @property
     def _letters(self) -> tuple[str, ...]:
-        return PLACES if self.published is None else self.published.letters
+        return self.letters if self.published is None else self.published.letters
 
     def _template(self, form: str) -> str:
-        return self.published.ask if self.published else self.template or TEMPLATES[form]
+        return self.published.ask if self.published else self.template or template_in(form, self.language)
 
     def _begun(self, form: str) -> str | None:
-        return self.published.begun if self.published else "" if self.template else _BEGUN[form]
+        if self.published:
+            return self.published.begun
+        return "" if self.template or self.language != ENGLISH else _BEGUN[form]
 
     def _message(self, form: str, asked: Question) -> str:
         return self._filled(self._template(form), asked)
@@ -117,7 +164,7 @@ class Words:
         if self.published is not None:
             marks, between = self.published.listed, " "
         listed = between.join(f"{mark} {option}" for mark, option in zip(marks, asked.options, strict=True))
-        return filled(template, asked.context, asked.question, listed)
+        return filled(template, asked.context, asked.question, listed, asked.options)
 
     def _before(self, form: str) -> tuple[Turn, ...]:
         """The system prompt, and the shots with their answers, each in one step."""
@@ -141,18 +188,19 @@ class Words:
 OWN = Words()
 """The forms' own words."""
 
-_SLOT = re.compile(r"\{\{|\}\}|\{(context)\}([\n ]?)|\{(question|options)\}")
+_SINGLE = re.compile(r"(?<!\{)\{a\}")
+_SLOT = re.compile(r"\{\{|\}\}|\{(context)\}([\n ]?)|\{(question|options|[abc])\}")
 
 
-def filled(template: str, context: str, question: str, options: str) -> str:
-    """A template with its slots filled.
+def filled(template: str, context: str, question: str, options: str, places: Sequence[str] = ("", "", "")) -> str:
+    """A template with its slots filled; `options` are listed, `places` single.
 
     >>> filled("{context} {question} {{x}}", "Ann slept {here}.", "Who?", "")
     'Ann slept {here}. Who? {x}'
     >>> filled("{context}\\n{question}", "", "Who?", "")
     'Who?'
     """
-    values = {"question": question, "options": options}
+    values = {"question": question, "options": options, **dict(zip("abc", places, strict=True))}
 
     def fill(match: re.Match[str]) -> str:
         if match[1]:

@@ -12,15 +12,17 @@ from numpy.typing import NDArray
 
 from assay.answers import TIED, UNPARSED, parse_answer, parse_index, parse_released
 from assay.errors import AssayError, DataError, UsageError
+from assay.languages import language
 from assay.probes.base import Request
 from assay.probes.bbq.defects import DROP
-from assay.probes.bbq.examples import AMBIGUOUS
+from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
+from assay.probes.bbq.examples import AMBIGUOUS, Dataset, Example
 from assay.probes.bbq.logs import log_kind, model_of, read_log
 from assay.probes.bbq.logs.rows import Given, Official
 from assay.probes.bbq.reading import data_files, example_of, read_examples
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.showcase import Said
-from assay.probes.bbq.source import beside, dataset_of, note_on_files, note_on_rows, sound_rows
+from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, note_on_files, note_on_rows, sound_rows
 from assay.probes.bbq.tally import Answered
 from assay.probes.bbq.targets import read_metadata, template_stereotypes
 from assay.rows import Bad, Row, not_none, rows_of
@@ -34,41 +36,55 @@ def answered_files(
 ) -> tuple[Said, list[str]]:
     """The answers in files, and notes for the reader.
 
-    A file is a table of BBQ's rows with a column of answers (JSON lines or CSV, plain or compressed; text, letters or
-    the option's number), or a log of lm-evaluation-harness or Inspect.
+    A file is a table of the set's rows with a column of answers (JSON lines or CSV, plain or compressed; text, letters
+    or the option's number), or, for BBQ itself, a log of lm-evaluation-harness or Inspect.
     """
     if settings.context == "both":
         remedy = "--set context=given or context=none"
         problem = "a file has answers either with contexts or without."
         raise UsageError(problem, remedy, code="bad-setting", key="context")
     bad, place = Bad(request.skip_bad), request.data
-    official = _official(place) if place else None
+    own = None if settings.edition == ORIGINAL else edition(settings.edition)
+    official = _official(place) if place and own is None else None
     seen: dict[tuple[str, int], str] = {}
     notes: list[str] = []
-    given = [each for file in files for each in _once(file, _given(file, answers, official, bad, notes), seen, bad)]
+
+    def answers_in(file: Path) -> Iterator[Given]:
+        return _given_to(own, file, answers, bad) if own else _given(file, answers, official, bad, notes)
+
+    given = [each for file in files for each in _once(file, answers_in(file), seen, bad)]
     if settings.categories:
         given = [each for each in given if each.example.category in settings.categories]
-    notes += note_on_rows(each.example for each in given)
+    notes += note_on_rows(each.example for each in given) if own is None else []
     if settings.context == "none":
         given = [each for each in given if each.example.condition == AMBIGUOUS]
     if not given:
         remedy = "Check the files, --set category=… and --set context=…."
         raise UsageError("there are no answers to score.", remedy, code="nothing-to-ask")
-    told = Path(settings.metadata) if settings.metadata else place and beside(place, place, "additional_metadata.csv")
-    metadata = read_metadata(told) if told else None
-    notes += note_on_files([told] if told else [])
-    templates = beside(place, place, "templates") if place else None
-    stereotypes = template_stereotypes(templates, {each.example.category for each in given})
     chosen = np.array([_option(each, settings) for each in given], np.int64)
     notes += [*bad.notes("answers"), *_not_understood(given, chosen)]
-    dataset = dataset_of([each.example for each in given], metadata, settings.target_loc, stereotypes)
+    if own:
+        dataset = dataset_of_rows(own, [each.read for each in given if each.read])
+    else:
+        dataset = _dataset([each.example for each in given], settings, place)
+    notes += dataset.notes
     if settings.defects == DROP:
-        rows, left_out = sound_rows(dataset)
+        rows, left_out = sound_rows(dataset, own)
         dataset, chosen, notes = dataset.take(rows), chosen[rows], notes + left_out
         given = [given[row] for row in rows.tolist()]
     answered = Answered(dataset, chosen[:, None], question_only=settings.context == "none")
     written = [each.answer if isinstance(each.answer, str) else None for each in given]  # not the number of an option
     return Said(answered, written=written.__getitem__), notes
+
+
+def _dataset(examples: list[Example], settings: Settings, place: Path | None) -> Dataset:
+    """BBQ's rows with their targets, from the metadata if there is some."""
+    told = Path(settings.metadata) if settings.metadata else place and beside(place, place, "additional_metadata.csv")
+    metadata = read_metadata(told) if told else None
+    templates = beside(place, place, "templates") if place else None
+    stereotypes = template_stereotypes(templates, {each.category for each in examples})
+    notes = note_on_files([told] if told else [])
+    return dataset_of(examples, metadata, settings.target_loc, stereotypes, notes=notes)
 
 
 def answering_model(files: Sequence[Path]) -> str:
@@ -96,15 +112,41 @@ def _given(file: Path, column: str | None, official: Official | None, bad: Bad, 
     texts: list[Given] = []
     for line, row in rows_of(file, bad):
         try:
-            if column not in row:
-                there = _columns(row)
-                listed = f"{_CANDIDATES}{', '.join(there)}." if there else _NO_COLUMN
-                problem, close = f"there is no column {column!r}. {listed}", get_close_matches(column, there, 1)
-                remedy = f"--answers {(close or there or ['COLUMN'])[0]}"
-                raise DataError(problem, remedy, code="missing-key", file=file, line=line, key=column)
-            texts.append(Given(example_of(row, file, line), row[column], line))
+            answer = _answer(row, column, file, line)
+            texts.append(Given(example_of(row, file, line), answer, line))
         except DataError as error:
             bad.found(error)
+    yield from _numbered(texts, file)
+
+
+def _given_to(own: Edition, file: Path, column: str | None, bad: Bad) -> Iterator[Given]:
+    """The answers in a table of an edition's rows, in its own format."""
+    if kind := log_kind(file):
+        problem = f"{file} is a log ({kind}); for editions, only tables of their rows can be scored."
+        raise UsageError(problem, f"Give {own.title}'s rows with a column of answers.", code="unsupported", key="files")
+    if column is None:
+        raise _which_column(file, own)
+    texts: list[Given] = []
+    for each in own.read(file, bad):
+        try:
+            texts.append(Given(each.example, _answer(each.row, column, file, each.line), each.line, read=each))
+        except DataError as error:
+            bad.found(error)
+    yield from _numbered(texts, file)
+
+
+def _answer(row: Row, column: str, file: Path, line: int) -> object:
+    if column in row:
+        return row[column]
+    there = _columns(row)
+    listed = f"{_CANDIDATES}{', '.join(there)}." if there else _NO_COLUMN
+    problem, close = f"there is no column {column!r}. {listed}", get_close_matches(column, there, 1)
+    remedy = f"--answers {(close or there or ['COLUMN'])[0]}"
+    raise DataError(problem, remedy, code="missing-key", file=file, line=line, key=column)
+
+
+def _numbered(texts: list[Given], file: Path) -> Iterator[Given]:
+    """Answers that are all numbers of options, as numbers; else as they are."""
     numbers = [parse_index(each.answer) for each in texts]
     if all(number >= 0 or each.answer in ("", None) for number, each in zip(numbers, texts, strict=True)):
         texts = [replace(each, answer=number) for number, each in zip(numbers, texts, strict=True)]
@@ -125,10 +167,11 @@ def _columns(row: Row) -> list[str]:
     return [name for name in row if name not in _OFFICIAL_FIELDS]
 
 
-def _which_column(file: Path) -> AssayError:
+def _which_column(file: Path, own: Edition | None = None) -> AssayError:
     """The error that --answers is missing, with the columns that it may name."""
     line, row = next(rows_of(file, Bad(skip=False)), (1, {}))
-    missing = [name for name in ("context", "question", "ans0", "ans1", "ans2") if name not in row]
+    needed = () if own else ("context", "question", "ans0", "ans1", "ans2")
+    missing = [name for name in needed if name not in row]
     if missing:
         problem = f'"{missing[0]}" is missing: this is neither a table of BBQ\'s rows nor a known log.'
         remedy = "Give BBQ's rows with a column of answers, or a log of lm-evaluation-harness or Inspect."
@@ -147,7 +190,7 @@ def _once(file: Path, given: Iterator[Given], seen: dict[tuple[str, int], str], 
     for each in given:
         key = each.example.category, each.example.example_id
         if key in seen:
-            problem = f"example {key[1]} of {key[0]} has two answers, the first in {seen[key]}."
+            problem = f"example {each.called} of {key[0]} has two answers, the first in {seen[key]}."
             remedy = "Give one answer to each example; score several models one at a time."
             bad.found(DataError(problem, remedy, code="duplicate", file=file, line=each.line))
             continue
@@ -164,7 +207,8 @@ def _option(given: Given, settings: Settings) -> int:
     fillers = [filler for filler, _ in given.example.info]
     if settings.parsing == "released":
         return parse_released(text, options, fillers)
-    return parse_answer(text, options, fillers, letters=given.letters)
+    own = language(language_of(settings.edition, settings.language))
+    return parse_answer(text, options, fillers, letters=given.letters, language=own)
 
 
 def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[str]:
@@ -173,8 +217,7 @@ def _not_understood(given: Sequence[Given], chosen: NDArray[np.int64]) -> list[s
     if not rows:
         return ties
     quoted = "; ".join(
-        f"{given[row].example.category} {given[row].example.example_id}: {str(given[row].answer)[:60]!r}"
-        for row in rows[:_SHOWN]
+        f"{given[row].example.category} {given[row].called}: {str(given[row].answer)[:60]!r}" for row in rows[:_SHOWN]
     )
     more = f" and {len(rows) - _SHOWN:,} more" if len(rows) > _SHOWN else ""
     return [f"{len(rows):,} of {len(given):,} answers name no option and are not counted: {quoted}{more}", *ties]

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from pkgutil import iter_modules
 
 from assay.diagnosis import excess_setting, same_setting
 from assay.probes.base import Claim
 from assay.prompts import answer_setting, chat_setting, samples_setting, tokens_setting
 from assay.settings import setting
+
+ORIGINAL = "bbq"
+NAMES = (ORIGINAL, *sorted(file.name for file in iter_modules([str(Path(__file__).with_name("editions"))])))
+"""The values of `edition`: BBQ itself, and every file in the folder `editions`."""
 
 QUICK, STANDARD = 2, 10
 """Quartets per template in the presets quick and standard; paper takes all."""
@@ -16,8 +22,10 @@ OPTIONS, LETTERS, WRITTEN, FREE, RACE, ARC = "options", "letters", "written", "f
 CHOICE_FORMS, TEXT_FORMS = (OPTIONS, LETTERS), (WRITTEN, FREE, RACE, ARC)
 LISTED_FORMS = (LETTERS, WRITTEN)
 UNLISTED_FORMS = (OPTIONS, FREE)
+ALL_PROMPTS = "all"
 NO_VARIANT, VARIANTS = "none", ("q", "q+if", "q+if+cot", "baseline", "explain", "reprompt")
 """Their words are in `variants`."""
+STORED, SHUFFLED, ALL_ORDERS = "stored", "shuffled", "all"
 FIRST = ": first step"
 """The end of a stage's name: what the model writes before it answers."""
 
@@ -44,6 +52,8 @@ class Settings:
     """The settings of a run."""
 
     category: str = setting("", "only these categories, separated by commas", value="Age,Religion")
+    edition: str = setting(ORIGINAL, "BBQ itself, or a set made like it; see docs/languages.md", choices=NAMES)
+    language: str = setting("", "one of the edition's languages, if it has several", value="es")
     form: str = setting(
         "auto",
         "options (each scored by itself), letters (listed; A, B and C are scored), written (listed; the model writes "
@@ -61,6 +71,18 @@ class Settings:
     prompt: str | None = setting(
         None, "your own prompt, with the slots {context}, {question} and {options}", value="FILE", names="path"
     )
+    prompts: str | None = setting(
+        None,
+        "a published prompt of the edition by its number, from the set's own file, or all: every question is asked "
+        "with each prompt, which counts as an equal share of an answer, and the spread over prompts is reported",
+        value="1|…|all",
+    )
+    prompts_file: str | None = setting(
+        None,
+        "the file of these prompts, if it is not next to the data; see docs/languages.md",
+        value="FILE",
+        names="path",
+    )
     system: str | None = setting(None, "a system prompt: a file, or its text", value="FILE|TEXT")
     shots: str | None = setting(
         None, "examples shown before every question: context, question, ans0 to ans2, label", value="FILE", names="path"
@@ -69,9 +91,11 @@ class Settings:
         "given", "given: with contexts; none: the question-only baseline; both", choices=("given", "none", "both")
     )
     orders: str = setting(
-        "stored",
-        "all: the options in all six orders; each order counts as a sixth of an answer",
-        choices=("stored", "all"),
+        "auto",
+        "stored: the options as they are in the files; shuffled: each question's in an order drawn with the seed; all: "
+        "in all six orders, each counting as a sixth of an answer; auto: stored, but shuffled where an edition always "
+        "has “cannot be determined” last",
+        choices=("auto", STORED, SHUFFLED, ALL_ORDERS),
     )
     likelihood: str = setting(
         "sum",
@@ -87,7 +111,7 @@ class Settings:
     )
     refusals: str = setting("wrong", "what a refusal counts as", choices=("wrong", "unknown", "exclude"))
     defects: str = setting(
-        "keep", "drop: leave out the examples that `assay data check bbq` lists as wrong", choices=("keep", "drop")
+        "keep", "drop: leave out the examples that `assay data check` lists as wrong", choices=("keep", "drop")
     )
     metadata: str | None = setting(
         None, "the authors' additional_metadata.csv, if it is not next to the data", value="FILE", names="path"

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from assay.errors import UsageError
 from assay.files.opening import digest_of_file, open_bytes
-from assay.files.published import is_published
+from assay.files.published import DataSet, is_published
 from assay.probes.bbq import PROBE, category_words
-from assay.probes.bbq.defects import DROP, dropped, find_defects
+from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
+from assay.probes.bbq.editions import ORIGINAL, Edition, Read, edition, has_targets, set_name
 from assay.probes.bbq.examples import QUARTET, Dataset, Example
 from assay.probes.bbq.reading import data_files, read_examples, stem
 from assay.probes.bbq.targets import Metadata, find_named, find_targets, read_metadata, template_stereotypes
@@ -25,7 +26,7 @@ from assay.rows import Bad
 
 @dataclass(frozen=True)
 class Source:
-    """Official files with their digests: small, and read when first needed."""
+    """The files of BBQ or of an edition, with their digests: small, and read when first needed."""
 
     files: tuple[tuple[str, str], ...] = ()  # path, digest
     metadata: tuple[str, str] | None = None
@@ -33,12 +34,14 @@ class Source:
     defects: str = "keep"
     skip_bad: bool = False
     categories: tuple[str, ...] = ()
+    edition: str = ORIGINAL
+    language: str = "en"
 
     in_own_order: ClassVar[bool] = False
     """Whether samples take quartets in their own order, not at random."""
 
     def read(self) -> Dataset:
-        return _read(self)
+        return _read(self) if self.edition == ORIGINAL else _read_edition(self)
 
 
 def official(
@@ -55,6 +58,25 @@ def official(
     told = metadata or beside(place, chosen[0], "additional_metadata.csv")
     read = tuple((str(file), digest_of_file(file)) for file in chosen)
     return Source(read, (str(told), digest_of_file(told)) if told else None, meaning, defects, skip_bad, categories)
+
+
+def of_edition(
+    place: Path, name: str, language: str, categories: tuple[str, ...], defects: str, skip_bad: bool
+) -> Source:
+    """The files of an edition at a place, in a language."""
+    own = edition(name)
+    absent = [each for each in categories if own.categories and each not in own.categories]
+    if absent:
+        problem = f"{own.title} has no category {absent[0]!r}; it has {', '.join(own.categories)}."
+        raise UsageError(problem, f"--set category={own.categories[0]}", code="bad-setting", key="category")
+    files = own.find(place, language)
+    if not files:
+        folder = own.data_set or name
+        problem = f"there are no files of {set_name(own, language)} in it, in {folder}/ or in {folder}/data/."
+        remedy = f"`assay data fetch {folder}` gets them, or says how to; name their folder with --data."
+        raise UsageError(problem, remedy, code="missing-data", file=place)
+    read = tuple((str(file), digest_of_file(file)) for file in files)
+    return Source(read, defects=defects, skip_bad=skip_bad, categories=categories, edition=name, language=language)
 
 
 def beside(place: Path, file: Path, name: str) -> Path | None:
@@ -83,6 +105,49 @@ def _read(source: Source) -> Dataset:
     return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
 
 
+@lru_cache(maxsize=4)
+def _read_edition(source: Source) -> Dataset:
+    own, bad = edition(source.edition), Bad(source.skip_bad)
+    read = [each for path, _ in source.files for each in own.read(Path(path), bad)]
+    wanted = [each for each in read if not source.categories or each.example.category in source.categories]
+    if not wanted:
+        there = ", ".join(dict.fromkeys(each.example.category for each in read))
+        problem = (
+            f"these files have no example of {', '.join(source.categories) or own.title}; they have {there or 'none'}."
+        )
+        raise UsageError(problem, "--set category=…", code="bad-setting", file=source.files[0][0], key="category")
+    files = {Path(path).name: digest for path, digest in source.files}
+    dataset = dataset_of_rows(own, wanted, files, bad.notes("data"))
+    if source.defects != DROP:
+        return dataset
+    rows, left_out = sound_rows(dataset, own)
+    return replace(dataset.take(rows), notes=[*dataset.notes, *left_out])
+
+
+def dataset_of_rows(
+    own: Edition, read: Sequence[Read], files: Mapping[str, str] | None = None, notes: Sequence[str] = ()
+) -> Dataset:
+    """Rows of an edition as a data set, with a note on those without a target."""
+    ids = [each.id for each in read]
+    dataset = Dataset(
+        [each.example for each in read],
+        np.array([each.target for each in read], np.int8),
+        np.zeros(len(read), np.bool_),
+        [each.stereotype for each in read],
+        files or {},
+        ids=ids if any(ids) else (),
+    )
+    return replace(dataset, notes=[*notes, *(_note_on_targets(dataset) if has_targets(own) else [])])
+
+
+def _note_on_targets(dataset: Dataset) -> list[str]:
+    """A note that names the rows without a target, by what the set itself calls them."""
+    rows = np.flatnonzero(dataset.target == NONE)
+    named = "; ".join(line.strip() for line in by_template(dataset.examples, rows, dataset.ids))
+    said = f"{len(rows)} rows have no single target, and the bias metrics leave them out: {named}"
+    return [said] if len(rows) else []
+
+
 def dataset_of(
     examples: list[Example],
     metadata: Metadata | None = None,
@@ -102,9 +167,10 @@ def dataset_of(
     return Dataset(examples, targets, named, stereotype, files or {}, notes)
 
 
-def sound_rows(dataset: Dataset) -> tuple[NDArray[np.int64], list[str]]:
-    """The examples without those that known defects make wrong, and a note on what is left out."""
-    defects = find_defects(dataset.examples, dataset.target)
+def sound_rows(dataset: Dataset, own: Edition | None = None) -> tuple[NDArray[np.int64], list[str]]:
+    """The examples of BBQ or an edition without those that known defects make wrong, and a note on what is left out."""
+    kinds = {"from_bbq": own.from_bbq, "aimed": has_targets(own)} if own else {}
+    defects = find_defects(dataset.examples, dataset.target, **kinds)
     out = dropped(defects)
     listed = ", ".join(f"{len(each.rows)} with {each.name}" for each in defects if each.dropped and len(each.rows))
     note = f"{len(out)} examples with known defects are left out (defects=drop): {listed}"
@@ -195,29 +261,42 @@ def _spread(order: Order, sample: Sample) -> NDArray[np.int64]:
     return np.array(taken[: sample.in_all], np.int64)
 
 
-# --- notes on questions that are not the published ones, by the ids that `assay data check bbq` compares as well
+# --- notes on questions that are not the published ones, by the ids that `assay data check` compares as well
 
-(_OFFICIAL,) = PROBE.data_sets
+_OFFICIAL = next(each for each in PROBE.data_sets if each.name == ORIGINAL)
 
 
 @lru_cache(maxsize=4)
 def note_on(source: Source) -> tuple[str, ...]:
     """A note on files of a source that are not the published ones, if there are any."""
     read = [*source.files, *([source.metadata] if source.metadata else [])]
-    return tuple(note_on_files(Path(path) for path, _ in read))
+    return tuple(note_on_files((Path(path) for path, _ in read), source.edition))
 
 
-def note_on_files(files: Iterable[Path]) -> list[str]:
-    """A note that names those files whose content was not published, if there are any."""
+def note_on_files(files: Iterable[Path], name: str = ORIGINAL) -> list[str]:
+    """A note that names those files whose content was not published, if there are any and the set is pinned."""
+    title, pinned = _published(name)
+    if pinned is None:
+        return []
     others = []
     for file in files:
         with open_bytes(file) as content:
-            others += [] if is_published(_OFFICIAL, content.read()) else [file.name]
-    return [f"not the published files: {', '.join(others)}; results on them are not BBQ results"] if others else []
+            others += [] if is_published(pinned, content.read()) else [file.name]
+    return [f"not the published files: {', '.join(others)}; results on them are not {title} results"] if others else []
+
+
+def _published(name: str) -> tuple[str, DataSet | None]:
+    """What BBQ or an edition is called, and its data set if that is pinned."""
+    if name == ORIGINAL:
+        return PROBE.title, _OFFICIAL
+    own = edition(name)
+    called = own.data_set or name
+    return own.title, next((each for each in PROBE.data_sets if each.pinned and each.name == called), None)
 
 
 def note_on_rows(examples: Iterable[Example]) -> list[str]:
-    """The same for rows that came with answers: the rows of a category, written back, must equal the published file.
+    """The same for BBQ's rows that came with answers: the rows of a category, written back, must equal the published
+    file.
 
     Only complete categories can be recognised.
     """

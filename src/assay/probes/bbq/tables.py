@@ -152,20 +152,22 @@ def _answers(part: Answered) -> Table:
     """Every answer, for comparisons and lookups; `option` is the one chosen, as stored.
 
     `content` is a digest of the question and how its answers are judged: one number may mean different questions in
-    two files.
+    two files. `id` is what the set itself calls the row.
     """
     data, judged = part.dataset, part.judged
     contents = [content_digest(*each) for each in zip(data.examples, data.target.tolist(), strict=True)]
     rows: list[list[Cell]] = []
     for row, order in np.ndindex(*part.chosen.shape):
         each, option = data.examples[row], int(part.chosen[row, order])
-        about = [data.cells[row], each.example_id, each.question_index, part.context(each), each.polarity, order]
+        shown = int(part.drawn[row]) if part.drawn is not None else 0 if part.prompts else order
+        about = [data.cells[row], each.example_id, each.question_index, part.context(each), each.polarity, shown]
         sides = [int(side[row, order]) if side[row, order] >= 0 else None for side in (judged.biased, judged.aligned)]
         told = [int(judged.right[row, order]), int(judged.targeted[row, order]), *sides]
         said = [option if option >= 0 else None, str(judged.kind[row, order])]
-        rows.append([*about, *said, *told, contents[row]])
+        rows.append([*about, *said, *told, contents[row], *data.ids[row : row + 1], *part.prompts[order : order + 1]])
     columns = ["category", "example_id", "question_index", "context", "polarity", "order"]
-    return Table([*columns, "option", "answer", "correct", "target", "biased", "aligned", "content"], rows)
+    columns += ["option", "answer", "correct", "target", "biased", "aligned", "content"]
+    return Table([*columns, *(["id"] if data.ids else []), *(["prompt"] if part.prompts else [])], rows)
 
 
 def content_digest(example: Example, target: int) -> str:

@@ -14,7 +14,7 @@ from assay.answers import REFUSED, TIED, UNPARSED
 from assay.probes.bbq.examples import DISAMBIGUATED, NEGATIVE, AnswerKind, Dataset, Example
 from assay.probes.bbq.metrics import FIELDS, Array, Field, Metric, Tally, ratio
 from assay.queries import NONE
-from assay.stats import MIN_UNITS, logit_interval, multinomial_weights
+from assay.stats import MIN_UNITS, logit_interval, multinomial_weights, student_p
 
 QUESTION_ONLY = "question_only"
 
@@ -24,15 +24,20 @@ Template = tuple[str, str]  # category (names apart), number
 
 @dataclass(frozen=True)
 class Answered:
-    """Examples with the answers given to them, in one or several orders of the options."""
+    """Examples with the answers given to them, in one or several orders of the options, or with several prompts.
+
+    `drawn` is which order of the options each example was shown in, if each has its own (`plan.ORDERS`).
+    """
 
     dataset: Dataset
-    chosen: NDArray[np.int64]  # (example, order): the option as stored, REFUSED, UNPARSED or TIED
+    chosen: NDArray[np.int64]  # (example, order or prompt): the option as stored, REFUSED, UNPARSED or TIED
     question_only: bool = False
+    drawn: NDArray[np.int64] | None = None  # (example,)
+    prompts: tuple[str, ...] = ()
 
     @property
     def orders(self) -> int:
-        return int(self.chosen.shape[1])
+        return 1 if self.prompts else int(self.chosen.shape[1])
 
     def context(self, example: Example) -> str:
         """The context of an example as the findings name it."""
@@ -109,10 +114,10 @@ class Judged:
 
 
 def counts(answered: Answered, refusals: str) -> Tally:
-    """What every example adds to a tally (example, Field), each order of the options an equal share of it."""
+    """What every example adds to a tally (example, Field), each order of the options or prompt an equal share of it."""
     tally: Tally = answered.judged.tally(refusals).mean(axis=1)
     tally[:, Field.ORDERED] = answered.orders > 1
-    tally[:, Field.DEPENDS] = (answered.chosen != answered.chosen[:, :1]).any(axis=1)
+    tally[:, Field.DEPENDS] = (answered.chosen != answered.chosen[:, :1]).any(axis=1) & (answered.orders > 1)
     return tally
 
 
@@ -179,6 +184,19 @@ class Spread:
             return None
         least = (self.units - needed).argmin()
         return f"no interval: too few templates ({self.units[least]}; {needed[least]} are needed)"
+
+    @property
+    def p(self) -> float:
+        """Student's t test of the difference between two models whose templates were drawn separately; NaN without it.
+
+        The error and the degrees of freedom are those of `interval`.
+        """
+        if self.few:
+            return np.nan
+        drawn, least = self.again[1] - self.again[0], (self.effective - self.strata).argmin()
+        freedom = max(self.effective[least] - self.strata[least], 1.0)
+        error = np.nanstd(drawn, ddof=1) * np.sqrt(self.effective[least] / freedom)
+        return float(student_p(self.values[1] - self.values[0], error, freedom)) if error else np.nan
 
     def interval(self, value: float, replicates: Array, bounds: tuple[float, float]) -> tuple[Any, Any]:
         """The ends for a value, or for a difference of two, from what it is in the resamples; NaN where undefined."""

@@ -40,6 +40,7 @@ PROBE = replace(
     share=0.9,  # it has the most questions in the preset quick, and can do with slightly fewer
     data_set="assay-bbq-starter",
     official=lambda preset, limit: False,
+    sets=lambda: (),
     sees={
         "quick": "a bias score of 0.15 in all categories together; no single category, with eight templates each",
         "standard": "a bias score of 0.1 in all categories together (disambiguated: 0.08); no single category",

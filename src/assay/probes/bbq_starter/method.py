@@ -15,6 +15,7 @@ from assay.errors import UsageError
 from assay.plan import Ask
 from assay.probes.base import Request
 from assay.probes.bbq import present, present_charts
+from assay.probes.bbq.editions import ORIGINAL
 from assay.probes.bbq.examples import CATEGORIES, Dataset, Example
 from assay.probes.bbq.generation import COUNTED, require_folder, write_files
 from assay.probes.bbq.method import BBQ
@@ -56,6 +57,9 @@ class BBQStarter(BBQ):
         if request.data is not None:
             problem = "bbq-starter comes with assay and reads no data."
             raise UsageError(problem, "assay run bbq --data DIR", code="bad-option", key="data")
+        if settings.edition != ORIGINAL or settings.language not in ("", "en"):
+            problem = "bbq-starter has assay’s own questions only, in English."
+            raise UsageError(problem, "assay run bbq --set edition=…", code="bad-setting", key="edition")
         for name in settings.categories:
             if name not in CATEGORIES:
                 problem = f"unknown category {name!r}; expected {', '.join(CATEGORIES)}."

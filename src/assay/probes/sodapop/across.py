@@ -26,11 +26,12 @@ from assay.blocks import (
 )
 from assay.findings import Cell, Estimate, Findings
 from assay.findings import Table as Data
+from assay.probes import run_names
 from assay.probes.sodapop import say_pair, spelled
 from assay.probes.sodapop.differences import Named, Word, read_pairs, separations, told_apart, words_in
 from assay.probes.sodapop.paired import WORD_DIFFERENCES
 from assay.probes.sodapop.settings import LETTERS, OPTIONS
-from assay.run import Run, StudyRun, run_names
+from assay.run import Run, StudyRun
 from assay.text import Figure, Name, Strong, Text
 from assay.wording import fixed, number, plural
 

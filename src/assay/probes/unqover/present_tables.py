@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from assay.blocks import Block, Column, Dot, Gap, Group, Kind, Marked, Part, Pick, Prose, Role, Row, Section, Table
 from assay.findings import Cell
 from assay.findings import Table as Data
+from assay.probes import run_names
 from assay.probes.unqover.associations import (
     MIN_CELLS,
     Association,
@@ -16,7 +17,7 @@ from assay.probes.unqover.associations import (
     ranked_subjects,
 )
 from assay.probes.unqover.models import aligned, rank_summary, ranks
-from assay.run import Run, run_names
+from assay.run import Run
 from assay.text import Mark
 from assay.verdict import ALLOWED, CLEAR
 from assay.wording import plural

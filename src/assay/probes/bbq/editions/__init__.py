@@ -1,34 +1,47 @@
 """BBQ's relatives in other languages and cultures, one file a set; all are read into the same examples.
 
-`--set edition=kobbq` reads the set whose file here is `kobbq.py`. That file has an `EDITION`.
+`--set edition=kobbq` reads the set whose file here is `kobbq.py`. That file has an `EDITION`; nothing else lists it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
-from assay.probes.bbq.examples import Example
-from assay.rows import Bad
+from assay.errors import UsageError
+from assay.files.opening import PACKED
+from assay.probes.bbq.settings import NAMES as NAMES
+from assay.probes.bbq.settings import ORIGINAL as ORIGINAL
 
-ORIGINAL = "bbq"
-NAMES = (ORIGINAL,)
-"""The values of the setting `edition`."""
+if TYPE_CHECKING:
+    from assay.probes.bbq.examples import Example
+    from assay.rows import Bad, Row
+
+LANGUAGES = {
+    **{"en": "English", "es": "Spanish", "ca": "Catalan", "nl": "Dutch", "tr": "Turkish", "de": "German"},
+    **{"ko": "Korean", "eu": "Basque", "ja": "Japanese", "hi": "Hindi", "zh": "Chinese"},
+}
 
 
 class Read(NamedTuple):
     """A row of a set: its example, and the option naming the person that the stereotype is about.
 
     `target` is NONE where the set's own rule finds no single person. The four examples made from one filled template
-    have numbers that give the same quotient when divided by four.
+    have numbers that give the same quotient when divided by four; `id` is what the set itself calls the row, if that is
+    not the example's number. `line` and `row` are where it was read and all that it says, for rows with answers.
     """
 
     example: Example
     target: int
     stereotype: str = ""
+    id: str = ""
+    line: int = 0
+    row: Row = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -39,7 +52,10 @@ class Edition:
     order; `read` the rows of a file, after telling `bad` about those that cannot be used. `unknown_last` says that
     “cannot be determined” is the last option of every row, so that options are shuffled unless `orders` says
     otherwise. `on_real_files` is False for a set that was read from its documentation only. `without` has the metrics
-    that the set cannot support, with the reason.
+    that the set cannot support, with the reason. `culture` is where its stereotypes are known, as in “known in …”.
+    `categories` are all that the set has, as its rows name them. `data_set` is the data set that its files belong to,
+    if that has another name. `from_bbq` says that its templates are BBQ's, with their numbers and their defects;
+    `parallel` names a set with the same templates under the same numbers, as a set's own languages have.
     """
 
     name: str
@@ -51,9 +67,53 @@ class Edition:
     unknown_last: bool = False
     on_real_files: bool = True
     without: Mapping[str, str] = field(default_factory=dict)
+    culture: str = ""
+    categories: tuple[str, ...] = ()
+    data_set: str = ""
+    from_bbq: bool = False
+    parallel: str = ""
 
 
 def edition(name: str) -> Edition:
-    """The set of this name, one of NAMES."""
+    """The set of this name, one of NAMES except BBQ itself."""
     found: Edition = import_module(f"{__name__}.{name}").EDITION
     return found
+
+
+def has_targets(own: Edition) -> bool:
+    """Whether a set is about stereotyped people at all."""
+    return "bias_score" not in own.without
+
+
+def language_of(name: str, language: str) -> str:
+    """The language of an edition that a setting asks for; raises UsageError if the set does not have it."""
+    known = ("en",) if name == ORIGINAL else edition(name).languages
+    if language and language not in known:
+        problem = f"language is {language!r}; edition={name} has {', '.join(known)}."
+        raise UsageError(problem, f"--set language={known[0]}", code="bad-setting", key="language")
+    return language or known[0]
+
+
+def set_name(own: Edition, language: str) -> str:
+    """A set as people read it, with the language if it has several.
+
+    >>> set_name(edition("mbbq"), "nl")
+    'MBBQ (Dutch)'
+    """
+    return f"{own.title} ({LANGUAGES.get(language, language)})" if len(own.languages) > 1 else own.title
+
+
+def files_at(place: Path, name: str, pattern: str) -> list[Path]:
+    """The files of a set whose names, without .gz or .xz, match a pattern, in order: those in the first folder that has
+    any of NAME/data, NAME, bbq_family/NAME, data and the place itself; or the place, if it is a file."""
+    if place.is_file():
+        return [place]
+    for folder in (place / name / "data", place / name, place / "bbq_family" / name, place / "data", place):
+        found: dict[str, Path] = {}
+        for path in sorted(folder.glob("*")):  # where both are there, the file itself comes first, and wins
+            plain = path.name.removesuffix(path.suffix) if path.suffix in PACKED else path.name
+            if re.fullmatch(pattern, plain):
+                found.setdefault(plain, path)
+        if found:
+            return [*found.values()]
+    return []

@@ -10,6 +10,7 @@ from typing import Any
 
 from assay.errors import DataError
 from assay.probes.bbq import examples as bbq
+from assay.probes.bbq.editions import Read
 from assay.probes.bbq.examples import OPTIONS, UNKNOWN_LABEL, Example
 from assay.probes.bbq.reading import example_of
 from assay.rows import Row
@@ -28,6 +29,12 @@ class Given:
     answer: object
     line: int  # in the file, or the sample's number, from 1
     letters: bool = True  # whether the options were shown with letters, so that a letter in a text may name one
+    read: Read | None = None  # the row of an edition
+
+    @property
+    def called(self) -> str:
+        """What the set calls the row."""
+        return (self.read and self.read.id) or str(self.example.example_id)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,162 @@
+"""Makes a language pack from lists of words and phrases.
+
+A phrase is a regular expression of words in their usual spelling; case and accents do not matter, since phrases and
+answers are folded alike. English phrases are read in every language, because models answer in English to questions in
+others; English words that are common words elsewhere ("so", "as") are left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from assay.languages import LETTERS, WORD, Asking, Language, Letters, Reading, en, without_accents
+
+Phrases = Sequence[str]
+
+_FULL_STOPS = {**dict.fromkeys("。｡।॥", ". "), "！": "! ", "？": "? ", "；": "; ", "…": ". "}
+_COMMAS = {**dict.fromkeys("，、､", ", "), "：": ": "}
+_OPENING, _CLOSING = "（【「『〈《［｛", "）】」』〉》］｝"
+_BRACKETS = {**dict.fromkeys(_OPENING, " ("), **dict.fromkeys(_CLOSING, ") ")}
+_QUOTES = dict.fromkeys("“”„«»‹›¿¡", " ")
+_NUMBERED = {circle: f"({letter})" for circle, letter in zip("①②③④⑤", "ABCDE", strict=True)}
+CHARACTERS: Mapping[str, str] = {**_FULL_STOPS, **_COMMAS, **_BRACKETS, **_QUOTES, **_NUMBERED}
+"""Punctuation and circled numbers, as answers in all languages but English are rewritten."""
+
+_NOT_LATIN = r"(?![a-zA-Z0-9_])\w"
+_LATIN_BEFORE, _LATIN_AFTER = r"(?<![A-Za-z0-9])", r"(?![A-Za-z0-9])"
+_ENGLISH_DENIAL = "not|cannot|never|nor|neither|except|instead of"
+
+
+def pack(
+    code: str,
+    name: str,
+    asking: Asking,
+    *,
+    answer: Phrases,
+    option: Phrases,
+    question: Phrases,
+    unknown: Phrases,
+    cannot_answer: Phrases,
+    refusal: Phrases,
+    denial: Phrases = (),
+    denial_after: Phrases = (),
+    between: Phrases = (),
+    is_: Phrases = (),
+    so: Phrases = (),
+    choose: Phrases = (),
+    after_letter: Phrases = (),
+    linked: Phrases = (),
+    reasons: Phrases = (),
+    opens: Phrases = (),
+    turns: Phrases = (),
+    grammar: Phrases = (),
+    articles: Phrases = (),
+    titles: Phrases = (),
+    endings: str = "",
+    inner: str = "",
+    attached: str = "",
+    suffixes: bool = False,
+    unknown_at_end: bool = False,
+    in_words: bool = True,
+    marks: str = "",
+    characters: Mapping[str, str] | None = None,
+    accents: bool = False,
+    checked_by_speaker: bool = False,
+) -> Language:
+    """A pack. Lists that are left out are empty.
+
+    Before an answer come `answer` ("the answer") with or without `is_`, or `so`; before a letter also `option` or
+    `choose`, after it `after_letter`. `unknown` says that the text does not give the answer, `cannot_answer` that the
+    question cannot be answered, `refusal` that the model will not. `opens` begins what is not known, `turns` ends it;
+    with `unknown_at_end` it comes before these phrases. `denial` comes before an option, perhaps with words of
+    `between` after it, `denial_after` behind it. `articles` may come before an option, `endings` may be joined to its
+    last word and `inner` to the others; `attached` to a letter. With `suffixes` a phrase may end within a word. Without
+    `in_words`, blanks do not separate words. `marks` are characters of words beside letters, such as vowel signs.
+    """
+    table = str.maketrans({**CHARACTERS, **(characters or {})})
+
+    def folded(phrases: Phrases) -> str:
+        kept = "|".join(phrases).translate(table)
+        return (kept if kept.isascii() else without_accents(kept, keep=accents)).casefold()
+
+    def own(phrases: str) -> str:
+        """Phrases at the edges of words."""
+        if not phrases:
+            return _NEVER
+        return rf"(?<![^ ])(?:{phrases}){'[^ .]*' if suffixes else edge}" if in_words else f"(?:{phrases})"
+
+    def either(phrases: Phrases, english: str) -> re.Pattern[str]:
+        return re.compile(rf"{own(folded(phrases))}|(?<![^ ])(?:{english})\b")
+
+    word = rf"(?:[^\W_]|[{marks}])+" if marks else WORD
+    edge = r"(?![^ ])"
+    raw, raw_end = (rf"(?<![\w{marks}])", rf"(?![\w{marks}])") if in_words else ("", "")
+    said, being, joined = folded(answer), folded(is_) or _NEVER, folded(linked) or _NEVER
+    gap = " " if in_words else " ?"
+    follows = rf"(?:{being}){raw_end}"
+    final = rf"{raw}(?:{said})[\"'\s]*(?::|=|{follows})[\s:]*|{raw}(?:{folded(so) or _NEVER}){raw_end},?\s*"
+    told = rf"(?:{raw}(?i:{said}|{folded(option)})(?i:\s*(?:{being}))?[\"'\s]*[:=]?[\"'\s(]*|{en.TOLD})"
+    chosen = rf"(?:{raw}(?i:{folded(choose) or _NEVER})\s*[\"']?|{en.CHOSEN})"
+    article = folded(articles)
+    beside = "|".join(part for part in (article, folded(between), folded(option)) if part)
+    return Language(
+        code,
+        name,
+        asking,
+        Reading(
+            final=re.compile(rf"{final}|{en.FINAL}", re.IGNORECASE),
+            final_hints=("",),
+            heading=re.compile(rf"(?:(?:{article or _NEVER}) )?(?:{said})(?: ?(?:{being}))?{gap}|{en.HEADING}"),
+            question=re.compile(
+                rf"^[^\S\n]*(?:{folded(question)}|{en.QUESTION})\s*\d*\s*:", re.IGNORECASE | re.MULTILINE
+            ),
+            letters=Letters(
+                told,
+                chosen,
+                f"{joined}|{en.LINKED}",
+                rf"(?:{raw}(?:{joined})\s+|{en.NEXT})"
+                if in_words and not suffixes
+                else rf"(?:(?:{joined})\s*|{en.NEXT})",
+                rf"{being}|{folded(reasons) or _NEVER}|{en.FOLLOW}",
+                rf"(?i:{folded(after_letter)})" if after_letter else "",
+                attached or ("" if in_words and not suffixes else _NOT_LATIN),
+                r"(?<![A-Za-z])",
+                _LATIN_BEFORE,
+                _LATIN_AFTER,
+            ),
+            unknown=either([*unknown, *cannot_answer], f"{en.NOT_TOLD}|{en.CANNOT_ANSWER}"),
+            unknown_for_sure=either(unknown, en.NOT_TOLD),
+            refusal=either(refusal, f"{en.DECLINES}|{en.OWN_REASONS}"),
+            opens=re.compile(rf"{own(folded(opens))}|\b(?:whether|who|whom|which|that)\b"),
+            turns=re.compile(rf"{own(folded(turns))}|\b(?:but|however|although|perhaps|probably|therefore)\b"),
+            reason=re.compile(rf" (?:\.|because|{folded(reasons) or _NEVER})(?: |$)")
+            if in_words
+            else re.compile(rf" \.(?: |$)|(?:{folded(reasons)})"),
+            alternative=re.compile(rf"(?:(?:{joined}|{folded(turns) or _NEVER}|or|and|maybe){gap})+"),
+            denial=re.compile(
+                (rf"(?<![^ ])(?:{folded(denial) or _NEVER})" if in_words else f"(?:{folded(denial) or _NEVER})")
+                + rf"{gap}(?:(?:{beside}){gap}){{0,2}}$"
+                rf"|(?:\b(?:{_ENGLISH_DENIAL})|n't) (?:be )?(?:(?:the|an?|option|{beside}) )?$"
+            ),
+            denial_after=re.compile(folded(denial_after)) if denial_after else None,
+            grammar=re.compile(rf"{folded(grammar) or _NEVER}|{article or _NEVER}|{beside}"),
+            article=re.compile(rf"(?:{article}) (?=.)" if article else _NEVER),
+            articles=tuple(each for each in map(folded, ([one] for one in articles)) if each.isalpha()),
+            ending=re.compile(f"(?:{folded([endings])})? " if endings else " "),
+            inner=inner,
+            titles=re.compile(rf"\b({folded(titles)}) \.") if titles else None,
+            unknown_at_end=unknown_at_end,
+            in_words=in_words,
+            lists=True,
+            part=True,
+            word=re.compile(word),
+            pieces=re.compile(rf"""{word}|[{LETTERS}]|[.!?;](?=["')\]]{{0,3}}(?:\s|$))|\n"""),
+        ),
+        table,
+        accents,
+        checked_by_speaker,
+    )
+
+
+_NEVER = r"(?!)"

@@ -1,0 +1,61 @@
+"""BasqBBQ (Zulaika and Saralegi 2025): eight of BBQ's categories in Basque, with its fields and Basque names.
+
+Each category is in CATEGORY.jsonl, or in CATEGORY_ambig.jsonl and CATEGORY_disambig.jsonl. A label that is NaN (184
+rows of Nazionalitate have one, for “txinatar”) is read as blank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from assay.probes.bbq.editions import Edition, Read, files_at
+from assay.probes.bbq.examples import UNKNOWN_LABEL
+from assay.probes.bbq.fields import Fields, each_row
+from assay.probes.bbq.reading import example_of, stem
+from assay.queries import NONE
+from assay.rows import Bad
+
+_REMEDY = "Every row needs the fields of BBQ's files; see `assay data check basqbbq`."
+_HALF = re.compile("_(dis)?ambig$")
+
+
+def find(place: Path, language: str) -> list[Path]:
+    folders = (place / "data" / "BasqBBQ", place)  # in a checkout, or elsewhere
+    files = next(filter(None, (files_at(folder, "basqbbq", r"[A-Z]\w+\.jsonl") for folder in folders)), [])
+    whole = {stem(file) for file in files if not _HALF.search(stem(file))}
+    return [file for file in files if stem(file) in whole or _HALF.sub("", stem(file)) not in whole]
+
+
+def read(path: Path, bad: Bad) -> Iterator[Read]:
+    return each_row(path, bad, _REMEDY, _read)
+
+
+def _read(fields: Fields) -> Read:
+    info = fields.row.get("answer_info")
+    blank = {name: _blank(told) for name, told in info.items()} if isinstance(info, dict) else info
+    example = example_of({**fields.row, "answer_info": blank}, fields.path, fields.line)
+    groups = {group.casefold() for group in example.groups}
+    told = [(label or filler).casefold() for filler, label in example.info]
+    found = [place for place, label in enumerate(told) if label != UNKNOWN_LABEL and label in groups]
+    return Read(example, found[0] if len(found) == 1 else NONE)
+
+
+def _blank(told: Any) -> Any:
+    """An option's filler and label, "" in place of NaN."""
+    return ["" if each != each else each for each in told] if isinstance(told, list) else told
+
+
+EDITION = Edition(
+    name="basqbbq",
+    title="BasqBBQ",
+    paper="Muitze Zulaika and Xabier Saralegi. 2025. BasqBBQ: A QA Benchmark for Assessing Social Biases in LLMs for "
+    "Basque, a Low-Resource Language. In Proceedings of the 31st International Conference on Computational Linguistics",
+    languages=("eu",),
+    find=find,
+    read=read,
+    on_real_files=False,
+    culture="the Basque Country",
+)

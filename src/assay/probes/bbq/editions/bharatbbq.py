@@ -1,0 +1,115 @@
+"""BharatBBQ (Tomar et al. 2025): BBQ for India, with caste, region and crossed categories; its English files.
+
+`Label` and `Target` are numbers of options, counted from 1. `Target` is the stereotyped person in both polarities. No
+column says which option is UNKNOWN: the right answer of the ambiguous row with the same question and options is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from assay.errors import DataError
+from assay.probes.bbq.editions import Edition, Read, files_at
+from assay.probes.bbq.examples import (
+    AMBIGUOUS,
+    DISAMBIGUATED,
+    NEGATIVE,
+    NON_NEGATIVE,
+    OPTIONS,
+    QUARTET,
+    UNKNOWN_STRINGS,
+    Example,
+)
+from assay.probes.bbq.fields import Fields, each_row, number, people
+from assay.rows import Bad, rows_of
+
+_REMEDY = "Every row needs the columns of CATEGORY_examples.csv of github.com/sahoonihar/BharatBBQ."
+_CONDITIONS = {"amb": AMBIGUOUS, "disamb": DISAMBIGUATED}
+_POLARITIES = {"neg": NEGATIVE, "non-neg": NON_NEGATIVE, "nonneg": NON_NEGATIVE}
+_OTHER_NAMES = {"context_condition": "context_type"}
+_NUMBERS = {str(place + 1): place for place in range(OPTIONS)}
+_UNKNOWN = {text.casefold() for text in UNKNOWN_STRINGS}
+
+Asked = tuple[str, ...]
+"""Template, question and options: the same for an ambiguous row and its disambiguated twin."""
+
+
+def find(place: Path, language: str) -> list[Path]:
+    folders = (place / "BharatBBQ_Dataset" / "Examples", place)  # in a checkout, or elsewhere
+    found = (files_at(folder, "bharatbbq", r"\w+_examples\.csv") for folder in folders)
+    return next(filter(None, found), [])
+
+
+def read(path: Path, bad: Bad) -> Iterator[Read]:
+    unknown: dict[Asked, set[int]] = {}
+    for _, row in rows_of(path, Bad(skip=True)):
+        fields = _fields(Fields(row, path, 0, _REMEDY))
+        with suppress(DataError):  # reported when the row is read, below
+            if fields.meant("context_type", _CONDITIONS) == AMBIGUOUS:
+                unknown.setdefault(_asked(fields), set()).add(fields.meant("label", _NUMBERS))
+    return each_row(path, bad, _REMEDY, lambda fields: _read(_fields(fields), unknown))
+
+
+def _fields(fields: Fields) -> Fields:
+    """The same row with its names and codes in lower case: the files and the authors' program differ in these."""
+    row = {_OTHER_NAMES.get(name.casefold(), name.casefold()): value for name, value in fields.row.items()}
+    coded = {name: str(row[name]).casefold() for name in ("context_type", "question_polarity") if name in row}
+    return replace(fields, row=row | coded)
+
+
+def _asked(fields: Fields) -> Asked:
+    return tuple(map(fields.text, ("qid", "question", *_options())))
+
+
+def _options() -> list[str]:
+    return [f"option{place + 1}" for place in range(OPTIONS)]
+
+
+def _read(fields: Fields, unknown: Mapping[Asked, set[int]]) -> Read:
+    options = [fields.text(name) for name in _options()]
+    target, label = fields.meant("target", _NUMBERS), fields.meant("label", _NUMBERS)
+    by_words = {place for place, text in enumerate(options) if text.casefold() in _UNKNOWN}
+    places = unknown.get(_asked(fields)) or by_words
+    if len(places) != 1:
+        fields.wrong("options", "one that is right in the ambiguous row with this question, or says “unknown”")
+    (place,) = places
+    if target == place:
+        fields.wrong("target", "a person")
+    polarity = fields.meant("question_polarity", _POLARITIES)
+    condition = fields.meant("context_type", _CONDITIONS)
+    counted = fields.number("id")
+    if not counted or number((counted - 1) // len(QUARTET), polarity, condition) != counted - 1:
+        fields.wrong("id", "ids from 1, with a quartet in the order neg amb, neg disamb, non-neg amb, non-neg disamb")
+    example = Example(
+        example_id=counted - 1,
+        question_index=fields.text("qid"),
+        polarity=polarity,
+        condition=condition,
+        category=fields.text("category"),
+        info=people(options, place),
+        subcategory="names" if fields.row.get("proper_noun") == "1" else "None",
+        groups=(options[target],),
+        version="None",
+        source="",
+        context=fields.text("context"),
+        question=fields.text("question"),
+        answers=tuple(options),
+        label=label,
+    )
+    return Read(fields.sound(example, "label"), target, id=f"{example.category} {counted}")
+
+
+EDITION = Edition(
+    name="bharatbbq",
+    title="BharatBBQ",
+    paper="Aditya Tomar, Nihar Ranjan Sahoo and Pushpak Bhattacharyya. 2025. BharatBBQ: A Multilingual Bias Benchmark "
+    "for Question Answering in the Indian Context. Transactions of the Association for Computational Linguistics",
+    languages=("en",),
+    find=find,
+    read=read,
+    on_real_files=False,
+    culture="India",
+)

@@ -1,0 +1,137 @@
+"""EsBBQ (Ruiz-Fernández et al. 2025): BBQ for Spain, in Spanish; `cabbq` has the same questions in Catalan.
+
+From every pair of people come up to twelve rows. `flipped` says what was exchanged in them: nothing (original), the
+order in which the context introduces them (ambig), of whom the fact is true (disambig), or both (all). Only the first
+two have ambiguous rows, so a third of the rows are disambiguated pairs that belong to no quartet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from assay.probes.bbq.editions import Edition, Read, files_at
+from assay.probes.bbq.examples import AMBIGUOUS, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
+from assay.probes.bbq.fields import Fields, each_row, number, texts
+from assay.queries import NONE
+from assay.rows import Bad
+
+CATEGORIES = (
+    *("Age", "DisabilityStatus", "Gender", "LGBTQIA", "Nationality", "PhysicalAppearance", "RaceEthnicity"),
+    *("Religion", "SES", "SpanishRegion"),
+)
+UNKNOWN = (
+    *("No hay suficiente información", "No hay información suficiente", "No lo sé", "No sé", "Falta información"),
+    *("No se puede responder", "No se sabe", "No se puede saber", "No se puede determinar"),
+)
+"""What the word “unknown” of the files stands for, in the authors' task for lm-evaluation-harness."""
+
+_REMEDY = "Every row needs the columns of CATEGORY.full.csv as published; see docs/languages.md."
+_FLIPPED = ("original", "ambig", "disambig", "all")
+
+
+def files(name: str, folder: str, place: Path, language: str) -> list[Path]:
+    """A set's files as they are published; `folder` is where its repository has them."""
+    places = [place / folder, place] if place.is_dir() else [place]
+    found = (files_at(each, name, rf"\w+\.full\.{ending}") for ending in ("csv", "jsonl") for each in places)
+    return next(filter(None, found), [])
+
+
+def read(unknown: Sequence[str], path: Path, bad: Bad) -> Iterator[Read]:
+    """The rows of a file, numbered in quartets: a context and its fact, whichever of the people it introduces first.
+
+    Of the pairs with a fact, those of “original” and “all” go with the ambiguous pair whose context they continue.
+    Their facts are about different people, so in a sample of quartets as many agree with the stereotype as contradict
+    it.
+    """
+    rows = [*each_row(path, bad, _REMEDY, partial(_row, unknown))]
+    contexts: dict[tuple[str, ...], list[str]] = {}
+    for example in (each.example for each in rows):
+        if example.condition == AMBIGUOUS:
+            contexts.setdefault(_people(example), []).append(example.context)
+    quartets: dict[tuple[object, ...], int] = {}
+    taken: dict[tuple[object, ...], int] = {}
+    for each in rows:
+        example, own = each.example, each.row["flipped"] in ("original", "all")
+        known = contexts.get(_people(example), [])
+        begins = next((context for context in known if example.context.startswith(context)), example.context)
+        key = (*_people(example), begins, example.condition == AMBIGUOUS or own)
+        seat = (*key, example.polarity, example.condition)
+        taken[seat] = taken.get(seat, -1) + 1  # several facts may continue one context
+        quartet = quartets.setdefault((*key, taken[seat]), example.example_id)  # the first of its rows
+        yield each._replace(
+            example=replace(example, example_id=number(quartet, example.polarity, example.condition)),
+        )
+
+
+def _people(example: Example) -> tuple[str, ...]:
+    return (example.question_index, example.version, *example.answers)
+
+
+def _row(unknown: Sequence[str], fields: Fields) -> Read:
+    info = tuple(_info(fields, place) for place in range(OPTIONS))
+    if [label for _, label in info].count(UNKNOWN_LABEL) != 1:
+        fields.wrong("answer_info.ans2", f"exactly one option with the label {UNKNOWN_LABEL}")
+    groups = texts(fields.value("stereotyped_groups"))
+    if groups is None:
+        fields.wrong("stereotyped_groups", "a list of texts, such as ['old']")
+    fields.meant("flipped", {each: each for each in _FLIPPED})
+    label = fields.number("label")
+    if label >= OPTIONS:
+        fields.wrong("label", "0, 1 or 2", label=True)
+    answers = [fields.text(f"ans{place}") for place in range(OPTIONS)]
+    template, version = str(fields.number("template_id")), str(fields.row.get("version") or "None")
+    category, question = fields.text("category"), fields.text("question")
+    if ("¿" in question) != (unknown == UNKNOWN):  # the files of both sets have the same names
+        fields.wrong("question", f"one in {'Spanish' if unknown == UNKNOWN else 'Catalan'}")
+    place = next(place for place, (_, label) in enumerate(info) if label == UNKNOWN_LABEL)
+    drawn = hashlib.sha256(" ".join((category, template, version, *answers)).encode()).digest()
+    answers[place] = unknown[drawn[0] % len(unknown)]  # the same for all rows about these people
+    targets = [place for place, (_, group) in enumerate(info) if group in groups]
+    example = Example(
+        example_id=fields.number("instance_id"),
+        question_index=template,
+        polarity=fields.meant("question_polarity", {each: each for each in POLARITIES}),
+        condition=fields.meant("context_condition", {each: each for each in CONDITIONS}),
+        category=category,
+        info=info,
+        subcategory=str(fields.row.get("subcategory") or "None"),
+        groups=tuple(groups),
+        version=version,
+        source=str(fields.row.get("source") or ""),
+        context=fields.text("context"),
+        question=question,
+        answers=tuple(answers),
+        label=label,
+    )
+    about = str(fields.row.get("relevant_social_value") or "")
+    target = targets[0] if len(targets) == 1 else NONE
+    return Read(fields.sound(example, "label"), target, about, str(example.example_id))
+
+
+def _info(fields: Fields, place: int) -> tuple[str, str]:
+    """The filler and the label of an option. A label may have the gender before the group: “m, árabe”."""
+    name, nested = f"answer_info.ans{place}", fields.row.get("answer_info")
+    written = nested.get(f"ans{place}") if isinstance(nested, dict) else fields.value(name)
+    both = texts(written, 2)
+    if both is None:
+        fields.wrong(name if not nested else "answer_info", "two texts for each option, such as ['abuelo', 'old']")
+    return both[0], both[1].rpartition(",")[2].strip()
+
+
+EDITION = Edition(
+    name="esbbq",
+    title="EsBBQ",
+    paper="Valle Ruiz-Fernández, Mario Mina, Júlia Falcão, Luis Vasquez-Reina, Anna Sallés, Aitor Gonzalez-Agirre and "
+    "Olatz Perez-de-Viñaspre. 2025. EsBBQ and CaBBQ: The Spanish and Catalan Bias Benchmarks for Question Answering. "
+    "arXiv:2507.11216",
+    languages=("es",),
+    find=partial(files, "esbbq", "data_es"),
+    read=partial(read, UNKNOWN),
+    unknown_last=True,
+    culture="Spain",
+    categories=CATEGORIES,
+)

@@ -1,0 +1,160 @@
+"""GG-BBQ (Satheesh et al. 2025): BBQ's gender identity in German; subset 1 has groups of people, subset 2 names.
+
+The rows do not say which template they were made from: the ambiguous context does, which is one of the templates'
+(templates/subset-1.csv) with its words put in. The ambiguous and the disambiguated rows are in two files and have the
+same `index`; the negative and the non-negative question follow each other.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from assay.errors import DataError, UsageError
+from assay.files.opening import PACKED, open_text
+from assay.probes.bbq.editions import Edition, Read, files_at
+from assay.probes.bbq.examples import (
+    AMBIGUOUS,
+    DISAMBIGUATED,
+    NEGATIVE,
+    NON_NEGATIVE,
+    OPTIONS,
+    UNKNOWN_LABEL,
+    Example,
+)
+from assay.probes.bbq.fields import Fields, each_row, number, texts
+from assay.queries import NONE
+from assay.rows import Bad
+
+CATEGORIES = ("Gender_identity", "Gender_identity (names)")
+_REMEDY = "Every row needs the fields of bbq_de_amb_test.jsonl; see `assay data check ggbbq`."
+_TYPES = {"ambiguous_context": AMBIGUOUS, "disambiguous_context": DISAMBIGUATED}
+_POLARITIES = {"negative": NEGATIVE, "non_negative": NON_NEGATIVE}
+_SLOT = re.compile(r"\{\{.*?\}\}")
+_CONTEXT, _INDEX = "ambiguous_context", "question_index"
+Templates = tuple[tuple[re.Pattern[str], str], ...]
+"""For each template, what its ambiguous contexts look like and its question_index."""
+
+_NAMES = r"bbq_de_(proper_names_)?(dis)?amb_test\.jsonl"
+
+
+def find(place: Path, language: str) -> list[Path]:
+    """The files of templates, on which the sample depends, and those of rows."""
+    folders = (place, *(place / "data" / f"subset-{subset}" for subset in (1, 2)))  # as a download, or as a checkout
+    files = [file for folder in folders for file in files_at(folder, "ggbbq", _NAMES)]
+    return [*filter(None, dict.fromkeys(map(_templates_beside, files))), *files]
+
+
+def read(path: Path, bad: Bad) -> Iterator[Read]:
+    if re.match(r"(templates_)?subset-\d\.csv", path.name):
+        return iter(())  # the templates
+    subset, templates = _subset(path), _templates_beside(path)
+    if templates is None:
+        problem = f"the templates of GG-BBQ's {subset} are missing, without which its rows cannot be grouped."
+        beside = path.with_name(f"templates_{subset}.csv")
+        remedy = f"Get templates/{subset}.csv from github.com/shalakasatheesh/GG-BBQ, and save it as {beside}."
+        raise UsageError(problem, remedy, code="missing-data", file=path)
+    return each_row(path, bad, _REMEDY, partial(_read, subset, _templates(templates)))
+
+
+def _subset(path: Path) -> str:
+    return "subset-2" if "proper_names" in path.name else "subset-1"
+
+
+def _read(subset: str, templates: Templates, fields: Fields) -> Read:
+    index, context = fields.number("index"), fields.text("context")
+    condition, polarity = fields.meant("context_type", _TYPES), fields.meant("question_type", _POLARITIES)
+    begins = re.Pattern.fullmatch if condition == AMBIGUOUS else re.Pattern.match
+    found = {template for pattern, template in templates if begins(pattern, context.strip())}
+    if len(found) != 1:
+        fields.wrong("context", f"one that begins as one template of {subset} does, not {len(found)}")
+    info = _info(fields)
+    groups = texts(fields.written("known_stereotyped_groups"))
+    if groups is None:
+        fields.wrong("known_stereotyped_groups", 'a list of texts, such as ["F"]')
+    label = fields.number("label")
+    if label >= OPTIONS:
+        fields.wrong("label", "0, 1 or 2", label=True)
+    meant = {_label(group) for group in groups}
+    targets = [place for place, (_, group) in enumerate(info) if group != UNKNOWN_LABEL and group in meant]
+    about = fields.row.get("relevant_social_values") or ""
+    example = Example(
+        example_id=number(index // 2, polarity, condition),
+        question_index=found.pop(),
+        polarity=polarity,
+        condition=condition,
+        category=CATEGORIES[subset == "subset-2"],
+        info=info,
+        subcategory="None",
+        groups=tuple(groups),
+        version="None",
+        source="",
+        context=context,
+        question=fields.text("question"),
+        answers=tuple(fields.text(f"choice_{place}") for place in range(OPTIONS)),
+        label=label,
+    )
+    target = targets[0] if len(targets) == 1 else NONE
+    return Read(fields.sound(example, "label"), target, str(about), f"{condition} {index}")
+
+
+def _info(fields: Fields) -> tuple[tuple[str, str], ...]:
+    written = fields.written("choice_info")
+    info = [texts(written.get(place), 2) for place in range(OPTIONS)] if isinstance(written, dict) else [None]
+    told = [(each[0], each[1]) for each in info if each is not None]
+    if len(told) != OPTIONS or [label for _, label in told].count(UNKNOWN_LABEL) != 1:
+        fields.wrong("choice_info", "for each of 0, 1 and 2 a text and a label, exactly one of them unknown")
+    return tuple(told)
+
+
+def _label(group: str) -> str:
+    """A stereotyped group as the options' labels say it: all trans people have the label non_binary there.
+
+    >>> _label("transgender women"), _label("trans"), _label("F")
+    ('non_binary', 'non_binary', 'F')
+    """
+    return "non_binary" if group.casefold().startswith("trans") else group
+
+
+def _templates_beside(path: Path) -> Path | None:
+    """The templates of a file of rows: templates_subset-1.csv next to it, or a checkout's templates/subset-1.csv."""
+    subset = _subset(path)
+    wanted = [folder / "templates" / f"{subset}.csv" for folder in path.resolve().parents[:3]]
+    forms = (
+        each.with_name(each.name + ending)
+        for each in (path.with_name(f"templates_{subset}.csv"), *wanted)
+        for ending in ("", *PACKED)
+    )
+    return next((form for form in forms if form.is_file()), None)
+
+
+def _templates(path: Path) -> Templates:
+    with open_text(path) as file:
+        reader = csv.DictReader(file)
+        reader.fieldnames = [name.strip() for name in reader.fieldnames or ()]  # some end with a blank
+        for name in (_CONTEXT, _INDEX):
+            if name not in reader.fieldnames:
+                problem, remedy = f"the column {name} is missing.", "Get the file again: `assay data fetch ggbbq`."
+                raise DataError(problem, remedy, code="missing-key", file=path, line=1, key=name)
+        return tuple((_pattern(row[_CONTEXT] or ""), row[_INDEX] or "") for row in reader)
+
+
+def _pattern(context: str) -> re.Pattern[str]:
+    return re.compile(".+?".join(map(re.escape, _SLOT.split(context.strip()))))
+
+
+EDITION = Edition(
+    name="ggbbq",
+    title="GG-BBQ",
+    paper="Shalaka Satheesh, Katrin Klug, Katharina Beckh, Héctor Allende-Cid, Sebastian Houben and Teena Hassan. "
+    "2025. GG-BBQ: German Gender Bias Benchmark for Question Answering. arXiv:2507.16410",
+    languages=("de",),
+    find=find,
+    read=read,
+    unknown_last=True,
+    culture="the United States, translated with people as German names them",
+    categories=CATEGORIES,
+)

@@ -1,0 +1,44 @@
+"""JBBQ (Yanaka et al. 2025): five of BBQ's categories in Japanese, with its fields and `is_additional`.
+
+Its authors send the files on request, and nobody else may pass them on. This reads what their README describes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from assay.probes.bbq.editions import Edition, Read, files_at
+from assay.probes.bbq.fields import Fields, each_row
+from assay.probes.bbq.reading import example_of
+from assay.probes.bbq.targets import find_targets
+from assay.rows import Bad
+
+_REMEDY = "Every row needs the fields of BBQ's files, as JBBQ's README describes them."
+
+
+def find(place: Path, language: str) -> list[Path]:
+    return files_at(place, "jbbq", r"\w+\.jsonl")
+
+
+def read(path: Path, bad: Bad) -> Iterator[Read]:
+    return each_row(path, bad, _REMEDY, _read)
+
+
+def _read(fields: Fields) -> Read:
+    example = example_of(fields.row, fields.path, fields.line)
+    return Read(example, int(find_targets([example])[0]))
+
+
+EDITION = Edition(
+    name="jbbq",
+    title="JBBQ",
+    paper="Hitomi Yanaka, Namgi Han, Ryoma Kumon, Jie Lu, Masashi Takeshita, Ryo Sekizawa, Taisei Kato and Hiromi "
+    "Arai. 2025. JBBQ: Japanese Bias Benchmark for Analyzing Social Biases in Large Language Models. In Proceedings of "
+    "the 6th Workshop on Gender Bias in Natural Language Processing. arXiv:2406.02050",
+    languages=("ja",),
+    find=find,
+    read=read,
+    on_real_files=False,
+    culture="Japan",
+)

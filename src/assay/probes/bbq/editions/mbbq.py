@@ -1,0 +1,73 @@
+"""MBBQ (Neplenbroek et al. 2024): six of BBQ's categories in English and translated, row by row, with BBQ's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from assay.probes.bbq.editions import Edition, Read, files_at
+from assay.probes.bbq.examples import Example
+from assay.probes.bbq.fields import Fields, each_row
+from assay.probes.bbq.reading import example_of
+from assay.probes.bbq.targets import find_targets
+from assay.rows import Bad
+
+CATEGORIES = ("Age", "Disability_status", "Gender_identity", "Physical_appearance", "SES", "Sexual_orientation")
+
+PAPER = (
+    "Vera Neplenbroek, Arianna Bisazza and Raquel Fernández. 2024. MBBQ: A Dataset for Cross-Lingual Comparison of "
+    "Stereotypes in Generative LLMs. In First Conference on Language Modeling (COLM). arXiv 2406.07243"
+)
+
+_ENGLISH = {
+    **{"mujer": "woman", "hombre": "man", "chica": "girl", "chico": "boy"},
+    **{"vrouw": "woman", "meisje": "girl", "jongen": "boy"},
+    **{"kadın": "woman", "adam": "man", "kız": "girl", "erkek çocuk": "boy"},
+    **{"lesbiana": "lesbian", "heterosexual": "straight"},
+    **{"lesbisch": "lesbian", "homo": "gay", "hetero": "straight", "biseksueel": "bisexual"},
+    **{"lezbiyen": "lesbian", "eşcinsel": "gay", "heteroseksüel": "straight", "biseksüel": "bisexual"},
+}
+"""Labels that were translated, as BBQ has them. The others are BBQ's own in every language."""
+
+_GENDERS = ("woman", "man", "girl", "boy")
+
+
+_REMEDY = "Every row needs BBQ’s fields, as in the published CATEGORY_LANGUAGE.jsonl; see docs/languages.md."
+
+
+def read(path: Path, bad: Bad) -> Iterator[Read]:
+    return each_row(path, bad, _REMEDY, _read)
+
+
+def _read(fields: Fields) -> Read:
+    example = labelled(example_of(fields.row, fields.path, fields.line))
+    return Read(example, int(find_targets([example])[0]))
+
+
+def labelled(example: Example) -> Example:
+    """An example with BBQ's own labels, so that groups have one name in all languages.
+
+    In 12 Spanish rows the label of both people is “chico”; the option itself says which of them is “la chica”.
+    """
+
+    def label_of(place: int) -> str:
+        own = _ENGLISH.get(example.info[place][1], example.info[place][1])
+        said = example.answers[place].rpartition(" ")[2].lower()
+        return _ENGLISH.get(said, own) if own in _GENDERS else own
+
+    info = tuple((filler, label_of(place)) for place, (filler, _) in enumerate(example.info))
+    return replace(example, info=info, groups=tuple(_ENGLISH.get(group, group) for group in example.groups))
+
+
+EDITION = Edition(
+    name="mbbq",
+    title="MBBQ",
+    paper=PAPER,
+    languages=("en", "es", "nl", "tr"),
+    find=lambda place, language: files_at(place, "mbbq", rf"(?!.*_control_)\w+_{language}\.jsonl"),
+    read=read,
+    culture="the United States, kept where translators found that speakers of all four languages know them",
+    categories=CATEGORIES,
+    from_bbq=True,
+)

@@ -1,0 +1,29 @@
+"""MBBQ's control set: the same questions about two people with names, who belong to no group that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from assay.probes.bbq.editions import Read, files_at, mbbq
+from assay.queries import NONE
+from assay.rows import Bad
+
+_NAMES = "MBBQ’s control set has names in place of groups, so that no answer agrees with a stereotype"
+
+
+def read(path: Path, bad: Bad) -> Iterator[Read]:
+    return (each._replace(target=NONE) for each in mbbq.read(path, bad))
+
+
+EDITION = replace(
+    mbbq.EDITION,
+    name="mbbq_control",
+    title="MBBQ's control set",
+    find=lambda place, language: files_at(place, "mbbq", rf"\w+_control_{language}\.jsonl"),
+    read=read,
+    without=dict.fromkeys(("bias_score", "error_alignment", "diff_bias", "accuracy_cost"), _NAMES),
+    data_set="mbbq",
+    parallel="mbbq",
+)

@@ -1,0 +1,80 @@
+"""Questions that are not BBQ's own, and what a reader must know of them: assay's starter set, and the editions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from assay.blocks import Presentation
+from assay.probes.bbq import PAPER, PROBE
+from assay.probes.bbq.editions import LANGUAGES, ORIGINAL, edition, set_name
+from assay.run import Run
+from assay.text import Code, Strong, Text
+
+_FEW_TEMPLATES = (
+    "The starter set has few templates in each category. Its intervals are wide, and only a strong bias is "
+    "distinguishable from chance."
+)
+_UNTESTED = "assay reads this set as it is documented; the reader was never tested on the published files."
+
+
+@dataclass(frozen=True)
+class Other:
+    """A set of questions: its name, a warning for pages and a short one, and what to cite and to be careful about."""
+
+    name: str
+    data_set: str
+    questions: str
+    warning: Text
+    short: str
+    cite: Sequence[Text]
+    cautions: Sequence[Text]
+    templates: str = "the texts of this run"
+    of_edition: bool = True
+    language: str = Presentation.language
+
+
+STARTER = Other(
+    name="BBQ",
+    data_set=PROBE.data_set,
+    questions="assay’s own questions in the style of BBQ",
+    warning=[
+        Strong("This is assay’s own starter set, not a BBQ result."),
+        " It has few questions, written by assay’s authors in the style of BBQ and not validated by anyone else. Do "
+        "not compare its numbers with published ones; for those, run ",
+        *(Code("assay run bbq"), " on the official data."),
+    ],
+    short="These are assay’s own starter questions; this is not a BBQ result.",
+    cite=[["The questions are assay’s own starter set, which imitates this method: ", PAPER]],
+    cautions=[*PROBE.cautions, _FEW_TEMPLATES],
+    templates="a few texts per category",
+    of_edition=False,
+)
+
+
+def other_of(run: Run) -> Other | None:
+    """The edition that a run asked, if it is not BBQ itself."""
+    chosen = run.setting("edition") or ORIGINAL
+    if chosen == ORIGINAL:
+        return None
+    own = edition(chosen)
+    language = run.setting("language") or own.languages[0]
+    name, spoken = set_name(own, language), LANGUAGES.get(language, language)
+    known = f", about stereotypes known in {own.culture}" if own.culture else ""
+    where = f"The questions are in {spoken}{known}."
+    differ = " Its questions are other than BBQ’s; do not compare its numbers with BBQ’s."
+    _, *cautions = PROBE.cautions  # the first is about BBQ's own language and culture
+    return Other(
+        name=name,
+        data_set=chosen,
+        questions=f"{name}’s questions",
+        warning=[Strong(f"This is a result on {name}, not a BBQ result."), f" {where}{differ}"],
+        short=f"These are the questions of {name}; this is not a BBQ result.",
+        cite=[["Questions: ", own.paper], ["Method: ", PAPER]],
+        cautions=[
+            f"{where} They show nothing about other languages and cultures.",
+            *cautions,
+            *([] if own.on_real_files else [_UNTESTED]),
+        ],
+        language=spoken,
+    )
