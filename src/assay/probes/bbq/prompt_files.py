@@ -70,7 +70,7 @@ def read_prompts(path: Path, spoken: str) -> Mapping[str, FilePrompt]:
     """The prompts of a file by id, in their order."""
     rows = _of_program(path, spoken) if path.suffix == ".py" else _of_table(path)
     found: dict[str, FilePrompt] = {}
-    for line, name, text, unknown in not_none(rows, path, "prompt", _REMEDY):
+    for line, name, text, unknown in [*not_none(rows, path, "prompt", _REMEDY)]:  # the file is closed by now
         template = _LARGE.sub(lambda match: f"{{{match[1].lower()}}}", text.strip().replace("\\n", "\n"))
         slots = re.findall(r"\{(\w*)\}", template)
         listed = _LISTED.search(template)
@@ -103,7 +103,7 @@ _Row = tuple[int, str, str, str]  # line, id, prompt, unknown
 
 
 def _of_table(path: Path) -> Iterator[_Row]:
-    for line, row in rows_of(path, Bad(skip=False)):
+    for line, row in [*rows_of(path, Bad(skip=False))]:
         for name in ("prompt_id", "prompt"):
             if not row.get(name):
                 raise DataError(f'"{name}" is missing.', _REMEDY, code="missing-key", file=path, line=line, key=name)
