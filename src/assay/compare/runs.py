@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -191,10 +191,8 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     if differences:
         tables = {DIFFERENCES: difference_table(differences)} | tables
     titles, folders = {DIFFERENCES: TITLE, **method.titles}, [str(run.folder) for run in runs]
-    together = {"model": runs[0].model, "sections": method.across(runs)} if apart else {}
-    return Comparison(
-        folders, list(names), tables, titles, differences, counts, notes, probe, remarks=remarks, **together
-    )
+    made = Comparison(folders, list(names), tables, titles, differences, counts, notes, probe, remarks=remarks)
+    return replace(made, model=runs[0].model, sections=method.across(runs)) if apart else made
 
 
 def _diagnosed(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, Diagnosis]]:

@@ -177,7 +177,9 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         ]
         headlines = [told.shown.scorecard.estimates for told in shown]
         together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe), fold=True) if many else ""
-        parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "beside": together})
+        names = {told.shown.name for told in shown}
+        name = names.pop() if len(names) == 1 else known_probe(of_probe[0].probe).title
+        parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "name": name, "beside": together})
     every = [told for part in parts for told in part["runs"]]
     return rendered(
         "report.html",

@@ -128,7 +128,7 @@ def test_sets_with_different_questions_are_not_paired_and_it_is_said() -> None:
     rng = np.random.default_rng(3)
     other = dataset_of(
         [
-            *small_bbq.examples(templates=9, quartets=2),
+            *small_bbq.examples(templates=9, quartets=2, category="age"),
             *small_bbq.examples(9, 2, "Religion", ("Hindu", "Sikh")),
         ]
     )
@@ -143,7 +143,7 @@ def test_sets_with_different_questions_are_not_paired_and_it_is_said() -> None:
     assert each.low > 0
     assert each.p is not None
     assert each.p < 0.001
-    back = change(contrast(two, one)).change
+    back = change(contrast(two, one), category="age").change
     assert back.value == pytest.approx(-each.value)  # type: ignore[operator]  # it is defined
 
 

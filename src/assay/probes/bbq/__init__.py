@@ -32,6 +32,15 @@ def category_words(category: str) -> str:
     return f"{spelt} ({names}" if names else spelt
 
 
+def same_category(category: str) -> str:
+    """One name for a category that sets spell differently.
+
+    >>> same_category("Disability_status") == same_category("DisabilityStatus") == same_category("disability_status")
+    True
+    """
+    return re.sub(r"\W|_", "", category).casefold()
+
+
 def label_words(label: str) -> str:
     """The label of a group of people as people read it; what is not a code stays as it is.
 

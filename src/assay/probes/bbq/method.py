@@ -106,8 +106,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
         words, orders, chat = next(iter(by_prompt.values())), orders_of(settings), settings.chat == "auto"
         form = form_of(settings, words, ask.abilities, ask.ways)
         way = endpoint.asked(settings, form, words, ask)
-        order = {"all_orders": orders == forms.ALL_ORDERS, "shuffled": orders == forms.SHUFFLED}
-        plan = BBQPlan(source, sample, form, chat=chat, words=words, **order, **way)
+        plan = BBQPlan(source, sample, form, all_orders=orders == forms.ALL_ORDERS, chat=chat, words=words, **way)
+        plan = replace(plan, shuffled=orders == forms.SHUFFLED)
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)

@@ -20,7 +20,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.findings import Cell, Estimate, Findings, Table
 from assay.probes.base import Probe
-from assay.probes.bbq import family_of
+from assay.probes.bbq import family_of, same_category
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in
 from assay.probes.bbq.beside import beside
 from assay.probes.bbq.examples import DISAMBIGUATED
@@ -115,7 +115,8 @@ def paired(
     first, second = (side.items(one.refusals, contents) for side in (one, other))
     how = resamples, exchanges, about, {*one.variety.without, *other.variety.without}
     if one.variety.family != other.variety.family:
-        changes = _changes(probe, *_side_by_side(first, second), *how, paired=False)
+        keys, tallies = _side_by_side(first, second)
+        changes = _changes(probe, keys, tallies, *how, paired=False)
         counts, notes = [], [*notes, DIFFERENT]
     else:
         pairs = _parallel(first, second) if apart else _same(first, second)
@@ -153,11 +154,15 @@ def _parallel(one: Items, other: Items) -> Pairs:
 
 
 def _side_by_side(one: Items, other: Items) -> tuple[list[Key], Tally]:
-    """The items of both, and their tallies (model, item, Field), which are 0 for the items of the other."""
+    """The items of both, with the categories' names of the first, and their tallies (model, item, Field), which are 0
+    for the items of the other.
+    """
+    names = {same_category(key[0]): key[0] for key in one.place}
+    renamed: list[Key] = [(names.get(same_category(key[0]), key[0]), *key[1:]) for key in other.place]
     tallies = np.zeros((2, len(one.tallies) + len(other.tallies), FIELDS))
     tallies[0, : len(one.tallies)] = one.tallies[[*one.place.values()]]
     tallies[1, len(one.tallies) :] = other.tallies[[*other.place.values()]]
-    return [*one.place, *other.place], tallies
+    return [*one.place, *renamed], tallies
 
 
 @dataclass(frozen=True)

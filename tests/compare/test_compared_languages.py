@@ -156,9 +156,13 @@ def test_a_report_on_a_folder_compares_the_languages_in_place_of_ranks(folder: P
 
 
 def test_models_are_ranked_within_a_language(folder: Path) -> None:
+    language_runs.write(folder / "a-control", "es", 0.5, edition="mbbq_control", seed=8)
     language_runs.write(folder / "other", "es", 0.2, model="hf:org/other", right=0.2, seed=9)
     (board,) = leaderboards(open_runs(folder))
     assert board.rankings
     for ranking in board.rankings:
         assert {each.run.info.settings["language"] for each in ranking.models} == {"es"}
-    assert len(board.sections) == 1
+    (section,) = board.sections
+    assert section.title.endswith("hf:org/model in English, Spanish, Dutch and Spanish (MBBQ's control set)")
+    names = {each["baseline"] for found in board.languages for each in found["differences"]}
+    assert names == {"English"}  # a control set is no baseline, whatever its folder is called
