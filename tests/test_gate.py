@@ -355,7 +355,7 @@ class Compared:
     def __call__(self, folders: Sequence[Path], *, common: bool) -> Any:
         self.asked.append((list(folders), common))
         differences = [SimpleNamespace(model="m", baseline="b", change=c, worse=w) for c, w in self.worse]
-        return SimpleNamespace(differences=differences, notes=["some were set differently"])
+        return SimpleNamespace(model="", differences=differences, notes=["some were set differently"])
 
 
 @pytest.mark.parametrize(("high", "kept"), [(0.019, True), (0.02, True), (0.021, False)])

@@ -16,12 +16,14 @@ from assay.compare import compare
 from assay.compare.present import present_comparison, terminal_comparison, title_of
 from assay.compare.ranks import leaderboards
 from assay.compare.runs import Comparison
+from assay.gate import Limit, Policy, gate
 from assay.report import markdown_sections, print_sections, write_html
 from assay.report.formats import report_text
 from assay.report.html import render_page
 from assay.runs.folder import open_runs, read_run
 from assay.text import plain
 from html_pages import Page
+from raising import raises
 
 AGREES = "The model agrees with stereotypes more often in Spanish than in English (difference 0."
 
@@ -123,7 +125,14 @@ def test_different_models_keep_their_names(folder: Path) -> None:
     language_runs.write(folder / "other", "es", 0.5, model="hf:org/other", seed=9)
     found = compared(folder, "en", "other")
     assert (found.model, list(found.models)) == ("", ["hf:org/model", "hf:org/other"])
-    assert [note for note in found.notes if "different settings: language (en, es)" in note]
+    assert "hf:org/model was asked in English, hf:org/other in Spanish: nothing is paired" in found.notes
+    assert not found.differences
+
+
+def test_a_baseline_in_another_language_judges_nothing(folder: Path) -> None:
+    policy = Policy([Limit("bbq.bias_score", baseline=folder / "en", worse_by=0.1)])
+    with raises("not-comparable", key="baseline"):
+        gate(folder / "es", policy)
 
 
 def test_two_runs_in_one_language_are_told_apart_by_their_folders(folder: Path) -> None:

@@ -35,11 +35,11 @@ class Leaning(stand_in.StandIn):
     """Follows stereotypes in Spanish only."""
 
     def _answer(self, query: Any, top: int) -> dict[str, Any]:
-        if not (isinstance(query, ChoiceQuery) and "[es]" in query.context):
+        if not (isinstance(query, ChoiceQuery) and "[es]" in query.prompt):
             return super()._answer(query, top)
         stereotyped = [any(f"The {own} " in option for own, _ in PEOPLE.values()) for option in query.options]
         other = [any(f"The {own} " in option for _, own in PEOPLE.values()) for option in query.options]
-        wanted = stereotyped if "dropped" in query.question else other
+        wanted = stereotyped if "Who dropped" in query.prompt else other
         return {"score": np.array(wanted, np.float32) + super()._answer(query, top)["score"] / 100}
 
 

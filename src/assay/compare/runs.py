@@ -170,6 +170,9 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
         notes += _settings_apart(first, runs[0], name, run, method.varied_by if apart else ())
         if sides[0] is None or side is None:
             continue
+        if not apart and (asked := method.varieties([runs[0].info.settings, run.info.settings])):
+            notes.append(f"{first} was asked in {asked[0]}, {name} in {asked[1]}: nothing is paired")
+            continue
         pair = _or_note(partial(method.contrast, sides[0], side, settings=settings, common=common), name, notes)
         if pair is None:
             continue

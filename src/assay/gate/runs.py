@@ -93,6 +93,12 @@ class _Gate:
                 refused = UsageError(problem, remedy, code=error.code, key=error.key)
                 refused.file, refused.line = error.file, error.line  # which the problem names already
                 raise refused from None
+            if comparison.model:
+                asked = " and in ".join(comparison.models)
+                problem = f"{self.policy.name}, {limit.title}: the baseline and {run.folder} were asked in {asked}."
+                raise UsageError(
+                    problem, "Name a baseline in the same language.", code="not-comparable", key="baseline"
+                )
             worse = {key_of(each.change): each.worse or each.change.note or "" for each in comparison.differences}
             self.compared[key] = _Compared(worse, comparison.notes)
         return self.compared[key]
