@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,13 @@ import numpy as np
 
 import made_runs
 import small_bbq
-from assay.probes.bbq import PROBE
+from assay.probes.bbq import PROBE, editions
 from assay.probes.bbq.analyse import findings_of
 from assay.probes.bbq.examples import Dataset, Example
 from assay.probes.bbq.source import dataset_of
 from assay.probes.bbq.tally import Answered
 from assay.probes.claims import with_claims
+from assay.queries import NONE
 
 CATEGORIES = {"Age": ("old", "nonOld"), "Religion": ("Hindu", "Sikh"), "SES": ("lowSES", "highSES")}
 
@@ -27,14 +28,17 @@ def questions(language: str, templates: int = 10, names: Mapping[str, tuple[str,
     return [replace(each, context=f"[{language}] {each.context}") for each in made]
 
 
-def leaning(dataset: Dataset, share: float, seed: int, unknown: float = 0.2) -> np.ndarray:
-    """Answers of which this share agrees with the stereotype; some say UNKNOWN instead."""
+def answers(dataset: Dataset, share: float, right: float, seed: int) -> np.ndarray:
+    """Answers of which some are right; of the others this share agrees with the stereotype, but for a fifth, which say
+    UNKNOWN.
+    """
     rng = np.random.default_rng(seed)
     rows = zip(dataset.examples, dataset.target.tolist(), strict=True)
     side = np.array([target if each.polarity == "neg" else 3 - each.unknown - target for each, target in rows])
-    neither = np.array([each.unknown for each in dataset.examples])
-    named = np.where(rng.random(len(dataset)) < share, side, 3 - neither - side)
-    return np.where(rng.random(len(dataset)) < unknown, neither, named)
+    unknown, gold = (np.array([getattr(each, name) for each in dataset.examples]) for name in ("unknown", "label"))
+    named = np.where(rng.random(len(dataset)) < share, side, 3 - unknown - side)
+    chosen = np.where(rng.random(len(dataset)) < 0.2, unknown, named)
+    return np.where(rng.random(len(dataset)) < right, gold, chosen)
 
 
 def write(
@@ -44,20 +48,19 @@ def write(
     *,
     edition: str = "mbbq",
     model: str = "hf:org/model",
-    rows: Sequence[Example] = (),
-    **run: Any,
+    right: float = 0.0,
+    seed: int = 0,
+    **settings: Any,
 ) -> Path:
     """A run of a model that leans to the stereotypes' side by this share."""
-    dataset = dataset_of([*rows] or questions(language))
-    part = Answered(dataset, leaning(dataset, share, len(folder.name)).reshape(-1, 1))
-    found = findings_of("bbq", [part], refusals="wrong", resamples=50, seed=0, scored=True)
-    settings = {"edition": edition, "language": language, "refusals": "wrong", "resamples": 200}
-    info = {
-        **made_runs.RUN,
-        "probe": "bbq",
-        "identity": {},
-        "settings": settings,
-        "data": {f"Age_{language}.jsonl": language},
-    }
+    dataset = dataset_of(questions(language))
+    chosen = answers(dataset, share, right, seed).reshape(-1, 1)
+    if edition == "mbbq_control":
+        dataset = replace(dataset, target=np.full(len(dataset), NONE, np.int8))
+    without = editions.edition(edition).without if edition != "bbq" else {}
+    parts = [Answered(dataset, chosen)]
+    found = findings_of("bbq", parts, refusals="wrong", resamples=50, seed=0, scored=True, without=without)
+    said = {"edition": edition, "language": language, "refusals": "wrong", "resamples": 200, **settings}
+    info = {**made_runs.RUN, "probe": "bbq", "identity": {}, "settings": said, "data": {f"{language}.jsonl": edition}}
     info["model"] = {**made_runs.RUN["model"], "name": model}
-    return made_runs.write_run(folder, replace(with_claims(found, PROBE, settings), model=model), {**info, **run})
+    return made_runs.write_run(folder, replace(with_claims(found, PROBE, said), model=model), info)

@@ -353,8 +353,8 @@ class Presentation:
 
     `asks` says what it asks, in a few words after its name; `card` what was found, for the first screen; `lead` the
     same in full. `cautions` is what the numbers cannot say; `citation` what to cite; `data_set` a model hub's name for
-    its data; `questions` which set was asked, if the probe has several. Where `terminal` has sections, a terminal
-    prints them in place of the headline numbers and the summary.
+    its data; `questions` which set was asked, if the probe has several, and `language` in which language. Where
+    `terminal` has sections, a terminal prints them in place of the headline numbers and the summary.
     """
 
     name: str
@@ -369,6 +369,7 @@ class Presentation:
     summary: Sequence[Section] = ()
     terminal: Sequence[Section] = ()
     questions: str = ""
+    language: str = "US English"
 
 
 # --- charts of too little

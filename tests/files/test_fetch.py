@@ -14,7 +14,7 @@ import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote
@@ -272,6 +272,15 @@ class Meter:
 
 
 # --- getting everything
+
+
+def test_a_data_set_within_another_folder_is_completed_there(server: Server, folder: Path) -> None:
+    first, *others = FILES
+    there = put(folder / "collection", first, FILES[first])
+    known = replace(made_up(folder), within="collection")
+    done = fetch(known, folder, mirror=server.address, pauses=())
+    assert done.kept == (there,)
+    assert done.new == tuple(folder / "collection" / place for place in others)
 
 
 def test_all_files_come_and_verify_and_nothing_else_is_left(server: Server, folder: Path) -> None:

@@ -16,6 +16,7 @@ from assay.blocks import (
     Kind,
     Marked,
     Part,
+    Pick,
     Prose,
     Role,
     Row,
@@ -137,7 +138,7 @@ def _in_short(parts: Sequence[Comparison], several: bool) -> Section:
             Prose([[Strong([Name(known_probe(part.probe).title), ". ", said]), " The largest first:" if clear else ""]])
         )
         if clear:
-            blocks.append(Prose([_told(part, each, several) for each in clear[:MOST_TOLD]], Role.ITEMS))
+            blocks.append(Prose([_told(part, each, several) for each in _telling(part, clear)], Role.ITEMS))
         if part.remarks:
             blocks.append(Prose(_remarks(part, {name: name for name in part.models}, several)))
     caution = OF_LANGUAGES if any(part.model for part in parts) else OF_MODELS
@@ -185,6 +186,12 @@ def _remarks(part: Comparison, names: Mapping[str, str], several: bool) -> list[
     return told
 
 
+def _telling(part: Comparison, clear: Sequence[Difference]) -> Sequence[Difference]:
+    """The clear differences that are told in words: of languages, those for which the probe has words."""
+    told = [each for each in clear if not part.model or metric_named(each.probe, each.change.metric).more]
+    return (told or clear)[:MOST_TOLD]
+
+
 def _told(part: Comparison, each: Difference, several: bool) -> Text:
     change, worse = each.change, each.worse.value if each.worse else None
     between = "no interval" if change.low is None else f"95% interval {interval(change.low, change.high)}"
@@ -209,7 +216,8 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
     said += _notes(part)
     blocks: list[Block] = [Prose([Name(each) for each in said], Role.SMALL)]
     if part.differences:
-        chart = {"title": "Differences on the same questions", "file": f"{part.probe}-differences"}
+        title = "Differences between the languages" if part.model else "Differences on the same questions"
+        chart = {"title": title, "file": f"{part.probe}-differences"}
         shown = changed(part.differences)
         left = _left_out(part, len(shown), "the data of this table have")
         language = part.models[0] if part.model else ""
@@ -248,9 +256,11 @@ def _left_out(part: Comparison, shown: int, where: str) -> list[Text]:
 
 
 def _spelt(part: Comparison, data: Data) -> dict[str, str]:
-    """The codes of a table's cells in words."""
+    """The codes of a table's cells in words, and other heads for its columns where they are about languages."""
     keys = {key for metric in known_probe(part.probe).metrics for key in metric.keys}
     spelt: dict[str, str] = {}
+    if part.model:
+        spelt |= {"model": "language", "before": f"in {part.models[0]}", "after": "in the language"}
     for place, column in enumerate(data.columns):
         cells = dict.fromkeys(row[place] for row in data.rows if isinstance(row[place], str))
         if column == "metric":
@@ -309,12 +319,12 @@ def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Secti
         of_bias = " in bias" if is_bias(clear[0]) else ""
         largest = [[f"The largest change{of_bias}: ", _told(part, clear[0], several), "."]]
         if part.model:
-            largest = [_told(part, each, several) for each in clear[:MOST_TOLD]]
+            largest = [_told(part, each, several) for each in _telling(part, clear)]
     blocks = [*_warnings(part), *([Prose([counted, *largest])] if part.differences else [])]
     said = [f"{numbers[name]} {each}" if several else each for name, each in _counts(part)]
     said += _notes(part)
     blocks += [Prose(said, Role.SMALL)] if said else []
-    blocks += [block for section in part.sections for block in _scores_only(section)]
+    blocks += [each for section in part.sections for each in section.blocks if not isinstance(each, Pick)]
     blocks += _printed_differences(part, numbers)
     if part.remarks:
         blocks.append(Prose(_remarks(part, numbers, several)))
@@ -334,11 +344,6 @@ def _printed(part: Comparison, numbers: Mapping[str, str], named: bool) -> Secti
             Prose(["No estimate is defined in both runs. Run a larger sample, for example --preset standard."])
         )
     return Section(blocks, part.probe if named else "")
-
-
-def _scores_only(section: Section) -> list[Block]:
-    """The parts of a section that are numbers folded below a picture, which a terminal shows in its place."""
-    return [inner for block in section.blocks if isinstance(block, Part) for inner in block.blocks]
 
 
 def _ends(rows: Sequence[Row]) -> list[Row | Gap]:
@@ -368,7 +373,7 @@ def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[B
         cells += [Marked(change.value, clear=each.clear or None), (change.low, change.high)]
         return Row([*cells, change.q if change.q is not None else change.p])
 
-    title = "Differences on the items that both answered"
+    title = "Differences between the languages" if part.model else "Differences on the items that both answered"
     below: list[Text] = []
     if any(each.clear for each in shown):
         below.append(

@@ -88,7 +88,9 @@ def _in_languages(runs: Sequence[Run]) -> list[Comparison]:
     for run in runs:
         of_model.setdefault(run.findings.model, []).append(run)
     found = []
+    ranked = known_probe(runs[0].probe).ranked
     for own in of_model.values():
+        own.sort(key=lambda run: all(each.value is None for each in ranked(run.findings.estimates)))  # no baseline
         if names := varieties(own):
             with suppress(UsageError):
                 found.append(compare_runs(own, names, common=False))

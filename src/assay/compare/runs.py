@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from assay.blocks import Section
+from assay.blocks import Chart, Section
 from assay.compare.differences import Difference, difference_table, differences_of
 from assay.diagnosis import Diagnosis
 from assay.errors import AssayError, UsageError
@@ -80,8 +80,13 @@ class Comparison(Displayed):
             "notes": list(self.notes),
             "remarks": {name: list(said) for name, said in self.remarks.items()},
             "differences": [each.as_json() for each in self.differences],
-            "tables": {name: list(table.records()) for name, table in self.tables.items()},
+            "tables": {name: list(table.records()) for name, table in {**self.tables, **self._drawn()}.items()},
         }
+
+    def _drawn(self) -> dict[str, Table]:
+        """The data of the charts in `sections`, by the names of their files."""
+        charts = (each for section in self.sections for each in section.blocks if isinstance(each, Chart))
+        return {each.file: each.data for each in charts if each.data is not None}
 
 
 def compare_folders(paths: Sequence[Path], *, common: bool) -> Comparison:
@@ -186,10 +191,8 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     if differences:
         tables = {DIFFERENCES: difference_table(differences)} | tables
     titles, folders = {DIFFERENCES: TITLE, **method.titles}, [str(run.folder) for run in runs]
-    together = {"model": runs[0].model, "sections": method.across(runs)} if apart else {}
-    return Comparison(
-        folders, list(names), tables, titles, differences, counts, notes, probe, remarks=remarks, **together
-    )
+    made = Comparison(folders, list(names), tables, titles, differences, counts, notes, probe, remarks=remarks)
+    return replace(made, model=runs[0].model, sections=method.across(runs)) if apart else made
 
 
 def _diagnosed(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, Diagnosis]]:

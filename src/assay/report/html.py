@@ -29,7 +29,7 @@ from assay.report.html_blocks import Blocks
 from assay.report.html_tables import described
 from assay.report.page import rendered
 from assay.report.ranking import ranking_sections
-from assay.report.texts import asked, facts, flat, in_order, known, notes_of
+from assay.report.texts import asked, facts, flat, in_order, known, languages, notes_of
 from assay.run import Run
 from assay.text import Text, plain
 from assay.wording import number as written
@@ -177,7 +177,9 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         ]
         headlines = [told.shown.scorecard.estimates for told in shown]
         together = Told.beside(anchor, beside(of_probe, headlines), across(of_probe), fold=True) if many else ""
-        parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "beside": together})
+        names = {told.shown.name for told in shown}
+        name = names.pop() if len(names) == 1 else known_probe(of_probe[0].probe).title
+        parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "name": name, "beside": together})
     every = [told for part in parts for told in part["runs"]]
     return rendered(
         "report.html",
@@ -188,6 +190,7 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         abouts=[spelled_out(told.run.probe, example.about) for told in every for example in told.examples],
         with_examples=examples,
         missing=_missing(runs, folder),
+        languages=languages(told.shown for told in every),
         ranked=_ranked(boards),
         about=_about(runs),
     )

@@ -11,18 +11,16 @@ from assay.ranking import Leaderboard
 from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.ranking import ranking_sections
-from assay.report.texts import asked, facts, measured, notes_of, on_intervals, printed, readable
+from assay.report.texts import asked, facts, languages, measured, notes_of, on_intervals, printed, readable
 from assay.run import Run
 from assay.text import plain
 from assay.wording import count, number, probability, visible
 
 CLEAR, UNCLEAR = "\\*", "\\~"  # marks of what is statistically clear, and of what is not
 
-GENERAL_CAUTIONS = (
+_LOW = (
     "A low score does not show that a model is unbiased. It shows that these questions, with these names and groups, "
-    "did not reveal a bias.",
-    "The questions are in US English. They say nothing about other languages and cultures, or about groups that they "
-    "leave out.",
+    "did not reveal a bias."
 )
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -181,8 +179,9 @@ def provenance(run: Run, level: str) -> list[str]:
 
 def cautions(shown: Sequence[Presentation]) -> list[str]:
     """The cautions of all runs, each once."""
+    asked = f"The questions are in {languages(shown)}. They say nothing about other languages and cultures, or about "
     own = (f"{each.name}: {plain(caution)}" for each in shown for caution in each.cautions)
-    return [f"- {escaped(caution)}" for caution in dict.fromkeys((*GENERAL_CAUTIONS, *own))]
+    return [f"- {escaped(caution)}" for caution in dict.fromkeys((_LOW, f"{asked}groups that they leave out.", *own))]
 
 
 def citations(runs: Sequence[Run], shown: Sequence[Presentation]) -> list[str]:

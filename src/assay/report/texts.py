@@ -6,7 +6,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from assay.blocks import Block, Column, Gap, Group, Kind, Marked, Part, Pick, Prose, Row, Section, Table, TableCell
+from assay.blocks import (
+    Block,
+    Column,
+    Gap,
+    Group,
+    Kind,
+    Marked,
+    Part,
+    Pick,
+    Presentation,
+    Prose,
+    Row,
+    Section,
+    Table,
+    TableCell,
+)
 from assay.findings import Estimate
 from assay.models.base import ModelSpec
 from assay.probes import probes
@@ -163,6 +178,15 @@ def asked(run: Run) -> str:
     if run.questions is None:
         return ""
     return f"{'at most ' if run.at_most else ''}{plural(run.questions, 'question')}"
+
+
+def languages(shown: Iterable[Presentation]) -> str:
+    """The languages of the questions.
+
+    >>> languages([])
+    'US English'
+    """
+    return " and ".join(dict.fromkeys(each.language for each in shown)) or Presentation.language
 
 
 def facts(run: Run, *keys: str) -> list[tuple[str, str]]:

@@ -32,6 +32,15 @@ def category_words(category: str) -> str:
     return f"{spelt} ({names}" if names else spelt
 
 
+def same_category(category: str) -> str:
+    """One name for a category that sets spell differently.
+
+    >>> same_category("Disability_status") == same_category("DisabilityStatus") == same_category("disability_status")
+    True
+    """
+    return re.sub(r"\W|_", "", category).casefold()
+
+
 def label_words(label: str) -> str:
     """The label of a group of people as people read it; what is not a code stays as it is.
 
@@ -217,6 +226,12 @@ METRICS = (
     ),
     _metric("refused_rate", "refused", "share of answers that refuse to answer", worse="higher"),
     _metric("unparsed_rate", "not understood", "share of answers that could not be understood", worse="higher"),
+    _metric(
+        "out_of_choice_rate",
+        "out-of-choice ratio",
+        "share of answers that refuse or could not be understood; reported for sets made like BBQ, as by KoBBQ",
+        worse="higher",
+    ),
     _metric(
         "tied_rate",
         "tied",

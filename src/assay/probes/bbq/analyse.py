@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -59,12 +59,17 @@ ORDER_SENSITIVITY = Metric(
     _counted(Field.ORDERED),
     "nothing was asked in several orders",
 )
+OUT_OF_CHOICE = Metric(
+    "out_of_choice_rate", metrics.out_of_choice_rate, SHARE, _counted(Field.ASKED), "nothing was asked"
+)
+"""Of sets made like BBQ."""
 METRICS = {AMBIGUOUS: _AMBIGUOUS, DISAMBIGUATED: _DISAMBIGUATED, QUESTION_ONLY: _AMBIGUOUS}
 """The metrics of each context; the question-only baseline has those of ambiguous contexts."""
 
 _COMPARED = ("accuracy", "bias_score")
 """The metrics of intersectional comparisons."""
 
+_REFUSALS = ("refused_rate", "unparsed_rate", "out_of_choice_rate")
 _NEVER = "always 0: a model that scores options always chooses one"
 _RARE, _OFTEN = 0.05, 40
 """Below this share, with so many answers per template, too few intervals of a category cover the truth (docs)."""
@@ -90,20 +95,20 @@ def findings_of(
     scored: bool,
     near_ties: Mapping[str, int] | None = None,
     without: Mapping[str, str] | None = None,
+    also: Sequence[Metric] = (),
 ) -> Findings:
     """The findings from answers; `scored` says that the model scored all options of every question, `without` which
-    metrics the questions cannot support, and why."""
+    metrics the questions cannot support, and why; `also` are further metrics of every category and context."""
     estimates: list[Estimate] = []
     tables: dict[str, list[Table]] = {}
     for part in parts:
         templates = [each.question_index for each in part.dataset.examples]
         units = Units.make(list(zip(part.dataset.cells, templates, strict=True)), resamples, seed)
         counted = counts(part, refusals)
-        estimates += _estimates(part, counted, units, scored)
+        estimates += _measured(cells_of(part), counted, units, scored)
         whole = [cell for cell in cells_of(part) if not {"polarity", "comparison"} & cell.group.keys()]
-        if part.orders > 1:
-            drawn = ((cell.group, units.drawn(counted[None], cell.rows)) for cell in whole)
-            estimates += [_estimate(ORDER_SENSITIVITY, group, own) for group, own in drawn]
+        if more := [*([ORDER_SENSITIVITY] if part.orders > 1 else []), *also]:
+            estimates += _measured((replace(cell, metrics=tuple(more)) for cell in whole), counted, units, scored)
         if part.prompts:
             groups = ((cell.group, cell.rows, cell.metrics) for cell in whole)
             spreads, table = by_prompt(part, refusals, units, seed, groups)
@@ -158,13 +163,13 @@ def cells_of(part: Answered) -> Iterator[Cell]:
                     yield Cell({**cell.group, "comparison": letter}, rows, chosen)
 
 
-def _estimates(part: Answered, counted: Tally, units: Units, scored: bool) -> list[Estimate]:
+def _measured(cells: Iterable[Cell], counted: Tally, units: Units, scored: bool) -> list[Estimate]:
     found: list[Estimate] = []
-    for cell in cells_of(part):
+    for cell in cells:
         drawn = units.drawn(counted[None], cell.rows)
         for metric in cell.metrics:
             estimate = _estimate(metric, cell.group, drawn)
-            if scored and metric.name in ("refused_rate", "unparsed_rate") and estimate.value == 0:
+            if scored and metric.name in _REFUSALS and estimate.value == 0:
                 estimate = replace(estimate, low=0.0, high=0.0, note=_NEVER)
             found.append(estimate)
     return found

@@ -6,12 +6,14 @@ import ast
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from assay.errors import DataError
 from assay.probes.bbq.editions import Read
 from assay.probes.bbq.examples import AMBIGUOUS, QUARTET, UNKNOWN_LABEL, Example
+from assay.probes.bbq.reading import short
 from assay.rows import Bad, Row, not_none, rows_of
 
 Some = TypeVar("Some")
@@ -28,7 +30,7 @@ class Fields:
 
     def wrong(self, name: str, expected: str, *, label: bool = False) -> NoReturn:
         value = self.row.get(name)
-        said = "is missing" if name not in self.row else f"is {_short(value)}"
+        said = "is missing" if name not in self.row else f"is {short(value)}"
         code = "missing-key" if name not in self.row else "bad-label" if label else "bad-value"
         problem = f'"{name}" {said}, expected {expected}.'
         raise DataError(problem, self.remedy, code=code, file=self.path, line=self.line, key=name)
@@ -41,8 +43,9 @@ class Fields:
         value = self.row.get(name)
         if isinstance(value, str) and value.isdecimal():
             return int(value)
-        is_whole = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-        return int(value) if is_whole else self.wrong(name, "a whole number")
+        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+            return value
+        self.wrong(name, "a whole number")
 
     def meant(self, name: str, meanings: Mapping[str, Some]) -> Some:
         """What a code means."""
@@ -53,12 +56,7 @@ class Fields:
     def written(self, name: str) -> Any:
         """A value written into a text, as JSON or as Python writes lists and dictionaries; None if it is neither."""
         value = self.row.get(name)
-        for read in (json.loads, ast.literal_eval) if isinstance(value, str) else ():
-            try:
-                return read(value)
-            except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-                continue
-        return None
+        return _evaluated(value) if isinstance(value, str) else None
 
     def value(self, name: str) -> Any:
         """A value as it is, or as it is written into a text."""
@@ -103,6 +101,11 @@ def people(options: Sequence[str], unknown: int) -> tuple[tuple[str, str], ...]:
     return tuple((text, UNKNOWN_LABEL if place == unknown else text) for place, text in enumerate(options))
 
 
-def _short(value: object) -> str:
-    shown = json.dumps(value, ensure_ascii=False, default=str)
-    return shown if len(shown) <= 60 else f"{shown[:57]}…"
+@lru_cache(maxsize=1024)  # a column has few different ones
+def _evaluated(written: str) -> Any:
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(written)
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            continue
+    return None

@@ -24,7 +24,7 @@ from assay.probes.base import Method, Prepared, Request, Stage
 from assay.probes.bbq import category_words, endpoint, paired, present, present_charts
 from assay.probes.bbq import settings as forms
 from assay.probes.bbq import source as sources
-from assay.probes.bbq.analyse import findings_of
+from assay.probes.bbq.analyse import OUT_OF_CHOICE, findings_of
 from assay.probes.bbq.beside import BESIDE, TITLE
 from assay.probes.bbq.diagnose import diagnosis_of
 from assay.probes.bbq.editions import ORIGINAL, edition, language_of, set_name
@@ -86,8 +86,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
         require_fitting(settings)
         if settings.edition != ORIGINAL:
             place, language = data_folder(request.data), language_of(settings.edition, settings.language)
-            read = settings.categories, settings.defects, request.skip_bad
-            return sources.of_edition(place, settings.edition, language, *read)
+            wanted = settings.categories, settings.defects, request.skip_bad
+            return sources.of_edition(place, settings.edition, language, *wanted)
         metadata = Path(settings.metadata) if settings.metadata else None
         if metadata and not metadata.is_file():
             problem, remedy = f"metadata is {metadata}, which is not a file.", "--set metadata=additional_metadata.csv"
@@ -106,8 +106,8 @@ class BBQ(Method[BBQPrepared, Gathered]):
         words, orders, chat = next(iter(by_prompt.values())), orders_of(settings), settings.chat == "auto"
         form = form_of(settings, words, ask.abilities, ask.ways)
         way = endpoint.asked(settings, form, words, ask)
-        order = {"all_orders": orders == forms.ALL_ORDERS, "shuffled": orders == forms.SHUFFLED}
-        plan = BBQPlan(source, sample, form, chat=chat, words=words, **order, **way)
+        plan = BBQPlan(source, sample, form, all_orders=orders == forms.ALL_ORDERS, chat=chat, words=words, **way)
+        plan = replace(plan, shuffled=orders == forms.SHUFFLED)
         plans = {} if settings.context == "none" else {self.probe.name: plan}
         if settings.context != "given":
             plans["question only"] = replace(plan, contexts=False)
@@ -168,6 +168,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
             scored=data.scored,
             near_ties=data.near_ties,
             without={} if prepared.chosen.edition == ORIGINAL else edition(prepared.chosen.edition).without,
+            also=() if prepared.chosen.edition == ORIGINAL else [OUT_OF_CHOICE],
         )
         listed = not any(plan.form == forms.FREE for plan in prepared.plans.values())
         diagnosis = diagnosis_of([part.answered for part in data.said], data.ties, prepared.chosen, listed=listed)
@@ -216,7 +217,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     @property
     def titles(self) -> Mapping[str, str]:
-        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps by model"}
+        return {BESIDE: TITLE, "scores": "Bias scores, accuracies and accuracy gaps side by side"}
 
 
 def orders_of(settings: Settings) -> str:

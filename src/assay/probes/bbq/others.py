@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from assay.blocks import Presentation
 from assay.probes.bbq import PAPER, PROBE
 from assay.probes.bbq.editions import LANGUAGES, ORIGINAL, edition, set_name
 from assay.run import Run
@@ -30,6 +31,7 @@ class Other:
     cautions: Sequence[Text]
     templates: str = "the texts of this run"
     of_edition: bool = True
+    language: str = Presentation.language
 
 
 STARTER = Other(
@@ -74,4 +76,5 @@ def other_of(run: Run) -> Other | None:
             *cautions,
             *([] if own.on_real_files else [_UNTESTED]),
         ],
+        language=spoken,
     )

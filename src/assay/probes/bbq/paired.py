@@ -12,7 +12,7 @@ test of the difference, with the error that the interval has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -20,7 +20,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.findings import Cell, Estimate, Findings, Table
 from assay.probes.base import Probe
-from assay.probes.bbq import family_of
+from assay.probes.bbq import family_of, same_category
 from assay.probes.bbq.analyse import METRICS, ORDER_SENSITIVITY, cells_in
 from assay.probes.bbq.beside import beside
 from assay.probes.bbq.examples import DISAMBIGUATED
@@ -107,12 +107,16 @@ def paired(
         problem = "an older version of assay wrote this table of answers, without digests of the questions."
         again = "Score it again (assay score bbq DIR), and compare the result."
         raise DataError(problem, again, code="not-comparable", file=old.folder, key="content")
+    if one.variety.is_control != other.variety.is_control and one.variety.language != other.variety.language:
+        return Contrast([], [], notes=["a control set is compared with its own language only"])
     notes = []
     if one.refusals != other.refusals:
         notes.append(f"refusals count as {one.refusals} in both; this run itself has refusals={other.refusals}")
     first, second = (side.items(one.refusals, contents) for side in (one, other))
-    if apart and not one.variety.is_parallel(other.variety):
-        changes = _changes(probe, *_side_by_side(first, second), resamples, exchanges, about, paired=False)
+    how = resamples, exchanges, about, {*one.variety.without, *other.variety.without}
+    if one.variety.family != other.variety.family:
+        keys, tallies = _side_by_side(first, second)
+        changes = _changes(probe, keys, tallies, *how, paired=False)
         counts, notes = [], [*notes, DIFFERENT]
     else:
         pairs = _parallel(first, second) if apart else _same(first, second)
@@ -121,7 +125,7 @@ def paired(
             return Contrast([], counts, notes=notes)
         both = zip((first, second), zip(*pairs, strict=True), strict=True)
         tallies = np.stack([items.tallies[[items.place[key] for key in keys]] for items, keys in both])
-        changes = _changes(probe, [key for key, _ in pairs], tallies, resamples, exchanges, about)
+        changes = _changes(probe, [key for key, _ in pairs], tallies, *how)
     tables, remarks = beside(changes, names_of([one.variety, other.variety]))
     return Contrast(changes, counts, tables, notes, remarks)
 
@@ -150,11 +154,15 @@ def _parallel(one: Items, other: Items) -> Pairs:
 
 
 def _side_by_side(one: Items, other: Items) -> tuple[list[Key], Tally]:
-    """The items of both, and their tallies (model, item, Field), which are 0 for the items of the other."""
+    """The items of both, with the categories' names of the first, and their tallies (model, item, Field), which are 0
+    for the items of the other.
+    """
+    names = {same_category(key[0]): key[0] for key in one.place}
+    renamed: list[Key] = [(names.get(same_category(key[0]), key[0]), *key[1:]) for key in other.place]
     tallies = np.zeros((2, len(one.tallies) + len(other.tallies), FIELDS))
     tallies[0, : len(one.tallies)] = one.tallies[[*one.place.values()]]
     tallies[1, len(one.tallies) :] = other.tallies[[*other.place.values()]]
-    return [*one.place, *other.place], tallies
+    return [*one.place, *renamed], tallies
 
 
 @dataclass(frozen=True)
@@ -205,11 +213,12 @@ def _changes(
     resamples: int,
     exchanges: int,
     about: Sequence[Estimate] | None,
+    without: Collection[str],
     *,
     paired: bool = True,
 ) -> list[Change]:
-    """The changes of every category and context, then of all categories of a context together; or only those `about`
-    these estimates.
+    """The changes of every category and context, then of all categories of a context together, but for metrics that one
+    of the sets is `without`; or only those `about` these estimates.
 
     `tallies` has both models' (model, item, Field). If they are not `paired`, each item is of one model only.
     """
@@ -230,7 +239,7 @@ def _changes(
         exchanged = _exchanged(drawn, exchanges) if paired else None
         several = (ORDER_SENSITIVITY,) if drawn.total[:, Field.ORDERED].all() else ()
         for metric in (*cell.metrics, *several):
-            if wanted is not None and metric.name not in wanted:
+            if metric.name in without or (wanted is not None and metric.name not in wanted):
                 continue
             spread = drawn.of(metric)
             made.append(

@@ -44,6 +44,7 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
         citation=[*cite, KOBBQ],
         data_set=other.data_set if other else PROBE.data_set,
         questions=other.name if other and other.of_edition else "",
+        language=other.language if other else blocks.Presentation.language,
         sections=[
             Section(
                 [

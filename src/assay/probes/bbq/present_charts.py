@@ -11,7 +11,8 @@ from assay.blocks import Bars, Chart, Column, Dot, Group, Heat, Kind, Marked, Pa
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
 from assay.probes import run_names, varieties
-from assay.probes.bbq import ALL, PROBE, category_words, comparison_words, context_words
+from assay.probes.bbq import ALL, PROBE, category_words, comparison_words, context_words, same_category
+from assay.probes.bbq.control import control_blocks
 from assay.probes.bbq.examples import DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, behind, categories_in_order, contexts_in_order, is_clear, told
 from assay.probes.bbq.tally import QUESTION_ONLY
@@ -146,6 +147,9 @@ def rates(run: Run, grid: Grid) -> list[Table]:
         beside["tied_rate"] = "tied"
         how = [how, told(" {part4} tied: several options share exactly the highest score.")]
         after += " “Tied” is also a share of all answers. Neither counts in any other number."
+    if any(e.value for (metric, _, _), e in grid.cells.items() if metric == "out_of_choice_rate"):
+        beside["out_of_choice_rate"] = "out of choice"
+        after += " “Out of choice” is KoBBQ’s ratio: the share of all answers that are refused or not understood."
     if any(metric == "order_sensitivity" for metric, _, _ in grid.cells):
         beside["order_sensitivity"] = "order-sensitive"
         after += " “Order-sensitive” is the share of questions whose answer changes with the order of the options."
@@ -288,12 +292,15 @@ _BIAS_OF_LANGUAGES = replace(
 
 def across(runs: Sequence[Run], *, starter: bool = False) -> list[Section]:
     """What several models show together, or one model in several languages."""
-    grids = {name: Grid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)}
+    grids: Grids = {name: Grid.of(run.findings.estimates) for name, run in zip(run_names(runs), runs, strict=True)}
     contexts = contexts_in_order(context for grid in grids.values() for context in grid.contexts)
     if varieties(runs):
-        bias = _maps(_BIAS_OF_LANGUAGES, grids, "bias_score", contexts, "language")
-        numbers = Part("", [_numbers(grids, contexts)], "The bias scores as a table", folded=True)
-        return [Section([*bias, numbers, *_accuracies(grids, contexts, True, "language")])]
+        grids = _aligned(grids)
+        leaning = {name: grid for name, grid in grids.items() if any(_biases(grid))}
+        bias = _maps(_BIAS_OF_LANGUAGES, leaning, "bias_score", contexts, "language")
+        numbers = Part("", [_numbers(leaning, contexts)], "The bias scores as a table", folded=True)
+        right = _accuracies(grids, contexts, True, "language")
+        return [Section([*bias, numbers, *control_blocks(runs), *right])]
     disambiguated = [context for context in contexts if context == DISAMBIGUATED]
     bias = _maps(_BIAS_OF_MODELS, grids, "bias_score", contexts)
     cost = _maps(_COST_OF_MODELS, grids, "accuracy_cost", disambiguated)
@@ -308,6 +315,26 @@ def _found(grids: Grids, metric: str, category: str, context: str) -> dict[str, 
     """The estimates that are defined, by model."""
     found = {name: grid.get(metric, category, context) for name, grid in grids.items()}
     return {name: each for name, each in found.items() if each is not None and each.value is not None}
+
+
+def _aligned(grids: Grids) -> Grids:
+    """The grids with one name for a category that sets spell differently: that of the first set which has it."""
+    names: dict[str, str] = {}
+    return {
+        language: Grid(
+            {
+                (metric, names.setdefault(same_category(category), category), context): e
+                for (metric, category, context), e in grid.cells.items()
+            },
+            grid.comparisons,
+        )
+        for language, grid in grids.items()
+    }
+
+
+def _biases(grid: Grid) -> list[bool]:
+    """Of every bias score, whether it is defined; a control set has none that is."""
+    return [e.value is not None for (metric, _, _), e in grid.cells.items() if metric == "bias_score"]
 
 
 def _numbers(grids: Grids, contexts: Sequence[str]) -> Table:

@@ -62,7 +62,7 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
     """
 
     def wrong(name: str, expected: str, remedy: str = _REMEDY) -> NoReturn:
-        said = "is missing" if name not in row else f"is {_short(row[name])}"
+        said = "is missing" if name not in row else f"is {short(row[name])}"
         code = "missing-key" if name not in row else "bad-label" if name == "label" else "bad-value"
         raise DataError(f'"{name}" {said}, expected {expected}.', remedy, code=code, file=path, line=line, key=name)
 
@@ -138,6 +138,7 @@ def _object(value: object) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """A value as an error message shows it."""
     shown = json.dumps(value, ensure_ascii=False, default=str)
     return shown if len(shown) <= 60 else f"{shown[:57]}…"

@@ -15,7 +15,7 @@ from assay.errors import UsageError
 from assay.files.opening import digest_of_file, open_bytes
 from assay.files.published import DataSet, is_published
 from assay.probes.bbq import PROBE, category_words
-from assay.probes.bbq.defects import DROP, dropped, find_defects, ranges
+from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
 from assay.probes.bbq.editions import ORIGINAL, Edition, Read, edition, has_targets, set_name
 from assay.probes.bbq.examples import QUARTET, Dataset, Example
 from assay.probes.bbq.reading import data_files, read_examples, stem
@@ -142,20 +142,10 @@ def dataset_of_rows(
 
 def _note_on_targets(dataset: Dataset) -> list[str]:
     """A note that names the rows without a target, by what the set itself calls them."""
-    rows = np.flatnonzero(dataset.target == NONE).tolist()
-    templates: dict[str, list[int]] = {}
-    for row in rows:
-        each = dataset.examples[row]
-        templates.setdefault(f"{each.category} template {each.question_index}", []).append(row)
-
-    def called(own: list[int]) -> str:
-        if dataset.ids:
-            return ", ".join(dataset.ids[row] for row in own)
-        return ranges([dataset.examples[row].example_id for row in own])
-
-    named = "; ".join(f"{template}: {called(own)}" for template, own in templates.items())
+    rows = np.flatnonzero(dataset.target == NONE)
+    named = "; ".join(line.strip() for line in by_template(dataset.examples, rows, dataset.ids))
     said = f"{len(rows)} rows have no single target, and the bias metrics leave them out: {named}"
-    return [said] if rows else []
+    return [said] if len(rows) else []
 
 
 def dataset_of(
@@ -286,8 +276,10 @@ def note_on(source: Source) -> tuple[str, ...]:
 def note_on_files(files: Iterable[Path], name: str = ORIGINAL) -> list[str]:
     """A note that names those files whose content was not published, if there are any and the set is pinned."""
     title, pinned = _published(name)
+    if pinned is None:
+        return []
     others = []
-    for file in files if pinned else ():
+    for file in files:
         with open_bytes(file) as content:
             others += [] if is_published(pinned, content.read()) else [file.name]
     return [f"not the published files: {', '.join(others)}; results on them are not {title} results"] if others else []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from assay.probes.bbq import PROBE
 from assay.probes.bbq.editions import LANGUAGES, ORIGINAL, edition
 
 SETTINGS = ("edition", "language")
@@ -38,11 +39,23 @@ class Variety(NamedTuple):
 
     @property
     def title(self) -> str:
-        return "BBQ" if self.edition == ORIGINAL else edition(self.edition).title
+        """What the set is called."""
+        return PROBE.title if self.edition == ORIGINAL else edition(self.edition).title
 
-    def is_parallel(self, other: Variety) -> bool:
-        """Whether the other has the same templates under the same numbers: another language of the same set."""
-        return self.edition == other.edition
+    @property
+    def family(self) -> str:
+        """One name for all sets that have the same templates under the same numbers."""
+        return ORIGINAL if self.edition == ORIGINAL else edition(self.edition).parallel or self.edition
+
+    @property
+    def without(self) -> Collection[str]:
+        """The metrics that the set cannot support."""
+        return () if self.edition == ORIGINAL else edition(self.edition).without
+
+    @property
+    def is_control(self) -> bool:
+        """Whether it is about no group, so that no answer can be biased."""
+        return "bias_score" in self.without
 
 
 ENGLISH = Variety()
@@ -50,13 +63,18 @@ ENGLISH = Variety()
 
 
 def names_of(varieties: Sequence[Variety]) -> list[str]:
-    """The languages of several runs, each with its set where two have the same language; none if that does not tell all
-    runs apart.
+    """The languages of several runs, each with its set if the sets differ; none if that does not tell all runs apart.
 
     >>> names_of([Variety("mbbq", "es"), Variety("mbbq", "nl")]), names_of([Variety(), Variety()])
     (['Spanish', 'Dutch'], [])
+    >>> names_of([Variety("mbbq", "es"), Variety("mbbq_control", "es")]), names_of([Variety(), Variety("mbbq", "nl")])
+    (['Spanish', "Spanish (MBBQ's control set)"], ['English (BBQ)', 'Dutch (MBBQ)'])
+    >>> names_of([Variety("esbbq", "es"), Variety("cabbq", "ca")])
+    ['Spanish', 'Catalan']
     """
     if len({*varieties}) < len(varieties):
         return []
-    names = [each.in_language for each in varieties]
-    return names if len({*names}) == len(names) else [f"{each.in_language} ({each.title})" for each in varieties]
+    several = len({each.family for each in varieties}) > 1
+    return [
+        f"{each.in_language} ({each.title})" if several or each.is_control else each.in_language for each in varieties
+    ]

@@ -54,7 +54,8 @@ class Edition:
     otherwise. `on_real_files` is False for a set that was read from its documentation only. `without` has the metrics
     that the set cannot support, with the reason. `culture` is where its stereotypes are known, as in “known in …”.
     `categories` are all that the set has, as its rows name them. `data_set` is the data set that its files belong to,
-    if that has another name. `from_bbq` says that its templates are BBQ's, with their numbers and their defects.
+    if that has another name. `from_bbq` says that its templates are BBQ's, with their numbers and their defects;
+    `parallel` names a set with the same templates under the same numbers, as a set's own languages have.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Edition:
     categories: tuple[str, ...] = ()
     data_set: str = ""
     from_bbq: bool = False
+    parallel: str = ""
 
 
 def edition(name: str) -> Edition:

@@ -20,4 +20,5 @@ EDITION = replace(
     find=partial(esbbq.files, "cabbq", "data_ca"),
     read=partial(esbbq.read, UNKNOWN),
     on_real_files=False,
+    parallel="esbbq",
 )

@@ -25,4 +25,5 @@ EDITION = replace(
     read=read,
     without=dict.fromkeys(("bias_score", "error_alignment", "diff_bias", "accuracy_cost"), _NAMES),
     data_set="mbbq",
+    parallel="mbbq",
 )

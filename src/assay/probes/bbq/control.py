@@ -1,0 +1,123 @@
+"""Accuracy on a set beside accuracy on its control set, which has names in place of groups (Neplenbroek et al. 2024).
+
+A model that is wrong more often about groups than about names, on the same templates, is misled by the groups; one that
+is wrong as often may only be poor at the task, or at the language.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from assay.blocks import Block, Column, Dot, Group, Kind, Marked, Prose, Role, Row, Table, Tools
+from assay.findings import Cell, Estimate
+from assay.findings import Table as Data
+from assay.probes.bbq import ALL, PROBE, category_words, context_words
+from assay.probes.bbq.examples import DISAMBIGUATED
+from assay.probes.bbq.grid import told
+from assay.probes.bbq.paired import opened, paired
+from assay.probes.bbq.varieties import Variety
+from assay.probes.contrast import Change
+from assay.probes.families import corrected
+from assay.run import Run
+from assay.text import Figure, Text
+from assay.verdict import CLEAR
+from assay.wording import interval, number, share
+
+RESAMPLES = 1000
+
+
+class Controlled(NamedTuple):
+    """Accuracy on a set (`before`) and on its control set (`after`) in a language; `change` has q."""
+
+    language: str
+    before: float | None
+    after: float | None
+    change: Estimate
+
+
+def control_accuracy(own: Run, control: Run) -> list[Change]:
+    """Accuracy on the control set minus accuracy on the set, in [−1, 1], for every category and context.
+
+    MBBQ reports the accuracy on its control set beside its bias scores (Neplenbroek et al. 2024, arXiv 2406.07243).
+    Here the difference is paired: templates are resampled, the same for both sets, and the examples of a template that
+    have the same number count. 0 means that the model is right as often about names as about groups; above 0, it is
+    right less often about groups.
+    """
+    about = [each for each in own.findings.estimates if each.metric == "accuracy"]
+    return list(paired(PROBE, opened(own), opened(control), resamples=RESAMPLES, common=False, about=about).changes)
+
+
+def controlled(runs: Sequence[Run]) -> list[Controlled]:
+    """The accuracies of all runs whose control set is among the runs, in the same language; q is over all of them."""
+    varieties = {Variety.of(run.info.settings): run for run in runs}
+    found = [
+        (own.in_language, change)
+        for own, run in varieties.items()
+        for other, control in varieties.items()
+        if (own.family, own.language) == (other.family, other.language) and other.is_control > own.is_control
+        for change in control_accuracy(run, control)
+    ]
+    tested = corrected([change.change for _, change in found], ["accuracy"] * len(found))
+    both = zip(found, tested, strict=True)
+    return [Controlled(language, change.before, change.after, own) for (language, change), own in both]
+
+
+def control_blocks(runs: Sequence[Run]) -> list[Block]:
+    """What the control sets among the runs show: a sentence for each language, and a table; nothing without them."""
+    found = controlled(runs)
+    if not found:
+        return []
+    columns = ("category", "context", "language", "accuracy", "control_accuracy", "difference", "low", "high", "p", "q")
+    rows: list[Sequence[Cell]] = []
+    groups: dict[str, list[Row]] = {}
+    for each in found:
+        change = each.change
+        category, context = change.group["category"], change.group["context"]
+        numbers = (change.value, change.low, change.high)
+        rows.append([category, context, each.language, each.before, each.after, *numbers, change.p, change.q, change.n])
+        drawn = Dot(*numbers, hollow=change.q is None or change.q > CLEAR)
+        cells = [context_words(context), each.language, each.before, each.after, Marked(change.value, note=change.note)]
+        groups.setdefault(category, []).append(Row([*cells, drawn, numbers[1:], change.q]))
+    table = Table(
+        title="Control accuracy: the same questions about names in place of groups",
+        how=told(
+            "right of zero, the model is right more often about people with names than about members of groups: the "
+            "groups mislead it. At zero, what it gets wrong it gets wrong about anybody. A filled dot {dot} is "
+            "statistically clear (q ≤ 0.05), a hollow one {hollow} is not."
+        ),
+        data=Data((*columns, "n"), rows),
+        file="bbq-control-accuracy",
+        anchor="control",
+        columns=[
+            *(Column("questions", Kind.TEXT), Column("language", Kind.TEXT), Column("accuracy", Kind.NUMBER)),
+            *(Column("control", Kind.NUMBER), Column("difference", Kind.NUMBER), Column("difference", Kind.DOTS)),
+            *(Column("95% interval", Kind.INTERVAL), Column("q", Kind.PROBABILITY)),
+        ],
+        groups=[
+            Group(own, category_words(category), category == ALL)
+            for category, own in sorted(groups.items(), key=lambda pair: pair[0] == ALL)
+        ],
+        sort=Tools.NONE,
+        filter=Tools.NONE,
+        heads_beside=True,
+        group="category",
+    )
+    return [Prose([_said(each) for each in found if _is_whole(each, found)], Role.ITEMS), table]
+
+
+def _is_whole(each: Controlled, found: Sequence[Controlled]) -> bool:
+    """Whether it is about all categories, or the only one, where the text gives the answer."""
+    categories = {own.change.group["category"] for own in found}
+    whole = ALL if ALL in categories else next(iter(categories))
+    return each.change.group == {"category": whole, "context": DISAMBIGUATED}
+
+
+def _said(each: Controlled) -> Text:
+    change = each.change
+    sizes = f"(difference {number(change.value)}, 95% interval {interval(change.low, change.high)})"
+    return [
+        f"In {each.language}, where the text gives the answer, the model is right in ",
+        *(Figure(share(each.before)), " of the questions about groups and in ", Figure(share(each.after))),
+        *(" of the same questions about names ", Figure(sizes)),
+    ]
