@@ -10,7 +10,7 @@ import pytest
 
 from assay.answers import REFUSED, UNPARSED, parse_answer
 from assay.languages import CODES, ENGLISH, language
-from assay.probes.bbq.editions import edition
+from assay.probes.bbq.editions import LANGUAGES, edition
 from assay.rows import Bad
 from raising import raises
 
@@ -132,6 +132,10 @@ def test_the_published_wordings_are_unknown_as_an_option_and_in_free_text(code: 
 def test_a_pack_that_is_not_there_is_said() -> None:
     with raises("bad-setting", key="language"):
         language("xx")
+
+
+def test_a_language_has_one_name() -> None:
+    assert {code: language(code).name for code in CODES} == LANGUAGES
 
 
 def test_only_english_was_checked_by_a_speaker() -> None:
