@@ -10,6 +10,8 @@ import pytest
 
 from assay.answers import REFUSED, UNPARSED, parse_answer
 from assay.languages import CODES, ENGLISH, language
+from assay.probes.bbq.editions import LANGUAGES, edition
+from assay.rows import Bad
 from raising import raises
 
 FOLDER = Path(__file__).with_name("languages")
@@ -132,6 +134,10 @@ def test_a_pack_that_is_not_there_is_said() -> None:
         language("xx")
 
 
+def test_a_language_has_one_name() -> None:
+    assert {code: language(code).name for code in CODES} == LANGUAGES
+
+
 def test_only_english_was_checked_by_a_speaker() -> None:
     assert [code for code in CODES if language(code).checked_by_speaker] == [ENGLISH]
 
@@ -143,3 +149,44 @@ def test_long_answers_take_no_longer_than_their_length(code: str) -> None:
         start = time.process_time()
         parse_answer(part * (20_000 // len(part)), options, language=language(code))
         assert time.process_time() - start < 2, part
+
+
+# --- the published files
+
+SENTENCES = {  # somebody; one or the other; not known which; not this one but that one
+    "es": ("Creo que fue {} quien lo hizo.", "{} o {}", "No se sabe si fue {} o {}.", "No fue {}, sino {}."),
+    "nl": ("Ik denk dat het {} was.", "{} of {}", "Het is niet bekend of het {} of {} was.", "Niet {}, maar {}."),
+    "de": (
+        "Ich glaube, es war {}.",
+        "{} oder {}",
+        "Es ist nicht bekannt, ob es {} oder {} war.",
+        "Nicht {}, sondern {}.",
+    ),
+    "ko": ("그 사람은 {}입니다.", "{} 또는 {}", "{}인지 {}인지 알 수 없습니다.", "{}이 아니라 {}입니다."),
+}
+BUT = "했지만"  # an option with this word ("although") cuts a sentence in two
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("mbbq", "es"), ("mbbq", "nl"), ("esbbq", "es"), ("ggbbq", "de"), ("kobbq", "ko")]
+)
+def test_every_published_option_is_read(name: str, code: str, official_data: Path) -> None:
+    own, bad = language(code), Bad(skip=True)
+    files = edition(name).find(official_data / "bbq_family", code)
+    rows = [read.example for file in files for read in edition(name).read(file, bad)]
+    seen = {(row.answers, tuple(filler for filler, _ in row.info), row.unknown) for row in rows}
+    assert len(seen) > 50
+    somebody, either, unknown, other = SENTENCES[code]
+    for options, fillers, place in sorted(seen)[::3]:
+
+        def read(text: str, options: tuple[str, ...] = options, fillers: tuple[str, ...] = fillers) -> int:
+            return parse_answer(text, options, fillers, language=own)
+
+        for each, option in enumerate(options):
+            styles = (option, option.upper(), f"{own.asking.answer} {option}.", f"({'abc'[each]}) {option}")
+            assert [read(text) for text in (*styles, somebody.format(option))] == [each] * 5, options
+        one, two = (option for each, option in enumerate(options) if each != place)
+        assert [read(text) for text in (either.format(one, two), f"{one}, {two}")] == [UNPARSED] * 2, options
+        assert read(other.format(one, two)) == options.index(two), options
+        if BUT not in one + two:
+            assert read(unknown.format(one, two)) == place, options

@@ -47,7 +47,7 @@ def lettered(question: str, options: Sequence[str]) -> str:
     return f"{question}\n{listed}\nAnswer with one letter: {', '.join(letters[:-1])} or {letters[-1]}."
 
 
-def unlisted(question: str, code: str = ENGLISH) -> str:
+def unlisted(question: str, spoken: str = ENGLISH) -> str:
     """A question without listed options, and the instruction how to answer, in the words of a language.
 
     >>> print(unlisted("Who slept?"))
@@ -55,7 +55,7 @@ def unlisted(question: str, code: str = ENGLISH) -> str:
     Answer in one short sentence.
     Answer:
     """
-    words = language(code).asking
+    words = language(spoken).asking
     return f"{words.asked(question)}\n{words.one_sentence}\n{words.answer}"
 
 

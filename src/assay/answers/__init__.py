@@ -15,6 +15,8 @@ Rules 3 to 6 judge a piece of text in the same way: by the letter in it, unless 
 by a first clause that is an option; else by the one option that it names in whole words, by its text or its filler. A
 denied option ("not the nurse") is not named. A text that names two options decides nothing; assay does not guess.
 
+Every language has the same rules; its words come from its pack (`assay.languages`). The examples here are English.
+
 **UNKNOWN or refused.** An UNKNOWN answer is about the text, which does not give the answer. A refusal is about the
 model, which will not give it. So an answer that says that something can't be determined, known or told is UNKNOWN, and
 so is one that points to the context or to missing information, even if it begins "As an AI". What the model can't help

@@ -83,7 +83,8 @@ def _require_together(settings: Settings, words: Words, form: str, brought: Sequ
     if words.language != ENGLISH and (words.variant or form in (RACE, ARC)):
         key, value = ("variant", words.variant) if words.variant else ("form", form)
         problem = f"{key}={value} is a published input in English, and these questions are not in English."
-        raise UsageError(problem, f"--set form={WRITTEN}|{FREE}", code="unsupported", key=key)
+        remedy = "Leave it out." if words.variant else f"--set form={WRITTEN}|{FREE}"
+        raise UsageError(problem, remedy, code="unsupported", key=key)
     if words.variant and words.template:
         problem = "variant and prompt exclude each other: each has all words of the question."
         raise UsageError(problem, "Leave one of them out.", code="bad-setting", key="prompt")

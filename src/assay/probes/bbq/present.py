@@ -13,7 +13,7 @@ from assay.probes.bbq.examples import AMBIGUOUS, DISAMBIGUATED
 from assay.probes.bbq.grid import Grid, behind, is_clear
 from assay.probes.bbq.others import STARTER, Other, other_of
 from assay.probes.bbq.present_charts import PEOPLE, by_category, comparisons, measured, rates
-from assay.probes.bbq.present_tables import crossed, labels, read_scores, templates, unknown_strings
+from assay.probes.bbq.present_tables import crossed, labels, prompts, read_scores, templates, unknown_strings
 from assay.probes.bbq.present_told import Telling
 from assay.run import Run
 from assay.text import Emphasis, Name, Text
@@ -49,6 +49,7 @@ def present(run: Run, *, starter: bool = False) -> blocks.Presentation:
             Section(
                 [
                     *by_category(run, grid, other is not None),
+                    *prompts(run, grid),
                     *labels(run, grid.contexts, without={e.group["category"] for e in targets}),
                     *comparisons(run, grid),
                     *crossed(targets),

@@ -12,7 +12,7 @@ from assay.blocks import Block, Chart, Column, Dot, Group, Kind, Marked, Part, P
 from assay.findings import Cell, Estimate, is_claimed
 from assay.findings import Table as Data
 from assay.probes.bbq import category_words, comparison_words, context_words, label_words
-from assay.probes.bbq.grid import is_clear, told
+from assay.probes.bbq.grid import Grid, is_clear, told
 from assay.probes.bbq.present_charts import cells_of
 from assay.run import Run
 from assay.text import Name, Text
@@ -253,6 +253,43 @@ def _maps(
         )
         parts.append(Part(name, [heat], folded=True, open=not parts))
     return [Pick(label=f"{said.title} of", parts=parts)] if parts else []
+
+
+# --- prompts
+
+
+def prompts(run: Run, grid: Grid) -> list[Table]:
+    """The accuracy and bias score of each prompt, for all categories together (or the only one)."""
+    table, numbers = "by_prompt", ("accuracy", "bias_score", "low", "high")
+    found: dict[str, dict[str, list[float | None]]] = {}
+    for row in run.rows(table):
+        if cell(row, "category") == grid.whole(cell(row, "context")):
+            own = [run.number(table, row, column) for column in numbers]
+            found.setdefault(cell(row, "prompt"), {})[cell(row, "context")] = own
+    rows: list[Row] = []
+    for name, scores in found.items():
+        cells: list[blocks.TableCell] = [name]
+        for right, bias, low, high in (scores[context] for context in grid.contexts):
+            cells += ["" if right is None else right, "" if bias is None else bias, (low, high)]
+        rows.append(Row(cells))
+    heads = (("accuracy", Kind.NUMBER), ("bias score", Kind.NUMBER), (run.level, Kind.INTERVAL))
+    shown = Table(
+        title="Prompts",
+        how="accuracy and bias score of each prompt, for the same questions. The headline numbers have the spread over "
+        "prompts, and how large it would be by chance.",
+        data=Data(
+            ("prompt", "context", *numbers),
+            [[name, context, *own] for name, scores in found.items() for context, own in scores.items()],
+        ),
+        file="bbq-prompts",
+        anchor="prompts",
+        columns=[
+            Column("prompt", Kind.TEXT),
+            *(Column(head, kind, over=context_words(context)) for context in grid.contexts for head, kind in heads),
+        ],
+        groups=[Group(rows)],
+    )
+    return [shown] if rows else []
 
 
 # --- phrasings of “cannot be determined”

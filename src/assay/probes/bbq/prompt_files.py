@@ -66,11 +66,11 @@ def words_by_prompt(words: Words, settings: Settings, data: Sequence[tuple[str, 
     }
 
 
-def read_prompts(path: Path, code: str) -> Mapping[str, FilePrompt]:
+def read_prompts(path: Path, spoken: str) -> Mapping[str, FilePrompt]:
     """The prompts of a file by id, in their order."""
-    rows = _of_program(path, code) if path.suffix == ".py" else _of_table(path)
+    rows = _of_program(path, spoken) if path.suffix == ".py" else _of_table(path)
     found: dict[str, FilePrompt] = {}
-    for line, name, text, unknown in not_none(rows, path, "prompt", _REMEDY):
+    for line, name, text, unknown in [*not_none(rows, path, "prompt", _REMEDY)]:  # the file is closed by now
         template = _LARGE.sub(lambda match: f"{{{match[1].lower()}}}", text.strip().replace("\\n", "\n"))
         slots = re.findall(r"\{(\w*)\}", template)
         listed = _LISTED.search(template)
@@ -103,14 +103,14 @@ _Row = tuple[int, str, str, str]  # line, id, prompt, unknown
 
 
 def _of_table(path: Path) -> Iterator[_Row]:
-    for line, row in rows_of(path, Bad(skip=False)):
+    for line, row in [*rows_of(path, Bad(skip=False))]:
         for name in ("prompt_id", "prompt"):
             if not row.get(name):
                 raise DataError(f'"{name}" is missing.', _REMEDY, code="missing-key", file=path, line=line, key=name)
         yield line, str(row["prompt_id"]), str(row["prompt"]), str(row.get("unknown") or "")
 
 
-def _of_program(path: Path, code: str) -> Iterator[_Row]:
+def _of_program(path: Path, spoken: str) -> Iterator[_Row]:
     """The prompts in MBBQ's program, which is read and not run: English ones, and their translations."""
     try:
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -122,8 +122,8 @@ def _of_program(path: Path, code: str) -> Iterator[_Row]:
             and each.targets[0].id in ("prompt_sets", "trans_prompt_dict")
         }
         prompts = next(iter(said["prompt_sets"].values()))
-        if code != ENGLISH:
-            prompts = [said["trans_prompt_dict"][code][prompt] for prompt in prompts]
+        if spoken != ENGLISH:
+            prompts = [said["trans_prompt_dict"][spoken][prompt] for prompt in prompts]
         numbered = [(str(number), str(prompt)) for number, prompt in enumerate(prompts, 1)]
     except (OSError, SyntaxError, ValueError, LookupError, StopIteration, AttributeError) as error:
         problem = f"has no prompts in this language where MBBQ's program has them ({error!r})."

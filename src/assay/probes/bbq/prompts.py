@@ -33,7 +33,7 @@ TEMPLATES = {
 `options` and `letters` with "Question:" before the question and "Answer:" on a last line."""
 
 
-def template_in(form: str, code: str) -> str:
+def template_in(form: str, spoken: str) -> str:
     """The message of a form in a language; in other languages than English, all have words around the question.
 
     >>> print(template_in("letters", "es"))
@@ -43,11 +43,11 @@ def template_in(form: str, code: str) -> str:
     Responde con una sola letra: A, B o C.
     Respuesta:
     """
-    if code == ENGLISH:
+    if spoken == ENGLISH:
         return TEMPLATES[form]
     if form == FREE:
-        return "{context}\n" + unlisted("{question}", code)
-    words = language(code).asking
+        return "{context}\n" + unlisted("{question}", spoken)
+    words = language(spoken).asking
     listed = ["{options}", words.one_letter] if form in LISTED_FORMS else []
     return "\n".join(["{context}", words.asked("{question}"), *listed, words.answer])
 
