@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from assay.errors import DataError
-from assay.files.opening import open_text
+from assay.files.decoding import json_value
+from assay.files.opening import LONGEST_ROW, open_text
 
 Row = Mapping[str, Any]
 Some = TypeVar("Some")
@@ -39,7 +39,7 @@ class Bad:
 
 def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
     """The rows of a file of JSON lines or of a CSV file, with their line numbers."""
-    with open_text(path) as file:
+    with open_text(path, LONGEST_ROW) as file:
         read = _csv_rows if ".csv" in path.suffixes else _json_rows
         yield from read(file, path, bad)
 
@@ -59,8 +59,8 @@ def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]
         if not content.strip():
             continue
         try:
-            row = json.loads(content)
-        except (ValueError, RecursionError) as error:
+            row = json_value(content)
+        except ValueError as error:
             bad.found(DataError(f"this is not JSON ({error}).", _OBJECTS, code="bad-json", file=path, line=line))
             continue
         if isinstance(row, dict):

@@ -628,7 +628,7 @@ def test_a_wrong_file_stays_until_the_right_one_is_there(server: Server, folder:
 def test_a_server_that_never_ends_is_left(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from assay.files import fetch as module
 
-    monkeypatch.setattr(module, "_LARGEST", 100_000)
+    monkeypatch.setattr(module, "LARGEST", 100_000)
     error = fails(server, folder, "wrong-download", DataError)
     assert "100,000" in error.problem
     assert files_in(folder).keys() == FILES.keys() - {AGE}

@@ -25,13 +25,12 @@ from urllib.parse import quote, urlsplit
 from assay import __version__
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import beside, is_full_disk, remove_leftovers, write_atomically
-from assay.files.published import DataSet, PinnedFile, blob_id, file_states, pinned_files
+from assay.files.published import LARGEST, DataSet, PinnedFile, blob_id, file_states, pinned_files
 from assay.progress import Progress, Silent
 
 GITHUB = "https://raw.githubusercontent.com"
 
 _CHUNK = 1 << 16
-_LARGEST = 256 << 20  # bytes; no pinned file comes near it, a server that never ends would
 _AGAIN = (408, 425, 429)  # besides 5xx: what a server answers that could not now
 _PASSING = (
     TimeoutError,
@@ -192,9 +191,9 @@ def _receive(part: PartFile, url: str, session: _Session) -> None:
         length, before = response.length, part.size  # no length: sent in chunks, which say themselves when they end
         while chunk := response.read(_CHUNK):
             part.append(chunk)
-            if part.size > _LARGEST:
+            if part.size > LARGEST:
                 part.restart()
-                problem = f"{url}: longer than {_LARGEST:,} bytes, which no official file is."
+                problem = f"{url}: longer than {LARGEST:,} bytes, which no official file is."
                 remedy = "The server sends another file; name another server with ASSAY_MIRROR."
                 raise DataError(problem, remedy, code="wrong-download")
         if length is not None and part.size - before < length:

@@ -16,7 +16,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from assay.errors import DataError, UsageError, how_to_install, needing
-from assay.files.opening import digest_as_stored
+from assay.files.decoding import json_value
+from assay.files.opening import digest_as_stored, read_whole
 from assay.files.safetensors import parameters_in
 from assay.models.base import ModelSpec, Options
 
@@ -125,7 +126,7 @@ def first_line(error: Exception) -> str:
 def _json(path: Path) -> dict[str, Any]:
     broken = partial(DataError, remedy="Download the model's folder again.", file=path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json_value(read_whole(path))
     except (OSError, ValueError) as error:
         code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
         raise broken(f"cannot be read ({error}).", code=code) from None

@@ -6,7 +6,6 @@ An exported folder also holds the blocks, in `blocks/`, where `assay score` and 
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,8 @@ from assay.engine.store import EXPORTED, OWN_BLOCKS, BadBlockError, BlockStore, 
 from assay.errors import DataError, UsageError
 from assay.examples import FILE as EXAMPLES
 from assay.files.atomic import folder_beside, open_atomically, rename_folder, write_atomically
+from assay.files.decoding import json_value
+from assay.files.opening import read_whole
 from assay.run import Kind
 from assay.runs.folder import open_runs, read_info
 
@@ -111,7 +112,7 @@ def _blocks(run: Path) -> list[_Stored]:
     try:
         blocks = [
             _Stored(str(entry["key"]), int(lo), int(hi), str(checksum))
-            for entry in json.loads(path.read_text(encoding="utf-8"))
+            for entry in json_value(read_whole(path))
             for lo, hi, checksum in entry["blocks"]
         ]
     except FileNotFoundError:

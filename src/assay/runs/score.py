@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -132,8 +133,8 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
     """The findings from files of predictions, in a format that the probe reads."""
     method = method_of(probe)
     for file in files:
-        with open_bytes(file) as content:
-            if not any(map(bytes.strip, content)):
+        with open_bytes(file, None) as content:
+            if not any(piece.strip() for piece in iter(partial(content.read, 1 << 20), b"")):
                 raise DataError("this file is empty.", "Leave it out, or get a new copy.", code="empty-file", file=file)
     prepared, gathered = _read(method, files, request, answers)
     found = concluded(method, prepared, gathered)

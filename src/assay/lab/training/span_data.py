@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
+from assay.files.decoding import json_value
 from assay.files.opening import open_text
 from assay.lab.training.data_files import Place, digests_of, files_of, json_of
 
@@ -154,6 +154,6 @@ def _get(row: Any, key: str) -> Any:
 
 def _json_or_none(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json_value(text)
     except (ValueError, RecursionError):
         return None
