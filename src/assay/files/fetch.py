@@ -15,7 +15,9 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
 from typing import IO, Self
 from urllib import request
@@ -31,6 +33,8 @@ from assay.progress import Progress, Silent
 GITHUB = "https://raw.githubusercontent.com"
 
 _CHUNK = 1 << 16
+_SLOWEST = 1_000  # bytes a second
+_SLOW_START = 10.0  # seconds before this is expected
 _AGAIN = (408, 425, 429)  # besides 5xx: what a server answers that could not now
 _PASSING = (
     TimeoutError,
@@ -160,14 +164,35 @@ def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
     """Complete a part file, with retries if an error may be temporary."""
     for pause in (*session.pauses, None):
         try:
-            _receive(part, url, session)
+            _watched(part, url, session)
             return
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a redirect to no address
             if isinstance(error, HTTPError):
                 error.close()
             if pause is None or not _may_pass(error):
                 raise _failed(error, url, path, session) from error
         time.sleep(pause)
+
+
+def _watched(part: PartFile, url: str, session: _Session) -> None:
+    """`_receive`, given up where a server sends so little at a time that it never times out."""
+    failed: list[BaseException] = []
+
+    def receive() -> None:
+        try:
+            _receive(part, url, session)
+        except BaseException as error:  # handed on to the caller
+            failed.append(error)
+
+    work, began, before = Thread(target=receive, daemon=True), time.monotonic(), part.size
+    work.start()
+    while work.is_alive():
+        work.join(0.2)
+        seconds = time.monotonic() - began
+        if seconds > _SLOW_START + session.timeout and part.size - before < seconds * _SLOWEST:
+            raise OSError(f"less than {_SLOWEST:,} bytes a second for {seconds:.0f} seconds")
+    if failed:
+        raise failed[0]
 
 
 def _receive(part: PartFile, url: str, session: _Session) -> None:
@@ -189,7 +214,7 @@ def _receive(part: PartFile, url: str, session: _Session) -> None:
             if partial:  # of another part than was asked for
                 return _receive(part, url, session)
         length, before = response.length, part.size  # no length: sent in chunks, which say themselves when they end
-        while chunk := response.read(_CHUNK):
+        while chunk := response.read1(_CHUNK):
             part.append(chunk)
             if part.size > LARGEST:
                 part.restart()
@@ -279,14 +304,29 @@ def writing(path: Path) -> Iterator[None]:
 
 
 class _HttpOnly(request.HTTPRedirectHandler):
-    """Follows redirects only to web addresses; urllib would also open files."""
+    """Follows redirects only to web addresses; urllib would also open files. None leads from outside to this machine
+    or its network, as far as the address itself says so: names are not looked up.
+    """
 
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
     ) -> request.Request | None:
-        if urlsplit(newurl).scheme not in ("http", "https"):
+        new = urlsplit(newurl)
+        inwards = _is_local(new.hostname) and not _is_local(urlsplit(req.full_url).hostname)
+        if new.scheme not in ("http", "https") or inwards:
             raise HTTPError(newurl, code, f"a redirect to {newurl}, which is not followed", headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _is_local(host: str | None) -> bool:
+    """
+    >>> _is_local("localhost"), _is_local("10.0.0.1"), _is_local("example.org")
+    (True, True, False)
+    """
+    try:
+        return not ip_address(host or "").is_global
+    except ValueError:
+        return not host or host == "localhost" or host.endswith(".localhost")
 
 
 def _may_pass(error: Exception) -> bool:

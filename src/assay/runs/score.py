@@ -26,6 +26,7 @@ from assay.run import Run, RunInfo
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
 from assay.runs.folder import INFO, info_in, open_for_writing, read_run
+from assay.wording import without_folders
 
 UNNAMED = "unnamed model"
 _UNNAMED = "the files do not name the model; --set model=NAME does"
@@ -74,7 +75,7 @@ def score(
         request = Request(seed=seed or 0, settings=changed, data=place_of(data), skip_bad=skip_bad)
         findings, info = _predictions(probe, logs, request, answers)
         scored = sorted(info.data.values())
-    findings = described(replace(findings, probe=probe, model=named or info.model.name))
+    findings = described(replace(findings, probe=probe, model=named or without_folders(info.model.name)))
     info = replace(
         info,
         probe=probe,
