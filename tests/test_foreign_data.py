@@ -27,18 +27,18 @@ import small_bbq
 from assay.dialogue import Dialogue
 from assay.engine.store import BadBlockError, BlockStore
 from assay.errors import AssayError
-from assay.models import load_model
-from assay.models.api.dialects import LISTED
-from assay.models.api.model import ApiModel
-from assay.models.base import Endpoint, ModelSpec, TryAgainError
-from assay.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.words import read_words
 from assay.lab.training.choice_data import read_choice_data
 from assay.lab.training.span_data import read_span_data
+from assay.models import load_model
+from assay.models.api.dialects import LISTED
+from assay.models.api.model import ApiModel
+from assay.models.base import Endpoint, ModelSpec, TryAgainError
 from assay.probes.bbq.targets import read_metadata
 from assay.probes.sodapop.contexts import read_contexts
 from assay.probes.sodapop.names import read_groups
+from assay.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
 from fuzzing import CASES, Case, Reader, Use, attempt, command, function
 
 INPUTS = int(os.environ.get("ASSAY_SOAK_INPUTS", "200"))
@@ -90,12 +90,32 @@ def rows() -> Reader:
 
 def data() -> Reader:
     """Data to train on and to ask about, and lists of words and names."""
-    squad = {"context": "Ann met Bo.", "qas": [{"id": "1", "question": "Who?", "answers": [{"text": "Bo", "answer_start": 8}]}]}
+    squad = {
+        "context": "Ann met Bo.",
+        "qas": [{"id": "1", "question": "Who?", "answers": [{"text": "Bo", "answer_start": 8}]}],
+    }
     race = {"article": "Ann met Bo.", "questions": ["Who?"], "options": [["a", "b", "c", "d"]], "answers": ["A"]}
     metadata = "category,question_index,example_id,target_loc,label_type,Relevant_social_values\n"
     corpus = {
         "squad.json": json.dumps({"data": [{"paragraphs": [squad]}]}).encode(),
-        "mrqa.jsonl.gz": gzip.compress(text_of([{"header": {}}, {"context": "Ann met Bo.", "qas": [{"qid": "1", "question": "Who?", "answers": ["Bo"], "detected_answers": [{"text": "Bo", "char_spans": [[8, 9]]}]}]}])),
+        "mrqa.jsonl.gz": gzip.compress(
+            text_of(
+                [
+                    {"header": {}},
+                    {
+                        "context": "Ann met Bo.",
+                        "qas": [
+                            {
+                                "qid": "1",
+                                "question": "Who?",
+                                "answers": ["Bo"],
+                                "detected_answers": [{"text": "Bo", "char_spans": [[8, 9]]}],
+                            }
+                        ],
+                    },
+                ]
+            )
+        ),
         "siqa.jsonl": text_of([SIQA, SIQA]),
         "siqa-labels.lst": b"1\n2\n",
         "race.txt": json.dumps(race).encode(),
@@ -126,7 +146,7 @@ def data() -> Reader:
 
 def logs() -> Reader:
     """Logs of lm-evaluation-harness and Inspect, and their archives."""
-    from probes.bbq.test_logs import generated, inspected, multiple_choice, likelihoods, write_eval, write_json
+    from probes.bbq.test_logs import generated, inspected, likelihoods, multiple_choice, write_eval, write_json
 
     made = small_bbq.quartet("Age", "1", 0)
     with TemporaryDirectory() as folder:
@@ -134,7 +154,9 @@ def logs() -> Reader:
         whole = write_json(Path(folder, "a.json"), [inspected(each) for each in made], model="some").read_bytes()
     corpus = {
         "samples_bbq_2026-01-02.jsonl": text_of([generated(each, "The old potter") for each in made]),
-        "samples_choice_2026-01-02.jsonl": text_of([multiple_choice(each, likelihoods(each, each.answers[0])) for each in made]),
+        "samples_choice_2026-01-02.jsonl": text_of(
+            [multiple_choice(each, likelihoods(each, each.answers[0])) for each in made]
+        ),
         "log.json": whole,
         "log.eval": archive,
     }
@@ -151,7 +173,9 @@ def toml() -> Reader:
         "study.toml": (Path(__file__).parents[1] / "src/assay/data/studies/study-small.toml").read_bytes(),
     }
     gates = [command("gate", "run", "--policy", "policy.toml")]
-    return Reader(corpus, {"policy.toml": gates, "study.toml": [command("study", "study.toml", "--dry-run", "--out", "out")]})
+    return Reader(
+        corpus, {"policy.toml": gates, "study.toml": [command("study", "study.toml", "--dry-run", "--out", "out")]}
+    )
 
 
 def folder_of(name: str) -> dict[str, bytes]:
@@ -231,7 +255,9 @@ def endpoints() -> Reader:
         "echo": {**chat, "choices": [{"text": "", "logprobs": echoed}]},
     }
     corpus = {f"{way}.json": json.dumps(reply).encode() for way, reply in replies.items()}
-    return Reader(corpus, {f"{way}.json": [partial(_received, way, status) for status in (200, 400, 429)] for way in replies})
+    return Reader(
+        corpus, {f"{way}.json": [partial(_received, way, status) for status in (200, 400, 429)] for way in replies}
+    )
 
 
 OPTIONS = ("a", "b", "c")
@@ -261,7 +287,11 @@ def _received(way: str, status: int, folder: Path) -> int:
 
 def blocks() -> Reader:
     """Blocks of answers whose checksums are right, and arrays."""
-    arrays = {"answer.score": np.zeros((3, 2), np.float32), "status": np.zeros(3, np.int8), "queries": np.zeros(32, np.uint8)}
+    arrays = {
+        "answer.score": np.zeros((3, 2), np.float32),
+        "status": np.zeros(3, np.int8),
+        "queries": np.zeros(32, np.uint8),
+    }
     packed = io.BytesIO()
     np.savez(packed, allow_pickle=False, **arrays)
     return Reader({"a.zip": packed.getvalue()}, {"a.zip": [_block]})

@@ -15,6 +15,7 @@ from assay.files.opening import LONGEST_ROW, open_text
 Row = Mapping[str, Any]
 Some = TypeVar("Some")
 
+_MOST_BAD = 100_000
 _OBJECTS = "Write one JSON object per line."
 
 
@@ -28,6 +29,9 @@ class Bad:
     def found(self, error: DataError) -> None:
         if not self.skip:
             raise error
+        if len(self.problems) == _MOST_BAD:
+            problem = f"more than {_MOST_BAD:,} rows cannot be used."
+            raise DataError(problem, "This is another kind of file.", code="bad-row", file=error.file, line=error.line)
         self.problems.append(error.problem)
 
     def notes(self, name: str) -> list[str]:

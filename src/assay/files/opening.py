@@ -30,7 +30,7 @@ LONGEST_ROW = 16 << 20
 """Bytes of a line that is one row of a table."""
 MOST_WHOLE = 64 << 20
 """Bytes of a file that is read at once."""
-_MOST_BLANK = 16 << 20  # bytes in a row
+_MOST_BLANK = 1 << 20  # bytes in a row
 _FREELY = 64 << 20  # bytes that any compressed file may unpack to; beyond, at most so many times its size:
 _MOST_TIMES = 200
 _PIECE = 1 << 18
