@@ -166,7 +166,7 @@ def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
         try:
             _watched(part, url, session)
             return
-        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a redirect to no address
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: of a malformed redirect
             if isinstance(error, HTTPError):
                 error.close()
             if pause is None or not _may_pass(error):
@@ -311,9 +311,13 @@ class _HttpOnly(request.HTTPRedirectHandler):
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
     ) -> request.Request | None:
-        new = urlsplit(newurl)
-        inwards = _is_local(new.hostname) and not _is_local(urlsplit(req.full_url).hostname)
-        if new.scheme not in ("http", "https") or inwards:
+        try:
+            new = urlsplit(newurl)
+            inwards = _is_local(new.hostname) and not _is_local(urlsplit(req.full_url).hostname)
+            known = new.scheme in ("http", "https") and bool((new.hostname or "").encode("idna")) and new.port != 0
+        except ValueError:  # no address at all
+            known = inwards = False
+        if inwards or not known:
             raise HTTPError(newurl, code, f"a redirect to {newurl}, which is not followed", headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

@@ -67,6 +67,7 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
     if target is not None:
         _require_new(target, source)
     sizes = [len(_content(run, block)) for run in runs for block in blocks[run]]  # all are there, before any is written
+    notes = tuple(_notes(runs, blocks, examples))
     if target is None:
         for run in runs:
             for name, content in _answers(run, blocks[run]):
@@ -83,7 +84,7 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
             else:
                 rename_folder(place, target)
     names = tuple(run.resolve().name for run in runs)
-    return Exported(target or source, names, len(sizes), sum(sizes), tuple(_notes(runs, blocks, examples)))
+    return Exported(target or source, names, len(sizes), sum(sizes), notes)
 
 
 def _runs(folder: Path) -> list[Path]:
