@@ -19,7 +19,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from threading import Thread
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
@@ -166,7 +166,7 @@ def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
         try:
             _watched(part, url, session)
             return
-        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: of a malformed redirect
+        except (OSError, http.client.HTTPException) as error:
             if isinstance(error, HTTPError):
                 error.close()
             if pause is None or not _may_pass(error):
@@ -311,15 +311,22 @@ class _HttpOnly(request.HTTPRedirectHandler):
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
     ) -> request.Request | None:
-        try:
-            new = urlsplit(newurl)
-            inwards = _is_local(new.hostname) and not _is_local(urlsplit(req.full_url).hostname)
-            known = new.scheme in ("http", "https") and bool((new.hostname or "").encode("idna")) and new.port != 0
-        except ValueError:  # no address at all
-            known = inwards = False
-        if inwards or not known:
+        new = urlsplit(newurl)
+        inwards = _is_local(new.hostname) and not _is_local(urlsplit(req.full_url).hostname)
+        if new.scheme not in ("http", "https") or inwards:
             raise HTTPError(newurl, code, f"a redirect to {newurl}, which is not followed", headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    def http_error_302(
+        self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage
+    ) -> Any:
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except ValueError as error:
+            told = f"a redirect to a malformed address: {error}"
+            raise HTTPError(req.full_url, code, told, headers, fp) from None
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 def _is_local(host: str | None) -> bool:
