@@ -1,8 +1,8 @@
 """Feeds readers damaged and hostile files, made from a corpus of good ones by a few changes each.
 
-A reader here is a kind of files with the commands or functions that read them. `attempt` writes the corpus into a fresh
-folder, changes one file and lets a command read it. It fails if that ends with anything but one of assay's errors, takes
-too long, needs too much memory, or leaves files behind.
+A reader here is a kind of files with the commands or functions that read them. `attempt` writes the corpus into a
+fresh folder, changes one file and lets a command read it. It fails if that ends with anything but one of assay's
+errors, takes too long, needs too much memory, prints a control sequence or leaves files behind.
 """
 
 from __future__ import annotations

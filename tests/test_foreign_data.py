@@ -1,6 +1,6 @@
 """Readers of files from strangers: whatever is in them, they are read or refused with one of assay's errors.
 
-`make test` tries 200 inputs of every reader; `make soak` 100,000 in all (ASSAY_SOAK_INPUTS is the number of each reader).
+`make test` tries 200 inputs of every reader; `make soak` 100,000 in all (ASSAY_SOAK_INPUTS is how many of each).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.words import read_words
 from assay.lab.training.choice_data import read_choice_data
 from assay.lab.training.span_data import read_span_data
-from assay.models import load_model
+from assay.models import find_model, load_model
 from assay.models.api.dialects import LISTED
 from assay.models.api.model import ApiModel
 from assay.models.base import Endpoint, ModelSpec, TryAgainError
@@ -221,7 +221,11 @@ def models() -> Reader:
         corpus = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
     said = "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}\n{% endfor %}assistant:"
     corpus["causal/chat_template.jinja"] = said.encode()
-    return Reader(corpus, {name: [partial(_asked, name.partition("/")[0])] for name in corpus})
+    return Reader(corpus, {name: [_found(name), partial(_asked, name.partition("/")[0])] for name in corpus})
+
+
+def _found(name: str) -> Use:
+    return function(lambda path: find_model(f"hf:{path.parent}"), name)
 
 
 def _asked(kind: str, folder: Path) -> int:
