@@ -280,6 +280,17 @@ def test_a_label_of_5001_digits_is_refused(tmp_path: Path) -> None:
         list(read_choice_data(tmp_path / "siqa.jsonl"))
 
 
+def test_a_number_as_the_answers_of_a_question_is_refused(tmp_path: Path) -> None:
+    from assay.lab.training.span_data import read_span_data
+
+    found = [{"text": "Bo", "char_spans": [[8, 9]]}]
+    asked = {"qid": "1", "question": "Who?", "answers": 7, "detected_answers": found}
+    path = tmp_path / "mrqa.jsonl"
+    path.write_text(json.dumps({"context": "Ann met Bo.", "qas": [asked]}) + "\n", encoding="utf-8")
+    with raises("missing-key", DataError, file=path, line=1, key="answers"):
+        read_span_data(path)
+
+
 @pytest.mark.usefixtures("official")
 def test_metadata_that_are_not_utf8_are_refused(said: Said, tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_bytes(b"category,question_index\n\xff\xfe,1\n")

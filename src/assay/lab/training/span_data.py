@@ -110,7 +110,8 @@ def _add(data: SpanData, entry: Any, place: Place) -> None:
         data.left_out += 1
         return
     start, end = there[0] if there else (None, None)
-    more = [] if squad else [text for text in entry.get("answers") or () if isinstance(text, str)]
+    listed = [] if squad or not entry.get("answers") else _list(entry, "answers", place)
+    more = [text for text in listed if isinstance(text, str)]
     answers = tuple(dict.fromkeys([answer for _, _, answer in spans] + more))
     data.examples.append(SpanExample(question.strip(), len(data.passages) - 1, start, end, answers))
 
