@@ -31,14 +31,14 @@ MB = 1 << 20
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every test has a folder of its own, and half a minute."""
+    """Every test has a folder of its own, and five minutes."""
 
     def hang(*_: object) -> None:
         raise AssertionError("it hangs")
 
     monkeypatch.chdir(tmp_path)
     signal.signal(signal.SIGALRM, hang)
-    signal.alarm(30)
+    signal.alarm(300)
     yield
     signal.alarm(0)
 
@@ -396,6 +396,18 @@ def test_a_run_finds_its_word_lists_from_another_folder(said: Said, tmp_path: Pa
     os.chdir(tmp_path / "elsewhere")
     code, text = said("score", "unqover", str(tmp_path / "run"), "--out", "again")
     assert code == 0, text
+
+
+def test_findings_do_not_depend_on_where_a_model_lies(said: Said, span_model_folder: Path, tmp_path: Path) -> None:
+    few = ("--set", "class=religion", "--set", "resamples=20", "--limit", "40")
+    written = []
+    for place in ("a", "some/where/else"):
+        model = shutil.copytree(span_model_folder, tmp_path / place / "model")
+        code, text = said("run", "unqover", "--model", f"hf:{model}", *few, "--out", f"{place}/run")
+        assert code == 0, text
+        written.append((tmp_path / place / "run" / "findings.json").read_bytes())
+    assert written[0] == written[1]
+    assert str(tmp_path).encode() not in written[0]
 
 
 def test_reading_whole_files_has_a_limit(tmp_path: Path) -> None:
