@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
+import io
 import json
 import lzma
 import os
@@ -10,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +21,7 @@ import pytest
 
 import small_bbq
 from assay.cli import main
+from assay.engine.store import BadBlockError, BlockStore
 from assay.errors import DataError, ModelError, UsageError
 from assay.files.decoding import json_value, toml_value
 from assay.files.opening import open_bytes, open_text, read_whole
@@ -214,6 +218,27 @@ def test_a_table_heading_of_blanks_takes_no_time(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text('["a' + " " * 200_000 + 'b"]\nx = 1\n', encoding="utf-8")
     assert TomlFile.read(path, "").line("a" + " " * 200_000 + "b") == 1
+
+
+def test_a_pipe_in_place_of_a_block_is_a_damaged_block(tmp_path: Path) -> None:
+    path = BlockStore(tmp_path).path("a" * 64, 0, 3)
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    with pytest.raises(BadBlockError, match="not a regular file"):
+        BlockStore(tmp_path).read("a" * 64, 0, 3)
+
+
+def test_a_block_of_impossible_shapes_is_a_damaged_block(tmp_path: Path) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000000,), }\n"
+        archive.writestr("queries.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    path = BlockStore(tmp_path).path("a" * 64, 0, 3)
+    path.parent.mkdir(parents=True)
+    content = packed.getvalue()
+    path.write_bytes(b"assay-block-1\n" + hashlib.sha256(content).digest() + content)
+    with pytest.raises(BadBlockError, match="not a block"):
+        BlockStore(tmp_path).read("a" * 64, 0, 3)
 
 
 # --- what decoders let through
