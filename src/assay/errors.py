@@ -15,6 +15,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from assay.text import printable
+
 CODES: Mapping[str, str] = {
     # what was asked for
     "unknown-probe": "no probe has this name",
@@ -103,8 +105,9 @@ class AssayError(Exception):
         key: str | None = None,
     ) -> None:
         where = "" if file is None else f"{file}: " if line is None else f"{file}, line {line}: "
-        super().__init__(f"{where}{problem}\n{remedy}" if remedy else where + problem)
-        self.problem, self.remedy, self.code = where + problem, remedy, code
+        problem, remedy = printable(where + problem), printable(remedy)
+        super().__init__(f"{problem}\n{remedy}" if remedy else problem)
+        self.problem, self.remedy, self.code = problem, remedy, code
         self.file = None if file is None else Path(file)
         self.line, self.key = line, key
 

@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from assay.errors import DataError
+from assay.files.decoding import json_value
+from assay.files.opening import read_whole
 
 FILE = "examples.jsonl"
 MOST = 240
@@ -92,7 +94,7 @@ def read_examples(folder: Path) -> list[Example]:
     """The examples of a run folder; empty if it has none."""
     path = folder / FILE
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = read_whole(path).decode().split("\n")
     except FileNotFoundError:
         return []
     except (OSError, UnicodeError) as error:
@@ -105,7 +107,7 @@ _AGAIN = "Repeat the run to rewrite it, or delete the file to make the report wi
 
 def _example(line: str, path: Path, number: int) -> Example:
     try:
-        return msgspec.convert(json.loads(line), Example, strict=False)  # options say 0 and 1 for no and yes
+        return msgspec.convert(json_value(line), Example, strict=False)  # options say 0 and 1 for no and yes
     except ValueError as error:
         problem = f"this is not an example written by assay ({error})."
         raise DataError(problem, _AGAIN, code="bad-findings", file=path, line=number) from None

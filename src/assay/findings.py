@@ -12,13 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from numbers import Integral, Real
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import UnionType
 from typing import TYPE_CHECKING, Any
 
 from assay.diagnosis import Diagnosis, read_diagnosis
 from assay.errors import DataError, UsageError
 from assay.examples import Example
+from assay.files.decoding import json_value
+from assay.files.opening import read_whole, reason
 from assay.notebooks import Displayed
 from assay.verdict import CLEAR, Chance, Verdict, read_verdict
 
@@ -283,6 +285,7 @@ class Findings(Displayed):
 
 
 _REPEAT = "Repeat the run to rewrite it."
+_LARGEST = 256 << 20  # bytes of a table
 
 
 def read_findings(folder: Path) -> Findings:
@@ -294,14 +297,14 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
     """The findings of a run folder, and the digest of its findings.json."""
     path = folder / "findings.json"
     try:
-        written = path.read_bytes()
-        content = json.loads(written.decode())
+        written = read_whole(path)
+        content = json_value(written)
         if content["schema"] not in READ:
             raise ValueError(f"it has schema {content['schema']}")
         estimates = [_checked(estimate, path) for estimate in content["estimates"]]
         if not isinstance(content["probe"], str) or not isinstance(content["model"], str):
             raise DataError('"probe" and "model" must be text.', _REPEAT, code="bad-findings", file=path)
-        tables = {name: read_table(folder / where) for name, where in content["tables"].items()}
+        tables = {name: read_table(_inside(folder, where)) for name, where in content["tables"].items()}
         findings = Findings(
             content["probe"],
             content["model"],
@@ -318,10 +321,21 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
             code="unfinished-run",
             file=error.filename,
         ) from None
+    except OSError as error:
+        problem = f"cannot be read ({reason(error)})."
+        raise DataError(problem, _REPEAT, code="unreadable-file", file=error.filename or path) from None
     except (ValueError, KeyError, TypeError, AttributeError, csv.Error) as error:
         raise DataError(
             f"not a findings.json of schema {SCHEMA} ({error}).", _REPEAT, code="bad-findings", file=path
         ) from None
+
+
+def _inside(folder: Path, where: str) -> Path:
+    """A table's file, which is in the run folder."""
+    path = PurePath(where)
+    if path.anchor or ".." in path.parts:
+        raise ValueError(f"the table {where!r} is outside the folder")
+    return folder / path
 
 
 def _checked(content: dict[str, Any], path: Path) -> Estimate:
@@ -347,8 +361,7 @@ def _checked(content: dict[str, Any], path: Path) -> Estimate:
 
 def read_table(path: Path) -> Table:
     """A table written by a run; columns of numbers become numbers, empty cells None."""
-    with path.open(encoding="utf-8", newline="") as file:
-        lines = list(csv.reader(file))
+    lines = list(csv.reader(io.StringIO(read_whole(path, _LARGEST).decode(), newline="")))
     if not lines:
         raise DataError("this table is empty; it has not even column names.", _REPEAT, code="bad-findings", file=path)
     columns, rows = lines[0], lines[1:]

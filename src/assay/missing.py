@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from assay.files.atomic import write_atomically
+from assay.files.decoding import json_value
+from assay.files.opening import read_whole
 
 FILE = "missing.json"
 
@@ -22,7 +24,7 @@ def write_missing(folder: Path, missing: Mapping[str, str]) -> None:
 def read_missing(folder: Path) -> dict[str, str]:
     """The missing probes with the reasons; empty if there is no readable file."""
     try:
-        content = json.loads((folder / FILE).read_text(encoding="utf-8"))
+        content = json_value(read_whole(folder / FILE))
         return {str(probe): str(why) for probe, why in content.items()}
     except (OSError, ValueError, AttributeError):
         return {}

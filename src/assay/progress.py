@@ -6,9 +6,10 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, runtime_checkable
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
@@ -132,7 +133,6 @@ class Bar:
     """Draws a bar on a terminal, or prints the same as text if the terminal is narrow."""
 
     def __init__(self) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, Task, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as RichProgress
         from rich.table import Column
@@ -142,7 +142,7 @@ class Bar:
             def render(self, task: Task) -> Text:  # the bar of the whole has it in words
                 return Text() if task.id == own._all else super().render(task)
 
-        own, console = self, Console(stderr=True)
+        own, console = self, console_on(sys.stderr)
         columns: list[ProgressColumn] = [
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -191,6 +191,13 @@ class Bar:
             self._bar.update(self._all, completed=whole.done, total=whole.total, rate=whole.said())
         rate = self._fresh / max(time.monotonic() - self._began, 1e-9)
         self._bar.update(self._task, advance=count, rate=_said(rate) if self._fresh else "stored")
+
+
+def console_on(stream: TextIO) -> Console:
+    """A console of rich on a stream. What it prints must be free of control characters of others."""
+    from rich.console import Console
+
+    return Console(file=getattr(stream, "bare", stream))
 
 
 def _said(rate: float) -> str:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from assay.errors import DataError
-from assay.files.opening import open_text
+from assay.files.decoding import json_value
+from assay.files.opening import LONGEST_ROW, open_text
 
 Row = Mapping[str, Any]
 Some = TypeVar("Some")
 
+_MOST_BAD = 100_000
 _OBJECTS = "Write one JSON object per line."
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
@@ -29,6 +30,9 @@ class Bad:
     def found(self, error: DataError) -> None:
         if not self.skip:
             raise error
+        if len(self.problems) == _MOST_BAD:
+            problem = f"more than {_MOST_BAD:,} rows cannot be used."
+            raise DataError(problem, "This is another kind of file.", code="bad-row", file=error.file, line=error.line)
         self.problems.append(error.problem)
 
     def notes(self, name: str) -> list[str]:
@@ -40,7 +44,7 @@ class Bad:
 
 def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
     """The rows of a file of JSON lines or of a CSV or TSV file, with their line numbers."""
-    with open_text(path) as file:
+    with open_text(path, LONGEST_ROW) as file:
         for suffix, delimiter in _DELIMITERS.items():
             if suffix in path.suffixes:
                 yield from _csv_rows(file, path, bad, delimiter)
@@ -63,8 +67,8 @@ def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]
         if not content.strip():
             continue
         try:
-            row = json.loads(content)
-        except (ValueError, RecursionError) as error:
+            row = json_value(content)
+        except ValueError as error:
             bad.found(DataError(f"this is not JSON ({error}).", _OBJECTS, code="bad-json", file=path, line=line))
             continue
         if isinstance(row, dict):

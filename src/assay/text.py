@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -92,3 +93,15 @@ def listed(items: Sequence[Text], between: str = ", ", last: str | None = None) 
             parts.append(last if last is not None and place == len(items) - 1 else between)
         parts.append(item)
     return parts
+
+
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""Text for a terminal: escape codes, direction marks and lone surrogates are written out; lines and tabs stay.
+
+    >>> printable("a\x1b[31mb\n"), printable("ab\u202ec")
+    ('a\\x1b[31mb\n', 'ab\\u202ec')
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import gzip
+import io
 import os
 import re
 import signal
@@ -15,14 +16,17 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from http.client import HTTPMessage
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib import request
+from urllib.error import HTTPError
 from urllib.parse import unquote
 
 import pytest
 
 from assay.errors import AssayError, DataError, UsageError
-from assay.files.fetch import GITHUB, Fetched, address, fetch
+from assay.files.fetch import GITHUB, Fetched, _HttpOnly, address, fetch
 from assay.files.published import DataSet, blob_id, pinned_files, verify
 from raising import raises
 
@@ -571,6 +575,58 @@ def test_redirects_in_a_circle_end_with_one_line(server: Server, folder: Path) -
     assert " 302 " in fails(server, folder, "download-failed", UsageError).problem
 
 
+@pytest.mark.parametrize("target", ["http://[::1/x", "http://a:b/x", "http://" + "a" * 70 + ".org/x"])
+def test_redirects_to_malformed_addresses_are_clear_errors(server: Server, folder: Path, target: str) -> None:
+    server.moods[AGE] += [redirect(target)] * 9
+    fails(server, folder, "download-failed", UsageError)
+    assert files_in(folder) == {}
+
+
+@pytest.mark.parametrize(
+    "inwards", ["http://localhost/x", "http://10.0.0.1/x", "http://169.254.169.254/latest", "http://[::1]/x"]
+)
+def test_redirects_from_outside_do_not_lead_inwards(inwards: str) -> None:
+    asked = request.Request("https://example.org/x")
+    with pytest.raises(HTTPError, match="is not followed"):
+        _HttpOnly().redirect_request(asked, io.BytesIO(), 302, "", HTTPMessage(), inwards)
+    assert _HttpOnly().redirect_request(asked, io.BytesIO(), 302, "", HTTPMessage(), "https://example.com/y")
+
+
+@pytest.mark.parametrize("where", ["headers", "body", "chunks"])
+def test_a_server_that_drips_bytes_is_left(
+    server: Server, folder: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from assay.files import fetch as module
+
+    monkeypatch.setattr(module, "_SLOW_START", 0.5)
+
+    def drip(handler: Handler, content: bytes) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        if where == "body":
+            handler.wfile.write(b"Content-Length: 1000000\r\n\r\n")
+        elif where == "chunks":
+            handler.wfile.write(b"Transfer-Encoding: chunked\r\n\r\n")
+        while not server.release.wait(0.05):
+            handler.wfile.write(b"0" if where == "chunks" else b"x")
+            handler.wfile.flush()
+
+    server.moods[AGE] += [drip] * 9
+    began = time.monotonic()
+    error = fails(server, folder, "download-failed", UsageError, tries=2, timeout=0.5)
+    assert time.monotonic() - began < 20
+    assert "bytes a second" in error.problem
+
+
+def test_what_a_server_says_reaches_no_terminal_as_control_sequences(server: Server, folder: Path) -> None:
+    def rude(handler: Handler, content: bytes) -> None:
+        handler.wfile.write(b"HTTP/1.1 403 \x1b]0;owned\x07\x1b[2J\r\nContent-Length: 0\r\n\r\n")
+
+    server.moods[AGE] += [rude] * 9
+    error = fails(server, folder, "download-failed", UsageError)
+    assert "403" in error.problem
+    assert "\x1b" not in str(error)
+
+
 # --- wrong content
 
 
@@ -637,7 +693,7 @@ def test_a_wrong_file_stays_until_the_right_one_is_there(server: Server, folder:
 def test_a_server_that_never_ends_is_left(server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from assay.files import fetch as module
 
-    monkeypatch.setattr(module, "_LARGEST", 100_000)
+    monkeypatch.setattr(module, "LARGEST", 100_000)
     error = fails(server, folder, "wrong-download", DataError)
     assert "100,000" in error.problem
     assert files_in(folder).keys() == FILES.keys() - {AGE}

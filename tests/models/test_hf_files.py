@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from assay.errors import DataError, ModelError, UsageError
 from assay.models import find_model, load, load_model
 from assay.models.base import Options
+from assay.queries import Scoring, TextColumns, TextQuery
 from raising import raises
 from reference_scores import columns_of, span_query
 from tiny_models import ModelFolder
@@ -282,3 +285,101 @@ def test_the_digest_of_a_plain_folder_stays_what_it_was(tmp_path: Path) -> None:
     with_pickle_and_code = "4fd05a5fd14cf36c8c8756e53fbdcf3c457baf7339538ffe19f84abfa912178e"
     assert digest(tmp_path) == plain
     assert digest(tmp_path, allow_pickle=True, trust_remote_code=True) == with_pickle_and_code
+
+
+# --- folders of strangers
+
+
+WRONG = {
+    "architectures": [7, {}, "BertForQuestionAnswering", [["BertForQuestionAnswering"]]],
+    "is_encoder_decoder": ["yes", []],
+    "num_hidden_layers": [1_000_000, 10**100],
+}
+
+
+@pytest.mark.parametrize(("key", "value"), [(key, value) for key, values in WRONG.items() for value in values])
+def test_a_configuration_with_other_values_is_bad_data(key: str, value: Any, folder: Path) -> None:
+    edit(folder / "config.json", **{key: value})
+    with raises("bad-value", DataError, file=folder / "config.json"):
+        find_model(f"hf:{folder}")
+
+
+@pytest.mark.parametrize(
+    "key", ["num_hidden_layers", "hidden_size", "vocab_size", "max_position_embeddings", "model_type"]
+)
+@pytest.mark.parametrize("value", ["x", [], {}, -1, 1.5, None, True])
+def test_a_configuration_that_transformers_cannot_use_is_one_of_our_errors(key: str, value: Any, folder: Path) -> None:
+    edit(folder / "config.json", **{key: value})
+    with contextlib.suppress(UsageError, DataError, ModelError):
+        score(folder)
+
+
+@pytest.mark.parametrize("file", ["tokenizer_config.json", "generation_config.json"])
+@pytest.mark.parametrize("value", [1e300, "x", [], {}])
+def test_other_settings_of_the_wrong_kind_are_model_errors(file: str, value: Any, folder: Path) -> None:
+    edit(folder / file, model_max_length=value, eos_token_id=value)
+    with contextlib.suppress(UsageError, DataError, ModelError):
+        score(folder)
+
+
+def test_layers_that_the_configuration_leaves_out_are_noted(folder: Path) -> None:
+    edit(folder / "config.json", num_hidden_layers=1)
+    with pytest.warns(UserWarning, match="fewer layers than the weights"):
+        score(folder)
+
+
+def test_deep_configurations_are_bad_data(folder: Path) -> None:
+    (folder / "config.json").write_text('{"a":' * 100_000 + "1" + "}" * 100_000, encoding="utf-8")
+    with raises("unreadable-file", DataError, file=folder / "config.json"):
+        find_model(f"hf:{folder}")
+
+
+def test_nothing_in_a_folder_runs(folder: Path, tmp_path: Path) -> None:
+    marker = tmp_path / "it ran"
+    code = f"open({str(marker)!r}, 'w').close()\n"
+
+    class Runs:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return exec, (code,)
+
+    for name in ("modeling_x.py", "configuration_x.py", "tokenization_x.py", "setup.py", "__init__.py", "conftest.py"):
+        (folder / name).write_text(code, encoding="utf-8")
+    for name in ("pytorch_model.bin", "training_args.bin", "optimizer.pt", "tokenizer.pkl"):
+        (folder / name).write_bytes(pickle.dumps(Runs()))
+    edit(
+        folder / "config.json",
+        auto_map={"AutoConfig": "configuration_x.X", "AutoModelForQuestionAnswering": "modeling_x.X"},
+    )
+    edit(folder / "tokenizer_config.json", auto_map={"AutoTokenizer": ["tokenization_x.X", None]})
+    score(folder)
+    (folder / "model.safetensors").unlink()
+    with raises("bad-folder", UsageError):
+        score(folder)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize("shape", [[10**12], [10**300], [-1], ["x"], "x", [[1]]])
+def test_weights_with_impossible_shapes_are_model_errors(shape: Any, folder: Path) -> None:
+    header = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4]}}).encode()
+    (folder / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
+    with raises("cannot-load", ModelError):
+        score(folder)
+
+
+def test_weights_that_say_they_have_a_gigantic_header_are_model_errors(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes((1 << 62).to_bytes(8, "little") + b"{}")
+    with raises("cannot-load", ModelError):
+        score(folder)
+
+
+@pytest.mark.parametrize("loops", ["x", ""], ids=["with output", "without output"])
+def test_a_chat_template_with_loops_inside_loops_is_ended(
+    loops: str, model_folder: ModelFolder, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(model_folder("causal", "llama"), tmp_path / "causal"))
+    inner = f"{{% for b in range(99999) %}}{loops}{{% endfor %}}"
+    template = f"{{% for a in range(99999) %}}{inner}{{% endfor %}}{{{{ messages[0]['content'] }}}}"
+    (folder / "chat_template.jinja").write_text(template, encoding="utf-8")
+    model: Any = load_model(f"hf:{folder}", device="cpu")
+    with raises("bad-template", ModelError):
+        model.encode(TextColumns.of([TextQuery("Who left?", 3)], Scoring(chat=True)))

@@ -34,7 +34,7 @@ from assay.cli import (
     work,
 )
 from assay.cli.tools import output_for_any_reader
-from assay.errors import AssayError, near
+from assay.errors import AssayError, UsageError, near
 
 COMMANDS: Sequence[Any] = (
     *(run, score, generate, report, gate, compare, export, data, list_),
@@ -48,9 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns the exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed."""
     with output_for_any_reader():
         parser = _parser()
+        given = sys.argv[1:] if arguments is None else arguments
         if "_ARGCOMPLETE" in os.environ:
             completion.complete(parser, _all(parser))
-        options = parser.parse_args(arguments)
+        if not_text := next((each for each in given if not _is_text(each)), None):
+            parser.error(f"{not_text!r} is not UTF-8")
+        options = parser.parse_args(given)
         if not hasattr(options, "call"):
             parser.print_help()
             return 0
@@ -63,6 +66,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if error.remedy:
                 print(f"       {error.remedy}", file=sys.stderr)
             return error.exit_code
+        except OSError as error:
+            if error.filename is None:
+                raise
+            print(f"assay: {error.filename}: {error.strerror}.", file=sys.stderr)
+            print("       Check this name, and who may read and write there.", file=sys.stderr)
+            return UsageError.exit_code
         except KeyboardInterrupt:
             print("assay: stopped. Answers so far are stored; the same command continues from there.", file=sys.stderr)
             return 130
@@ -132,6 +141,15 @@ def _parser() -> argparse.ArgumentParser:
         module.add_options(own)
         own.set_defaults(call=module.call)
     return parser
+
+
+def _is_text(argument: str) -> bool:
+    """Whether an argument can be written into run.json: bytes that are not UTF-8 are lone surrogates here."""
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _fixed(examples: str, about: str | None) -> str:

@@ -6,6 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from assay.cli.tools import write
+from assay.progress import console_on
+
 NAME = "compare"
 HELP = "compare runs or tours; the first is the baseline"
 EXAMPLES = """examples:
@@ -41,11 +44,9 @@ def call(options: argparse.Namespace) -> int:
     if options.out:  # before printing, which may fail
         write_page(Path(options.out), title_of(comparison), present_comparison(comparison), "comparison")
     if options.json:
-        print(comparison.to_json(), end="")
+        write(comparison.to_json(), None)
     else:
-        from rich.console import Console
-
-        print_sections(terminal_comparison(comparison), Console())
+        print_sections(terminal_comparison(comparison), console_on(sys.stdout))
     if options.out:
         print(f"Report: {options.out}", file=sys.stderr)
     return 0

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from assay.cli.tools import add_shared, settings_listed, settings_of, shown_progress
+from assay.cli.tools import add_shared, settings_listed, settings_of, shown_progress, write
 
 NAME = "debias"
 HELP = "debias a model and measure what it costs"
@@ -70,7 +70,7 @@ def call(options: argparse.Namespace) -> int:
             progress=progress,
         )
     if options.json:
-        print(json.dumps(made.report, indent=1, ensure_ascii=False))
+        write(json.dumps(made.report, indent=1, ensure_ascii=False) + "\n", None)
         return 0
     print(*summary(made.report), f"Model: hf:{made.folder}", sep="\n")
     return 0

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 from assay.cli.tools import add_shared, write
 from assay.errors import UsageError
+from assay.progress import console_on
 
 NAME = "gate"
 HELP = "check runs against a policy; exits 1 if a limit is exceeded"
@@ -37,7 +39,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    from rich.console import Console
 
     from assay.gate import gate
     from assay.gate.verdicts import present_verdicts
@@ -52,6 +53,6 @@ def call(options: argparse.Namespace) -> int:
         remedy = "For example --format junit --out gate.xml."
         raise UsageError("--out needs --format md, junit or json.", remedy, code="bad-option", key="out")
     if options.format == "text" or options.out:
-        print_sections(shown, Console())
+        print_sections(shown, console_on(sys.stdout))
         print(f"{'PASSED' if verdicts.passed else 'FAILED'}: {verdicts.said}")
     return 0 if verdicts.passed else 1

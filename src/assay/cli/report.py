@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from assay.cli.tools import add_shared, write
 from assay.errors import UsageError, near
+from assay.progress import console_on
 
 if TYPE_CHECKING:
     from assay.ranking import Leaderboard
@@ -94,8 +95,6 @@ def _page(folder: Path, runs: Sequence[Run], boards: Sequence[Leaderboard], *, e
 
     page = write_html(folder, runs, examples=examples, boards=boards)
     if boards:
-        from rich.console import Console
-
-        print_sections(terminal_ranking(boards), Console(stderr=True))
+        print_sections(terminal_ranking(boards), console_on(sys.stderr))
     print(page)
     return 0

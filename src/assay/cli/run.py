@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.cli.endpoint import dry_run, say_spent, spending_of
 from assay.cli.larger import larger_command
-from assay.cli.tools import add_shared, examples_of, filled, print_stages, settings_of, show, shown_progress
+from assay.cli.tools import add_shared, examples_of, filled, print_stages, settings_of, show, shown_progress, write
 from assay.cli.where import LOCAL, add_where, executor_of
 from assay.errors import UsageError
 from assay.progress import duration
@@ -125,7 +125,7 @@ def _call(options: argparse.Namespace, settings: Mapping[str, str], executor: Ex
     if options.probe is None:
         _show_tour(folder, runs, time.perf_counter() - began, options)
     elif options.json:
-        print(run.findings.to_json(), end="")
+        write(run.findings.to_json(), None)
     else:
         show([run], run.folder / "report.html", options, larger_command(options, add_options))
     return telling.ended()
@@ -174,7 +174,9 @@ def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spen
 
 def _show_tour(folder: Path, runs: Sequence[Run], seconds: float, options: argparse.Namespace) -> None:
     if options.json:
-        print(json.dumps([json.loads(run.findings.to_json()) for run in runs], indent=1, ensure_ascii=False))
+        write(
+            json.dumps([json.loads(run.findings.to_json()) for run in runs], indent=1, ensure_ascii=False) + "\n", None
+        )
         return
     print(f"Time ({duration(seconds)} in total):", file=sys.stderr)
     for run in runs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from assay.cli.tools import add_shared, examples_of, settings_of, show
+from assay.cli.tools import add_shared, examples_of, settings_of, show, write
 
 NAME = "score"
 HELP = "score existing answers: files, logs or a run; no model is loaded"
@@ -39,7 +39,7 @@ def call(options: argparse.Namespace) -> int:
         out=options.out,
     )
     if options.json:
-        print(run.findings.to_json(), end="")
+        write(run.findings.to_json(), None)
     else:
         show([run], run.folder / "report.html", options)
     return 0

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from assay.cli.tools import add_shared, shown_progress
+from assay.cli.tools import add_shared, shown_progress, write
 from assay.cli.where import LOCAL, add_where, executor_of
 from assay.errors import UsageError
 
@@ -90,7 +90,7 @@ def call(options: argparse.Namespace) -> int:
         makers = None if options.executor == LOCAL else Makers(audit=partial(audit, executor=executor))
         done = study(**given, progress=progress, told=_teller(), makers=makers)
     if options.json:
-        print(json.dumps(done.record, indent=1, ensure_ascii=False))
+        write(json.dumps(done.record, indent=1, ensure_ascii=False) + "\n", None)
     _print_failures(done)
     if done.page is not None and not options.json:
         print(f"Report: {done.page}")
@@ -115,7 +115,7 @@ def _dry_run(options: argparse.Namespace) -> int:
             {"step": step.name, "kind": step.kind, "state": state.value, "recipe": step.recipe, **step.size}
             for step, state in planned.steps
         ]
-        print(json.dumps({"folder": str(planned.folder), "steps": rows}, indent=1, ensure_ascii=False))
+        write(json.dumps({"folder": str(planned.folder), "steps": rows}, indent=1, ensure_ascii=False) + "\n", None)
         return 0
     print(f"{planned.study.file.title}: {len(planned.steps)} steps, into {planned.folder}")
     for number, (step, state) in enumerate(planned.steps, 1):

@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from assay.errors import UsageError
+from assay.progress import console_on
+from assay.text import printable
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -128,11 +130,9 @@ def settings_of(pairs: Sequence[str]) -> dict[str, str]:
 
 def show(runs: Sequence[Run], page: Path, options: argparse.Namespace, larger: str = "") -> None:
     """Print the findings of runs, the place of their page, and the command for a larger sample."""
-    from rich.console import Console
-
     from assay.report import terminal_summary, terminal_where
 
-    console = Console()
+    console = console_on(sys.stdout)
     for run in runs:
         terminal_summary(run, console, verbose=options.verbose, brief=len(runs) > 1 and not options.verbose)
     terminal_where(page, console, larger)
@@ -140,7 +140,8 @@ def show(runs: Sequence[Run], page: Path, options: argparse.Namespace, larger: s
 
 def write(text: str, out: str | None) -> None:
     """Write a text for other programs to a file or to standard output, always as UTF-8."""
-    content = text.encode("utf-8", "backslashreplace")
+    to_terminal = out is None and sys.stdout.isatty()
+    content = (printable(text) if to_terminal else text).encode("utf-8", "backslashreplace")
     if out is not None:
         from assay.files.atomic import write_atomically
 
@@ -171,13 +172,15 @@ def shown_progress() -> AbstractContextManager[Progress]:
 def output_for_any_reader() -> Iterator[None]:
     """Let the reader of standard output or error stop early, as `head` does, or be absent.
 
-    The command continues and keeps its exit code; output that cannot be written is dropped.
+    The command continues and keeps its exit code; output that cannot be written is dropped. Control characters of what
+    is printed, which may come from data, servers or models, are written out.
     """
     before = sys.stdout, sys.stderr
     if sys.stdout is sys.__stdout__:  # otherwise it was replaced on purpose
         sys.stdout = _dropping(sys.stdout)
     if sys.stderr is sys.__stderr__:
         sys.stderr = _dropping(sys.stderr)
+    sys.stdout, sys.stderr = cast(TextIO, _Printable(sys.stdout)), cast(TextIO, _Printable(sys.stderr))
     during = sys.stdout, sys.stderr
     try:
         yield
@@ -202,6 +205,20 @@ def _dropping(stream: TextIO | None) -> TextIO:
         line_buffering=stream.line_buffering,
         write_through=stream.write_through,
     )
+
+
+class _Printable:
+    """A stream for what `print` writes; consoles of rich write to `bare`, as their colours are control characters."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.bare = stream
+
+    def write(self, text: str) -> int:
+        self.bare.write(printable(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.bare, name)
 
 
 class _Pipe(io.FileIO):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from assay.cli.tools import add_shared, settings_listed, settings_of, shown_progress
+from assay.cli.tools import add_shared, settings_listed, settings_of, shown_progress, write
 
 NAME = "train"
 HELP = "train an encoder into a model that probes can ask"
@@ -71,7 +71,7 @@ def call(options: argparse.Namespace) -> int:
             progress=progress,
         )
     if options.json:
-        print(json.dumps(trained.info, indent=1, ensure_ascii=False))
+        write(json.dumps(trained.info, indent=1, ensure_ascii=False) + "\n", None)
         return 0
     first, last = trained.info["curve"][0], trained.info["curve"][-1]
     print(f"{trained.info['steps']:,} steps; loss {first['loss']:.4f} at the start, {last['loss']:.4f} at the end")

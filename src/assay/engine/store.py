@@ -18,12 +18,14 @@ import numpy as np
 from assay.errors import UsageError
 from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.cache import cache_folder
+from assay.files.opening import open_regular, read_whole
 from assay.plan import AnyPlan, ArrayPlan, Arrays
 from assay.queries import Answers, QueryColumns
 
 _MAGIC = b"assay-block-1\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
 
+_LARGEST = 4 << 30  # bytes of a block's file
 _RECENT = 4
 """How many sets of arrays are kept in memory."""
 
@@ -112,9 +114,10 @@ class BlockStore:
             with np.load(io.BytesIO(content[_HEAD:]), allow_pickle=False) as arrays:
                 answers = {name[7:]: arrays[name] for name in arrays.files if name.startswith("answer.")}
                 block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
-        except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
+            whole = all(values.shape[:1] == (hi - lo,) for values in (block.answers.status, *answers.values()))
+        except Exception as error:  # numpy and zipfile raise almost anything for a file that somebody made
             raise BadBlockError(f"{path}: this is not a block ({error})") from error
-        if any(values.shape[:1] != (hi - lo,) for values in (block.answers.status, *answers.values())):
+        if not whole:
             raise BadBlockError(f"{path}: it does not have {hi - lo} answers")
         return block, checksum
 
@@ -141,7 +144,7 @@ def digest_of_list(folder: Path) -> str:
 
 def _checked(path: Path) -> tuple[bytes, str] | None:
     try:
-        content = path.read_bytes()
+        content = read_whole(path, _LARGEST)
     except FileNotFoundError:
         return None
     except OSError as error:
@@ -203,9 +206,9 @@ class ArrayStore:
     def _read(self, digest: str) -> Arrays:
         path = self._path(digest)
         try:
-            with np.load(path, allow_pickle=False) as stored:
+            with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
                 arrays = {name: stored[name] for name in stored.files}
-        except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        except Exception as error:  # as for blocks
             remedy = "Delete it if it exists, and run the same command again."
             raise UsageError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None
         if digest_of_arrays(arrays) != digest:

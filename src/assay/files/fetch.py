@@ -15,9 +15,11 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
+from threading import Thread
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, Any, Self
 from urllib import request
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
@@ -25,13 +27,14 @@ from urllib.parse import quote, urlsplit
 from assay import __version__
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import beside, is_full_disk, remove_leftovers, write_atomically
-from assay.files.published import DataSet, PinnedFile, blob_id, file_states, pinned_files
+from assay.files.published import LARGEST, DataSet, PinnedFile, blob_id, file_states, pinned_files
 from assay.progress import Progress, Silent
 
 GITHUB = "https://raw.githubusercontent.com"
 
 _CHUNK = 1 << 16
-_LARGEST = 256 << 20  # bytes; no pinned file comes near it, a server that never ends would
+_SLOWEST = 1_000  # bytes a second
+_SLOW_START = 10.0  # seconds before this is expected
 _AGAIN = (408, 425, 429)  # besides 5xx: what a server answers that could not now
 _PASSING = (
     TimeoutError,
@@ -161,7 +164,7 @@ def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
     """Complete a part file, with retries if an error may be temporary."""
     for pause in (*session.pauses, None):
         try:
-            _receive(part, url, session)
+            _watched(part, url, session)
             return
         except (OSError, http.client.HTTPException) as error:
             if isinstance(error, HTTPError):
@@ -169,6 +172,27 @@ def _complete(part: PartFile, url: str, path: Path, session: _Session) -> None:
             if pause is None or not _may_pass(error):
                 raise _failed(error, url, path, session) from error
         time.sleep(pause)
+
+
+def _watched(part: PartFile, url: str, session: _Session) -> None:
+    """`_receive`, given up where a server sends so little at a time that it never times out."""
+    failed: list[BaseException] = []
+
+    def receive() -> None:
+        try:
+            _receive(part, url, session)
+        except BaseException as error:  # handed on to the caller
+            failed.append(error)
+
+    work, began, before = Thread(target=receive, daemon=True), time.monotonic(), part.size
+    work.start()
+    while work.is_alive():
+        work.join(0.2)
+        seconds = time.monotonic() - began
+        if seconds > _SLOW_START + session.timeout and part.size - before < seconds * _SLOWEST:
+            raise OSError(f"less than {_SLOWEST:,} bytes a second for {seconds:.0f} seconds")
+    if failed:
+        raise failed[0]
 
 
 def _receive(part: PartFile, url: str, session: _Session) -> None:
@@ -190,11 +214,11 @@ def _receive(part: PartFile, url: str, session: _Session) -> None:
             if partial:  # of another part than was asked for
                 return _receive(part, url, session)
         length, before = response.length, part.size  # no length: sent in chunks, which say themselves when they end
-        while chunk := response.read(_CHUNK):
+        while chunk := response.read1(_CHUNK):
             part.append(chunk)
-            if part.size > _LARGEST:
+            if part.size > LARGEST:
                 part.restart()
-                problem = f"{url}: longer than {_LARGEST:,} bytes, which no official file is."
+                problem = f"{url}: longer than {LARGEST:,} bytes, which no official file is."
                 remedy = "The server sends another file; name another server with ASSAY_MIRROR."
                 raise DataError(problem, remedy, code="wrong-download")
         if length is not None and part.size - before < length:
@@ -280,14 +304,40 @@ def writing(path: Path) -> Iterator[None]:
 
 
 class _HttpOnly(request.HTTPRedirectHandler):
-    """Follows redirects only to web addresses; urllib would also open files."""
+    """Follows redirects only to web addresses; urllib would also open files. None leads from outside to this machine
+    or its network, as far as the address itself says so: names are not looked up.
+    """
 
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
     ) -> request.Request | None:
-        if urlsplit(newurl).scheme not in ("http", "https"):
+        new = urlsplit(newurl)
+        inwards = _is_local(new.hostname) and not _is_local(urlsplit(req.full_url).hostname)
+        if new.scheme not in ("http", "https") or inwards:
             raise HTTPError(newurl, code, f"a redirect to {newurl}, which is not followed", headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    def http_error_302(
+        self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage
+    ) -> Any:
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except ValueError as error:
+            told = f"a redirect to a malformed address: {error}"
+            raise HTTPError(req.full_url, code, told, headers, fp) from None
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
+
+def _is_local(host: str | None) -> bool:
+    """
+    >>> _is_local("localhost"), _is_local("10.0.0.1"), _is_local("example.org")
+    (True, True, False)
+    """
+    try:
+        return not ip_address(host or "").is_global
+    except ValueError:
+        return not host or host == "localhost" or host.endswith(".localhost")
 
 
 def _may_pass(error: Exception) -> bool:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from enum import StrEnum
 from pathlib import Path
 
+from assay.files.decoding import json_value
 from assay.files.opening import open_text
 
 _HEAD = 1 << 16
@@ -45,7 +45,7 @@ def kind_of(path: Path) -> Kind | None:
             if '"custom_id"' not in head and '"doc"' not in head:  # a file may be one line of a gigabyte
                 return None
             first, ended, _ = head.partition("\n")
-            row = json.loads(first if ended else first + file.readline())
+            row = json_value(first if ended else first + file.readline())
         except (ValueError, RecursionError):  # not UTF-8, or not JSON: whoever reads it says so
             return None
     return _kind_of_row(row) if isinstance(row, dict) else None

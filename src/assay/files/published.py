@@ -24,6 +24,9 @@ from typing import Literal
 State = Literal["ok", "missing", "different", "unpinned"]
 _FORMS = ("", ".gz", ".xz")  # as in `opening`
 
+LARGEST = 256 << 20
+"""Bytes of a file; no pinned file comes near it, but a server that never ends does."""
+
 
 @dataclass(frozen=True)
 class DataSet:
@@ -151,11 +154,11 @@ def file_states(file: PinnedFile, folder: Path) -> list[FileState]:
 
 
 def _state(file: PinnedFile, path: Path, packed: str) -> FileState:
-    from assay.files.opening import UNREADABLE, reason, unpacked
+    from assay.files.opening import UNREADABLE, open_regular, reason, unpacked
 
     try:
-        with path.open("rb") as stored, unpacked(stored, packed) as opened:
-            content = opened.read()
+        with open_regular(path) as stored, unpacked(stored, packed) as opened:
+            content = opened.read(LARGEST + 1)
     except UNREADABLE as error:
         return FileState(path, "different", f"cannot be read ({reason(error)})")
     found = blob_id(content)

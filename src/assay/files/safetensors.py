@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
+
+from assay.files.decoding import json_value
+from assay.files.opening import open_regular
 
 _MOST = 100_000_000
 """Bytes of a header, as the format allows them."""
@@ -16,9 +18,9 @@ def parameters_in(files: Iterable[Path]) -> int | None:
     shapes: dict[str, list[int]] = {}
     try:
         for file in files:
-            with file.open("rb") as content:
+            with open_regular(file) as content:
                 length = int.from_bytes(content.read(8), "little")
-                header = json.loads(content.read(length)) if length <= _MOST else {}
+                header = json_value(content.read(length)) if length <= _MOST else {}
             shapes |= {name: tensor["shape"] for name, tensor in header.items() if name != "__metadata__"}
         return sum(math.prod(shape) for shape in shapes.values()) or None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):  # whoever loads it says what is wrong with it

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from functools import cached_property
@@ -17,6 +16,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 import msgspec
 
 from assay.errors import DataError, UsageError, near
+from assay.files.decoding import toml_value
+from assay.files.opening import read_whole, reason
 
 T = TypeVar("T")
 Place = tuple[str | int, ...]
@@ -32,7 +33,7 @@ Texts = Annotated[
 ]
 """A description and an example of each type of value, for messages."""
 
-_HEAD = re.compile(r"""\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(#.*)?$""")
+_HEAD = re.compile(r"""\s*(\[\[?)([^\]]+)\]\]?\s*(#.*)?$""")
 _KEY = re.compile(r"""\s*((?:[\w-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[\w-]+|"[^"]*"|'[^']*'))*)\s*=""")
 
 
@@ -55,17 +56,17 @@ class TomlFile:
     def read(path: Path, what_it_is: str) -> TomlFile:
         """Read a file; `what_it_is` is the remedy if it cannot be used: "A policy is a TOML file of [[limit]]s."."""
         try:
-            text = path.read_text(encoding="utf-8")
-            return TomlFile(path, text, tomllib.loads(text))
+            text = read_whole(path).decode().replace("\r\n", "\n")
+            return TomlFile(path, text, toml_value(text))
         except OSError as error:
             code = "missing-file" if isinstance(error, FileNotFoundError) else "unreadable-file"
-            raise DataError(f"cannot be read ({error.strerror}).", what_it_is, code=code, file=path) from None
-        except tomllib.TOMLDecodeError as error:
+            raise DataError(f"cannot be read ({reason(error)}).", what_it_is, code=code, file=path) from None
+        except UnicodeDecodeError:
+            raise DataError("not UTF-8 text.", what_it_is, code="unreadable-file", file=path) from None
+        except ValueError as error:
             at = re.search(r"\(at line (\d+)", str(error))
             line = int(at[1]) if at else None
             raise DataError(f"not TOML: {error}.", what_it_is, code="bad-toml", file=path, line=line) from None
-        except UnicodeDecodeError:
-            raise DataError("not UTF-8 text.", what_it_is, code="unreadable-file", file=path) from None
 
     def error(
         self, problem: str, remedy: str, *place: str | int, code: str = "bad-value", key: str | None = None

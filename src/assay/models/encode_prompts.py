@@ -21,9 +21,12 @@ is shorter if the tokenizer joins the prompt's end and an option's start into on
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import chain
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -178,7 +181,8 @@ class PromptEncoder:
             template = self._tokenizer.get_chat_template()
             how = {"chat_template": _CLOCK + template if "strftime_now" in template else template}
             how |= {"tokenize": False, "add_generation_prompt": True}
-            return [render(content, **how) for content in contents]
+            with _steps_at_most(_MOST_STEPS * len(contents)):
+                return [render(content, **how) for content in contents]
         except Exception as error:  # a template is a program of the model's author: it may raise anything
             problem = f"the chat template of {self.name} cannot be used: {first_line(error)}"
             raise ModelError(problem, "Ask it without its template: --set chat=off.", code="bad-template") from error
@@ -200,6 +204,32 @@ class PromptEncoder:
                 raise ModelError(problem, remedy, code="bad-tokenizer", key="tokenizer.json")
         behind = 0 if chat or not self._causal else len(self.tokeniser.single.after)
         return [ids[: len(ids) - behind] for ids in rows] if behind else rows
+
+
+_MOST_STEPS = 200_000
+
+
+@contextmanager
+def _steps_at_most(most: int) -> Iterator[None]:
+    """Ends a template that runs more lines than this: loops inside loops would fill the memory, or never end."""
+    left = most
+
+    def on_line(frame: FrameType, event: str, arg: object) -> Any:
+        nonlocal left
+        left -= event == "line"
+        if left < 0:
+            raise ValueError(f"it takes more than {_MOST_STEPS:,} steps for a prompt")
+        return on_line
+
+    def on_call(frame: FrameType, event: str, arg: object) -> Any:
+        return on_line if frame.f_code.co_filename == "<template>" else None
+
+    before = sys.gettrace()
+    sys.settrace(on_call)
+    try:
+        yield
+    finally:
+        sys.settrace(before)
 
 
 def _blanks(dialogues: Texts | None, chat: bool, rows: int) -> list[str]:

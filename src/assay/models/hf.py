@@ -14,6 +14,7 @@ code that comes with a model does not run, unless the user allows it.
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import ModelError, UsageError
+from assay.errors import AssayError, ModelError, UsageError
 from assay.models.base import AUTO, FLOAT32, SCORED, TF32, BatchTooLargeError, ModelSpec, TokenModel, in_type
 from assay.models.encode import Encoder
 from assay.models.encode_prompts import PromptEncoder
@@ -53,9 +54,17 @@ def load(spec: ModelSpec) -> HFModel:
     from assay.models.hf_text import CausalModel, TextModel
 
     spec = in_type(spec, FLOAT32) if spec.dtype == AUTO else spec
-    if "text" not in spec.abilities:
-        return EncoderModel(spec)
-    return CausalModel(spec) if "choice" in spec.abilities else TextModel(spec)
+    kind: type[HFModel] = EncoderModel
+    if "text" in spec.abilities:
+        kind = CausalModel if "choice" in spec.abilities else TextModel
+    try:
+        return kind(spec)
+    except (AssayError, MemoryError):
+        raise
+    except Exception as error:  # the folder's files are others': a value of the wrong kind may fail anywhere
+        problem = f"{spec.name} cannot be used: {first_line(error)} ({type(error).__name__})."
+        remedy = "Check config.json, generation_config.json and tokenizer_config.json, or get the model again."
+        raise ModelError(problem, remedy, code="cannot-load") from error
 
 
 class HFModel(TokenModel):
@@ -196,6 +205,9 @@ _COPIED = 1 << 24  # numbers: 64 MiB in float32
 # --- weights and tokenizers: whatever is wrong with them is said here
 
 
+_LAYER = re.compile(r"\.(layers?|h|blocks?)\.\d+\.")  # a tensor of a numbered layer
+
+
 def load_weights(spec: ModelSpec) -> Any:
     """The model that has the spec's abilities, on its device."""
     transformers, torch = libraries()
@@ -228,6 +240,9 @@ def load_weights(spec: ModelSpec) -> Any:
         problem = f"{spec.name} lacks weights for {', '.join(missing[:3])}."
         remedy = "Its head was never trained, and random weights would give random numbers; choose a trained model."
         raise ModelError(problem, remedy, code="bad-folder", key=missing[0])
+    if beyond := [key for key in sorted(info["unexpected_keys"]) if _LAYER.search(key)]:
+        unused = f"config.json names fewer layers than the weights have; {len(beyond)} are not used ({beyond[0]}, …)."
+        warnings.warn(f"{spec.name}: {unused}", stacklevel=2)
     try:
         return model.to(spec.device).eval()
     except (RuntimeError, AssertionError) as error:  # torch asserts that it was built for the device

@@ -11,12 +11,16 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath
 from typing import Any
 
+import msgspec
+
 from assay.errors import DataError, UsageError, how_to_install, needing
-from assay.files.opening import digest_as_stored
+from assay.files.decoding import json_value
+from assay.files.opening import digest_as_stored, read_whole
 from assay.files.safetensors import parameters_in
 from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, Options, in_type
 
@@ -40,6 +44,8 @@ _TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
 _TEMPLATES = "additional_chat_templates/*.jinja"
 _CODE = ("*.py",)
 _CONFIGS = ("config.json", "config.*.json", "tokenizer_config.json")  # those with a number are for some versions
+_PARTS = re.compile(r"(^|_)(layers?|experts|groups)$")
+_MOST_PARTS = 2_000
 _CONVERT = "Convert them, or pass --allow-pickle if you trust their source: loading such files can run code."
 _OWN_CODE = "Omit --trust-remote-code, or put that code into the folder and remove the name up to --."
 
@@ -51,7 +57,7 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
     if not (folder / "config.json").is_file():
         problem = "there is no config.json, so this is not a model folder."
         raise unfit(problem, "Name the folder that contains it.", key="config.json")
-    config = _json(folder / "config.json")
+    config = _config(folder / "config.json")
     if (folder / "adapter_config.json").is_file():
         problem = "the folder has an adapter; transformers applies it only if peft is installed."
         remedy = "Merge the two with peft's merge_and_unload, or remove adapter_config.json to measure the model alone."
@@ -131,13 +137,34 @@ def first_line(error: Exception) -> str:
 def _json(path: Path) -> dict[str, Any]:
     broken = partial(DataError, remedy="Download the model's folder again.", file=path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json_value(read_whole(path))
     except (OSError, ValueError) as error:
         code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
         raise broken(f"cannot be read ({error}).", code=code) from None
     if not isinstance(content, dict):
         raise broken("this is not a JSON object.", code="bad-json")
     return content
+
+
+@dataclass(frozen=True)
+class _Config:
+    """What is read from a config.json."""
+
+    architectures: list[str] | None = None
+    is_encoder_decoder: bool | None = None
+
+
+def _config(path: Path) -> _Config:
+    """config.json, checked; transformers would make as many layers as it names before it looks at the weights."""
+    content = _json(path)
+    wrong = partial(DataError, remedy="Get the model's folder again.", code="bad-value", file=path)
+    for key, value in content.items():
+        if _PARTS.search(key) and isinstance(value, int) and value > _MOST_PARTS:
+            raise wrong(f'"{key}" is {value}; no known model has more than {_MOST_PARTS:,}.', key=key)
+    try:
+        return msgspec.convert(content, _Config)
+    except msgspec.ValidationError as error:
+        raise wrong(f"this is not a model's configuration ({error}).") from None
 
 
 def _files_read(folder: Path, options: Options) -> tuple[list[Path], list[Path]]:
@@ -201,16 +228,16 @@ def _inside(folder: Path, name: str, file: Path, key: str) -> Path:
 def _digest(folder: Path, files: list[Path]) -> str:
     hasher = hashlib.sha256()
     for path in files:
-        name = path.relative_to(folder).as_posix().encode()
+        name = path.relative_to(folder).as_posix().encode("utf-8", "surrogateescape")
         hasher.update(name + b"\0" + bytes.fromhex(digest_as_stored(path)))
     return hasher.hexdigest()
 
 
-def _abilities(config: dict[str, Any]) -> frozenset[str]:
+def _abilities(config: _Config) -> frozenset[str]:
     """The abilities of the first architecture named, the class that the model was saved from."""
-    saved = next(iter(config.get("architectures") or []), "")
+    saved = next(iter(config.architectures or []), "")
     abilities = frozenset(next((able for ending, able in ABILITIES.items() if saved.endswith(ending)), ()))
-    text_to_text = "text" in abilities and config.get("is_encoder_decoder", False)
+    text_to_text = "text" in abilities and config.is_encoder_decoder
     return abilities - {"choice"} if text_to_text else abilities
 
 

@@ -37,7 +37,8 @@ from assay.progress import Progress, Silent, showing
 from assay.queries import OF_THE_TOKENIZER
 from assay.run import Run, RunInfo
 from assay.runs.folder import info_in, open_for_writing, read_run
-from assay.settings import read_settings
+from assay.settings import names_of, read_settings
+from assay.wording import without_folders
 
 if TYPE_CHECKING:
     from assay.runs.expect_calls import Calls
@@ -186,7 +187,7 @@ def begin(
         },
         model=ask.types.get(spec, spec),
         others=dict(ask.others),
-        settings=dict(prepared.settings),
+        settings=_found_from_anywhere(method.probe.settings, prepared.settings),
         preset=request.preset,
         limit=request.limit,
         seed=request.seed,
@@ -205,6 +206,12 @@ def begin(
     return Begun(method, prepared, ask, info, folder, desk.spending)
 
 
+def _found_from_anywhere(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings for run.json: the files that they name are found from every folder."""
+    named = {name for name in names_of(kind, "path") if settings.get(name) and Path(str(settings[name])).exists()}
+    return {key: str(Path(str(value)).resolve()) if key in named else value for key, value in settings.items()}
+
+
 def finish(begun: Begun, progress: Progress | None = None, listener: Listener | None = None) -> Run:
     """Ask, analyse and write the run folder."""
     method, prepared, ask = begun.method, begun.prepared, begun.ask
@@ -219,7 +226,9 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
             ask.typed = lambda: folder.note(**_models(begun))
         began, before = time.perf_counter(), len(ask.asked)
         gathered = method.gather(prepared, ask)
-        findings = described(replace(concluded(method, prepared, gathered), probe=probe, model=spec.name))
+        findings = described(
+            replace(concluded(method, prepared, gathered), probe=probe, model=without_folders(spec.name))
+        )
         folder.write_blocks(ask.asked)
         folder.write_findings(findings)
         whole, asking = time.perf_counter() - began, sum(each.seconds for each in ask.asked[before:])

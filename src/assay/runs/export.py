@@ -6,7 +6,6 @@ An exported folder also holds the blocks, in `blocks/`, where `assay score` and 
 
 from __future__ import annotations
 
-import json
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,8 @@ from assay.engine.store import EXPORTED, OWN_BLOCKS, BadBlockError, BlockStore, 
 from assay.errors import DataError, UsageError
 from assay.examples import FILE as EXAMPLES
 from assay.files.atomic import folder_beside, open_atomically, rename_folder, write_atomically
+from assay.files.decoding import json_value
+from assay.files.opening import read_whole
 from assay.run import Kind
 from assay.runs.folder import open_runs, read_info
 
@@ -66,6 +67,7 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
     if target is not None:
         _require_new(target, source)
     sizes = [len(_content(run, block)) for run in runs for block in blocks[run]]  # all are there, before any is written
+    notes = tuple(_notes(runs, blocks, examples))
     if target is None:
         for run in runs:
             for name, content in _answers(run, blocks[run]):
@@ -82,7 +84,7 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
             else:
                 rename_folder(place, target)
     names = tuple(run.resolve().name for run in runs)
-    return Exported(target or source, names, len(sizes), sum(sizes), tuple(_notes(runs, blocks, examples)))
+    return Exported(target or source, names, len(sizes), sum(sizes), notes)
 
 
 def _runs(folder: Path) -> list[Path]:
@@ -111,7 +113,7 @@ def _blocks(run: Path) -> list[_Stored]:
     try:
         blocks = [
             _Stored(str(entry["key"]), int(lo), int(hi), str(checksum))
-            for entry in json.loads(path.read_text(encoding="utf-8"))
+            for entry in json_value(read_whole(path))
             for lo, hi, checksum in entry["blocks"]
         ]
     except FileNotFoundError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from assay.run import Run, RunInfo
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
 from assay.runs.folder import INFO, info_in, open_for_writing, read_run
+from assay.wording import without_folders
 
 UNNAMED = "unnamed model"
 _UNNAMED = "the files do not name the model; --set model=NAME does"
@@ -73,7 +75,7 @@ def score(
         request = Request(seed=seed or 0, settings=changed, data=place_of(data), skip_bad=skip_bad)
         findings, info = _predictions(probe, logs, request, answers)
         scored = sorted(info.data.values())
-    findings = described(replace(findings, probe=probe, model=named or info.model.name))
+    findings = described(replace(findings, probe=probe, model=named or without_folders(info.model.name)))
     info = replace(
         info,
         probe=probe,
@@ -132,8 +134,8 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
     """The findings from files of predictions, in a format that the probe reads."""
     method = method_of(probe)
     for file in files:
-        with open_bytes(file) as content:
-            if not any(map(bytes.strip, content)):
+        with open_bytes(file, None) as content:
+            if not any(piece.strip() for piece in iter(partial(content.read, 1 << 20), b"")):
                 raise DataError("this file is empty.", "Leave it out, or get a new copy.", code="empty-file", file=file)
     prepared, gathered = _read(method, files, request, answers)
     found = concluded(method, prepared, gathered)

@@ -26,7 +26,7 @@ from pathlib import Path
 from random import Random
 
 from assay.errors import DataError
-from assay.files.opening import UNREADABLE, reason, unpacked
+from assay.files.opening import UNREADABLE, open_regular, reason, unpacked
 from assay.lab.debiasing.words import Attribute, Found, in_case_of
 from assay.progress import Progress, Silent
 
@@ -63,7 +63,7 @@ class Corpus:
         progress.start(f"reading {self.path.name}", self.path.stat().st_size, "bytes")
         hasher, number, told = hashlib.sha256(), 0, 0
         try:
-            with self.path.open("rb") as packed:
+            with open_regular(self.path) as packed:
                 for number, line in enumerate(unpacked(packed, self.path.suffix), 1):
                     hasher.update(line)
                     yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")

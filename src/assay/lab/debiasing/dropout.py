@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
+from assay.files.decoding import json_value
+from assay.files.opening import read_whole
 from assay.lab.debiasing.further_training import ACCUMULATE, STEPS, FurtherTraining
 from assay.lab.debiasing.method import Method
 from assay.lab.training.base_model import Loaded
@@ -41,7 +42,7 @@ class Dropout(FurtherTraining):
 
     def training(self, base: ModelSpec) -> dict[str, str]:
         """With Dropout's rates, where none were given."""
-        config = json.loads((Path(base.place) / "config.json").read_text(encoding="utf-8"))
+        config = json_value(read_whole(Path(base.place) / "config.json"))
         hidden, attention = RATES if config.get("model_type") in ("bert", "roberta") else OTHER_RATES
         return {"dropout": str(hidden), "attention_dropout": str(attention), **self.chosen.training}
 

@@ -11,9 +11,7 @@ Pairs of an attribute "gender" without names of classes are taken for male and f
 
 from __future__ import annotations
 
-import json
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from assay.errors import DataError, UsageError
+from assay.files.decoding import json_value, toml_value
 from assay.files.opening import open_text
 from assay.plan import digest_of
 
@@ -124,7 +123,7 @@ def read_attribute(name: str, file: Path | str | None = None) -> Attribute:
 def read_words(path: Path) -> dict[str, Attribute]:
     """All attributes of a file, checked."""
     toml = path.suffix == ".toml"
-    kind, code, loads = ("TOML", "bad-toml", tomllib.loads) if toml else ("JSON", "bad-json", json.loads)
+    kind, code, loads = ("TOML", "bad-toml", toml_value) if toml else ("JSON", "bad-json", json_value)
     with open_text(path) as file:
         try:
             content = loads(file.read().replace("\r\n", "\n"))

@@ -5,7 +5,6 @@ It links to the page of every run, and to runs/report.html, which has all of the
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +17,8 @@ from assay.blocks import Column, Group, Kind, Row, Section, Table, TableCell, To
 from assay.compare.differences import Difference, key_of, tested_and_clear
 from assay.compare.present import about, differences_block
 from assay.files.atomic import write_atomically
+from assay.files.decoding import json_value
+from assay.files.opening import read_whole
 from assay.findings import Cell, Estimate, is_claimed
 from assay.findings import Table as Data
 from assay.lab.debiasing import METHODS
@@ -89,7 +90,7 @@ def _compared(out: Path, runs: Sequence[Asked], record: Record) -> dict[str, Com
     for known in record.part(Compare.part).values():
         run, baseline = known["run"], known["baseline"]
         if "finished" in known and {run, baseline} <= titles.keys() and record.holds(known, (run, baseline)):
-            told = json.loads((out / Compare.home / run / COMPARISON).read_bytes())
+            told = json_value(read_whole(out / Compare.home / run / COMPARISON))
             found[run] = Compared(run, titles[run], titles[baseline], told)
     return found
 

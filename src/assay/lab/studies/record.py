@@ -13,7 +13,9 @@ from typing import Any
 
 from assay.errors import DataError, UsageError
 from assay.files.atomic import remove_leftovers, write_atomically
+from assay.files.decoding import json_value
 from assay.files.lock import held, is_new
+from assay.files.opening import read_whole
 from assay.lab.studies.file import StudyFile
 from assay.lab.studies.prepare import Study
 from assay.lab.studies.steps import Step
@@ -121,7 +123,7 @@ def read_record(out: Path) -> Record:
     """The record of a study's folder; empty where there is none."""
     path = out / FILE
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json_value(read_whole(path))
     except (FileNotFoundError, NotADirectoryError):
         return Record(out)
     except (OSError, ValueError) as error:

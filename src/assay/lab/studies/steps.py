@@ -7,7 +7,6 @@ process or in another one. Nothing is noted here.
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -18,6 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from assay.engine.ask import Resume
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import write_atomically
+from assay.files.decoding import json_value
+from assay.files.opening import read_whole
 from assay.findings import Estimate
 from assay.lab.debiasing import METHODS
 from assay.lab.studies.file import Model, Runs
@@ -341,7 +342,7 @@ def _is_made(folder: Path) -> bool:
 def _object(path: Path) -> Mapping[str, Any]:
     """A JSON object; empty where there is none."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json_value(read_whole(path))
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}

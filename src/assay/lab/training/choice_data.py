@@ -159,7 +159,7 @@ def _letter(answer: Any, options: int, place: Place) -> int:
 
 
 def _number(text: str, options: int, place: Place) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= options:
-        problem = f"the label is {text!r}, expected a number from 1 to {options}."
+    if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= options:
+        problem = f"the label is {text[:60]!r}, expected a number from 1 to {options}."
         raise place.error(problem, "Fix the label.", code="bad-label")
     return int(text) - 1

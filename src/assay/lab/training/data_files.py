@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
+from assay.files.decoding import json_value
 from assay.files.opening import PACKED, digest_of_file, open_text
 
 Texts = Callable[[], Iterator[str]]
@@ -64,7 +64,7 @@ def json_of(path: Path, expected: str) -> Any:
     """The content of a JSON file."""
     with open_text(path) as file:
         try:
-            return json.load(file)
+            return json_value(file.read())
         except (ValueError, RecursionError) as error:
             raise DataError(f"this is not JSON ({error}).", expected, file=path, code="bad-json") from None
 

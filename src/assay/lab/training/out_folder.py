@@ -20,8 +20,9 @@ from typing import Any
 
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import is_full_disk, remove_leftovers, write_atomically
+from assay.files.decoding import json_value
 from assay.files.lock import held, is_new
-from assay.files.opening import digest_as_stored
+from assay.files.opening import digest_as_stored, read_whole
 from assay.models.hf_files import first_line
 from assay.runs.folder import changes
 
@@ -205,7 +206,7 @@ def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any])
 def read_noted(path: Path, broken: dict[str, Any] | None = None) -> dict[str, Any]:
     """A JSON object; empty where there is no such file. `broken` stands for one that cannot be read, if given."""
     try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
+        content: Any = json_value(read_whole(path))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
+from assay.files.decoding import json_value
 from assay.files.opening import open_text
 from assay.lab.training.data_files import Place, digests_of, files_of, json_of
 
@@ -110,7 +110,8 @@ def _add(data: SpanData, entry: Any, place: Place) -> None:
         data.left_out += 1
         return
     start, end = there[0] if there else (None, None)
-    more = [] if squad else [text for text in entry.get("answers") or () if isinstance(text, str)]
+    listed = [] if squad or not entry.get("answers") else _list(entry, "answers", place)
+    more = [text for text in listed if isinstance(text, str)]
     answers = tuple(dict.fromkeys([answer for _, _, answer in spans] + more))
     data.examples.append(SpanExample(question.strip(), len(data.passages) - 1, start, end, answers))
 
@@ -154,6 +155,6 @@ def _get(row: Any, key: str) -> Any:
 
 def _json_or_none(text: str) -> Any:
     try:
-        return json.loads(text)
+        return json_value(text)
     except (ValueError, RecursionError):
         return None

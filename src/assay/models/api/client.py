@@ -23,6 +23,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from assay import __version__
 from assay.errors import ModelError, how_to_install, needing
+from assay.files.decoding import json_value
 from assay.models.api.address import is_local, key_of
 from assay.models.base import TryAgainError
 
@@ -218,8 +219,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 def _object(said: str) -> dict[str, Any] | None:
     try:
-        found = json.loads(said)
-    except (ValueError, RecursionError):
+        found = json_value(said, mend=True)
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 

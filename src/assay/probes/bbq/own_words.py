@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from assay.errors import DataError, UsageError
+from assay.files.opening import read_whole
 from assay.languages import ENGLISH
 from assay.plan import digest_of
 from assay.probes.bbq.examples import OPTIONS
@@ -116,7 +117,7 @@ def _shot(row: Row, path: Path, line: int) -> Shot:
 def _read(path: Path, name: str) -> str:
     _require_file(path, name)
     try:
-        return path.read_text(encoding="utf-8")
+        return read_whole(path).decode().replace("\r\n", "\n")
     except (OSError, UnicodeError) as error:
         raise DataError(f"cannot be read ({error}).", "Save it as UTF-8.", code="unreadable-file", file=path) from None
 

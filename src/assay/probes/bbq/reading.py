@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from assay.errors import DataError, UsageError
+from assay.files.decoding import json_value
 from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
 from assay.rows import Bad, Row, rows_of
 
@@ -129,7 +130,7 @@ def _info(row: Row, place: int) -> tuple[str, str] | None:
 def _object(value: object) -> dict[str, Any] | None:
     """An object, or one written into a CSV cell, as JSON or as Python writes it."""
     written = value if isinstance(value, str) else ""
-    for read in (json.loads, ast.literal_eval) if written else ():
+    for read in (json_value, ast.literal_eval) if 0 < len(written) < 100_000 else ():
         try:
             value = read(written)
             break

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import UsageError
-from assay.files.opening import digest_of_file, open_bytes
+from assay.files.opening import MOST_WHOLE, digest_of_file, open_bytes
 from assay.files.published import DataSet, is_published
 from assay.probes.bbq import PROBE, category_words
 from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
@@ -281,7 +281,7 @@ def note_on_files(files: Iterable[Path], name: str = ORIGINAL) -> list[str]:
     others = []
     for file in files:
         with open_bytes(file) as content:
-            others += [] if is_published(pinned, content.read()) else [file.name]
+            others += [] if is_published(pinned, content.read(MOST_WHOLE)) else [file.name]
     return [f"not the published files: {', '.join(others)}; results on them are not {title} results"] if others else []
 
 

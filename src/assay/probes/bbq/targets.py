@@ -154,7 +154,7 @@ def read_metadata(path: Path) -> Metadata:
         for row in reader:
             told = row["target_loc"] or ""
             loc = _LOCATIONS.get(told)
-            key = row["category"], int(row["example_id"]) if (row["example_id"] or "").isdecimal() else NONE
+            key = row["category"], int(row["example_id"][:18]) if (row["example_id"] or "").isdecimal() else NONE
             if loc is None or key[1] == NONE or target_loc.get(key, loc) != loc:
                 problem = f"target_loc is {told!r}, expected 0, 1, 2 or NA, the same in every row of an example_id."
                 again, line = "Get the file again with `assay data fetch bbq`.", reader.line_num

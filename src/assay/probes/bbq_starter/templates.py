@@ -19,6 +19,8 @@ from zlib import crc32
 import numpy as np
 
 from assay.errors import DataError
+from assay.files.decoding import toml_value
+from assay.files.opening import read_whole
 from assay.probes.bbq import examples as bbq
 from assay.probes.bbq.examples import OPTIONS, QUARTET, UNKNOWN_LABEL, UNKNOWN_STRINGS, Dataset, Example
 
@@ -55,7 +57,7 @@ def read_starter(quartets: int | None = None, seed: int = 0, folder: Path = PACK
     rows: list[tuple[Example, int, Template]] = []
     files = {}
     for path in paths:
-        content, start = path.read_bytes(), len(rows)
+        content, start = read_whole(path), len(rows)
         files[f"bbq_starter/{path.name}"] = hashlib.sha256(content).hexdigest()
         for place, template in enumerate(read_templates(path, content)):
             for number, pick in enumerate(islice(picks(template, place), quartets)):
@@ -143,7 +145,7 @@ def fill(text: str, slots: Mapping[str, str]) -> str:
 def read_templates(path: Path, content: bytes) -> list[Template]:
     """The templates of one file; the first thing that is wrong with it is a DataError."""
     try:
-        table = tomllib.loads(content.decode("utf-8-sig"))
+        table = toml_value(content.decode("utf-8-sig"))
     except ValueError as error:  # the encoding or the syntax
         found = re.search(r"at line (\d+)", str(error))
         line = int(found[1]) if found else None

@@ -11,7 +11,6 @@ With attributes, two groups are compared where they differ in exactly one; witho
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, UsageError
+from assay.files.decoding import json_value, toml_value
 from assay.files.opening import open_text
 from assay.plan import digest_of
 
@@ -176,7 +176,8 @@ def read_table(path: Path, remedy: str) -> dict[str, Any]:
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = [key for key, _ in pairs]
-        if twice := next((key for key in keys if keys.count(key) > 1), None):
+        if len(set(keys)) < len(keys):
+            twice = next(key for key in keys if keys.count(key) > 1)
             raise DataError(f'"{twice}" appears twice.', "Keep one of them.", code="duplicate", file=path, key=twice)
         return dict(pairs)
 
@@ -184,7 +185,7 @@ def read_table(path: Path, remedy: str) -> dict[str, Any]:
     with open_text(path) as file:
         try:
             text = file.read().replace("\r\n", "\n")
-            table = tomllib.loads(text) if kind == "TOML" else json.loads(text, object_pairs_hook=once)
+            table = toml_value(text) if kind == "TOML" else json_value(text, once)
         except (ValueError, RecursionError) as error:
             code = "bad-toml" if kind == "TOML" else "bad-json"
             raise DataError(f"this is not {kind} ({error}).", remedy, code=code, file=path) from None

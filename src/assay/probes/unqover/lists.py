@@ -20,6 +20,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from assay.errors import DataError
+from assay.files.opening import read_whole, reason
 from assay.plan import digest_of
 
 PACKAGED = Path(__file__).parents[2] / "data" / "unqover"
@@ -160,10 +161,10 @@ class File:
     @staticmethod
     def read(path: Path) -> File:
         try:
-            return File(path, path.read_bytes())
+            return File(path, read_whole(path))
         except OSError as error:
             raise DataError(
-                f"this word list cannot be read ({error.strerror}).",
+                f"this word list cannot be read ({reason(error)}).",
                 "A folder of word lists holds nouns/subjects, activities, slots and fillers; see --set word_lists=DIR.",
                 code="missing-file" if isinstance(error, FileNotFoundError) else "unreadable-file",
                 file=path,

@@ -10,7 +10,6 @@ q0 is the question, q1 its negation; the subjects' other order is an entry of it
 
 from __future__ import annotations
 
-import json
 import math
 from array import array
 from collections.abc import Iterator
@@ -21,6 +20,8 @@ from typing import Any
 import numpy as np
 
 from assay.errors import DataError, UsageError
+from assay.files.decoding import json_at
+from assay.files.opening import open_text
 from assay.probes.unqover.contents import Content, Contents, content, with_slots
 from assay.probes.unqover.lists import FILES, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
@@ -208,9 +209,9 @@ def _said(error: Exception) -> str:
 
 def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
     """Key, value and line of every entry of a JSON object, in memory that does not grow with the file."""
-    decoder, line, at = json.JSONDecoder(), 1, 0
+    line, at = 1, 0
     try:
-        with path.open(encoding="utf-8-sig") as file:
+        with open_text(path, None) as file:
             buffer = file.read(_CHUNK)
             opening = _blank_end(buffer, 0)
             if buffer[opening] != "{":
@@ -223,11 +224,11 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
                         break
                     if buffer[begin] != '"':
                         raise ValueError("expected a key")
-                    key, end = decoder.raw_decode(buffer, begin)
+                    key, end = json_at(buffer, begin)
                     colon = _blank_end(buffer, end)
                     if buffer[colon] != ":":
                         raise ValueError("expected a colon")
-                    value, end = decoder.raw_decode(buffer, _blank_end(buffer, colon + 1))
+                    value, end = json_at(buffer, _blank_end(buffer, colon + 1))
                 except (ValueError, IndexError):
                     chunk = file.read(_CHUNK) if len(buffer) - at < _LONGEST else ""  # perhaps the entry goes on there
                     if not chunk:
@@ -240,9 +241,6 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
             line += buffer.count("\n", at, begin)
             if (buffer[begin + 1 :] + file.read(_CHUNK)).strip():
                 raise ValueError("expected nothing after the object")
-    except OSError as error:
-        code = "missing-file" if isinstance(error, FileNotFoundError) else "unreadable-file"
-        raise DataError(f"cannot be read ({error.strerror}).", "Name an existing file.", code=code, file=path) from None
     except UnicodeDecodeError:
         raise DataError(
             "this file is not UTF-8.", "Save it as UTF-8 and try again.", code="unreadable-file", file=path

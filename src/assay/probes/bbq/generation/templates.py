@@ -34,6 +34,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
+from assay.files.opening import read_whole
 
 PREFIX = "new_templates - "
 NO_TEMPLATES = ("vocabulary", "vocabulary_proper_names", "Filler_items")
@@ -295,7 +296,7 @@ def read_rows(path: Path, columns: Collection[str]) -> list[Row]:
     bad = partial(DataError, file=path)
     rows, line = list[Row](), 1
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = read_whole(path).decode("utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""), strict=True)
         header = next(reader, None)
         if header is None:

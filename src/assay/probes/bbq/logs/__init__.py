@@ -9,7 +9,6 @@ the answer. Otherwise it is what the model wrote, without having seen the option
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import Counter
@@ -19,7 +18,9 @@ from pathlib import Path
 
 from assay.answers import TIED
 from assay.errors import DataError
+from assay.files.decoding import json_value
 from assay.files.kinds import Kind, kind_of
+from assay.files.opening import read_whole
 from assay.probes.bbq.examples import Example
 from assay.probes.bbq.logs import inspect_ai
 from assay.probes.bbq.logs.rows import Given, Official, Place, complete_example, option_of
@@ -50,7 +51,7 @@ def model_of(path: Path, kind: str) -> str:
     dated = _DATED.search(path.name)
     for beside in sorted(path.parent.glob(f"*_{dated[1]}.json")) if dated else ():
         try:
-            found = json.loads(beside.read_text(encoding="utf-8")).get("model_name")
+            found = json_value(read_whole(beside)).get("model_name")
         except (OSError, ValueError, RecursionError, AttributeError):
             continue
         if isinstance(found, str):

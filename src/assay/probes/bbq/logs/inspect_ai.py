@@ -25,6 +25,7 @@ from typing import Any
 
 from assay.answers import REFUSED, parse_answer
 from assay.errors import DataError, needing
+from assay.files.decoding import json_value
 from assay.files.opening import UNREADABLE, open_text
 from assay.probes.bbq.examples import OPTIONS, Example
 from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, Place, complete_example, option_of, whole
@@ -32,7 +33,7 @@ from assay.rows import Bad, Row
 
 _MOST_BYTES = 64 << 20
 """A sample in an archive takes a few kilobytes; what unpacks to more than this is not a sample."""
-_MOST_TEXT = 1 << 30
+_MOST_TEXT = 64 << 20
 """Characters of a log that is one JSON object, which has to be in memory as a whole."""
 
 _MOST_HEAD = 1 << 20
@@ -200,7 +201,7 @@ def _listed(path: Path) -> list[Row]:
             if len(text) > _MOST_TEXT:
                 convert = "Convert it to an .eval log."
                 raise wrong("this log is too large to read at once.", convert, code="unreadable-file")
-            samples = _at(json.loads(text), "samples")
+            samples = _at(json_value(text), "samples")
         except (ValueError, RecursionError) as error:
             raise wrong(f"this is not JSON ({error}).", "Get the log again.", code="bad-json") from None
     if not isinstance(samples, list) or not all(isinstance(sample, dict) for sample in samples):
@@ -263,7 +264,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Row:
         if len(content) > _MOST_BYTES:
             problem = f"unpacks to more than {_MOST_BYTES >> 20} MB."
             raise where.bad(problem, "This is not a log of BBQ.", code="unsupported")
-        sample = json.loads(content)
+        sample = json_value(content)
     except NotImplementedError:
         raise  # every member is packed in the same way: this is not about one sample
     except (ValueError, RecursionError, RuntimeError, zipfile.BadZipFile, *UNREADABLE) as error:

@@ -75,7 +75,7 @@ def complete_example(row: Row, official: Official, where: Place) -> Example:
         return example_of(_with_condition(_in_place(row)), where.file, 0)
     except DataError as error:
         incomplete = error
-    known = official.get((row.get("category", ""), whole(row.get("example_id"))))
+    known = official.get((str(row.get("category", "")), whole(row.get("example_id"))))
     if known is None:
         problem = incomplete.problem.removeprefix(f"{where.file}, line 0: ")  # a sample has no line
         missing = " The official files do not have this example." if official else ""
@@ -89,7 +89,7 @@ def complete_example(row: Row, official: Official, where: Place) -> Example:
 
 def whole(value: object) -> int:
     """A whole number, as such or as text; -1 for anything else."""
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else -1
 

@@ -1,0 +1,336 @@
+"""Readers of files from strangers: whatever is in them, they are read or refused with one of assay's errors.
+
+`make test` tries 200 inputs of every reader; `make soak` 100,000 in all (ASSAY_SOAK_INPUTS is how many of each).
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import small_bbq
+from assay.dialogue import Dialogue
+from assay.engine.store import BadBlockError, BlockStore
+from assay.errors import AssayError
+from assay.lab.debiasing.corpus import Corpus
+from assay.lab.debiasing.words import read_words
+from assay.lab.training.choice_data import read_choice_data
+from assay.lab.training.span_data import read_span_data
+from assay.models import find_model, load_model
+from assay.models.api.dialects import LISTED
+from assay.models.api.model import ApiModel
+from assay.models.base import Endpoint, ModelSpec, TryAgainError
+from assay.probes.bbq.targets import read_metadata
+from assay.probes.sodapop.contexts import read_contexts
+from assay.probes.sodapop.names import read_groups
+from assay.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
+from fuzzing import CASES, Case, Reader, Use, attempt, command, function
+
+INPUTS = int(os.environ.get("ASSAY_SOAK_INPUTS", "200"))
+OLD = Path(__file__).parent / "golden" / "runs_0_1_0"
+FEW = ("--set", "resamples=20")
+MANY = ("--set", "permutations=100", "--set", "min_count=1")
+
+
+SIQA = {"context": "Ann met Bo.", "question": "Why?", "answerA": "a", "answerB": "b", "answerC": "c"}
+
+
+def text_of(rows: list[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in rows).encode()
+
+
+def rows_of_bbq() -> list[dict[str, Any]]:
+    made = small_bbq.quartet("Age", "1", 0) + small_bbq.quartet("Age", "2", 1)
+    return [{**example.as_json(), "prediction": example.label} for example in made]
+
+
+def score(probe: str, name: str, *more: str) -> list[Use]:
+    return [command("score", probe, name, *more, "--out", "out"), command("score", probe, name, *more, "--skip-bad")]
+
+
+def rows() -> Reader:
+    """Tables of answers."""
+    bbq = rows_of_bbq()
+    cells = {key: json.dumps(value) if isinstance(value, dict | list) else str(value) for key, value in bbq[0].items()}
+    quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in each) for each in (cells, cells.values())]
+    sodapop = (OLD / "predictions" / "sodapop_1.jsonl").read_bytes()
+    unqover = json.loads((OLD / "predictions" / "unqover_1.json").read_bytes())
+    corpus = {
+        "bbq.jsonl": text_of(bbq),
+        "bbq.jsonl.gz": gzip.compress(text_of(bbq)),
+        "bbq.jsonl.xz": lzma.compress(text_of(bbq)),
+        "bbq.csv": "\n".join(quoted).encode() + b"\n",
+        "unqover.json": json.dumps(unqover).encode(),
+        "sodapop.jsonl": sodapop,
+    }
+    return Reader(
+        {**corpus, "groups.json": (OLD / "predictions" / "groups.json").read_bytes()},
+        {
+            **{name: score("bbq", name, "--answers", "prediction") for name in corpus if name.startswith("bbq")},
+            "unqover.json": score("unqover", "unqover.json", *FEW),
+            "sodapop.jsonl": score("sodapop", "sodapop.jsonl", *FEW, *MANY, "--set", "groups=groups.json"),
+        },
+    )
+
+
+def data() -> Reader:
+    """Data to train on and to ask about, and lists of words and names."""
+    squad = {
+        "context": "Ann met Bo.",
+        "qas": [{"id": "1", "question": "Who?", "answers": [{"text": "Bo", "answer_start": 8}]}],
+    }
+    race = {"article": "Ann met Bo.", "questions": ["Who?"], "options": [["a", "b", "c", "d"]], "answers": ["A"]}
+    metadata = "category,question_index,example_id,target_loc,label_type,Relevant_social_values\n"
+    corpus = {
+        "squad.json": json.dumps({"data": [{"paragraphs": [squad]}]}).encode(),
+        "mrqa.jsonl.gz": gzip.compress(
+            text_of(
+                [
+                    {"header": {}},
+                    {
+                        "context": "Ann met Bo.",
+                        "qas": [
+                            {
+                                "qid": "1",
+                                "question": "Who?",
+                                "answers": ["Bo"],
+                                "detected_answers": [{"text": "Bo", "char_spans": [[8, 9]]}],
+                            }
+                        ],
+                    },
+                ]
+            )
+        ),
+        "siqa.jsonl": text_of([SIQA, SIQA]),
+        "siqa-labels.lst": b"1\n2\n",
+        "race.txt": json.dumps(race).encode(),
+        "metadata.csv": (metadata + "Age,1,0,1,label,x\nAge,1,1,1,name,x\n").encode(),
+        "names.json": b'{"a": ["Ann", "Bo"], "b": {"names": ["Cy", "Di"]}}',
+        "names.toml": b'a = ["Ann", "Bo"]\n[b]\nnames = ["Cy", "Di"]\n',
+        "words.json": b'{"gender": [["he", "she"], ["man", "woman"]]}',
+        "words.toml": b'[gender]\nwords = [["he", "she"], ["man", "woman"]]\nclasses = ["m", "f"]\n',
+        "texts.jsonl": text_of([{**SIQA, "correct": "A", "question": "How would you describe Ann?"}] * 3),
+        "corpus.txt.xz": lzma.compress(b"Ann met Bo. They left.\n" * 20),
+    }
+    calls: dict[str, Callable[[Path], object]] = {
+        "squad.json": read_span_data,
+        "mrqa.jsonl.gz": read_span_data,
+        "siqa.jsonl": read_choice_data,
+        "race.txt": read_choice_data,
+        "metadata.csv": read_metadata,
+        "names.json": read_groups,
+        "names.toml": read_groups,
+        "words.json": read_words,
+        "words.toml": read_words,
+        "texts.jsonl": read_contexts,
+        "corpus.txt.xz": lambda path: Corpus(path).sentences(),
+    }
+    uses = {name: [function(call, name)] for name, call in calls.items()}
+    return Reader(corpus, {**uses, "siqa-labels.lst": [function(read_choice_data, "siqa.jsonl")]})
+
+
+def logs() -> Reader:
+    """Logs of lm-evaluation-harness and Inspect, and their archives."""
+    from probes.bbq.test_logs import generated, inspected, likelihoods, multiple_choice, write_eval, write_json
+
+    made = small_bbq.quartet("Age", "1", 0)
+    with TemporaryDirectory() as folder:
+        archive = write_eval(Path(folder, "a.eval"), [inspected(each) for each in made], model="some").read_bytes()
+        whole = write_json(Path(folder, "a.json"), [inspected(each) for each in made], model="some").read_bytes()
+    corpus = {
+        "samples_bbq_2026-01-02.jsonl": text_of([generated(each, "The old potter") for each in made]),
+        "samples_choice_2026-01-02.jsonl": text_of(
+            [multiple_choice(each, likelihoods(each, each.answers[0])) for each in made]
+        ),
+        "log.json": whole,
+        "log.eval": archive,
+    }
+    return Reader(corpus, {name: score("bbq", name) for name in corpus})
+
+
+def toml() -> Reader:
+    """Policies and studies."""
+    run = folder_of("one/scored-bbq")
+    corpus = {
+        **{f"{place}/{name}": content for name, content in run.items() for place in ("run", "one")},
+        "policy.toml": (OLD.parent / "policy.toml").read_bytes(),
+        **dict.fromkeys(("socialiqa/train.jsonl", "socialiqa/dev.jsonl"), text_of([{**SIQA, "correct": "A"}] * 2)),
+        "study.toml": (Path(__file__).parents[1] / "src/assay/data/studies/study-small.toml").read_bytes(),
+    }
+    gates = [command("gate", "run", "--policy", "policy.toml")]
+    return Reader(
+        corpus, {"policy.toml": gates, "study.toml": [command("study", "study.toml", "--dry-run", "--out", "out")]}
+    )
+
+
+def folder_of(name: str) -> dict[str, bytes]:
+    files = sorted(path for path in (OLD / name).rglob("*") if path.is_file())
+    return {path.relative_to(OLD / name).as_posix(): path.read_bytes() for path in files}
+
+
+METRICS = ("mu", "bias_score", "accuracy", "kmeans_accuracy", "gender")
+
+
+def runs() -> Reader:
+    """Run folders of others."""
+    names = ("one/scored-bbq", "one/scored-unqover", "one/scored-sodapop", "one/sodapop-names", "one/bbq")
+    corpus: dict[str, bytes] = {
+        "policy.toml": b"".join(f"[[limit]]\nmetric = '*.{metric}'\nupper = 0.1\n".encode() for metric in METRICS),
+    }
+    uses: dict[str, list[Use]] = {}
+    for name in names:
+        own = name.rpartition("/")[2]
+        corpus |= {f"{own}/{file}": content for file, content in folder_of(name).items()}
+        corpus |= {f"two-{own}/{file}": content for file, content in folder_of(name.replace("one", "two")).items()}
+        readers = [
+            command("report", own, "--format", "md"),
+            command("report", own, "--format", "model-card"),
+            command("report", own, "--format", "csv"),
+            command("gate", own, "--policy", "policy.toml"),
+            command("compare", own, f"two-{own}", "--json"),
+            command("export", own, "--out", "out.zip"),
+            command("score", own.removeprefix("scored-"), own, "--out", "out"),
+        ]
+        uses |= {f"{own}/{file}": readers for file in folder_of(name) if not file.endswith("exported")}
+    return Reader(corpus, uses)
+
+
+def models() -> Reader:
+    """Folders of models: configuration, tokenizer, chat template and the header of the weights."""
+    import tiny_models
+
+    with TemporaryDirectory() as folder:
+        tiny_models.make_span_model(Path(folder, "span"))
+        tiny_models.make_causal_model(Path(folder, "causal"), "llama")
+        files = sorted(path for path in Path(folder).rglob("*") if path.is_file())
+        corpus = {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+    said = "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}\n{% endfor %}assistant:"
+    corpus["causal/chat_template.jinja"] = said.encode()
+    return Reader(corpus, {name: [_found(name), partial(_asked, name.partition("/")[0])] for name in corpus})
+
+
+def _found(name: str) -> Use:
+    return function(lambda path: find_model(f"hf:{path.parent}"), name)
+
+
+def _asked(kind: str, folder: Path) -> int:
+    """Load a model and ask it one question."""
+    context, begin, end = Texts.of(["Ann met Bo."]), np.array([[[0], [8]]], np.int32), np.array([[[3], [10]]], np.int32)
+    asked = {
+        "span": SpanColumns(Texts.of(["Who left?"]), context, begin, end),
+        "causal": TextColumns.of([TextQuery("Who left?", 3, Dialogue())]),
+    }
+    try:
+        model: Any = load_model(f"hf:{folder / kind}")
+        model.forward(model.encode(asked[kind]))
+    except AssayError as error:
+        return error.exit_code
+    return 0
+
+
+def endpoints() -> Reader:
+    """Answers of servers."""
+    chat = {"model": "m", "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
+    top = [{"token": letter, "logprob": -1.2} for letter in "ABC"]
+    entry = {"token": "A", "logprob": -1.2, "top_logprobs": top}
+    said = {"message": {"role": "assistant", "content": "A"}, "finish_reason": "stop"}
+    shares = [{"value": option, "probability": 1 / 3} for option in OPTIONS]
+    echoed = {"tokens": ["Ann met Bo.", "\n", "Who?", " a"], "token_logprobs": [None, -1.0, -2.0, -3.0]}
+    replies = {
+        "letters": {**chat, "choices": [{**said, "logprobs": {"content": [entry]}}]},
+        "decisions": {**chat, "answers": [{"type": "choice", "probabilities": shares}]},
+        "systemone": {**chat, "answers": {"answer": {"probabilities": dict.fromkeys(OPTIONS, 1 / 3)}}},
+        "text": {**chat, "choices": [said]},
+        "echo": {**chat, "choices": [{"text": "", "logprobs": echoed}]},
+    }
+    corpus = {f"{way}.json": json.dumps(reply).encode() for way, reply in replies.items()}
+    return Reader(
+        corpus, {f"{way}.json": [partial(_received, way, status) for status in (200, 400, 429)] for way in replies}
+    )
+
+
+OPTIONS = ("a", "b", "c")
+
+
+def _received(way: str, status: int, folder: Path) -> int:
+    """Read a reply as one to a request of this kind."""
+    endpoint = Endpoint("m", ways=("decisions", "systemone", "letters", "text"))
+    model = ApiModel(ModelSpec("api:m@http://localhost/v1", "api", "http://localhost/v1", endpoint=endpoint))
+    query: Any = {"text": TextQuery("Who?", 5), "echo": ChoiceQuery("Ann met Bo.", "Who?", OPTIONS)}.get(
+        way, ListedQuery("Ann met Bo.", "Who?", OPTIONS)
+    )
+    scoring = Scoring(answer=way if way in LISTED else "")
+    said = (folder / f"{way}.json").read_bytes().decode(errors="replace")
+    try:
+        calls = model.calls(query, scoring)
+        content = model._client._judged(status, {"retry-after": said[:20]}, said)
+        replies = [model.received(call, content) for call in calls]
+        json.dumps([reply.content for reply in replies], ensure_ascii=False).encode()  # the journal
+        model.read(query, scoring, replies)
+    except TryAgainError:
+        return 4
+    except AssayError as error:
+        return error.exit_code
+    return 0
+
+
+def blocks() -> Reader:
+    """Blocks of answers whose checksums are right, and arrays."""
+    arrays = {
+        "answer.score": np.zeros((3, 2), np.float32),
+        "status": np.zeros(3, np.int8),
+        "queries": np.zeros(32, np.uint8),
+    }
+    packed = io.BytesIO()
+    np.savez(packed, allow_pickle=False, **arrays)
+    return Reader({"a.zip": packed.getvalue()}, {"a.zip": [_block]})
+
+
+def _block(folder: Path) -> int:
+    content = (folder / "a.zip").read_bytes()
+    store = BlockStore(folder)
+    path = store.path("a" * 64, 0, 3)
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"assay-block-1\n" + hashlib.sha256(content).digest() + content)
+    try:
+        store.read("a" * 64, 0, 3)
+    except BadBlockError:
+        shutil.rmtree(folder / "aa")
+        return 3
+    return 0
+
+
+READERS: Mapping[str, Callable[[], Reader]] = {
+    **{"rows": rows, "data": data, "logs": logs, "toml": toml, "runs": runs},
+    **{"models": models, "endpoints": endpoints, "blocks": blocks},
+}
+made = cache(lambda name: READERS[name]())
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_whatever_is_in_a_file_it_is_read_or_refused(name: str) -> None:
+    codes: Counter[int] = Counter()
+
+    @settings(max_examples=INPUTS, derandomize="ASSAY_SOAK_INPUTS" not in os.environ, database=None)
+    @given(CASES)
+    def tried(case: Case) -> None:
+        codes[attempt(made(name), case)] += 1
+
+    tried()
+    print(f"{name}: {codes.total():,} inputs, 0 findings; exit codes {dict(sorted(codes.items()))}")
+    assert codes.keys() & {2, 3, 4}
