@@ -34,7 +34,7 @@ from assay.cli import (
     work,
 )
 from assay.cli.tools import output_for_any_reader
-from assay.errors import AssayError, near
+from assay.errors import AssayError, UsageError, near
 
 COMMANDS: Sequence[Any] = (
     *(run, score, generate, report, gate, compare, export, data, list_),
@@ -45,27 +45,43 @@ COMMANDS: Sequence[Any] = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Returns the exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed."""
-    with output_for_any_reader():
-        parser = _parser()
-        if "_ARGCOMPLETE" in os.environ:
-            completion.complete(parser, _all(parser))
-        options = parser.parse_args(arguments)
-        if not hasattr(options, "call"):
-            parser.print_help()
-            return 0
+    """Run a command. Returns the exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed.
+
+    2 also means that the command is done, but its output could not be written. 130: the user stopped it.
+    """
+    with output_for_any_reader() as lost:
         try:
-            with _plain_warnings():
-                call: Callable[[argparse.Namespace], int] = options.call
-                return call(options)
-        except AssayError as error:
-            print(f"assay: {error.problem}", file=sys.stderr)
-            if error.remedy:
-                print(f"       {error.remedy}", file=sys.stderr)
-            return error.exit_code
-        except KeyboardInterrupt:
-            print("assay: stopped. Answers so far are stored; the same command continues from there.", file=sys.stderr)
-            return 130
+            code = _done(arguments)
+        except SystemExit as ended:  # argparse's, after a help text or a message of its own
+            if not lost():
+                raise
+            code = ended.code if isinstance(ended.code, int) else 0
+        if why := lost():
+            print(f"assay: standard output could not be written ({why}).", file=sys.stderr)
+            print("       Write it somewhere else; the same command uses what is done already.", file=sys.stderr)
+        return code or (UsageError.exit_code if why else 0)
+
+
+def _done(arguments: Sequence[str] | None) -> int:
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        completion.complete(parser, _all(parser))
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "call"):
+        parser.print_help()
+        return 0
+    try:
+        with _plain_warnings():
+            call: Callable[[argparse.Namespace], int] = options.call
+            return call(options)
+    except AssayError as error:
+        print(f"assay: {error.problem}", file=sys.stderr)
+        if error.remedy:
+            print(f"       {error.remedy}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("assay: stopped. Answers so far are stored; the same command continues from there.", file=sys.stderr)
+        return 130
 
 
 _FIRST_STEPS = """examples:

@@ -98,7 +98,7 @@ class BlockStore:
                     np.lib.format.write_array(member, np.ascontiguousarray(arrays[name]), allow_pickle=False)
         payload = buffer.getvalue()
         checksum = hashlib.sha256(payload).digest()
-        write_atomically(self.path(key, block.lo, block.hi), _MAGIC + checksum + payload)
+        write_atomically(self.path(key, block.lo, block.hi), _MAGIC + checksum + payload, clean=False)
         return checksum.hex()
 
     def read(self, key: str, lo: int, hi: int) -> tuple[Block, str] | None:
@@ -144,6 +144,9 @@ def _checked(path: Path) -> tuple[bytes, str] | None:
         content = path.read_bytes()
     except FileNotFoundError:
         return None
+    except IsADirectoryError:  # before its questions are asked again: it could not be replaced
+        problem, remedy = "this is a folder, not a block of answers.", "Remove it, then run the same command again."
+        raise UsageError(problem, remedy, code="unreadable-file", file=path) from None
     except OSError as error:
         raise BadBlockError(f"{path}: cannot be read ({error.strerror})") from error
     checksum = content[len(_MAGIC) : _HEAD]
