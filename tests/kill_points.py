@@ -105,7 +105,9 @@ def _opening(points: Points, real: Any) -> Any:
     class Raw(io.FileIO):
         def write(self, content: Any, /) -> int:
             with points.call("write", self.name) as torn:
-                return super().write(memoryview(content).cast("B")[: memoryview(content).nbytes // 2] if torn else content)
+                return super().write(
+                    memoryview(content).cast("B")[: memoryview(content).nbytes // 2] if torn else content
+                )
 
     @wraps(real)
     def opened(

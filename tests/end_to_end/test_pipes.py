@@ -99,7 +99,11 @@ def test_output_that_cannot_be_written_is_one_message_and_never_a_failed_gate(
     environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     with FULL.open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "assay", *named.split()], stdout=full, stderr=subprocess.PIPE, text=True, env=environment
+            [sys.executable, "-m", "assay", *named.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
         )
     assert done.returncode == code
     (problem, _) = done.stderr.splitlines()

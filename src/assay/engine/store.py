@@ -84,8 +84,13 @@ class BlockStore:
         return self.root / key[:2] / key / f"{lo:010d}-{hi:010d}.block"
 
     def clean(self, key: str) -> None:
-        """Remove temporary files of killed programs beside the blocks of a key."""
-        remove_leftovers(self.path(key, 0, 0).parent)
+        """Remove temporary files of killed programs beside the blocks of a key; refuse what no block could replace."""
+        folder = self.path(key, 0, 0).parent
+        remove_leftovers(folder)
+        for path in folder.glob("*.block"):
+            if path.is_dir():
+                remedy = "Remove it, then run the same command again."
+                raise UsageError("this is a folder, not a block.", remedy, code="cannot-write", file=path)
 
     def write(self, key: str, block: Block) -> str:
         """Store a block; returns its checksum."""
@@ -144,9 +149,6 @@ def _checked(path: Path) -> tuple[bytes, str] | None:
         content = path.read_bytes()
     except FileNotFoundError:
         return None
-    except IsADirectoryError:  # before its questions are asked again: it could not be replaced
-        problem, remedy = "this is a folder, not a block of answers.", "Remove it, then run the same command again."
-        raise UsageError(problem, remedy, code="unreadable-file", file=path) from None
     except OSError as error:
         raise BadBlockError(f"{path}: cannot be read ({error.strerror})") from error
     checksum = content[len(_MAGIC) : _HEAD]
