@@ -32,20 +32,19 @@ class Points:
     """
 
     def __init__(self, root: str, at: int | str | None, when: str = BEFORE) -> None:
-        self.root, self.at, self.when = os.path.realpath(root) + os.sep, at, when
+        self.root, self.at, self.when = Path(root).resolve(), at, when
         self.seen: list[str] = []
         self._numbers = itertools.count(1)
-        self._real_write = os.write
 
     def watches(self, path: Any, more: dict[str, Any]) -> bool:
         if isinstance(path, int):
             try:
-                path = os.readlink(f"/proc/self/fd/{path}")
+                path = Path(f"/proc/self/fd/{path}").readlink()
             except OSError:
                 return False
         elif any(more.get(name) is not None for name in ("dir_fd", "src_dir_fd")):
             return True
-        return os.path.abspath(os.fsdecode(path)).startswith(self.root)
+        return Path(os.fsdecode(path)).absolute().is_relative_to(self.root)
 
     @contextmanager
     def call(self, name: str, path: Any) -> Iterator[bool]:

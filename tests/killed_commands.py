@@ -1,7 +1,7 @@
 """Commands that are killed at every file-system call, with all that they need in one folder, and what they must leave.
 
-A `Command` has steps; one of them is killed and repeated, the others are not disturbed. Afterwards the folder must be as
-if nothing had happened: the same files with the same bytes, in the run, the cache and the temporary folder.
+A `Command` has steps; one of them is killed and repeated, the others are not disturbed. Afterwards the folder must be
+as if nothing had happened: the same files with the same bytes, in the run, the cache and the temporary folder.
 """
 
 from __future__ import annotations

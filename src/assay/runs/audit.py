@@ -224,7 +224,7 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
         timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
         notes = [*prepared.notes, *ask.notes, *findings.notes]
         spent = begun.spending.as_json(ask.billed) if spec.endpoint else {}
-        said = {"notes": notes, "timings": timings, "spent": spent, "block_sizes": dict(ask.sizes)}
+        said: dict[str, Any] = {"notes": notes, "timings": timings, "spent": spent, "block_sizes": dict(ask.sizes)}
         folder.info = replace(folder.info, finished=now(), **said)
         run = reported(Run(begun.folder, folder.info, findings))  # before run.json says that the run is finished
         folder.note()

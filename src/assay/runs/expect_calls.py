@@ -14,6 +14,7 @@ from assay.engine.executor import Executor
 from assay.engine.journal import Journal
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
+from assay.files.atomic import temporary_folder
 from assay.models import find_model, find_second, load
 from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, unable
 from assay.plan import Ask
