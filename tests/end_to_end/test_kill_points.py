@@ -1,7 +1,7 @@
 """Commands that are killed at file-system calls, and repeated, leave what undisturbed ones leave, byte for byte.
 
-`make test` kills each command at one or two calls, always the same; `make soak` at every call, and 1,000 times at random
-moments.
+`make test` kills each command at one or two calls, always the same; `make soak` at every call, and 1,000 times at
+random moments.
 """
 
 from __future__ import annotations

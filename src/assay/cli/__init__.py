@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _done(arguments: Sequence[str] | None) -> int:
+    """Run a command, with a message for every foreseen error; returns the exit code."""
     parser = _parser()
     if "_ARGCOMPLETE" in os.environ:
         completion.complete(parser, _all(parser))
