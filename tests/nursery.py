@@ -1,11 +1,15 @@
-"""Attempts at a command that may be killed: forks of a process that has imported everything, so that work is hit."""
+"""Attempts at a command that may be killed: forks of a process that has imported everything, so that work is hit.
+
+An attempt is killed after some seconds, or at a file-system call (`kill_points`).
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,21 +17,45 @@ from typing import Any
 KILLED = 9  # how waitpid says it
 
 _PROGRAM = """
-import json, os, signal, sys, time
+import json, os, signal, sys, tempfile, time, traceback
 from importlib import import_module
+from pathlib import Path
 for name in sys.argv[1:]:
     import_module(name)
+import kill_points
 from assay.cli import main
+
+def attempt(order):
+    log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(log, 1), os.dup2(log, 2)
+    os.environ["ASSAY_CACHE"] = order["cache"]
+    os.environ.update(order["environment"])
+    if not order["below"]:
+        return main(order["arguments"])
+    kill_points.stop_the_clock()
+    if "MADE_UP_DATA" in os.environ:
+        kill_points.make_up_data(os.environ["MADE_UP_DATA"])
+    os.environ["TMPDIR"] = tempfile.tempdir = os.path.join(order["below"], "tmp")
+    points = kill_points.arm(order["below"], order["at"], order["when"])
+    code = main(order["arguments"])
+    Path(order["log"] + ".calls").write_text(json.dumps(points.seen))
+    return code
 
 for line in sys.stdin:
     order = json.loads(line)
     began = time.monotonic()
     child = os.fork()
     if child == 0:
-        log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        os.dup2(log, 1), os.dup2(log, 2)
-        os.environ["ASSAY_CACHE"] = order["cache"]
-        os._exit(main(order["arguments"]))
+        code = 70
+        try:
+            code = attempt(order)
+        except SystemExit as ended:
+            code = ended.code
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            sys.stderr.flush()
+            os._exit(code)
     ended, status = 0, 0
     while not ended and (order["delay"] is None or time.monotonic() - began < order["delay"]):
         time.sleep(0.002)
@@ -44,9 +72,25 @@ class Nursery:
     def __init__(self, process: Any) -> None:
         self.process = process
 
-    def attempt(self, arguments: Sequence[str], *, cache: Path, log: Path, delay: float | None) -> dict[str, Any]:
-        """Run until the end, or until it is killed after `delay` seconds: how it ended, and when."""
+    def attempt(
+        self,
+        arguments: Sequence[str],
+        *,
+        cache: Path,
+        log: Path,
+        delay: float | None = None,
+        below: Path | None = None,
+        at: int | str | None = None,
+        when: str = "before",
+        environment: Mapping[str, str] | None = None,
+    ) -> dict[str, Any]:
+        """Run until the end, or until it is killed: how it ended, and when.
+
+        It is killed after `delay` seconds, or at the call `at` among those that change files `below` a folder. The
+        clock then stands still, and if it ends by itself the names of these calls are in LOG.calls.
+        """
         order = {"arguments": [*arguments], "delay": delay, "cache": str(cache), "log": str(log)}
+        order |= {"below": below and str(below), "at": at, "when": when, "environment": {**(environment or {})}}
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
@@ -56,7 +100,12 @@ class Nursery:
 @contextmanager
 def nursery(*modules: str) -> Iterator[Nursery]:
     """Where attempts are made, with these modules imported."""
+    path = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
     with subprocess.Popen(
-        [sys.executable, "-c", _PROGRAM, *modules], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", _PROGRAM, *modules],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
     ) as process:  # it ends when its input does
         yield Nursery(process)

@@ -83,3 +83,65 @@ def test_a_reader_that_leaves_after_the_first_line_gets_that_line(judged: Path) 
         first = process.stdout.readline()
         process.stdout.close()
     assert (first, process.returncode) == ("## Bias gate: FAILED\n", 1)
+
+
+FULL = Path("/dev/full")
+"""A file that cannot be written to."""
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs Linux's /dev/full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(("command", "code"), [("list", 2), ("--help", 2), ("gate RUN --policy KEPT", 2)])
+def test_output_that_cannot_be_written_is_one_message_and_never_a_failed_gate(
+    command: str, code: int, unbuffered: str, judged: Path
+) -> None:
+    named = command.replace("RUN", str(judged)).replace("KEPT", str(judged.parent / "kept.toml"))
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "assay", *named.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+    assert done.returncode == code
+    (problem, _) = done.stderr.splitlines()
+    assert problem == "assay: standard output could not be written (No space left on device)."
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="needs Linux's /dev/full")
+def test_a_run_whose_messages_cannot_be_written_is_finished(tmp_path: Path) -> None:
+    few = ("--limit", "32", "--threads", "1", "--set", "draws=20", "--set", "resamples=20")
+    command = [sys.executable, "-m", "assay", "run", "unqover", *few, "--out", str(tmp_path / "run")]
+    with FULL.open("w") as full:
+        assert subprocess.run(command, stderr=full, stdout=subprocess.DEVNULL).returncode == 0
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closes the output as a POSIX shell does")
+@pytest.mark.parametrize("closed", ["2>&-", ">&- 2>&-", "<&- >&- 2>&-"])
+def test_a_run_needs_no_streams(closed: str, tmp_path: Path) -> None:
+    few = ("--limit", "32", "--threads", "1", "--set", "draws=20", "--set", "resamples=20")
+    run = [sys.executable, "-m", "assay", "run", "unqover", *few, "--out", str(tmp_path / "run")]
+    assert subprocess.run(["sh", "-c", f'"$@" {closed}', "sh", *run]).returncode == 0
+    assert (tmp_path / "run" / "report.html").is_file()
+
+
+@pytest.mark.parametrize("importing", ["assay.cli", "argparse", "assay.cli.compare", "assay.errors", "assay.probes"])
+def test_a_command_that_is_stopped_while_it_begins_prints_no_traceback(importing: str) -> None:
+    program = f"""
+import os, runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever runs the tests may ignore
+class Stop:
+    def find_spec(name, *rest):
+        if name == {importing!r}:
+            os.kill(os.getpid(), signal.SIGINT)
+sys.meta_path.insert(0, Stop)
+sys.argv = ["assay", "list"]
+runpy.run_module("assay", run_name="__main__")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 130
+    assert done.stderr.startswith("assay: stopped.")
+    assert len(done.stderr.splitlines()) == 1

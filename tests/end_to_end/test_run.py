@@ -220,6 +220,27 @@ def test_only_missing_finishes_an_unfinished_run(run: Any) -> None:
     assert Path("r/findings.json").read_bytes() == whole
 
 
+def test_only_missing_makes_a_page_that_is_missing(run: Any) -> None:
+    assert run("--out", "r").code == 0
+    page = Path("r/report.html").read_bytes()
+    Path("r/report.html").unlink()
+    assert run("--out", "r", "--resume", "only-missing").code == 0
+    assert Path("r/report.html").read_bytes() == page
+
+
+def test_a_run_is_finished_only_when_its_page_is_there(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(folder: Path, runs: Any) -> None:
+        assert "finished" not in {key for key, value in json.loads(Path("r/run.json").read_text()).items() if value}
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr("assay.runs.audit.write_page", killed)
+        assert run("--out", "r").code == 130
+    assert not Path("r/report.html").exists()
+    assert run("--out", "r", "--resume", "only-missing").code == 0
+    assert Path("r/report.html").exists()
+
+
 def test_never_asks_everything_again(run: Any) -> None:
     assert run("--out", "r").code == 0
     whole = Path("r/findings.json").read_bytes()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +124,12 @@ def test_a_damaged_file_is_named_and_written_anew(folder: Path, damage: bytes) -
         ArrayStore(folder).load(digest)
     assert ArrayStore(folder).keep(ARRAYS) == digest
     assert np.array_equal(ArrayStore(folder).load(digest)["strings"], ARRAYS["strings"])
+
+
+def test_what_a_killed_program_left_goes_when_the_arrays_are_stored(folder: Path) -> None:
+    program = "import os; from assay.engine.store import *; os.fsync = lambda handle: os._exit(9)\n"
+    program += f"ArrayStore(Path({str(folder)!r})).keep({{'one': np.arange(3)}})"
+    assert subprocess.run([sys.executable, "-c", program]).returncode == 9
+    assert len(files(folder)) == 1
+    digest = ArrayStore(folder).keep({"one": np.arange(3)})
+    assert [path.name for path in files(folder)] == [f"{digest}.npz"]

@@ -13,6 +13,7 @@ import pytest
 from assay.engine.ask import Asker, Resume, StoredAsk
 from assay.engine.executor import ComputedBlock, LocalExecutor, Settings, block_key, forward_all
 from assay.engine.store import BlockStore
+from assay.engine.work import WorkExecutor
 from assay.errors import ModelError, UsageError
 from fake_models import FakeModel, FakePlan, expected_values, fake_spec
 from raising import raises
@@ -115,6 +116,30 @@ def test_a_damaged_block_is_asked_again_with_a_warning(model: FakeModel, store: 
     assert model.encoded == [16]
     assert np.array_equal(answers["value"], expected_values(PLAN))
     assert files(store) == whole
+
+
+def test_a_folder_in_a_blocks_place_is_refused_before_anything_is_asked(model: FakeModel, store: BlockStore) -> None:
+    path = store.path(block_key(model.spec, PLAN, SETTINGS), 16, 32)
+    path.mkdir(parents=True)
+    with (
+        pytest.warns(UserWarning, match="cannot be read"),
+        raises("cannot-write", UsageError, file=path) as wrong,
+    ):
+        asker(model, store)(PLAN, "words")
+    assert wrong.value.remedy.startswith("Remove it")
+    assert not model.encoded
+
+
+def test_the_job_of_a_driver_that_was_killed_at_its_end_is_removed(
+    model: FakeModel, store: BlockStore, tmp_path: Path
+) -> None:
+    asker(model, store)(PLAN, "words")
+    place = tmp_path / "work" / block_key(model.spec, PLAN, SETTINGS)
+    (place / "claims").mkdir(parents=True)
+    (place / ".lock").touch()
+    again = Asker(model.spec, store, WorkExecutor(tmp_path / "work"), SETTINGS)(PLAN, "words")
+    assert np.array_equal(again["value"], expected_values(PLAN))
+    assert not [*(tmp_path / "work").iterdir()]
 
 
 def test_answers_to_other_questions_are_not_used(model: FakeModel, store: BlockStore) -> None:

@@ -17,6 +17,7 @@ from assay.files.atomic import (
     open_atomically,
     remove_leftovers,
     rename_folder,
+    temporary_folder,
     write_atomically,
 )
 from assay.probes.bbq.generation import write_files
@@ -74,6 +75,23 @@ def test_what_a_killed_program_left_goes_with_the_next_attempt(what: str, tmp_pa
     assert not [*folder.glob(".*")]
 
 
+def test_what_a_killed_program_left_of_a_file_goes_when_the_file_is_written(tmp_path: Path) -> None:
+    for name in ("a[1].csv", "b.csv"):
+        subprocess.run([sys.executable, "-c", KILLED, tmp_path / name], check=False)
+    assert len([*tmp_path.iterdir()]) == 2
+    write_atomically(tmp_path / "a[1].csv", b"whole")
+    (other,) = {*tmp_path.iterdir()} - {tmp_path / "a[1].csv"}
+    assert other.name.startswith(".b.csv.")
+
+
+def test_a_folder_in_a_files_place_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "report.html").mkdir()
+    with raises("cannot-write", UsageError, file=tmp_path / "report.html") as wrong:
+        write_atomically(tmp_path / "report.html", b"page")
+    assert "there is a folder of this name" in wrong.value.problem
+    assert "--out" not in wrong.value.remedy
+
+
 # --- folders
 
 
@@ -82,6 +100,28 @@ def make(path: Path) -> None:
         (folder / "file").write_text("new")
         assert not (path / "file").exists()
         rename_folder(folder, path)
+
+
+TEMPORARY = """
+import os
+from assay.files.atomic import temporary_folder
+with temporary_folder() as one, temporary_folder() as two:
+    (one / "large").write_text("88 MB")
+    (two / "large").write_text("88 MB")
+    os._exit(9)
+"""
+
+
+def test_temporary_folders_of_killed_programs_are_removed_and_those_of_others_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    subprocess.run([sys.executable, "-c", TEMPORARY], env={**os.environ, "TMPDIR": str(tmp_path)}, check=False)
+    assert len([*tmp_path.rglob("large")]) == 2
+    (tmp_path / ".mozilla").mkdir()
+    with temporary_folder() as one, temporary_folder() as two:  # one in another, as debiasing and training have them
+        assert {*tmp_path.iterdir()} == {one, two, tmp_path / ".mozilla"}
+    assert [*tmp_path.iterdir()] == [tmp_path / ".mozilla"]
 
 
 def test_a_folder_gets_its_name_when_it_is_whole_and_an_empty_one_makes_way(tmp_path: Path) -> None:

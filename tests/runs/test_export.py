@@ -313,6 +313,53 @@ def test_it_overwrites_nothing(runs: Path, tmp_path: Path) -> None:
         assert (tmp_path / name).read_text() == "mine"
 
 
+@pytest.mark.parametrize("name", ["sent", "sent.zip"])
+def test_the_same_export_once_more_is_fine_and_another_run_in_its_place_is_not(
+    runs: Path, tmp_path: Path, name: str
+) -> None:
+    """The program may have been killed when it was done, before it could say so."""
+    export(runs / "unqover", tmp_path / name)
+    before = all_files(tmp_path)
+    assert export(runs / "unqover", tmp_path / name).place == tmp_path / name
+    with raises("not-new", UsageError, file=tmp_path / name):
+        export(runs / "sodapop", tmp_path / name)
+    assert all_files(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["sent", "sent.zip"])
+def test_no_link_out_of_the_run_is_followed(runs: Path, tmp_path: Path, name: str) -> None:
+    run, secret = runs / "unqover", tmp_path / "secret"
+    (secret / "etc").mkdir(parents=True)
+    (secret / "etc" / "passwd").write_text("root")
+    for link in (run / "folder", run / "tables" / "folder", run / "tables" / "a.csv"):
+        link.symlink_to(secret / "etc" / "passwd" if link.suffix else secret / "etc")
+        with raises("unreadable-file", DataError, file=link):
+            export(run, tmp_path / name)
+        link.unlink()
+    assert not (tmp_path / name).exists()
+    (runs / "page.html").symlink_to(secret / "etc" / "passwd")
+    with raises("unreadable-file", DataError, file=runs / "page.html"):
+        export(runs, tmp_path / name)
+    (run / "blocks").symlink_to(secret / "etc")
+    with raises("unreadable-file", DataError, file=run / "blocks"):
+        export(run)
+    assert all_files(secret) == {"etc/passwd": b"root"}
+
+
+def test_a_link_within_the_run_is_exported_as_the_file_that_it_leads_to(runs: Path, tmp_path: Path) -> None:
+    run = runs / "unqover"
+    (run / "linked.csv").symlink_to("tables/gamma.csv")
+    export(run, tmp_path / "sent")
+    assert not (tmp_path / "sent" / "linked.csv").is_symlink()
+    assert (tmp_path / "sent" / "linked.csv").read_bytes() == (run / "tables" / "gamma.csv").read_bytes()
+
+
+def test_what_a_killed_program_left_is_not_exported(runs: Path, tmp_path: Path) -> None:
+    (runs / "unqover" / "tables" / ".gamma.csv.host-1.tmp").write_text("half")
+    export(runs / "unqover", tmp_path / "sent")
+    assert not [name for name in all_files(tmp_path / "sent") if name.endswith(".tmp")]
+
+
 def test_it_does_not_write_a_copy_into_what_it_copies(runs: Path) -> None:
     with raises("bad-option", UsageError, file=runs / "unqover" / "sent", key="out"):
         export(runs, runs / "unqover" / "sent")

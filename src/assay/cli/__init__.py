@@ -45,36 +45,52 @@ COMMANDS: Sequence[Any] = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Returns the exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed."""
-    with output_for_any_reader():
-        parser = _parser()
-        given = sys.argv[1:] if arguments is None else arguments
-        if "_ARGCOMPLETE" in os.environ:
-            completion.complete(parser, _all(parser))
-        if not_text := next((each for each in given if not _is_text(each)), None):
-            parser.error(f"{not_text!r} is not UTF-8")
-        options = parser.parse_args(given)
-        if not hasattr(options, "call"):
-            parser.print_help()
-            return 0
+    """Run a command. Returns the exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed.
+
+    2 also means that the command is done, but its output could not be written. 130: the user stopped it.
+    """
+    with output_for_any_reader() as lost:
         try:
-            with _plain_warnings():
-                call: Callable[[argparse.Namespace], int] = options.call
-                return call(options)
-        except AssayError as error:
-            print(f"assay: {error.problem}", file=sys.stderr)
-            if error.remedy:
-                print(f"       {error.remedy}", file=sys.stderr)
-            return error.exit_code
-        except OSError as error:
-            if error.filename is None:
+            code = _done(sys.argv[1:] if arguments is None else arguments)
+        except SystemExit as ended:  # argparse's, after a help text or a message of its own
+            if not lost():
                 raise
-            print(f"assay: {error.filename}: {error.strerror}.", file=sys.stderr)
-            print("       Check this name, and who may read and write there.", file=sys.stderr)
-            return UsageError.exit_code
-        except KeyboardInterrupt:
-            print("assay: stopped. Answers so far are stored; the same command continues from there.", file=sys.stderr)
-            return 130
+            code = ended.code if isinstance(ended.code, int) else 0
+        if why := lost():
+            print(f"assay: standard output could not be written ({why}).", file=sys.stderr)
+            print("       Write it somewhere else; the same command uses what is done already.", file=sys.stderr)
+        return code or (UsageError.exit_code if why else 0)
+
+
+def _done(arguments: Sequence[str]) -> int:
+    """Run a command, with a message for every foreseen error; returns the exit code."""
+    parser = _parser()
+    if "_ARGCOMPLETE" in os.environ:
+        completion.complete(parser, _all(parser))
+    if not_text := next((each for each in arguments if not _is_text(each)), None):
+        parser.error(f"{not_text!r} is not UTF-8")
+    options = parser.parse_args(arguments)
+    if not hasattr(options, "call"):
+        parser.print_help()
+        return 0
+    try:
+        with _plain_warnings():
+            call: Callable[[argparse.Namespace], int] = options.call
+            return call(options)
+    except AssayError as error:
+        print(f"assay: {error.problem}", file=sys.stderr)
+        if error.remedy:
+            print(f"       {error.remedy}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        if error.filename is None:
+            raise
+        print(f"assay: {error.filename}: {error.strerror}.", file=sys.stderr)
+        print("       Check this name, and who may read and write there.", file=sys.stderr)
+        return UsageError.exit_code
+    except KeyboardInterrupt:
+        print("assay: stopped. Answers so far are stored; the same command continues from there.", file=sys.stderr)
+        return 130
 
 
 _FIRST_STEPS = """examples:

@@ -169,11 +169,12 @@ def shown_progress() -> AbstractContextManager[Progress]:
 
 
 @contextmanager
-def output_for_any_reader() -> Iterator[None]:
-    """Let the reader of standard output or error stop early, as `head` does, or be absent.
+def output_for_any_reader() -> Iterator[Callable[[], str]]:
+    """Let the reader of standard output or error stop early, as `head` does, or be absent, or have a full disk.
 
     The command continues and keeps its exit code; output that cannot be written is dropped. Control characters of what
-    is printed, which may come from data, servers or models, are written out.
+    is printed, which may come from data, servers or models, are written out. Yields a function that says, at the end,
+    why standard output could not be written, if it could not; that a reader stopped is no reason.
     """
     before = sys.stdout, sys.stderr
     if sys.stdout is sys.__stdout__:  # otherwise it was replaced on purpose
@@ -182,8 +183,15 @@ def output_for_any_reader() -> Iterator[None]:
         sys.stderr = _dropping(sys.stderr)
     sys.stdout, sys.stderr = cast(TextIO, _Printable(sys.stdout)), cast(TextIO, _Printable(sys.stderr))
     during = sys.stdout, sys.stderr
+
+    def lost() -> str:
+        during[0].flush()
+        buffer = getattr(during[0], "buffer", None)
+        raw = getattr(buffer, "raw", buffer)
+        return raw.lost if isinstance(raw, _Pipe) else ""
+
     try:
-        yield
+        yield lost
     finally:
         sys.stdout, sys.stderr = before
         for stream in during:
@@ -191,7 +199,7 @@ def output_for_any_reader() -> Iterator[None]:
 
 
 def _dropping(stream: TextIO | None) -> TextIO:
-    """A stream to the same place that drops output after its reader has closed it."""
+    """A stream to the same place that drops what cannot be written there."""
     if stream is None:  # it was closed when Python began
         return Path(os.devnull).open("w", encoding="utf-8")
     if stream.isatty() or not isinstance(stream, io.TextIOWrapper):
@@ -222,8 +230,14 @@ class _Printable:
 
 
 class _Pipe(io.FileIO):
+    """Notes in `lost` why something could not be written."""
+
+    lost = ""
+
     def write(self, content: ReadableBuffer, /) -> int:
         try:
             return super().write(content)
-        except BrokenPipeError:
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                self.lost = error.strerror or str(error)
             return memoryview(content).nbytes

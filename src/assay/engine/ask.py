@@ -17,6 +17,7 @@ from assay.engine.endpoints import Desk
 from assay.engine.executor import ComputedBlock, Executor, Settings, block_key
 from assay.engine.number_type import settled
 from assay.engine.store import BadBlockError, BlockStore, columns_of, digest_of_arrays
+from assay.engine.work import WorkExecutor
 from assay.errors import ModelError, UsageError
 from assay.models.base import AUTO, FLOAT32, ModelSpec, in_type
 from assay.plan import AnyPlan, Arrays
@@ -139,6 +140,8 @@ class Asker:
                 found[computed.lo] = computed.answers, self.store.write(key, computed)
                 if not self.model.endpoint:
                     self.progress.advance(computed.hi - computed.lo)
+        elif isinstance(self.executor, WorkExecutor):
+            self.executor.forget(key)
         order = sorted(found)
         blocks = tuple((lo, lo + len(found[lo][0]), found[lo][1]) for lo in order)
         self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, time.perf_counter() - began))

@@ -86,8 +86,13 @@ class BlockStore:
         return self.root / key[:2] / key / f"{lo:010d}-{hi:010d}.block"
 
     def clean(self, key: str) -> None:
-        """Remove temporary files of killed programs beside the blocks of a key."""
-        remove_leftovers(self.path(key, 0, 0).parent)
+        """Remove temporary files of killed programs beside the blocks of a key; refuse what no block could replace."""
+        folder = self.path(key, 0, 0).parent
+        remove_leftovers(folder)
+        for path in folder.glob("*.block"):
+            if path.is_dir():
+                remedy = "Remove it, then run the same command again."
+                raise UsageError("this is a folder, not a block.", remedy, code="cannot-write", file=path)
 
     def write(self, key: str, block: Block) -> str:
         """Store a block; returns its checksum."""
@@ -100,7 +105,7 @@ class BlockStore:
                     np.lib.format.write_array(member, np.ascontiguousarray(arrays[name]), allow_pickle=False)
         payload = buffer.getvalue()
         checksum = hashlib.sha256(payload).digest()
-        write_atomically(self.path(key, block.lo, block.hi), _MAGIC + checksum + payload)
+        write_atomically(self.path(key, block.lo, block.hi), _MAGIC + checksum + payload, clean=False)
         return checksum.hex()
 
     def read(self, key: str, lo: int, hi: int) -> tuple[Block, str] | None:

@@ -203,6 +203,13 @@ class WorkExecutor:
                     pause.wait(looking)
             place.remove()
 
+    def forget(self, key: str) -> None:
+        """Remove the job of a driver that was killed when it had stored all blocks."""
+        place = JobFolder(self.folder / key)
+        if place.path.is_dir():
+            with contextlib.suppress(UsageError), self._only_driver(place):  # else another driver has it
+                place.remove()
+
     @contextlib.contextmanager
     def _only_driver(self, place: JobFolder) -> Iterator[None]:
         """Hold the job: two drivers would overwrite each other's."""

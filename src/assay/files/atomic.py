@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fnmatch
+import glob
 import os
 import platform
 import re
@@ -12,6 +14,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory, gettempdir
 from typing import BinaryIO
 
 from assay.errors import AssayError, UsageError
@@ -25,19 +28,25 @@ _FULL_DISK_TEXTS = (  # torch and safetensors have errors of their own, and torc
 )
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, *, clean: bool = True) -> None:
     """Write a file; readers see the old content or the new one, never a part."""
-    with open_atomically(path) as file:
+    with open_atomically(path, clean=clean) as file:
         file.write(content)
 
 
 @contextmanager
-def open_atomically(path: Path) -> Iterator[BinaryIO]:
-    """A temporary file beside `path`: synced and renamed at the end, removed after an error."""
+def open_atomically(path: Path, *, clean: bool = True) -> Iterator[BinaryIO]:
+    """A temporary file beside `path`: synced and renamed at the end, removed after an error.
+
+    Those that killed programs left for this path are removed first, unless the caller does so for many files at once
+    (`clean`), because that lists the folder.
+    """
     part = beside(path, "tmp")
     try:
         with explained(path, "file"):
             path.parent.mkdir(parents=True, exist_ok=True)
+            if clean:
+                remove_leftovers(path.parent, glob.escape(path.name))
             with part.open("wb") as file:
                 yield file
                 file.flush()
@@ -55,12 +64,22 @@ def folder_beside(path: Path) -> Iterator[Path]:
     part = beside(path, "dir")
     try:
         with explained(path, "folder"):
-            remove_leftovers(path.parent, path.name)
+            remove_leftovers(path.parent, glob.escape(path.name))
             shutil.rmtree(part, ignore_errors=True)  # of a killed program whose number this one has got
             part.mkdir(parents=True)
             yield part
     finally:
         shutil.rmtree(part, ignore_errors=True)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder among the system's temporary files, removed at the end; those of killed programs are removed first."""
+    place = Path(gettempdir())
+    remove_leftovers(place, "assay-*")
+    suffix = beside(place / "assay", "dir").name.removeprefix(".assay")
+    with TemporaryDirectory(prefix=".assay-", suffix=suffix, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
 
 
 def rename_folder(folder: Path, path: Path) -> None:
@@ -80,18 +99,21 @@ def beside(path: Path, ending: str) -> Path:
     return path.with_name(f".{path.name}.{_machine()}-{os.getpid()}.{ending}")
 
 
-def remove_leftovers(folder: Path, name: str | None = None) -> None:
+def remove_leftovers(folder: Path, pattern: str = "*") -> None:
     """Remove temporary files that killed programs of this machine left in this folder.
 
-    name: only those for the file or folder of this name.
+    pattern: only those for files or folders whose name matches.
     """
     for path in folder.glob(".*"):
         left = _LEFT.fullmatch(path.name)
-        if left and left["machine"] == _machine() and name in (None, left["name"]) and not _alive(int(left["process"])):
-            if path.is_dir():
+        if left is None or left["machine"] != _machine() or not fnmatch.fnmatchcase(left["name"], pattern):
+            continue
+        if not _alive(int(left["process"])):
+            if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path, ignore_errors=True)
             else:
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):
+                    path.unlink()
 
 
 def is_leftover(path: Path, name: str) -> bool:
@@ -165,6 +187,9 @@ def explained(path: Path, what: str) -> Iterator[None]:
             remedy = (
                 "Free some space, or point --out and ASSAY_CACHE at a larger disk; then run the same command to resume."
             )
+        elif isinstance(error, IsADirectoryError):
+            code, problem = "cannot-write", f"there is a folder of this name, which this {what} cannot replace."
+            remedy = "Remove or rename that folder; then run the same command again."
         elif isinstance(error, OSError):
             code, problem = "cannot-write", f"cannot be written ({error.strerror or error})."
             remedy = "Choose a writable folder with --out, and with ASSAY_CACHE for the stored answers."

@@ -14,7 +14,6 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib import metadata
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from assay import __version__
@@ -27,6 +26,7 @@ from assay.engine.spending import Spending
 from assay.engine.store import BlockStore
 from assay.engine.work import WorkExecutor
 from assay.errors import DataError, UsageError
+from assay.files.atomic import temporary_folder
 from assay.files.cache import cache_folder
 from assay.models import find_model, find_second, load, load_elsewhere
 from assay.models.base import AUTO, ModelSpec, Options
@@ -43,6 +43,7 @@ from assay.wording import without_folders
 if TYPE_CHECKING:
     from assay.runs.expect_calls import Calls
 
+PAGE = "report.html"
 LOCAL, RAY, WORK = "local", "ray", "work"
 """The names of the executors: this process, the workers of a Ray cluster, and those in a shared folder (`work:DIR`)."""
 
@@ -218,7 +219,8 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
     probe, spec, resume = method.probe.name, ask.model, ask.resume
     with open_for_writing(begun.folder, begun.info, resume) as folder:
         if folder.finished_before and resume is Resume.ONLY_MISSING:
-            return read_run(begun.folder)  # not made by this process
+            run = read_run(begun.folder)  # not made by this process
+            return run if (begun.folder / PAGE).exists() else reported(run)
         (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), begun.folder)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
         if resume is not Resume.NEVER:  # else the folder may hold another run until this one is finished
@@ -235,10 +237,11 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
         timings = {"run": round(whole, 3), "asking": round(asking, 3), "analysing": round(whole - asking, 3)}
         notes = [*prepared.notes, *ask.notes, *findings.notes]
         spent = begun.spending.as_json(ask.billed) if spec.endpoint else {}
-        folder.note(
-            notes=notes, finished=now(), timings=timings, spent=spent, block_sizes=dict(ask.sizes), **_models(begun)
-        )
-    return reported(Run(begun.folder, folder.info, findings))
+        said: dict[str, Any] = {"notes": notes, "timings": timings, "spent": spent, "block_sizes": dict(ask.sizes)}
+        folder.info = replace(folder.info, finished=now(), **said, **_models(begun))
+        run = reported(Run(begun.folder, folder.info, findings))  # before run.json says that the run is finished
+        folder.note()
+    return run
 
 
 def _settle_as_before(ask: Asker, before: RunInfo) -> None:
@@ -315,9 +318,9 @@ def expect(
     """The expected size and time of a run; asks a few questions to measure the model's speed."""
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     method, spec = _method(probe, request), find_model(model, options)
-    with TemporaryDirectory(prefix="assay-") as folder:  # nothing of the trial is kept
+    with temporary_folder() as folder:  # nothing of the trial is kept
         find = partial(find_second, options=options)
-        ask = Asker(spec, BlockStore(Path(folder)), executor or new_executor(), find=find)
+        ask = Asker(spec, BlockStore(folder), executor or new_executor(), find=find)
         whole = method.prepare(request, ask)
         stages = tuple(whole.stages)
         total = sum(stage.questions for stage in stages)

@@ -14,13 +14,12 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 from assay.engine.ask import MOST_FAILED, Asker, told
 from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import DataError, UsageError
-from assay.files.atomic import open_atomically, write_atomically
+from assay.files.atomic import open_atomically, temporary_folder, write_atomically
 from assay.files.cache import cache_folder
 from assay.models import find_model
 from assay.models.api.client import is_filtered, words_of
@@ -87,8 +86,8 @@ def write_requests(
     saved = {key: str(value) for key, value in request.settings.items()}
     place = None if request.data is None else str(request.data)
     batch = Batch(probe, spec, request.preset, request.limit, request.seed, saved, place, request.skip_bad)
-    with TemporaryDirectory(prefix="assay-") as folder, open_atomically(out) as file:
-        writing = _Writing(ApiModel(spec), ArrayStore(Path(folder)), file, meter)
+    with temporary_folder() as folder, open_atomically(out) as file:
+        writing = _Writing(ApiModel(spec), ArrayStore(folder), file, meter)
         prepared = method.prepare(request, writing)
         batch = replace(batch, brought=dict(prepared.brought))
         writing.batch = batch.id
@@ -198,8 +197,8 @@ def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request
         problem = f"these are answers to questions of the probe {batch.probe}."
         remedy = f"assay score {batch.probe} {results.file}"
         raise UsageError(problem, remedy, code="other-run", file=results.file, key="probe")
-    with TemporaryDirectory(prefix="assay-") as folder:
-        reading = _Reading(ApiModel(batch.model), ArrayStore(Path(folder)), batch.id, results)
+    with temporary_folder() as folder:
+        reading = _Reading(ApiModel(batch.model), ArrayStore(folder), batch.id, results)
         prepared = method.prepare(batch.request(again), reading)
         if changed := [name for name, digest in batch.brought.items() if prepared.brought.get(name) != digest]:
             problem = f"{changed[0]} has changed since the requests were written."

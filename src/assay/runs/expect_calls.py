@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from assay.engine.ask import Asker
@@ -15,6 +14,7 @@ from assay.engine.executor import Executor
 from assay.engine.journal import Journal
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
+from assay.files.atomic import temporary_folder
 from assay.models import find_model, find_second, load
 from assay.models.base import LETTERS_A_TOKEN, EndpointModel, ModelSpec, Options, unable
 from assay.plan import Ask
@@ -89,10 +89,10 @@ def expect_calls(
     how = replace(options or Options(), send=bool(trial))
     spec, find = find_model(model, how), partial(find_second, options=how)
     method, tried = method_of(probe), None
-    with TemporaryDirectory(prefix="assay-") as folder:  # blocks of the trial are not kept, its replies are
+    with temporary_folder() as folder:  # blocks of the trial are not kept, its replies are
         if trial:
-            tried = _tried(spec, method, request, trial, Path(folder), spending, find)
-        counting = _Counting(_loaded(spec), Calls(spec), ArrayStore(Path(folder) / "arrays"), find)
+            tried = _tried(spec, method, request, trial, folder, spending, find)
+        counting = _Counting(_loaded(spec), Calls(spec), ArrayStore(folder / "arrays"), find)
         calls = _counted(method, request, counting)
         while at_most is not None and calls.requests > at_most:
             most = (

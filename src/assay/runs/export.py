@@ -6,6 +6,8 @@ An exported folder also holds the blocks, in `blocks/`, where `assay score` and 
 
 from __future__ import annotations
 
+import filecmp
+import os
 import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +19,7 @@ from typing import NamedTuple
 from assay.engine.store import EXPORTED, OWN_BLOCKS, BadBlockError, BlockStore, digest_of_list
 from assay.errors import DataError, UsageError
 from assay.examples import FILE as EXAMPLES
-from assay.files.atomic import folder_beside, open_atomically, rename_folder, write_atomically
+from assay.files.atomic import folder_beside, rename_folder, write_atomically
 from assay.files.decoding import json_value
 from assay.files.opening import read_whole
 from assay.run import Kind
@@ -65,24 +67,24 @@ def export(folder: str | Path, out: str | Path | None = None, *, examples: bool 
         raise UsageError(problem, "Name a new folder or .zip file with --out.", code="bad-option", key="examples")
     blocks = {run: _blocks(run) for run in runs}
     if target is not None:
-        _require_new(target, source)
+        _require_outside(target, source)
     sizes = [len(_content(run, block)) for run in runs for block in blocks[run]]  # all are there, before any is written
     notes = tuple(_notes(runs, blocks, examples))
     if target is None:
         for run in runs:
+            _inside(run / OWN_BLOCKS, run)
             for name, content in _answers(run, blocks[run]):
                 write_atomically(run / name, content)
     else:
-        with folder_beside(target) as place:
+        with folder_beside(target) as beside:
+            place = beside / "copy"
+            place.mkdir()
             for name, content in _files(source, runs, blocks):
                 (place / name).parent.mkdir(parents=True, exist_ok=True)
                 (place / name).write_bytes(content)
             if not examples:
                 _without_examples(place, [place / run.relative_to(source) for run in runs])
-            if target.suffix.lower() == ".zip":
-                _zip(target, place)
-            else:
-                rename_folder(place, target)
+            _put(target, place)
     names = tuple(run.resolve().name for run in runs)
     return Exported(target or source, names, len(sizes), sum(sizes), notes)
 
@@ -98,8 +100,10 @@ def _runs(folder: Path) -> list[Path]:
     return runs
 
 
-def _require_new(out: Path, source: Path) -> None:
-    if out.exists():
+def _require_outside(out: Path, source: Path) -> None:
+    """Refuse a place in the run itself, and one where there is anything but an export."""
+    exported = zipfile.is_zipfile(out) if out.suffix.lower() == ".zip" else bool([*out.glob("**/run.json")])
+    if _is_there(out) and not exported:
         raise _misplaced("this already exists.", code="not-new", file=out)
     if source.resolve() in out.resolve().parents:
         raise _misplaced("this is inside the folder that is being exported.", code="bad-option", file=out, key="out")
@@ -146,11 +150,10 @@ def _content(run: Path, block: _Stored) -> bytes:
 def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]]) -> Files:
     """All files of an exported folder, except hidden ones (locks, unfinished files)."""
     if source not in runs:
-        yield from ((path.relative_to(source), path.read_bytes()) for path in _visible(source) if path.is_file())
+        own = [path for path in _visible(source) if path.is_file()]
+        yield from ((path.relative_to(source), _inside(path, source).read_bytes()) for path in own)
     for run in runs:
-        own = [path for path in _visible(run) if path.name != OWN_BLOCKS]
-        within = [file for path in own for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
-        yield from ((path.relative_to(source), path.read_bytes()) for path in within if path.is_file())
+        yield from ((path.relative_to(source), path.read_bytes()) for path in _within(run))
         yield from ((run.relative_to(source) / name, content) for name, content in _answers(run, blocks[run]))
 
 
@@ -162,18 +165,67 @@ def _answers(run: Path, blocks: Sequence[_Stored]) -> Files:
         yield Path(OWN_BLOCKS) / EXPORTED, digest_of_list(run).encode()
 
 
+def _within(run: Path) -> Iterator[Path]:
+    """The files of a run, without its own copy of the answers; a link that leads out of it is an error."""
+    waiting = [path for path in _visible(run) if path.name != OWN_BLOCKS]
+    while waiting:
+        path = _inside(waiting.pop(0), run)
+        if path.is_dir() and not path.is_symlink():
+            waiting += _visible(path)
+        elif path.is_file():
+            yield path
+
+
+def _inside(path: Path, folder: Path) -> Path:
+    if path.is_symlink() and (not path.resolve().is_relative_to(folder.resolve()) or path.is_dir()):
+        problem = "this is a link, which is not followed: what it leads to is not part of the run."
+        raise DataError(problem, "Remove it, or put the file itself there.", code="unreadable-file", file=path)
+    return path
+
+
 def _visible(folder: Path) -> list[Path]:
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
-def _zip(out: Path, folder: Path) -> None:
+def _put(out: Path, folder: Path) -> None:
+    """Give a folder its name, or write it as a zip file, unless this very export is there already: the program that
+    wrote it may have been killed right afterwards.
+    """
+    made = folder
+    if out.suffix.lower() == ".zip":
+        made = folder.with_suffix(".zip")
+        _zip(made, folder, out.stem)
+    if not _is_there(out):
+        rename_folder(made, out)
+    elif not _same(made, out):
+        raise _misplaced("this already exists.", code="not-new", file=out)
+
+
+def _zip(out: Path, folder: Path, name: str) -> None:
     """Write a folder as a zip file; the same files give the same bytes."""
-    with open_atomically(out) as file, zipfile.ZipFile(file, "w") as archive:
-        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-            entry = zipfile.ZipInfo((out.stem / path.relative_to(folder)).as_posix())
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            archive.writestr(entry, path.read_bytes())
+    with out.open("wb") as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            for path in sorted((path for path in folder.rglob("*") if path.is_file()), key=Path.as_posix):
+                entry = zipfile.ZipInfo((name / path.relative_to(folder)).as_posix())
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                entry.create_system, entry.external_attr = 3, 0o644 << 16  # as on Linux, wherever it is written
+                archive.writestr(entry, path.read_bytes())
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _is_there(path: Path) -> bool:
+    return path.is_symlink() or path.exists()
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two files, or all files of two folders, have the same content; links are never the same."""
+    if other.is_symlink() or one.is_dir() != other.is_dir():
+        return False
+    if not one.is_dir():
+        return filecmp.cmp(one, other, shallow=False)
+    names = [sorted(path.name for path in folder.iterdir()) for folder in (one, other)]
+    return names[0] == names[1] and all(_same(one / name, other / name) for name in names[0])
 
 
 def _without_examples(place: Path, runs: Sequence[Path]) -> None:

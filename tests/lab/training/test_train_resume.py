@@ -122,6 +122,36 @@ def test_a_training_stopped_behind_its_last_step_trains_no_further(
     assert (parts.folder / "model.safetensors").read_bytes() == (whole.folder / "model.safetensors").read_bytes()
 
 
+@pytest.mark.parametrize("left", ["training.json", "checkpoints"])
+def test_a_training_stopped_while_it_tidies_up_is_whole_when_it_is_repeated(
+    tmp_path: Path, training: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, left: str
+) -> None:
+    """It goes on until assay.json is the only note about it, and then counts as finished."""
+    whole = training("choice", "whole", settings={"max_steps": 4})
+    unlink, rmtree = Path.unlink, shutil.rmtree
+
+    def stop(remove: Callable[..., None], path: Path, **more: Any) -> None:
+        if path.name == left and (path.parent / "assay.json").exists():
+            raise StopError
+        remove(path, **more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", lambda path, **more: stop(unlink, path, **more))
+        patched.setattr(shutil, "rmtree", lambda path, **more: stop(rmtree, Path(path), **more))
+        with pytest.raises(StopError):
+            training("choice", "parts", settings={"max_steps": 4})
+    parts = tmp_path / "parts"
+    assert (parts / left).exists()
+    assert (parts / "assay.json").exists()
+    if left == "training.json":
+        training("choice", "parts", Until(0), settings={"max_steps": 4})  # one more step would stop it
+    else:
+        with raises("not-new", UsageError, file=parts, key="resume"):
+            training("choice", "parts", settings={"max_steps": 4})
+    assert {path.name for path in parts.iterdir()} == {path.name for path in whole.folder.iterdir()}
+    assert (parts / "model.safetensors").read_bytes() == (whole.folder / "model.safetensors").read_bytes()
+
+
 def test_another_training_is_not_mixed_up_with_the_one_that_was_begun(
     tmp_path: Path, training: Callable[..., Any]
 ) -> None:

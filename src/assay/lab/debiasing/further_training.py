@@ -30,7 +30,7 @@ from assay.lab.training.base_model import Loaded, load_base, opened_base, requir
 from assay.lab.training.data_files import Texts
 from assay.lab.training.kind import Settings, settings_of
 from assay.lab.training.mask import MaskSettings
-from assay.lab.training.out_folder import CARD, DONE, read_noted
+from assay.lab.training.out_folder import CARD, DONE, finished, read_noted
 from assay.models.base import ModelSpec
 from assay.plan import digest_of as digest_of_values
 from assay.settings import setting
@@ -114,9 +114,9 @@ class FurtherTraining(ABC):
             }
             del loaded  # the training loads its own
             work = _work_folder(job, [about, training, base.digest, base.device])
-            there = read_noted(work / DONE)  # this program may have been killed after its training, or at the end
-            if there.get("kind") == "debiased":
+            if (there := read_noted(work / DONE)).get("kind") == "debiased":  # it was killed at the end
                 return _moved(job, work, there)
+            there = finished(work)  # or after its training
             before = None if job.evaluate is None else job.evaluate(Path(base.place))
             how: dict[str, Any] = {name: getattr(job, name) for name in ("seed", "device", "dtype", "progress")}
             info = there or train("mask", job.model, texts, work, settings=training, about=about, **how).info
@@ -186,9 +186,9 @@ def _require_change(base: ModelSpec, work: Path, settings: Settings, seed: int) 
 def _moved(job: Job, work: Path, report: Mapping[str, Any]) -> Debiased:
     """Give the finished folder its name; nothing is left of other attempts."""
     require_new(job.out)
-    rename_folder(work, job.out)
     own = re.compile(rf"\.{re.escape(job.out.name)}\.[0-9a-f]{{12}}\.training")
     for other in work.parent.iterdir():
-        if own.fullmatch(other.name):
+        if own.fullmatch(other.name) and other != work:
             shutil.rmtree(other, ignore_errors=True)
+    rename_folder(work, job.out)  # last: repeating what was killed before that goes on
     return Debiased(job.out, report)

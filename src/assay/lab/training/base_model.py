@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from assay.errors import ModelError, UsageError
+from assay.files.atomic import temporary_folder
 from assay.lab.training.kind import Kind, Settings
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
@@ -72,8 +72,8 @@ def opened_base(name: str, kind: Kind[Any], device: str, dtype: str = "auto") ->
     if name != "builtin":
         yield find_model(name, options)
         return
-    with TemporaryDirectory(prefix="assay-builtin-") as temporary:
-        folder = write_builtin(Path(temporary) / "builtin", cast(Head, kind.name))
+    with temporary_folder() as temporary:
+        folder = write_builtin(temporary / "builtin", cast(Head, kind.name))
         yield replace(find_model(f"hf:{folder}", options), name=name, digest=find_model(name).digest)
 
 

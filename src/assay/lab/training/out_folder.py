@@ -21,7 +21,7 @@ from typing import Any
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import is_full_disk, remove_leftovers, write_atomically
 from assay.files.decoding import json_value
-from assay.files.lock import held, is_new
+from assay.files.lock import LOCK, held, is_new
 from assay.files.opening import digest_as_stored, read_whole
 from assay.models.hf_files import first_line
 from assay.runs.folder import changes
@@ -109,6 +109,7 @@ def open_out(path: Path, *, resume: bool) -> Iterator[Out]:
     A folder that holds anything but a training of assay is never touched. When nothing came of a training in a new
     folder, nothing is left of it.
     """
+    finished(path)
     _looked_into(path, resume)  # nothing is touched where it complains
     with held(path, "training in this folder"):
         out = _looked_into(path, resume)
@@ -121,13 +122,31 @@ def _looked_into(path: Path, resume: bool) -> Out:
     ours = MADE_BY in (done.get("made_by"), begun.get("made_by"))
     if not ours and not is_new(path, BEGUN):
         raise UsageError("this folder is not empty and is not a training folder.", _OTHER, code="not-new", file=path)
-    if done and resume:
+    if done and not begun and resume:  # with both it was killed just before its end, and goes on
         problem = "this folder holds a finished model."
         remedy = "Choose another folder with --out, or train again with --resume never."
         raise UsageError(problem, remedy, code="not-new", file=path, key="resume")
     if resume:
         return Out(path, begun.get("identity"), made=tuple(begun.get("files", ())))
     return Out(path, None, old=(*done.get("files", ()), *begun.get("files", ()), DONE, BEGUN, CARD))
+
+
+def finished(path: Path) -> dict[str, Any]:
+    """What assay.json says in a folder whose training is finished; empty in any other.
+
+    What the training left there is removed, if it was killed at its very end.
+    """
+    done = read_noted(path / DONE)
+    if done.get("made_by") != MADE_BY or (path / BEGUN).exists():
+        return {}
+    checkpoints = path / CHECKPOINTS
+    kept = done.get("settings", {}).get("keep_checkpoints")
+    if (path / LOCK).exists() or (checkpoints.exists() and not kept):
+        with held(path, "training in this folder"):
+            remove_leftovers(path)
+            if not kept:
+                shutil.rmtree(checkpoints, ignore_errors=True)
+    return done
 
 
 def last_checkpoint(folder: Path) -> Path | None:
