@@ -234,6 +234,14 @@ def test_the_place_that_counts_is_the_one_that_was_shown(place: Path) -> None:
     assert 0 < value(told, "accuracy", category="age", context=AMBIGUOUS) < 1
 
 
+def test_examples_have_each_score_with_its_option(place: Path) -> None:
+    shown = [each.asked[0] for each in run(place, edition="kobbq", form="letters").findings.examples]
+    assert len(shown) == 16
+    for asked in shown:
+        (chosen,) = [option for option in asked.options if option.chosen]
+        assert chosen.score == max(option.score or 0.0 for option in asked.options)
+
+
 def value(run: Run, metric: str, **group: str) -> float:
     (found,) = [each.value for each in run.findings.estimates if each.metric == metric and dict(each.group) == group]
     assert found is not None
