@@ -20,7 +20,7 @@ from asking import scored
 from assay.cli import main
 from assay.errors import DataError, UsageError
 from assay.plan import digest_of
-from assay.probes import present
+from assay.probes import method_of, present
 from assay.probes.base import Request
 from assay.probes.bbq.editions import Read, edition
 from assay.probes.bbq.editions import cabbq as catalan
@@ -234,6 +234,14 @@ def test_the_place_that_counts_is_the_one_that_was_shown(place: Path) -> None:
     assert 0 < value(told, "accuracy", category="age", context=AMBIGUOUS) < 1
 
 
+def test_examples_have_each_score_with_its_option(place: Path) -> None:
+    shown = [each.asked[0] for each in run(place, edition="kobbq", form="letters").findings.examples]
+    assert len(shown) == 16
+    for asked in shown:
+        (chosen,) = [option for option in asked.options if option.chosen]
+        assert chosen.score == max(option.score or 0.0 for option in asked.options)
+
+
 def value(run: Run, metric: str, **group: str) -> float:
     (found,) = [each.value for each in run.findings.estimates if each.metric == metric and dict(each.group) == group]
     assert found is not None
@@ -310,6 +318,8 @@ def test_rows_of_an_edition_are_scored_in_its_own_format(tmp_path: Path) -> None
     values, notes = score(file, "kobbq")
     assert (values["bias_score ambig"], values["bias_score disambig"], values["accuracy ambig"]) == (1.0, 1.0, 0.0)
     assert notes[0] == "the questions are those of KoBBQ; this is not a BBQ result"
+    prepared, _ = method_of("bbq").read_files([file], Request(settings={**FEW, "edition": "kobbq"}), "said")
+    assert prepared.settings["orders"] == "stored", "a file's letters are those of its own order"
 
 
 @pytest.mark.parametrize("how", ["number", "letter", "text"])

@@ -181,7 +181,9 @@ class BBQ(Method[BBQPrepared, Gathered]):
         said, notes = answered_files(files, settings, request, answers)
         notes = [*notes_on_set(settings), *notes]
         stages = [Stage(self.probe.name, len(said.answered.dataset))]
-        prepared = BBQPrepared(said_of(settings), {}, stages, notes, request.seed, {}, settings, model=model)
+        prepared = BBQPrepared(
+            {**said_of(settings), "orders": forms.STORED}, {}, stages, notes, request.seed, {}, settings, model=model
+        )
         return prepared, Gathered([said], False, {})
 
     def logs_in(self, folder: Path) -> Sequence[Path]:
