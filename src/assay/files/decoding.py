@@ -23,8 +23,10 @@ _TOO_DEEP = f"it is nested more than {DEEPEST} deep"
 Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 
-def json_value(text: str | bytes, pairs: Pairs | None = None, *, mend: bool = False) -> Any:
-    """The value of a JSON text. `pairs` makes objects; `mend` replaces what is not UTF-8 instead of refusing it.
+def json_value(text: str | bytes, pairs: Pairs | None = None, *, mend: bool = False, halves: bool = False) -> Any:
+    """The value of a JSON text.
+
+    `pairs` makes objects. Of halves of surrogate pairs, `mend` replaces them and `halves` keeps them.
 
     >>> json_value('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
@@ -41,7 +43,7 @@ def json_value(text: str | bytes, pairs: Pairs | None = None, *, mend: bool = Fa
         raise ValueError(_TOO_DEEP) from None
     if opened > DEEPEST:
         _require_flat(value)
-    if _surrogates(written):
+    if not halves and _surrogates(written):
         again = json.dumps(value, ensure_ascii=False)
         if mend:
             return _DECODER.decode(again.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
