@@ -90,9 +90,9 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
     return in_type(found, FLOAT32 if options.dtype == AUTO and not on_gpu else options.dtype)
 
 
-def _stored_type(config: dict[str, Any]) -> str:
+def _stored_type(config: _Config) -> str:
     """The type of a checkpoint's weights, one of DTYPES; empty if its configuration does not say."""
-    stored = str(config.get("dtype") or config.get("torch_dtype") or "")
+    stored = config.dtype or config.torch_dtype or ""
     return stored if stored in DTYPES[1:] else ""
 
 
@@ -152,6 +152,8 @@ class _Config:
 
     architectures: list[str] | None = None
     is_encoder_decoder: bool | None = None
+    dtype: str | None = None
+    torch_dtype: str | None = None  # its former name
 
 
 def _config(path: Path) -> _Config:
