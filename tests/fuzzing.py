@@ -301,8 +301,10 @@ def _limited() -> Iterator[None]:
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak of memory is measured from here on
     before = _kilobytes("VmHWM")
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    signal.signal(signal.SIGPROF, hang)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of computing: a busy machine is no finding
     signal.signal(signal.SIGALRM, hang)
-    signal.alarm(SECONDS)
+    signal.alarm(5 * SECONDS)  # of waiting
     resource.setrlimit(resource.RLIMIT_AS, ((_kilobytes("VmSize") << 10) + 8 * BYTES, hard))  # spares the machine
     try:
         with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as told:
@@ -313,6 +315,7 @@ def _limited() -> Iterator[None]:
         raise FoundError("it takes more than 8 GB") from None
     finally:
         signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     if (_kilobytes("VmHWM") - before) << 10 > BYTES:
         raise FoundError("it takes more than 1 GB")
