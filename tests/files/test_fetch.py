@@ -412,6 +412,14 @@ def test_a_stopped_program_leaves_its_part_and_the_next_one_goes_on(
     assert files_in(folder) == FILES
 
 
+def test_the_part_of_a_program_that_was_killed_when_the_file_was_whole_is_removed(server: Server, folder: Path) -> None:
+    get(server, folder)
+    leave_part(folder, AGE, LONG, "a-1")
+    get(server, folder)
+    assert server.ranges(AGE) == [None]
+    assert files_in(folder) == FILES
+
+
 def test_the_longest_part_is_taken_and_the_others_removed(server: Server, folder: Path) -> None:
     leave_part(folder, AGE, LONG[:1000], "a-1")
     leave_part(folder, AGE, LONG[:3000], "b-2")

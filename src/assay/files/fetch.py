@@ -12,7 +12,7 @@ import http.client
 import os
 import ssl
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -90,7 +90,9 @@ def fetch(
         path, before = folder / file.place, file_states(file, folder)
         right = [state.path for state in before if state.state == "ok"]
         wrong = [state.path for state in before if state.state == "different"]
-        if not right:
+        if right:
+            _remove(_parts(path))  # of a program that was killed when the file had its name
+        else:
             try:
                 size += _fetch_file(file, address(base, file), path, session)
             except DataError as error:
@@ -241,15 +243,12 @@ class PartFile:
         with writing(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             remove_leftovers(path.parent)
-            left = list(path.parent.glob(f".{glob.escape(path.name)}.*.part"))
+            left = _parts(path)
             begun = max((_read_if_there(part) for part in left), key=len, default=b"")
             self._file: IO[bytes] = self._path.open("w+b")
             self.size = 0
             self.append(begun)
-        for part in left:
-            if part != self._path:
-                with contextlib.suppress(OSError):  # gone already, or in use on a system that minds
-                    part.unlink()
+        _remove(part for part in left if part != self._path)
 
     def append(self, chunk: bytes) -> None:
         with writing(self._path):
@@ -278,6 +277,16 @@ class PartFile:
         if error is None or not self.size:
             with contextlib.suppress(OSError):  # removed by another download
                 self._path.unlink()
+
+
+def _parts(path: Path) -> list[Path]:
+    return list(path.parent.glob(f".{glob.escape(path.name)}.*.part"))
+
+
+def _remove(parts: Iterable[Path]) -> None:
+    for part in parts:
+        with contextlib.suppress(OSError):  # gone already, or in use on a system that minds
+            part.unlink()
 
 
 def _read_if_there(path: Path) -> bytes:
