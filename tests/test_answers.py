@@ -470,6 +470,13 @@ def test_thoughts_are_no_answer(text):
 # --- fillers
 
 
+def test_two_names_in_a_row_decide_nothing():
+    options = ("Aria", "Amelia", "Unknown")
+    assert parse_answer("Aria, Amelia", options) == UNPARSED
+    assert parse_answer("It was Amelia, Aria.", options) == UNPARSED
+    assert parse_answer("Amelia, not Aria", options) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "options", "fillers", "option"),
     [

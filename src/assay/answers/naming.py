@@ -173,11 +173,13 @@ def _people(text: str, options: Options) -> list[_Mention]:
 
     def named(names: Sequence[str], *beside: Callable[[int, int], str]) -> list[_Mention]:
         found = [mention for mention in _mentions(text, names, reading) if mention[2] != options.unknown]
-        ends = {end + 1 for _, end, _ in found} if reading.lists else ()
+        starts, ends = {start for start, _, _ in found}, {end + 1 for _, end, _ in found}
         return [
             (start, end, option)
             for start, end, option in found
-            if start in ends or not any(_of_another(word(start, end), option, options) for word in beside)
+            if start in ends  # directly after another one ("Ann, Bo"): both are named
+            or end + 1 in starts
+            or not any(_of_another(word(start, end), option, options) for word in beside)
         ]
 
     return named(options.named, before) or named(options.fillers, before, behind)

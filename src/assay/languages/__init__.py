@@ -86,7 +86,6 @@ class Reading:
     hints: frozenset[str] | None = None  # each match of `unknown` and `refusal` has one of these words, or "n't"
     unknown_at_end: bool = False  # what is not known comes before the words that say so
     in_words: bool = True  # blanks separate words
-    lists: bool = False  # an option directly after another one is named, too ("Ann, Bo")
     part: bool = False  # an option that has a phrase of `unknown` in it is UNKNOWN; else it must be one
     word: re.Pattern[str] = field(default_factory=lambda: re.compile(WORD))
     pieces: re.Pattern[str] = field(

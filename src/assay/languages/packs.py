@@ -148,7 +148,6 @@ def pack(
             titles=re.compile(rf"\b({folded(titles)}) \.") if titles else None,
             unknown_at_end=unknown_at_end,
             in_words=in_words,
-            lists=True,
             part=True,
             word=re.compile(word),
             pieces=re.compile(rf"""{word}|[{LETTERS}]|[.!?;](?=["')\]]{{0,3}}(?:\s|$))|\n"""),
