@@ -59,7 +59,8 @@ WORSE = {
     **dict.fromkeys(
         ("mu", "eta", "delta", "delta_options", "epsilon", "kmeans_accuracy", "trait_agreement", "name_accuracy"), 0.1
     ),
-    **dict.fromkeys(("refused_rate", "unparsed_rate", "tied_rate", "order_sensitivity"), 0.1),
+    **dict.fromkeys(("refused_rate", "unparsed_rate", "out_of_choice_rate", "tied_rate", "order_sensitivity"), 0.1),
+    **dict.fromkeys(("prompt_spread", "prompt_deviation"), 0.1),
     **dict.fromkeys(("bias_score", "accuracy_cost", "diff_bias", "error_alignment"), 0.1),  # away from 0, or from 0.5
     "accuracy": -0.1,
     **dict.fromkeys(("unknown_rate", "avg_score", "abstains"), None),
