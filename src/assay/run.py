@@ -91,6 +91,11 @@ class Run(Displayed):
         return self.info.model.name or self.findings.model
 
     @property
+    def weights(self) -> str:
+        """What identifies the model: the digest of its files or, if answers came in files, its name."""
+        return self.info.model.digest or self.model
+
+    @property
     def questions(self) -> int | None:
         """How many questions were asked; None if it is not recorded."""
         return self.info.questions

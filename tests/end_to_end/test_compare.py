@@ -57,8 +57,8 @@ def test_the_shift_from_a_language_model_to_a_question_answering_one(
     assert {row["class"] for row in found["shift"]} == small_lists.CELLS.keys()
     for row in found["shift"]:
         assert row["shift"] == pytest.approx(row["mu_after"] - row["mu_before"])
-        assert row["language_model"] == f"hf:{mask_model_folder}"
-        assert row["fine_tuned"] == f"hf:{span_model_folder}"
+        assert row["language_model"] == f"hf:./{mask_model_folder.name}"
+        assert row["fine_tuned"] == f"hf:./{span_model_folder.name}"
 
 
 def test_two_runs_of_one_model_are_told_apart_by_their_folders(assay: Any, run: Any, span_model_folder: Path) -> None:
@@ -114,7 +114,7 @@ def test_scores_of_predictions_can_be_compared_with_a_run(
     few = ("--set", "draws=20", "--set", "resamples=20")
     assert assay("score", "unqover", "predictions.txt", *few, "--out", "theirs").code == 0
     found = json.loads(assay("compare", "a", "theirs", "--json").out)
-    assert found["models"] == [f"hf:{span_model_folder}", "unnamed model"]
+    assert found["models"] == [f"hf:./{span_model_folder.name}", "unnamed model"]
     assert len(found["tables"]["ranks"]) == 5
     (items,) = found["items"]
     assert (items["of_baseline"], items["of_model"], items["common"]) == (60, 60, 60)  # matched by their texts

@@ -86,7 +86,7 @@ def _in_languages(runs: Sequence[Run]) -> list[Comparison]:
     """Every model that was asked in several languages: these compared. Where that cannot be, they are not ranked."""
     of_model: dict[str, list[Run]] = {}
     for run in runs:
-        of_model.setdefault(run.findings.model, []).append(run)
+        of_model.setdefault(run.weights, []).append(run)
     found = []
     ranked = known_probe(runs[0].probe).ranked
     for own in of_model.values():

@@ -176,7 +176,7 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
         pair = _or_note(partial(method.contrast, sides[0], side, settings=settings, common=common), name, notes)
         if pair is None:
             continue
-        if pair.counts and not any(each.common for each in pair.counts):
+        if (pair.counts or not apart) and not any(each.common for each in pair.counts):
             if common:
                 problem = f"{runs[0].folder} and {run.folder} have no item in common."
                 raise UsageError(problem, "Ask both models the same questions.", code="not-comparable")

@@ -80,7 +80,7 @@ def varieties(runs: Sequence[Run]) -> Sequence[str]:
     """What tells several runs of one model and one probe apart, such as the language of their questions, in words that
     can follow “in”; empty for other runs.
     """
-    if len(runs) < 2 or len({(run.probe, run.findings.model) for run in runs}) > 1:
+    if len(runs) < 2 or len({(run.probe, run.weights) for run in runs}) > 1:
         return ()
     return known_probe(runs[0].probe).load().varieties([run.info.settings for run in runs])
 

@@ -91,7 +91,7 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
     path = folder / INFO
     wrong = partial(DataError, remedy=remedy, file=path)
     try:
-        content = json_value(read_whole(path))
+        content = json_value(read_whole(path), mend=True)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
