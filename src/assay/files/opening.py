@@ -148,6 +148,8 @@ def reason(error: Exception) -> str:
         return f"not an intact gzip file: {error}"
     if isinstance(error, lzma.LZMAError):
         return f"not an intact xz file: {error}"
+    if isinstance(error, UnicodeDecodeError):
+        return "it is not UTF-8"
     return (isinstance(error, OSError) and error.strerror) or str(error)
 
 

@@ -63,8 +63,8 @@ class Corpus:
         progress.start(f"reading {self.path.name}", self.path.stat().st_size, "bytes")
         hasher, number, told = hashlib.sha256(), 0, 0
         try:
-            with open_regular(self.path) as packed:
-                for number, line in enumerate(unpacked(packed, self.path.suffix), 1):
+            with open_regular(self.path) as packed, unpacked(packed, self.path.suffix) as content:
+                for number, line in enumerate(content, 1):
                     hasher.update(line)
                     yield line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
                     if number % 1000 == 0:

@@ -241,10 +241,6 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
             line += buffer.count("\n", at, begin)
             if (buffer[begin + 1 :] + file.read(_CHUNK)).strip():
                 raise ValueError("expected nothing after the object")
-    except UnicodeDecodeError:
-        raise DataError(
-            "this file is not UTF-8.", "Save it as UTF-8 and try again.", code="unreadable-file", file=path
-        ) from None
     except (ValueError, IndexError):
         raise DataError(
             "from here on this is not the JSON object of a predictions file.",
