@@ -124,6 +124,7 @@ def test_kobbq_s_target_is_the_stereotyped_person_in_both_polarities(tmp_path: P
     ("field", "value", "code"),
     [
         ("sample_id", "age-001a-amb-bsd", "bad-value"),
+        ("sample_id", f"age-{'1' * 5001}a-002-amb-bsd", "bad-value"),
         ("choices", "['노인', '학생']", "bad-value"),
         ("choices", "['노인', '노인', '알 수 없음']", "bad-value"),
         ("choices", "['노인', 3, '알 수 없음']", "bad-value"),
@@ -226,6 +227,8 @@ def test_both_subsets_of_a_checkout_of_gg_bbq_are_read(tmp_path: Path) -> None:
         ("label", 3, "bad-label"),
         ("label", 0, "bad-label"),
         ("index", True, "bad-value"),
+        ("index", "9" * 5001, "bad-value"),
+        ("index", 10**20, "bad-value"),
         ("question_type", "neg", "bad-value"),
         ("context_type", "unclear", "bad-value"),
     ],

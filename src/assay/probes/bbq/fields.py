@@ -18,6 +18,8 @@ from assay.rows import Bad, Row, not_none, rows_of
 
 Some = TypeVar("Some")
 
+_MOST_DIGITS = 15
+
 
 @dataclass(frozen=True)
 class Fields:
@@ -41,9 +43,9 @@ class Fields:
 
     def number(self, name: str) -> int:
         value = self.row.get(name)
-        if isinstance(value, str) and value.isdecimal():
+        if isinstance(value, str) and value.isdecimal() and len(value) <= _MOST_DIGITS:
             return int(value)
-        if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**_MOST_DIGITS:
             return value
         self.wrong(name, "a whole number")
 

@@ -23,7 +23,7 @@ CATEGORIES = (
     *("ses", "sexual_orientation"),
 )
 _REMEDY = "Every row needs the columns of KoBBQ_test_samples.tsv; see `assay data check kobbq`."
-_ID = re.compile(r"([a-z_]+)-(\d+)([a-z])-(\d+)-(amb|dis)-(bsd|cnt)")
+_ID = re.compile(r"([a-z_]+)-(\d{1,6})([a-z])-(\d{1,4})-(amb|dis)-(bsd|cnt)")
 _CONDITIONS = {"amb": AMBIGUOUS, "dis": DISAMBIGUATED}
 _POLARITIES = {"bsd": NEGATIVE, "cnt": NON_NEGATIVE}
 
