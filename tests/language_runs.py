@@ -62,5 +62,5 @@ def write(
     found = findings_of("bbq", parts, refusals="wrong", resamples=50, seed=0, scored=True, without=without)
     said = {"edition": edition, "language": language, "refusals": "wrong", "resamples": 200, **settings}
     info = {**made_runs.RUN, "probe": "bbq", "identity": {}, "settings": said, "data": {f"{language}.jsonl": edition}}
-    info["model"] = {**made_runs.RUN["model"], "name": model}
+    info["model"] = {**made_runs.RUN["model"], "name": model, "digest": model}
     return made_runs.write_run(folder, replace(with_claims(found, PROBE, said), model=model), info)

@@ -166,6 +166,12 @@ def is_claimed(row: Mapping[str, Cell]) -> bool | None:
     return q <= CLEAR if isinstance(q, int | float) else None
 
 
+class _Record(dict[str, Cell]):
+    def __missing__(self, column: str) -> Cell:
+        problem = f"a table of this run has no column {column!r}."
+        raise DataError(problem, "Repeat the run to write it again.", code="missing-key", key=column)
+
+
 @dataclass(frozen=True)
 class Table(Displayed):
     """A long table: column names and rows; None is an empty cell in the CSV.
@@ -191,7 +197,8 @@ class Table(Displayed):
         return text.getvalue()
 
     def records(self) -> Iterable[dict[str, Cell]]:
-        return (dict(zip(self.columns, row, strict=True)) for row in self.rows)
+        """The rows by column. To read a column that the table does not have is a DataError: somebody changed a file."""
+        return (_Record(zip(self.columns, row, strict=True)) for row in self.rows)
 
     def to_polars(self) -> polars.DataFrame:
         """A polars data frame (requires polars): whole numbers, numbers or text; null where undefined."""

@@ -68,8 +68,8 @@ def _ranks(models: Sequence[tuple[str, Findings]]) -> Table:
         names, gamma = aligned([{str(r["subject"]): _number(r["gamma"]) for r in own} for _, own in found])
         summary, places = rank_summary(gamma), dict(zip((name for name, _ in found), ranks(gamma), strict=True))
         for k in sorted(range(len(names)), key=lambda k: (summary.mean[k], names[k])):
-            each = [float(places[name][k]) if name in places else None for name, _ in models]
-            rows.append([cls, form, names[k], round(float(summary.mean[k]), 4), round(float(summary.std[k]), 4), *each])
+            each = [_cell(places[name][k]) if name in places else None for name, _ in models]
+            rows.append([cls, form, names[k], _cell(summary.mean[k]), _cell(summary.std[k]), *each])
     return Table(("class", "form", "subject", "mean_rank", "std_rank", *(name for name, _ in models)), rows)
 
 
@@ -103,6 +103,10 @@ def _by_part(
 
 def _what(estimate: Estimate) -> tuple[str, str | None]:
     return estimate.group["class"], estimate.group.get("subjects")
+
+
+def _cell(value: float) -> float | None:
+    return None if np.isnan(value) else round(float(value), 4)
 
 
 def _number(cell: Cell) -> float:
