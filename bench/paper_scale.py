@@ -139,6 +139,7 @@ def matrix_rate(spec: ModelSpec) -> float:
     """Multiplications and additions per second of two large matrices."""
     import torch
 
+    torch.set_float32_matmul_precision("high" if spec.dtype == "tf32" else "highest")
     kind = getattr(torch, "float32" if spec.dtype == "tf32" else spec.dtype)
     one, other = (torch.randn(8192, 8192, device=spec.device, dtype=kind) for _ in range(2))
     times = []

@@ -19,7 +19,7 @@ import pytest
 from assay.engine import number_type
 from assay.engine.ask import Resume
 from assay.engine.executor import LocalExecutor
-from assay.engine.number_type import LEAST, MOST, distance, settled, spread
+from assay.engine.number_type import LEAST, MOST, Apart, distance, settled, spread
 from assay.errors import ModelError, UsageError
 from assay.models import find_model, load
 from assay.models.base import ModelSpec, Options
@@ -149,6 +149,16 @@ def test_options_are_compared_as_shares_among_them() -> None:
     assert distance("choice", exact, scored([-120.0, -121.0], [-7.0, -10.0])).difference == pytest.approx(0, abs=1e-6)
     moved = distance("choice", exact, scored([-20.0, -21.1], [-30.0, -33.0]))
     assert moved.difference == pytest.approx(1 / (1 + np.exp(-1.1)) - 1 / (1 + np.exp(-1)), rel=0.05)
+
+
+def test_answers_that_are_scored_one_by_one_are_compared_with_each_other() -> None:
+    """As SODAPOP does: which of two answers has the higher score."""
+    exact = scored([-20.0], [-21.0], [-23.0])
+    assert distance("choice", exact, scored([-10.0], [-11.0], [-13.0])) == Apart(pytest.approx(0, abs=1e-6), 0.0)
+    moved = distance("choice", exact, scored([-20.0], [-19.9], [-23.0]))
+    lead = 1 / (1 + np.exp(-1))
+    assert moved.difference > 0.2
+    assert moved.lead == pytest.approx(2 * lead - 1, rel=1e-3)
 
 
 def test_a_lost_lead_counts_even_if_few_scores_move() -> None:

@@ -160,8 +160,11 @@ def _filled(exact: Answers, other: Answers) -> Apart:
 
 
 def _probabilities(ability: str, scores: NDArray[np.float32]) -> NDArray[np.float64]:
+    """What a metric compares: of options, their shares; of answers that are scored one by one, those of two in turn."""
     if ability != "choice":
         return scores.astype(np.float64)
+    if scores.shape[1] == 1:
+        scores = np.hstack([scores, np.roll(scores, 1, axis=0)])
     shares: NDArray[np.float64] = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     return shares
