@@ -1,6 +1,6 @@
 """How often SODAPOP's 95% intervals contain the truth, and how often a run without bias reports one.
 
-    python bench/sodapop_coverage.py      1,000 data sets of words of quick and standard, 200 of paper; 220 of names
+    python bench/sodapop_coverage.py      1,000 data sets of quick and standard, 200 of paper
     python bench/sodapop_coverage.py --sets 20 --size quick --part words
 
 Words: every name has a success rate for every word, drawn from a beta distribution around its group's. The truth is RD
@@ -245,7 +245,7 @@ def simulate_words(size: str, job: tuple[Scenario, int]) -> Numbers:
 
 # --- names
 
-NAME_SETS, WIDTH, SPLITS = 220, 128, 10
+NAME_SETS, WIDTH, SPLITS = 1000, 128, 10
 VECTORS = {"null": (0.0, 0.0), "mild": (0.8, 0.0), "real-like": (1.5, 0.05), "strong": (3.0, 0.0), "mixed": (2.0, 0.1)}
 """How far groups are apart, where noise has a standard deviation of about 1; the share of names that mislead."""
 

@@ -67,7 +67,7 @@ def grow(ask: Ask, context: Context, names: Sequence[str], settings: Settings, l
         ends = np.cumsum([len(own) for own in masked])
         for name, (own, end) in enumerate(zip(masked, ends.tolist(), strict=True)):
             filled_in = filled_strings(own, fills[end - len(own) : end])
-            back[name] |= len(new_rows(right, filled_in)) == 0
+            back[name] |= bool((filled_in == right).all(axis=1).any())
             asked[name] = np.concatenate([asked[name], own])
             frontier[name] = new_rows(filled_in, found[name])
             found[name] = np.concatenate([found[name], frontier[name]])
@@ -78,7 +78,7 @@ def grow(ask: Ask, context: Context, names: Sequence[str], settings: Settings, l
 
 
 def masked_forms(strings: Strings) -> Strings:
-    """Each string with each of its words masked in turn (form, word), equal ones once.
+    """Each string with each of its words masked in turn (form, word).
 
     >>> masked_forms(np.array([[4, 7]], np.int32)).tolist()
     [[-1, 7], [4, -1]]
@@ -86,7 +86,7 @@ def masked_forms(strings: Strings) -> Strings:
     count, width = strings.shape
     forms = np.repeat(strings, width, axis=0)
     forms[np.arange(count * width), np.tile(np.arange(width), count)] = MASKED
-    return unique_rows(forms)
+    return forms
 
 
 def filled_strings(masked: Strings, fills: Fills) -> Strings:
@@ -98,7 +98,7 @@ def filled_strings(masked: Strings, fills: Fills) -> Strings:
     row, fill = np.nonzero(fills != NONE)
     strings = masked[row]
     strings[strings == MASKED] = fills[row, fill]  # one in every row, in the rows' order
-    return unique_rows(strings)
+    return strings
 
 
 def places_of(
