@@ -166,8 +166,8 @@ def is_claimed(row: Mapping[str, Cell]) -> bool | None:
     return q <= CLEAR if isinstance(q, int | float) else None
 
 
-class _Record(dict[str, Cell]):
-    def __missing__(self, column: str) -> Cell:
+class _Record(dict[str, Any]):
+    def __missing__(self, column: str) -> Any:
         problem = f"a table of this run has no column {column!r}."
         raise DataError(problem, "Repeat the run to write it again.", code="missing-key", key=column)
 
@@ -209,6 +209,10 @@ class Table(Displayed):
     def records(self) -> Iterable[dict[str, Cell]]:
         """The rows by column. To read a column that the table does not have is a DataError: somebody changed a file."""
         return (_Record(zip(self.columns, row, strict=True)) for row in self.rows)
+
+    def by_column(self) -> Mapping[str, Sequence[Cell]]:
+        """The cells of each column of a table that has rows; a column that it does not have is as in `records`."""
+        return _Record(zip(self.columns, zip(*self.rows, strict=True), strict=True))
 
     def to_polars(self) -> polars.DataFrame:
         """A polars data frame (requires polars): whole numbers, numbers or text; null where undefined."""
