@@ -273,7 +273,7 @@ def test_an_account_without_money_stops_at_once(made: Made) -> None:
 @pytest.mark.parametrize(
     "target", ["OTHER/chat/completions", "file:///etc/passwd", "http://[::1/x", "\x1b]0;owned\x07"]
 )
-@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize("status", [302, 307])
 def test_redirects_are_not_followed_and_the_key_stays(
     target: str, status: int, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ from raising import raises
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LONG = bytes(range(256)) * 2000  # more than a few packets
 MIDDLE = 3 << 16  # a place in it
+TWO_ADDRESSES = pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is this machine on Linux alone")
 FILES = {
     "bbq/data/Age.jsonl": LONG,
     "bbq/templates/new_templates - Age.csv": b"a,b\n1,2\n",
@@ -611,6 +612,7 @@ def test_redirects_from_outside_do_not_lead_inwards(inwards: str) -> None:
 
 @pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "files.example.org", "127.0.0.1."])
 @pytest.mark.parametrize("hops", [1, 2])
+@TWO_ADDRESSES
 def test_nor_do_names_and_numbers_that_stand_for_this_machine(
     server: Server, folder: Path, host: str, hops: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -644,6 +646,7 @@ def test_servers_inside_may_redirect_to_each_other(
     assert files_in(folder) == FILES
 
 
+@TWO_ADDRESSES
 def test_another_host_is_told_nothing_but_what_is_wanted(
     server: Server, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
