@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from importlib import import_module
 from numbers import Integral, Real
 from pathlib import Path, PurePath
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import TYPE_CHECKING, Any
 
 from assay.diagnosis import Diagnosis, read_diagnosis
@@ -166,8 +166,8 @@ def is_claimed(row: Mapping[str, Cell]) -> bool | None:
     return q <= CLEAR if isinstance(q, int | float) else None
 
 
-class _Record(dict[str, Cell]):
-    def __missing__(self, column: str) -> Cell:
+class _Record(dict[str, Any]):
+    def __missing__(self, column: str) -> Any:
         problem = f"a table of this run has no column {column!r}."
         raise DataError(problem, "Repeat the run to write it again.", code="missing-key", key=column)
 
@@ -190,15 +190,29 @@ class Table(Displayed):
         return replace(self, rows=[[*map(tidy, self.columns, row)] for row in self.rows], is_tidy=True)
 
     def to_csv(self) -> str:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
+        lines: list[str] = []
+        lines_into = SimpleNamespace(write=lambda line: lines.append(line[:-2]))
+        writer = csv.writer(lines_into, lineterminator="\r\n")  # with "\n" it would not quote what has "\r"
         writer.writerow(self.columns)
         writer.writerows(self.rows)
-        return text.getvalue()
+        return "".join(f"{line}\n" for line in lines)
+
+    def for_spreadsheets(self) -> Table:
+        """The same table without formulas: an apostrophe before texts that a spreadsheet would compute.
+
+        >>> Table(("@a", "b"), [("=1+1", -1), ("-x", None)]).for_spreadsheets().to_csv()
+        "'@a,b\\n'=1+1,-1\\n'-x,\\n"
+        """
+        columns, *rows = ([_as_text(cell) for cell in row] for row in (self.columns, *self.rows))
+        return replace(self, columns=[str(each) for each in columns], rows=rows)
 
     def records(self) -> Iterable[dict[str, Cell]]:
         """The rows by column. To read a column that the table does not have is a DataError: somebody changed a file."""
         return (_Record(zip(self.columns, row, strict=True)) for row in self.rows)
+
+    def by_column(self) -> Mapping[str, Sequence[Cell]]:
+        """The cells of each column of a table that has rows; a column that it does not have is as in `records`."""
+        return _Record(zip(self.columns, zip(*self.rows, strict=True), strict=True))
 
     def to_polars(self) -> polars.DataFrame:
         """A polars data frame (requires polars): whole numbers, numbers or text; null where undefined."""
@@ -340,7 +354,8 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
 def _inside(folder: Path, where: str) -> Path:
     """A table's file, which is in the run folder."""
     path = PurePath(where)
-    if path.anchor or ".." in path.parts:
+    inside = (folder / path).resolve().is_relative_to(folder.resolve())  # also where it is a link
+    if path.anchor or ".." in path.parts or not inside:
         raise ValueError(f"the table {where!r} is outside the folder")
     return folder / path
 
@@ -388,6 +403,12 @@ def read_table(path: Path) -> Table:
 
 
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
+_FORMULA = re.compile(r"[\s'\"]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+
+
+def _as_text(cell: Cell) -> Cell:
+    computed = isinstance(cell, str) and _FORMULA.match(cell) and not _NUMBER.fullmatch(cell)
+    return f"'{cell}" if computed else cell
 
 
 def _kind(cells: Iterable[str]) -> type[int] | type[float] | type[str]:

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, runtime_checkable
 
+from assay.text import printable
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress as RichProgress
@@ -85,7 +87,7 @@ class Lines:
         self._whole.at(label, done, total)
 
     def start(self, label: str, total: int, unit: str = "questions") -> None:
-        self._label, self._total, self._done, self._fresh, self._unit = label, total, 0, 0, unit
+        self._label, self._total, self._done, self._fresh, self._unit = printable(label), total, 0, 0, unit
         self._began = self._said = time.monotonic()
 
     def advance(self, count: int, *, stored: bool = False) -> None:
@@ -118,7 +120,7 @@ class NotebookLine(Lines):
 
     def start(self, label: str, total: int, unit: str = "questions") -> None:
         super().start(label, total, unit)
-        self.say(f"{label}: 0 of {total:,} {unit}")
+        self.say(f"{self._label}: 0 of {total:,} {unit}")
 
     def say(self, line: str) -> None:
         if self._shown is None:
@@ -178,7 +180,7 @@ class Bar:
 
     def start(self, label: str, total: int, unit: str = "questions") -> None:
         self._bar.start()
-        self._task = self._bar.add_task(label, total=total, rate="")
+        self._task = self._bar.add_task(printable(label), total=total, rate="")
         self._fresh, self._began = 0, time.monotonic()
 
     def advance(self, count: int, *, stored: bool = False) -> None:

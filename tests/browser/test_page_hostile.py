@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
 import wide_runs
+from assay.cli import main
 from assay.examples import FILE
+from assay.runs.folder import open_runs
 from html_pages import write_page
 
 Visit = Callable[..., Page]
@@ -97,11 +99,20 @@ HOSTILE = [*ACTING, *ODD]
 
 def hostile_page(folder: Path, shift: int, kept: frozenset[str] = wide_runs.STRUCTURE) -> Path:
     """The page of all probes with a hostile text before every text. Which one, the text decides, and the shift."""
+    hostile_runs(folder, shift, kept)
+    (folder / "model-0").rename(folder / hostile("folder", shift).replace("/", "\\"))
+    return write_page(folder)
 
+
+def hostile(own: str, shift: int) -> str:
+    return HOSTILE[(zlib.crc32(own.encode("utf-8", "replace")) + shift) % len(HOSTILE)]
+
+
+def hostile_runs(folder: Path, shift: int, kept: frozenset[str], models: Sequence[str] = (wide_runs.MODEL,)) -> Path:
     def before(own: str) -> str:
-        return HOSTILE[(zlib.crc32(own.encode("utf-8", "replace")) + shift) % len(HOSTILE)]
+        return hostile(own, shift)
 
-    wide_runs.write_all(folder)
+    wide_runs.write_all(folder, models)
     for path in folder.rglob("findings.json"):
         content, text = json.loads(path.read_text(encoding="utf-8")), before(str(path.parent.name))
         content["estimates"] += [{**content["estimates"][0], "metric": text, "group": {text: text}, "note": text}]
@@ -114,8 +125,7 @@ def hostile_page(folder: Path, shift: int, kept: frozenset[str] = wide_runs.STRU
         named = {**first, "about": {**first["about"], text: [text]}}
         path.write_text(f"{lines}{json.dumps(named)}\n", encoding="utf-8")
     wide_runs.rewrite(folder, lambda own: before(own) + own, kept)
-    (folder / "model-0").rename(folder / before("folder").replace("/", "\\"))
-    return write_page(folder)
+    return folder
 
 
 @pytest.mark.parametrize("shift", range(0, len(HOSTILE), 3))
@@ -134,6 +144,29 @@ def test_no_text_acts_where_even_those_that_the_page_decides_by_are_hostile(visi
     page.evaluate(USE)
     assert page.evaluate(ACTED) is None
     assert page.evaluate(FOREIGN) == [0, 0, [], []]
+
+
+def test_nor_on_the_page_of_several_models(visit: Visit, tmp_path: Path) -> None:
+    runs = hostile_runs(tmp_path / "runs", 2, wide_runs.STRUCTURE, ("hf:org/model", "hf:org/other"))
+    assert main(["report", str(runs)]) == 0
+    page = visit(runs / "report.html", bypass_csp=True)
+    page.evaluate(USE)
+    assert page.evaluate(ACTED) is None
+    assert page.evaluate(FOREIGN) == [0, 0, [], []]
+    words = " ".join((page.locator("main").text_content() or "").split())
+    assert all(" ".join(text.split()) in words for text in HOSTILE)
+
+
+def test_nor_in_a_notebook(visit: Visit, tmp_path: Path) -> None:
+    """What a notebook shows of runs and tables has no policy and no script of its own."""
+    runs = open_runs(hostile_runs(tmp_path / "runs", 0, wide_runs.STRUCTURE))
+    shown = [*runs, *(table for run in runs for table in run.findings.tables.values())]
+    text = "".join(str(each._repr_html_()) for each in shown)
+    (tmp_path / "cell.html").write_text(f"<!doctype html><meta charset=utf-8><main>{text}</main>", encoding="utf-8")
+    page = visit(tmp_path / "cell.html")
+    page.evaluate(USE)
+    assert page.evaluate(ACTED) is None
+    assert page.evaluate(FOREIGN) == [0, -1, [], []]
 
 
 @pytest.mark.parametrize("text", ACTING, ids=range(len(ACTING)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import signal
 import threading
 import time
@@ -37,6 +38,7 @@ from assay.queries import (
     TextColumns,
     Texts,
 )
+from assay.text import printable
 from endpoint_server import Asked, Sent, Server, serving
 from own_loop import run_alone
 from raising import raises
@@ -191,6 +193,11 @@ BAD = {
     "502 with a page": Sent(502, b"<h1>Bad gateway</h1>"),
     "too much": Sent(content=b'"' + b"x" * 5_000_000 + b'"'),
     "a drip": Sent(content=b" " * 400, drip=0.01),
+    "a long header": Sent(content={}, headers={"X": "x" * 1_000_000}),
+    "many headers": Sent(content={}, headers={f"X-{number}": "x" for number in range(20_000)}),
+    "a bomb": Sent(content=gzip.compress(b" " * 10_000_000), headers={"Content-Encoding": "gzip"}),
+    "two lengths": Sent(content={}, headers={"Content-Length": "7"}),
+    "a gigantic length": Sent(content=b"", headers={"content-length": "9" * 30}, cut=0),
 }
 
 
@@ -263,15 +270,22 @@ def test_an_account_without_money_stops_at_once(made: Made) -> None:
             asking(Listed(100))
 
 
-def test_redirects_are_not_followed_and_the_key_stays(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "target", ["OTHER/chat/completions", "file:///etc/passwd", "http://[::1/x", "\x1b]0;owned\x07"]
+)
+@pytest.mark.parametrize("status", [302, 307])
+def test_redirects_are_not_followed_and_the_key_stays(
+    target: str, status: int, made: Made, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-7")
     with serving() as other, serving() as server:
-        asking = made(server)
-        server.behave = lambda asked: Sent(307, b"", {"Location": f"{other.url}/chat/completions"})
+        asking, target = made(server), target.replace("OTHER", other.url)
+        server.behave = lambda asked: Sent(status, b"", {"Location": target})
         with raises("refused-request", ModelError) as error:
             asking(Listed(40))
         assert other.asked == []
-        assert other.url in str(error.value)
+    assert printable(target) in str(error.value)
+    assert not {"\x1b", "\x07"} & set(str(error.value))
 
 
 def test_a_proxy_of_the_environment_is_used_for_other_machines_alone(monkeypatch: pytest.MonkeyPatch) -> None:

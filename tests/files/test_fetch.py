@@ -8,6 +8,7 @@ import io
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -33,6 +34,7 @@ from raising import raises
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 LONG = bytes(range(256)) * 2000  # more than a few packets
 MIDDLE = 3 << 16  # a place in it
+TWO_ADDRESSES = pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is this machine on Linux alone")
 FILES = {
     "bbq/data/Age.jsonl": LONG,
     "bbq/templates/new_templates - Age.csv": b"a,b\n1,2\n",
@@ -62,6 +64,7 @@ class Server:
     asked: list[tuple[str, str | None]] = field(default_factory=list)  # place, Range
     lines: list[str] = field(default_factory=list)  # paths as they came
     agents: set[str] = field(default_factory=set)
+    headers: set[str] = field(default_factory=set)  # names of all that came
     release: threading.Event = field(default_factory=threading.Event)  # ends what stalls
 
     def ranges(self, place: str) -> list[str | None]:
@@ -81,6 +84,7 @@ class Handler(BaseHTTPRequestHandler):
         wanted = self.headers.get("Range")
         script.asked.append((place, wanted))
         script.agents.add(self.headers.get("User-Agent", ""))
+        script.headers |= set(self.headers)
         content = script.files.get(place)
         moods = script.moods[place]
         if moods:
@@ -190,21 +194,27 @@ def redirect(target: str) -> Mood:
 # --- fixtures
 
 
+@contextmanager
+def serving(host: str = "127.0.0.1") -> Iterator[Server]:
+    script = Server(files=dict(FILES))
+    with _Loopback((host, 0), Handler) as loopback:
+        loopback.script = script
+        thread = threading.Thread(target=loopback.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        script.address = f"http://{host}:{loopback.server_address[1]}"
+        yield script
+        script.release.set()
+        loopback.shutdown()
+        thread.join()
+
+
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     for name in ("no_proxy", "NO_PROXY"):
         monkeypatch.setenv(name, "*")
     monkeypatch.delenv("ASSAY_MIRROR", raising=False)
-    script = Server(files=dict(FILES))
-    with _Loopback(("127.0.0.1", 0), Handler) as loopback:
-        loopback.script = script
-        thread = threading.Thread(target=loopback.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        script.address = f"http://127.0.0.1:{loopback.server_address[1]}"
+    with serving() as script:
         yield script
-        script.release.set()
-        loopback.shutdown()
-        thread.join()
 
 
 @pytest.fixture(autouse=True)
@@ -598,6 +608,92 @@ def test_redirects_from_outside_do_not_lead_inwards(inwards: str) -> None:
     with pytest.raises(HTTPError, match="is not followed"):
         _HttpOnly().redirect_request(asked, io.BytesIO(), 302, "", HTTPMessage(), inwards)
     assert _HttpOnly().redirect_request(asked, io.BytesIO(), 302, "", HTTPMessage(), "https://example.com/y")
+
+
+@pytest.mark.parametrize("host", ["127.1", "2130706433", "0x7f000001", "0177.0.0.1", "files.example.org", "127.0.0.1."])
+@pytest.mark.parametrize("hops", [1, 2])
+@TWO_ADDRESSES
+def test_nor_do_names_and_numbers_that_stand_for_this_machine(
+    server: Server, folder: Path, host: str, hops: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here 127.0.0.2 is outside, and files.example.org is a name that its owner gave to 127.0.0.1."""
+    from assay.files import fetch as module
+
+    real, look_up = module._is_local, socket.getaddrinfo
+    monkeypatch.setattr(module, "_is_local", lambda host: host != "127.0.0.2" and real(host))
+    named = {"files.example.org": "127.0.0.1"}
+    monkeypatch.setattr(socket, "getaddrinfo", lambda name, *rest: look_up(named.get(name, name), *rest))
+    with serving("127.0.0.2") as outside:
+        place = f"/some/repository/{COMMIT}/data/Age.jsonl"
+        inwards = server.address.replace("127.0.0.1", host) + place
+        outside.moods[AGE] += [redirect(outside.address + place)] * (hops - 1) + [redirect(inwards)]
+        error = fails(outside, folder, "download-failed", UsageError, tries=1)
+    assert host in error.problem
+    assert server.lines == [], "nothing was sent"
+    assert files_in(folder) == {}
+
+
+def test_servers_inside_may_redirect_to_each_other(
+    server: Server, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look_up = socket.getaddrinfo
+    monkeypatch.setattr(socket, "getaddrinfo", lambda name, *rest: look_up("127.0.0.1", *rest))
+    address = server.address
+    server.address = address.replace("127.0.0.1", "mirror.example.org")
+    target = f"{address.replace('127.0.0.1', 'files.example.org')}/some/repository/{COMMIT}/data/Age.jsonl"
+    server.moods[AGE].append(redirect(target))
+    get(server, folder, tries=1)
+    assert files_in(folder) == FILES
+
+
+@TWO_ADDRESSES
+def test_another_host_is_told_nothing_but_what_is_wanted(
+    server: Server, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".netrc").write_text("default login me password secret\n", encoding="ascii")
+
+    def mood(handler: Handler, content: bytes) -> None:
+        target = f"{other.address}/some/repository/{COMMIT}/data/Age.jsonl"
+        handler.answer(302, b"", Location=target, Set_Cookie="a=secret", WWW_Authenticate="Basic realm=x")
+
+    with serving("127.0.0.2") as other:
+        server.moods[AGE].append(mood)
+        get(server, folder, tries=1)
+        assert other.ranges(AGE) == [None]
+        assert other.headers == {"Host", "User-Agent", "Accept-Encoding", "Connection"}
+    assert files_in(folder) == FILES
+
+
+FLOODS = {
+    "a long header": (b"X: ", b"x" * 65_536),
+    "many headers": (b"", b"X: x\r\n" * 1000),
+    "a long status": (None, b"x" * 65_536),
+    "many beginnings": (None, b"HTTP/1.1 100 Continue\r\n\r\n" * 1000),
+    "other bytes": (None, bytes(range(256)) * 256),
+}
+
+
+@pytest.mark.parametrize(("before", "piece"), FLOODS.values(), ids=FLOODS)
+def test_a_server_that_never_comes_to_the_point_is_left(
+    server: Server, folder: Path, before: bytes | None, piece: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from assay.files import fetch as module
+
+    monkeypatch.setattr(module, "_SLOW_START", 0.5)
+
+    def flood(handler: Handler, content: bytes) -> None:
+        handler.wfile.write(b"" if before is None else b"HTTP/1.1 200 OK\r\n" + before)
+        while not server.release.wait(0.01):
+            handler.wfile.write(piece)
+
+    server.moods[AGE] += [flood] * 9
+    began = time.monotonic()
+    error = fails(server, folder, "download-failed", UsageError, tries=2, timeout=0.5)
+    assert time.monotonic() - began < 20
+    assert error.problem.isprintable()
+    assert len(error.problem) < 600
+    assert files_in(folder) == {}
 
 
 @pytest.mark.parametrize("where", ["headers", "body", "chunks"])

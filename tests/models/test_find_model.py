@@ -13,8 +13,10 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 import pytest
@@ -346,6 +348,12 @@ class Hub(http.server.ThreadingHTTPServer):
         self.files = {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
         self.requests: list[str] = []
         self.agents: list[str] = []
+        self.keys: list[str | None] = []
+        self.elsewhere = ""  # where it says that weights are
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
 
 
 class HubRequest(http.server.BaseHTTPRequestHandler):
@@ -355,6 +363,7 @@ class HubRequest(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.requests.append(self.path)
         self.server.agents.append(self.headers["User-Agent"])
+        self.server.keys.append(self.headers["Authorization"])
         path = self.path.partition("?")[0].strip("/").split("/")
         files = self.server.files
         match path:
@@ -364,9 +373,18 @@ class HubRequest(http.server.BaseHTTPRequestHandler):
             case ["api", "models", "org", "tiny", "tree", _]:
                 listed = [{"type": "file", "path": n, "size": len(files[n]), "oid": _sha1(files[n])} for n in files]
                 self.reply(json.dumps(listed).encode())
-            case ["org", "tiny", "resolve", revision, *parts] if revision == COMMIT and "/".join(parts) in files:
-                name = "/".join(parts)
-                self.reply(files[name], {"ETag": f'"{_sha1(files[name])}"', "X-Repo-Commit": COMMIT})
+            case ["org", "tiny", "resolve", revision, *parts] if (
+                revision == COMMIT and unquote("/".join(parts)) in files
+            ):
+                name = unquote("/".join(parts))
+                about = {"ETag": f'"{_sha1(files[name])}"', "X-Repo-Commit": COMMIT}
+                if self.server.elsewhere and name.endswith(".safetensors"):
+                    linked = {"X-Linked-ETag": about["ETag"], "X-Linked-Size": str(len(files[name]))}
+                    self.reply(b"", {**about, **linked, "Location": self.server.elsewhere + name}, 302)
+                else:
+                    self.reply(files[name], about)
+            case ["blobs", *parts]:
+                self.reply(files["/".join(parts)])
             case _:
                 self.reply(b"{}", status=404)
 
@@ -399,7 +417,13 @@ def hub(span_folder: Path) -> Iterator[Hub]:
     (span_folder / "model.safetensors").rename(span_folder / "shards" / "model.safetensors")
     named = {"metadata": {}, "weight_map": {"any": "shards/model.safetensors"}}
     (span_folder / "model.safetensors.index.json").write_text(json.dumps(named))
-    with Hub(span_folder) as server:
+    with serving(span_folder) as server:
+        yield server
+
+
+@contextmanager
+def serving(folder: Path) -> Iterator[Hub]:
+    with Hub(folder) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         yield server
@@ -481,6 +505,41 @@ def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(
     )
     assert found["revision"] == COMMIT, "once fetched, it is found without the network"
     assert found["digest"] == tiny["digest"]
+
+
+def found_at(hub: Hub, home: Path) -> Any:
+    """The model that a hub has, found with a key."""
+    told = {"HF_ENDPOINT": hub.address, "HF_HUB_OFFLINE": "0", "HF_TOKEN": "hf_secret", "HF_HUB_DISABLE_XET": "1"}
+    return in_fresh_python(f"{FIND}\n    print(json.dumps(find('hf:org/tiny@v1')))", home, **told)
+
+
+def test_the_hubs_key_does_not_follow_weights_to_another_host(hub: Hub, span_folder: Path, tmp_path: Path) -> None:
+    with serving(span_folder) as other:
+        hub.elsewhere = f"{other.address}/blobs/"
+        assert found_at(hub, tmp_path / "home")["digest"] == digest(span_folder)
+    assert set(hub.keys) == {"Bearer hf_secret"}
+    assert other.requests == ["/blobs/shards/model.safetensors"]
+    assert other.keys == [None]
+
+
+@pytest.mark.parametrize("how", ["file", "names"])
+def test_a_hostile_hub_reads_and_writes_nothing_beyond_its_cache(
+    how: str, hub: Hub, span_folder: Path, tmp_path: Path
+) -> None:
+    secret = tmp_path / "secret" / "shards" / "model.safetensors"
+    secret.parent.mkdir(parents=True)
+    secret.write_bytes(b"secret")
+    if how == "file":
+        hub.elsewhere = f"file://{tmp_path}/secret/"
+    else:
+        evil = ("../evil.json", "../../../../evil.json", f"{tmp_path}/evil.json", "a/../../../../../../evil.json")
+        hub.files |= dict.fromkeys(evil, b"evil")
+    code, problem = found_at(hub, tmp_path / "home")
+    assert code == "unknown-model"
+    assert "org/tiny" in problem
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(span_folder)]
+    assert [path for path in written if path.name == "evil.json"] == []
+    assert [path for path in written if path.read_bytes() == b"secret"] == [secret]
 
 
 # --- answers that are no numbers

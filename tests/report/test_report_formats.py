@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 import yaml
@@ -19,10 +20,11 @@ from markdown_it.token import Token
 
 from assay.cli import main
 from assay.errors import UsageError
-from assay.findings import Estimate, Findings, Table
+from assay.findings import Estimate, Findings, Table, read_table
 from assay.report.formats import FORMATS, report_text
 from assay.report.markdown import escaped, fenced, table
 from assay.report.model_card import to_yaml
+from assay.report.page import data_uri
 from assay.runs.folder import open_runs
 from raising import raises
 
@@ -266,6 +268,37 @@ def test_a_key_that_has_a_columns_name_gets_another(write_run: WriteRun) -> None
     folder = write_run(Findings("mine", "m", [Estimate("own", {"model": "x", "n": "y"}, 0.5, n=3)]))
     [row] = rows_of(text_of(folder, "csv"))
     assert (row["model"], row["group_model"], row["n"], row["group_n"]) == ("m", "x", "3", "y")
+
+
+FORMULAS = (
+    "=1+1",
+    "+1+1",
+    "-1+1",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    " =1",
+    "'=1",
+    '"=1',
+    "\n=1",
+    "＝1+1",
+    "=cmd|' /C calc'!A0",
+)
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_csv_for_spreadsheets_has_no_formulas_and_numbers_stay_numbers(text: str, write_run: WriteRun) -> None:
+    """In tables/, which programs read, the texts are as they were."""
+    rows = Table((text, "n"), [(text, -0.5), ("-3", None)])
+    folder = write_run(Findings("mine", text, [Estimate(text, {text: text}, -0.5, note=text)], {"own": rows}))
+    page = unquote(data_uri(rows).partition(",")[2])
+    for written in (text_of(folder, "csv"), page):
+        cells = [cell for row in csv.reader(io.StringIO(written, newline="")) for cell in row]
+        assert f"'{text}" in cells
+        assert text not in cells
+        assert "-0.5" in cells
+    assert "\n-3," in page
+    assert read_table(folder / "tables" / "own.csv").columns[0] == text
 
 
 # The model card.

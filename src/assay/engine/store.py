@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import zipfile
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import IO, Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.errors import UsageError
 from assay.files.atomic import remove_leftovers, write_atomically
@@ -116,9 +118,9 @@ class BlockStore:
         content, checksum = found
         path = self.path(key, lo, hi)
         try:
-            with np.load(io.BytesIO(content[_HEAD:]), allow_pickle=False) as arrays:
-                answers = {name[7:]: arrays[name] for name in arrays.files if name.startswith("answer.")}
-                block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
+            arrays = _arrays_in(io.BytesIO(content[_HEAD:]))
+            answers = {name[7:]: values for name, values in arrays.items() if name.startswith("answer.")}
+            block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
             whole = all(values.shape[:1] == (hi - lo,) for values in (block.answers.status, *answers.values()))
         except Exception as error:  # numpy and zipfile raise almost anything for a file that somebody made
             raise BadBlockError(f"{path}: this is not a block ({error})") from error
@@ -140,6 +142,17 @@ class BlockStore:
         if bad is not None:
             raise bad
         return None
+
+
+def _arrays_in(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    """The arrays of an archive. They were not compressed: one that has more than its file was made to fill memory."""
+    size = file.seek(0, os.SEEK_END)
+    with zipfile.ZipFile(file) as archive:
+        if sum(member.file_size for member in archive.infolist()) > size:
+            raise ValueError("its arrays are larger than the file")
+    file.seek(0)
+    with np.load(file, allow_pickle=False) as arrays:
+        return {name: arrays[name] for name in arrays.files}
 
 
 def digest_of_list(folder: Path) -> str:
@@ -211,8 +224,8 @@ class ArrayStore:
     def _read(self, digest: str) -> Arrays:
         path = self._path(digest)
         try:
-            with open_regular(path) as file, np.load(file, allow_pickle=False) as stored:
-                arrays = {name: stored[name] for name in stored.files}
+            with open_regular(path) as file:
+                arrays = _arrays_in(file)
         except Exception as error:  # as for blocks
             remedy = "Delete it if it exists, and run the same command again."
             raise UsageError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None

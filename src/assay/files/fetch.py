@@ -35,6 +35,7 @@ GITHUB = "https://raw.githubusercontent.com"
 _CHUNK = 1 << 16
 _SLOWEST = 1_000  # bytes a second
 _SLOW_START = 10.0  # seconds before this is expected
+_LONGEST_LINE = 300  # characters shown of what a server says
 _AGAIN = (408, 425, 429)  # besides 5xx: what a server answers that could not now
 _PASSING = (
     TimeoutError,
@@ -79,7 +80,7 @@ def fetch(
     """
     name, files, folder = data_set.name, pinned_files(data_set), data_set.folder(folder).parent
     base, meter = _base(mirror), progress or Silent()
-    session = _Session(request.build_opener(_HttpOnly), timeout, pauses)
+    session = _Session(timeout, pauses)
     new: list[Path] = []
     replaced: list[Path] = []
     kept: list[Path] = []
@@ -137,7 +138,6 @@ def _base(mirror: str | None) -> str:
 class _Session:
     """How to connect to servers: timeout and retries."""
 
-    opener: request.OpenerDirector
     timeout: float
     pauses: Sequence[float]
 
@@ -202,7 +202,9 @@ def _receive(part: PartFile, url: str, session: _Session) -> None:
     begin = part.size
     headers = {"User-Agent": f"assay/{__version__}"} | ({"Range": f"bytes={begin}-"} if begin else {})
     try:
-        response = session.opener.open(request.Request(url, headers=headers), timeout=session.timeout)
+        response = request.build_opener(_HttpOnly()).open(
+            request.Request(url, headers=headers), timeout=session.timeout
+        )
     except HTTPError as error:
         if error.code != http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE or not begin:
             raise
@@ -312,17 +314,42 @@ def writing(path: Path) -> Iterator[None]:
 # --- the network
 
 
-class _HttpOnly(request.HTTPRedirectHandler):
-    """Follows redirects only to web addresses; urllib would also open files. None leads from outside to this machine
-    or its network, as far as the address itself says so: names are not looked up.
+class _HttpOnly(request.HTTPSHandler, request.HTTPHandler, request.HTTPRedirectHandler):
+    """Makes one request. Redirects are followed only to web addresses; urllib would also open files. None leads from
+    outside to this machine or its network: before anything is sent, it is looked where the connection leads, because
+    names, and numbers such as 2130706433, may stand for this machine. Where a proxy connects to is not known here.
     """
+
+    _outside: bool | None = None
+    """Whether the last answer came from outside; None: not known, so addresses have to tell."""
+
+    def do_open(self, http_class: Any, req: request.Request, **options: Any) -> Any:
+        def connection(host: str, **more: Any) -> Any:
+            made = http_class(host, **more)
+            connect = made.connect
+
+            def connect_and_look() -> None:
+                connect()
+                if req.host != urlsplit(req.full_url).netloc:  # a proxy
+                    self._outside = None
+                    return
+                local = _is_local(made.sock.getpeername()[0])
+                if local and self._outside:
+                    made.close()
+                    raise OSError(f"a redirect from outside to {req.full_url}, which is in this network")
+                self._outside = not local
+
+            made.connect = connect_and_look
+            return made
+
+        return super().do_open(connection, req, **options)
 
     def redirect_request(
         self, req: request.Request, fp: IO[bytes], code: int, msg: str, headers: http.client.HTTPMessage, newurl: str
     ) -> request.Request | None:
-        new = urlsplit(newurl)
-        inwards = _is_local(new.hostname) and not _is_local(urlsplit(req.full_url).hostname)
-        if new.scheme not in ("http", "https") or inwards:
+        new, before = urlsplit(newurl), urlsplit(req.full_url)
+        outside = not _is_local(before.hostname) if self._outside is None else self._outside
+        if new.scheme not in ("http", "https") or (outside and _is_local(new.hostname)):
             raise HTTPError(newurl, code, f"a redirect to {newurl}, which is not followed", headers, fp)
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -343,10 +370,11 @@ def _is_local(host: str | None) -> bool:
     >>> _is_local("localhost"), _is_local("10.0.0.1"), _is_local("example.org")
     (True, True, False)
     """
+    named = (host or "").rstrip(".")
     try:
-        return not ip_address(host or "").is_global
+        return not ip_address(named).is_global
     except ValueError:
-        return not host or host == "localhost" or host.endswith(".localhost")
+        return not named or named == "localhost" or named.endswith(".localhost")
 
 
 def _may_pass(error: Exception) -> bool:
@@ -364,15 +392,21 @@ def _failed(error: Exception, url: str, path: Path, session: _Session) -> AssayE
         return DataError(f"{url}: the server has no such file ({error.code}).", remedy, code="download-failed")
     cause = error.reason if isinstance(error, URLError) and not isinstance(error, HTTPError) else error
     if isinstance(cause, HTTPError):
-        problem = f"the server answered {cause.code} ({' '.join(str(cause.reason).split())})"
+        problem = f"the server answered {cause.code} ({_line(cause.reason)})"
     elif isinstance(cause, TimeoutError):
         problem = f"no answer for {session.timeout:g} seconds"
     elif isinstance(cause, OSError) and cause.strerror:
         problem = cause.strerror
     else:
-        problem = str(cause) or type(cause).__name__
+        problem = _line(cause) or type(cause).__name__
     remedy = f"Check the network and try again, which resumes the download; or name a mirror {mirror}"
     return UsageError(f"{url}: could not be downloaded: {problem}.", remedy, code="download-failed")
+
+
+def _line(said: object) -> str:
+    """The beginning of what a server said, on one line."""
+    words = " ".join(str(said).split())
+    return words if len(words) <= _LONGEST_LINE else f"{words[:_LONGEST_LINE]}…"
 
 
 def _by_hand(path: Path) -> str:

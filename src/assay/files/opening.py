@@ -102,6 +102,12 @@ def unpacked(packed: IO[bytes], suffix: str, longest: int | None = LONGEST_LINE)
     return io.BufferedReader(_Limited(content, packed, longest), _PIECE)
 
 
+def require_modest(unpacked: int, packed: int) -> None:
+    """Refuse so many bytes out of so many compressed ones."""
+    if unpacked > _FREELY and unpacked // max(1, packed) > _MOST_TIMES:
+        raise TooMuchError(f"it unpacks to more than {_MOST_TIMES} times its size")
+
+
 class _Limited(io.RawIOBase):
     """A stream that ends with a TooMuchError where it goes beyond a limit."""
 
@@ -121,10 +127,8 @@ class _Limited(io.RawIOBase):
         piece = self._content.read(len(buffer))
         buffer[: len(piece)] = piece
         self._all += len(piece)
-        if self._content is not self._packed and self._all > _FREELY:
-            times = self._all // max(1, self._packed.tell())
-            if times > _MOST_TIMES:
-                raise TooMuchError(f"it unpacks to more than {_MOST_TIMES} times its size")
+        if self._content is not self._packed:
+            require_modest(self._all, self._packed.tell())
         self._blank = self._blank + len(piece) if piece.isspace() else 0
         if self._blank > _MOST_BLANK:
             raise TooMuchError(f"more than {_MOST_BLANK >> 20} MB of blanks in a row")

@@ -11,6 +11,7 @@ from assay.files.opening import open_regular
 
 _MOST = 100_000_000
 """Bytes of a header, as the format allows them."""
+_MOST_SIZES = 64
 
 
 def parameters_in(files: Iterable[Path]) -> int | None:
@@ -21,7 +22,14 @@ def parameters_in(files: Iterable[Path]) -> int | None:
             with open_regular(file) as content:
                 length = int.from_bytes(content.read(8), "little")
                 header = json_value(content.read(length)) if length <= _MOST else {}
-            shapes |= {name: tensor["shape"] for name, tensor in header.items() if name != "__metadata__"}
+            shapes |= {name: _shape(tensor["shape"]) for name, tensor in header.items() if name != "__metadata__"}
         return sum(math.prod(shape) for shape in shapes.values()) or None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):  # whoever loads it says what is wrong with it
         return None
+
+
+def _shape(sizes: list[int]) -> list[int]:
+    """A tensor's shape; others than tensors have would take hours to multiply."""
+    if len(sizes) > _MOST_SIZES or not all(type(size) is int and 0 <= size < 1 << 63 for size in sizes):
+        raise ValueError(f"no tensor has the shape {str(sizes)[:60]}")
+    return sizes

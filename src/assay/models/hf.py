@@ -226,13 +226,16 @@ def load_weights(spec: ModelSpec) -> Any:
             of_pictures = config in transformers.MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING  # they are not all in the other
             if of_pictures and config not in transformers.MODEL_FOR_CAUSAL_LM_MAPPING:
                 auto = "AutoModelForImageTextToText"
-        model, info = getattr(transformers, auto).from_pretrained(
-            spec.place,
-            dtype=getattr(torch, FLOAT32 if spec.dtype == TF32 else spec.dtype),
-            use_safetensors=None if spec.allow_pickle else True,
-            output_loading_info=True,
-            **files,
-        )
+        with no_larger_than_its_weights(spec):
+            model, info = getattr(transformers, auto).from_pretrained(
+                spec.place,
+                dtype=getattr(torch, FLOAT32 if spec.dtype == TF32 else spec.dtype),
+                use_safetensors=None if spec.allow_pickle else True,
+                output_loading_info=True,
+                **files,
+            )
+    except AssayError:
+        raise
     except Exception as error:  # transformers and safetensors raise many kinds of errors; each means: unusable
         problem = f"{spec.name} cannot be loaded: {first_line(error)}"
         raise ModelError(problem, "See the message of transformers above.", code="cannot-load") from error
@@ -249,6 +252,40 @@ def load_weights(spec: ModelSpec) -> Any:
         problem = f"{spec.name} cannot be put on the device {spec.device!r}: {first_line(error)}."
         remedy = "--device cpu works everywhere; cuda, cuda:1 or mps need such a device with enough memory."
         raise UsageError(problem, remedy, code="no-device", key="device") from error
+
+
+_BEYOND = 1 << 26  # numbers, 256 MiB in float32, that any network may have beyond its weights, such as masks
+_TIMES = 4  # embeddings count twice where they are shared, and so do weights of which two are stored in a byte
+_MOST_TENSORS = 500_000
+
+
+@contextmanager
+def no_larger_than_its_weights(spec: ModelSpec) -> Iterator[None]:
+    """A context in which no network is built that is far larger than the weights in the folder.
+
+    transformers makes what config.json describes, fills it with random numbers, and then says that it does not fit.
+    """
+    _, torch = libraries()
+    sizes: dict[tuple[int, str], int] = {}
+    most, total = _BEYOND + _TIMES * (spec.parameters or 1 << 62), 0
+
+    def made(module: Any, name: str, tensor: Tensor) -> None:
+        nonlocal total
+        size = 0 if tensor is None else tensor.numel()
+        total += size - sizes.get((id(module), name), 0)  # loading puts a tensor where one was
+        sizes[id(module), name] = size
+        if total > most or len(sizes) > _MOST_TENSORS:
+            problem = f"config.json of {spec.name} describes a network that is far larger than its weights."
+            raise ModelError(problem, "Get the model's folder again.", code="bad-folder", key="config.json")
+
+    register = torch.nn.modules.module
+    hooks = [register.register_module_parameter_registration_hook(made)]
+    hooks += [register.register_module_buffer_registration_hook(made)]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
 
 
 def load_tokenizer(spec: ModelSpec) -> Any:

@@ -1,8 +1,8 @@
 """Finds `hf:` models, in a folder or on the hub, and digests their files without loading them.
 
 The digest covers every file that transformers reads: those in the folder itself, and those below it that an index of
-weights or a configuration names. Names that lead out of the folder are refused. Symbolic links are followed, and their
-targets are digested: the hub's cache consists of links, and a published file cannot create one.
+weights or a configuration names. Names and symbolic links that lead out of the folder are refused, except links to the
+blobs of the hub's cache, which consists of them.
 """
 
 from __future__ import annotations
@@ -44,8 +44,10 @@ _TEXTS = ("*.json", "*.txt", "*.model", "*.jinja")
 _TEMPLATES = "additional_chat_templates/*.jinja"
 _CODE = ("*.py",)
 _CONFIGS = ("config.json", "config.*.json", "tokenizer_config.json")  # those with a number are for some versions
-_PARTS = re.compile(r"(^|_)(layers?|experts|groups)$")
+_PARTS = re.compile(r"(^|_)(layers?|blocks?|experts|groups|group_num|attention_types)$")
 _MOST_PARTS = 2_000
+_KERNELS = ("attn_implementation", "experts_implementation")
+_BLOBS = re.compile(r"/models--[^/]+/blobs/[^/]+$")
 _CONVERT = "Convert them, or pass --allow-pickle if you trust their source: loading such files can run code."
 _OWN_CODE = "Omit --trust-remote-code, or put that code into the folder and remove the name up to --."
 
@@ -57,7 +59,9 @@ def find(name: str, rest: str, options: Options) -> ModelSpec:
     if not (folder / "config.json").is_file():
         problem = "there is no config.json, so this is not a model folder."
         raise unfit(problem, "Name the folder that contains it.", key="config.json")
-    config = _config(folder / "config.json")
+    for path in filter(Path.is_file, folder.iterdir()):
+        _require_within(folder, path)
+    config = _config(folder / "config.json", options)
     if (folder / "adapter_config.json").is_file():
         problem = "the folder has an adapter; transformers applies it only if peft is installed."
         remedy = "Merge the two with peft's merge_and_unload, or remove adapter_config.json to measure the model alone."
@@ -156,13 +160,18 @@ class _Config:
     torch_dtype: str | None = None  # its former name
 
 
-def _config(path: Path) -> _Config:
+def _config(path: Path, options: Options) -> _Config:
     """config.json, checked; transformers would make as many layers as it names before it looks at the weights."""
-    content = _json(path)
+    content, trusted = _json(path), options.trust_remote_code
     wrong = partial(DataError, remedy="Get the model's folder again.", code="bad-value", file=path)
-    for key, value in content.items():
+    for keys, value in _values(content):
+        key = keys[-1]
         if _PARTS.search(key) and isinstance(value, int) and value > _MOST_PARTS:
             raise wrong(f'"{key}" is {value}; no known model has more than {_MOST_PARTS:,}.', key=key)
+        if any(each.removeprefix("_") in _KERNELS for each in keys) and "/" in str(value) and not trusted:
+            problem = f'"{key}" is {value!r}: code from the hub, which transformers would fetch and run.'
+            remedy = "Remove this key, or pass --trust-remote-code if you trust that code."
+            raise UsageError(problem, remedy, code="unsafe-weights", file=path, key=key)
     try:
         return msgspec.convert(content, _Config)
     except msgspec.ValidationError as error:
@@ -202,20 +211,32 @@ def _files_read(folder: Path, options: Options) -> tuple[list[Path], list[Path]]
 def _files(folder: Path, *patterns: str) -> set[Path]:
     """The folder's files, except those in which assay records how a model was made."""
     found = (path for pattern in patterns for path in folder.glob(pattern) if path.is_file())
-    return {path for path in found if path.name != "assay.json"}
+    return {_require_within(folder, path) for path in found if path.name != "assay.json"}
 
 
-def _named(content: Any, key: str, inside: bool = False) -> Iterator[str]:
+def _named(content: Any, key: str) -> Iterator[str]:
     """All texts under a key, wherever it is in some JSON.
 
     >>> list(_named({"text_config": {"auto_map": {"A": ["x", None]}}, "b": "y"}, "auto_map"))
     ['x']
     """
-    if isinstance(content, str) and inside:
-        yield content
-    pairs = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
-    for name, value in pairs:
-        yield from _named(value, key, inside or name == key)
+    return (value for keys, value in _values(content) if key in keys and isinstance(value, str))
+
+
+def _values(content: Any, keys: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """What some JSON consists of, apart from objects and lists: each value with the keys that lead to it.
+
+    >>> list(_values({"a": {"b": [1, None]}, "c": "x"}))
+    [(('a', 'b'), 1), (('a', 'b'), None), (('c',), 'x')]
+    """
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from _values(value, (*keys, key))
+    elif isinstance(content, list):
+        for value in content:
+            yield from _values(value, keys)
+    else:
+        yield keys, content
 
 
 def _inside(folder: Path, name: str, file: Path, key: str) -> Path:
@@ -224,7 +245,16 @@ def _inside(folder: Path, name: str, file: Path, key: str) -> Path:
     if path.anchor or ".." in path.parts:
         remedy = "Put that file into the folder, and change the name."
         raise DataError(f"{name!r} is outside the model's folder.", remedy, code="bad-value", file=file, key=key)
-    return folder / path
+    return _require_within(folder, folder / path)
+
+
+def _require_within(folder: Path, path: Path) -> Path:
+    """Refuse a link out of the folder: what it leads to would be read, and copied into what is trained from it."""
+    target = path.resolve()
+    if not target.is_relative_to(folder.resolve()) and not _BLOBS.search(target.as_posix()):
+        problem = "this is a link out of the model's folder, which is not followed."
+        raise DataError(problem, "Put the file itself there: cp -L.", code="bad-folder", file=path)
+    return path
 
 
 def _digest(folder: Path, files: list[Path]) -> str:

@@ -58,7 +58,7 @@ def json_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
 
 def csv_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
     """All estimates of all runs, one a row, with a column for each key of their groups; with `boards`, also the rank
-    that the model has by this estimate.
+    that the model has by this estimate. People open it in spreadsheets, so it has no formulas.
     """
     every = [(name, run, e) for name, run in zip(_names(runs), runs, strict=True) for e in run.findings.estimates]
     about: dict[str, list[Cell]] = {
@@ -74,7 +74,7 @@ def csv_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
             for each in ranking.models
         }
         about |= {"rank": [ranks.get((id(run), id(e)), "") for _, run, e in every]}
-    return estimates_table([e for _, _, e in every], about).to_csv()
+    return estimates_table([e for _, _, e in every], about).for_spreadsheets().to_csv()
 
 
 def _portable(value: Any) -> Any:

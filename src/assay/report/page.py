@@ -53,12 +53,12 @@ def script_and_digest() -> tuple[Markup, str]:
 
 
 def data_uri(table: Table) -> str:
-    """A table as a CSV file inside a link.
+    """A table as a CSV file inside a link, for spreadsheets.
 
     >>> data_uri(Table(("a", "b"), [(1, None)]))
     'data:text/csv;charset=utf-8,a,b%0A1,%0A'
     """
-    text = table.to_csv().encode("utf-8", "replace").decode()
+    text = table.for_spreadsheets().to_csv().encode("utf-8", "replace").decode()
     return "data:text/csv;charset=utf-8," + quote(text, safe=" ,;:.()!*'/=?@$-_~+")
 
 

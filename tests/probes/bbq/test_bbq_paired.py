@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import small_bbq
 from assay.answers import REFUSED, TIED, UNPARSED
 from assay.compare.differences import Difference, differences_of
+from assay.errors import DataError
 from assay.findings import Estimate, Findings, Table
 from assay.probes import method_of
 from assay.probes.bbq import PROBE
@@ -309,3 +310,8 @@ def test_without_questions_that_the_text_answers_nothing_stands_beside() -> None
     found = paired(opened, opened, common=True, resamples=50)
     assert found.changes
     assert (dict(found.tables), list(found.remarks)) == ({}, [])
+
+
+def test_a_table_of_answers_that_lacks_a_column_is_bad_data() -> None:
+    with raises("missing-key", DataError, key="question_index"):
+        Items.of(Table(("category", "answer"), [("Age", "target")]), "unknown", contents=False)

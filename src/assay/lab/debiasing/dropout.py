@@ -61,7 +61,7 @@ class Dropout(FurtherTraining):
         if self.chosen.own["keep_dropout"] == "no":
             return
         transformers, _ = libraries()
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+        config = transformers.AutoConfig.from_pretrained(folder, trust_remote_code=False, local_files_only=True)
         for name, rate in rates.items():
             setattr(config, name, rate)
         config.save_pretrained(folder)

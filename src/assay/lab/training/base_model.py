@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-from assay.errors import ModelError, UsageError
+from assay.errors import AssayError, ModelError, UsageError
 from assay.files.atomic import temporary_folder
 from assay.lab.training.kind import Kind, Settings
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin import Head, write_builtin
-from assay.models.hf import load_tokenizer, max_length
+from assay.models.hf import load_tokenizer, max_length, no_larger_than_its_weights
 from assay.models.hf_files import first_line, libraries
 
 DTYPES = ("auto", "float32", "bfloat16")
@@ -97,7 +97,10 @@ def load_base(base: ModelSpec, kind: Kind[Any], settings: Settings, seed: int) -
     files |= {"config": config, "dtype": torch.float32, "use_safetensors": True, "output_loading_info": True}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        with _explained_loading(base.name, "See the message of transformers above."):
+        with (
+            _explained_loading(base.name, "See the message of transformers above."),
+            no_larger_than_its_weights(base),
+        ):
             model, info = auto.from_pretrained(base.place, **files)
         missing = sorted(info["missing_keys"])
         _require_weights(model, missing, kind, settings.head, base.name)
@@ -114,6 +117,8 @@ def load_base(base: ModelSpec, kind: Kind[Any], settings: Settings, seed: int) -
 def _explained_loading(name: str, remedy: str) -> Iterator[None]:
     try:
         yield
+    except AssayError:
+        raise
     except Exception as error:  # transformers raises many kinds of errors; each means: unusable
         raise ModelError(f"{name} cannot be loaded: {first_line(error)}", remedy, code="cannot-load") from error
 

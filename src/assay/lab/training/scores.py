@@ -21,7 +21,7 @@ from assay.engine.executor import forward_all
 from assay.findings import Estimate
 from assay.lab.training.batches import inputs_of
 from assay.models.base import BatchTooLargeError, ModelSpec, Padded
-from assay.models.hf import has_types, load_weights
+from assay.models.hf import has_types, load_tokenizer, load_weights
 from assay.models.hf_files import libraries
 from assay.models.tokenise import Tokeniser
 from assay.progress import Progress
@@ -144,13 +144,13 @@ class Asker:
 
     def __init__(self, spec: ModelSpec, progress: Progress) -> None:
         self.spec = spec
-        self.transformers, self.torch = libraries()
+        _, self.torch = libraries()
         self._progress = progress
 
     def ask(self, tokens: Tokens, answer: Callable[[Tokens], dict[str, Array]]) -> dict[str, Array]:
         """What `answer` says about batches; it may use the network with the head that was trained (`outputs`)."""
         self.network, self._answer = load_weights(self.spec), answer
-        tokenizer = self.transformers.AutoTokenizer.from_pretrained(self.spec.place, local_files_only=True)
+        tokenizer = load_tokenizer(self.spec)
         self.pad = tokenizer.pad_token_id or 0
         self._typed = Tokeniser(tokenizer).typed and has_types(self.network.config)
         return self.ask_model(tokens, self)

@@ -177,7 +177,7 @@ class Items:
         """Items from the table of answers; several orders of one item's options are averaged."""
         if not answers.rows:
             return Items({}, np.zeros((0, FIELDS)))
-        columns = dict(zip(answers.columns, zip(*answers.rows, strict=True), strict=True))
+        columns = answers.by_column()
         names = ("category", "question_index", "context", "polarity", "example_id")
         about = list(zip(*(map(str, columns[name]) for name in names), strict=True))
         numbers: dict[tuple[str, ...], int] = {}

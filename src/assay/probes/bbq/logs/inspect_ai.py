@@ -26,7 +26,7 @@ from typing import Any
 from assay.answers import REFUSED, parse_answer
 from assay.errors import DataError, needing
 from assay.files.decoding import json_value
-from assay.files.opening import UNREADABLE, open_text
+from assay.files.opening import UNREADABLE, open_text, require_modest
 from assay.probes.bbq.examples import OPTIONS, Example
 from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, Place, complete_example, option_of, whole
 from assay.rows import Bad, Row
@@ -167,6 +167,7 @@ def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]
                 problem = "its samples are stored in parts, which assay does not read."
                 raise wrong(problem, _CONVERT, code="unsupported")
             ordered = list(names)
+            require_modest(sum(archive.getinfo(name).file_size for name in ordered), path.stat().st_size)
             for number in _first_epochs(found, path, notes):
                 try:
                     yield number + 1, _member(archive, ordered[number], path)
@@ -251,7 +252,7 @@ def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
                     content += more
         except zstandard.ZstdError as error:
             raise zipfile.BadZipFile(str(error)) from None
-    if len(content) <= _MOST_BYTES and zlib.crc32(content) != info.CRC:
+    if len(content) <= _MOST_BYTES and (zlib.crc32(content), len(content)) != (info.CRC, info.file_size):
         raise zipfile.BadZipFile("its checksum is wrong")
     return content
 
