@@ -71,7 +71,7 @@ def watched(folder: Path, arguments: Sequence[str], **environment: str) -> Watch
     traced = can_trace()
     trace = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-e", f"trace={CALLS}", "-o", str(own / "calls")]
     command = [*(trace if traced else []), sys.executable, *arguments]
-    done = subprocess.run(command, cwd=work, env=kept, capture_output=True, text=True, timeout=600)
+    done = subprocess.run(command, cwd=work, env=kept, capture_output=True, text=True, timeout=1800)
     told = _lines(own / "sockets")
     beyond = [line for line in told if _is_beyond(*ast.literal_eval(line)[1:])]
     if not traced:
