@@ -1,4 +1,7 @@
-"""What is different on Windows, with the system's own modules imitated: locks, and which processes still run."""
+"""What is different on Windows, with the system's own modules imitated: locks, replacing, processes, names and lines.
+
+No test here has run on a real Windows.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ import ctypes
 import errno
 import importlib.util
 import os
+import re
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from pathlib import Path, PureWindowsPath
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -19,6 +23,7 @@ import assay
 from assay.errors import UsageError
 from assay.files import atomic, lock
 from assay.lab.studies import work as study_work
+from assay.lab.training import data_files
 from raising import raises
 
 NOT_THERE = {"fcntl", "grp", "posix", "pty", "pwd", "resource", "termios"}
@@ -129,6 +134,47 @@ def test_on_windows_a_lock_that_is_a_link_is_not_followed(
     assert not (tmp_path / "absent").exists()
 
 
+# --- replacing files that others read
+
+
+@pytest.mark.parametrize("write", ["file", "folder"])
+def test_on_windows_a_file_or_folder_is_replaced_when_who_reads_it_is_done(
+    write: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, replace, reads = on_windows(atomic), Path.replace, [3]
+
+    def unless_read(path: Path, target: Path) -> Path:
+        reads[0] -= 1
+        if reads[0] > 0:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", unless_read)
+    if write == "file":
+        module.write_atomically(tmp_path / "a", b"new")
+        assert (tmp_path / "a").read_bytes() == b"new"
+    else:
+        with module.folder_beside(tmp_path / "a") as folder:
+            module.rename_folder(folder, tmp_path / "a")
+        assert (tmp_path / "a").is_dir()
+    assert reads == [0]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a"]
+
+
+def test_on_windows_a_file_that_is_read_for_long_is_one_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, target: Path) -> Path:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    module = on_windows(atomic)
+    monkeypatch.setattr(Path, "replace", refuse)
+    monkeypatch.setattr(module, "_WAITS", (0.0, 0.0))
+    with raises("cannot-write", UsageError, file=tmp_path / "a"):
+        module.write_atomically(tmp_path / "a", b"new")
+    assert not [*tmp_path.iterdir()]
+
+
 # --- processes
 
 RUNNING, ENDED, NONE, ANOTHERS = 4, 8, 12, 16
@@ -190,16 +236,52 @@ def test_a_study_hears_from_its_processes_whatever_the_system_calls_their_pipes(
     assert [*several._running] == [silent]
 
 
+# --- names and lines
+
+
+def test_files_of_a_folder_have_the_same_names_in_records_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Folder(PureWindowsPath):
+        def is_dir(self) -> bool:
+            return True
+
+    root: Any = Folder("C:/race")
+    file: Any = PureWindowsPath("C:/race/test/high/1.txt")
+    monkeypatch.setattr(data_files, "digest_of_file", lambda file: "digest")
+    assert data_files.digests_of(root, [file]) == {"test/high/1.txt": "digest"}
+
+
+def sources() -> dict[str, ast.Module]:
+    root = Path(str(assay.__file__)).parent
+    return {path.relative_to(root).as_posix(): ast.parse(path.read_bytes()) for path in root.rglob("*.py")}
+
+
+def test_text_has_the_same_encoding_and_the_same_ends_of_lines_everywhere() -> None:
+    opened = [(name, *found) for name, tree in sources().items() for found in _opened_as_text(tree)]
+    assert len(opened) > 10
+    assert [(name, line, lacking) for name, line, lacking in opened if lacking] == []
+
+
+def _opened_as_text(tree: ast.Module) -> Iterator[tuple[int, set[str]]]:
+    """The lines where text is read or written, and which arguments are missing there."""
+    for call in (node for node in ast.walk(tree) if isinstance(node, ast.Call)):
+        name = getattr(call.func, "attr", "")
+        mode = {"read_text": "r", "write_text": "w"}.get(name, "b")
+        if name == "open" and call.args and isinstance(call.args[0], ast.Constant):
+            mode = str(call.args[0].value)  # of a path; an archive's first argument is a member, whose content is bytes
+        if re.fullmatch("[rwxa+]+", mode):
+            needed = {"encoding"} if mode == "r" else {"encoding", "newline"}
+            yield call.lineno, needed - {str(keyword.arg) for keyword in call.keywords}
+
+
 # --- everywhere
 
 
 def test_nothing_but_the_lock_imports_what_windows_does_not_have() -> None:
-    root = Path(str(assay.__file__)).parent
-    found = {path.relative_to(root).as_posix() for path in root.rglob("*.py") if _imports(path) & NOT_THERE}
+    found = {name for name, tree in sources().items() if _imports(tree) & NOT_THERE}
     assert found == {"files/lock.py"}
 
 
-def _imports(path: Path) -> set[str]:
-    nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+def _imports(tree: ast.Module) -> set[str]:
+    nodes = [*ast.walk(tree)]
     plain = {name.name for node in nodes if isinstance(node, ast.Import) for name in node.names}
     return plain | {str(node.module) for node in nodes if isinstance(node, ast.ImportFrom)}

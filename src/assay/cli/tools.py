@@ -201,7 +201,7 @@ def output_for_any_reader() -> Iterator[Callable[[], str]]:
 def _dropping(stream: TextIO | None) -> TextIO:
     """A stream to the same place that drops what cannot be written there."""
     if stream is None:  # it was closed when Python began
-        return Path(os.devnull).open("w", encoding="utf-8")
+        return Path(os.devnull).open("w", encoding="utf-8", newline="\n")
     if stream.isatty() or not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.flush()

@@ -237,8 +237,8 @@ class Worker:
         """Claim a block, unless another worker has or the job is gone."""
         path = place.claim(block, number)
         try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(worker_name())
+            with path.open("xb") as file:
+                file.write(worker_name().encode())
         except (FileExistsError, FileNotFoundError):
             return False
         except OSError as error:

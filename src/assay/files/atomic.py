@@ -11,6 +11,7 @@ import platform
 import re
 import shutil
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -51,7 +52,7 @@ def open_atomically(path: Path, *, clean: bool = True) -> Iterator[BinaryIO]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-            part.replace(path)
+            _replace(part, path)
             _sync_folder(path.parent)
     finally:
         with contextlib.suppress(OSError):
@@ -87,7 +88,7 @@ def rename_folder(folder: Path, path: Path) -> None:
     with explained(path, "folder"):
         if path.is_dir():
             path.rmdir()
-        folder.rename(path)
+        _replace(folder, path)
         _sync_folder(path.parent)
 
 
@@ -132,6 +133,19 @@ def _machine() -> str:
 if sys.platform == "win32":
     import ctypes
 
+    _WAITS = (0.01, 0.03, 0.1, 0.3, 1.0)  # seconds
+
+    def _replace(part: Path, path: Path) -> None:
+        """Rename; waits for programs that read either of them, such as scanners for viruses, which Windows minds."""
+        for wait in _WAITS:
+            try:
+                part.replace(path)
+            except PermissionError:
+                time.sleep(wait)
+            else:
+                return
+        part.replace(path)
+
     _SYNCHRONIZE, _INVALID_PARAMETER, _TIMEOUT = 0x100000, 87, 0x102
 
     def _alive(pid: int) -> bool:
@@ -146,6 +160,10 @@ if sys.platform == "win32":
             kernel.CloseHandle(process)
 
 else:
+
+    def _replace(part: Path, path: Path) -> None:
+        """Rename, in place of what is there."""
+        part.replace(path)
 
     def _alive(pid: int) -> bool:
         """Whether a process runs."""

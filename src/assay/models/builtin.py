@@ -337,4 +337,4 @@ def _damaged(file: Path, why: str) -> ModelError:
 
 
 def _write_json(file: Path, content: dict[str, object]) -> None:
-    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    file.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8", newline="\n")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import re
 import shlex
 import sys
 import time
@@ -28,6 +27,7 @@ from assay.engine.work import WorkExecutor
 from assay.errors import DataError, UsageError
 from assay.files.atomic import temporary_folder
 from assay.files.cache import cache_folder
+from assay.files.names import in_name
 from assay.models import find_model, find_second, load, load_elsewhere
 from assay.models.base import AUTO, ModelSpec, Options
 from assay.models.python import python_model
@@ -341,8 +341,7 @@ _TRIAL = 256
 
 def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
     """The default name of a run folder; the same command gives the same name."""
-    slug = "-".join(part for word in re.split(r"[^\w.]+", model) if (part := word.strip(".")))
-    return f"{probe}-{slug}-{preset if limit is None else f'limit{limit}'}"
+    return f"{probe}-{in_name(model)}-{preset if limit is None else f'limit{limit}'}"
 
 
 def new_executor(name: str = LOCAL, workers: int | None = None, gpus: float | None = None) -> Executor:

@@ -16,6 +16,7 @@ from assay.engine.executor import Settings
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
 from assay.files.kinds import Kind, kind_of
+from assay.files.names import in_name
 from assay.files.opening import digest_as_stored, open_bytes
 from assay.findings import Findings
 from assay.models.base import ModelSpec
@@ -61,7 +62,7 @@ def score(
             code="bad-option",
             key="files",
         )
-    name = f"{run.resolve().name}-again" if run else f"{probe}-scored-{paths[0].stem}"
+    name = f"{run.resolve().name}-again" if run else f"{probe}-scored-{in_name(paths[0].stem)}"
     folder = Path(out) if out else Path("runs") / name
     _require_no_run(folder)
     if run is not None:
@@ -148,7 +149,7 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
         prompts=dict(prepared.prompts),
         brought=dict(prepared.brought),
         seed=request.seed,
-        data={str(file): digest_as_stored(file) for file in files},
+        data={file.as_posix(): digest_as_stored(file) for file in files},
         skip_bad=request.skip_bad,
         notes=[*prepared.notes, *found.notes],
     )

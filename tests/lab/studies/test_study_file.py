@@ -101,6 +101,10 @@ def test_what_is_wrong_is_said_with_its_line(
         ("[modles.a]\nspec = 'builtin'", "unknown-key", None, "modles"),
         ("[models.builtin]\nspec = 'builtin'", "bad-value", 1, "builtin"),
         ("[models.'a/b']\nspec = 'builtin'", "bad-value", 1, "a/b"),
+        ("[models.'base.']\nspec = 'builtin'", "bad-value", 1, "base."),
+        ("[models.aux]\nspec = 'builtin'", "bad-value", 1, "aux"),
+        ("[study]\nname = 'NUL.v2'\n[models.a]\nspec = 'builtin'", "bad-value", 2, "name"),
+        ("[models.base]\nspec = 'builtin'\n[models.Base]\nspec = 'builtin'", "duplicate", 3, "Base"),
         ("[models.a]\nspec = 'builtin'\n[runs]\nprobe = 'unqover'", "bad-value", 3, "runs"),
         ("[models.a]\nspec = 'builtin'\n[[runs]]\nprobe = 'unqover'", "missing-key", 3, "models"),
         ("[models.a]\nspec = 'builtin'\n[[runs]]\nprobe = 'unqover'\nmodels = []", "bad-value", 5, "models"),
@@ -109,6 +113,13 @@ def test_what_is_wrong_is_said_with_its_line(
             "[models.a]\nspec = 'builtin'\n" + 2 * "[[runs]]\nprobe = 'unqover'\nmodels = 'a'\n",
             "duplicate",
             6,
+            "runs",
+        ),
+        (
+            "[models.a]\nspec = 'builtin'\n"
+            + "".join(f"[[runs]]\nprobe = 'unqover'\nmodels = 'a'\nname = '{name}'\n" for name in "xX"),
+            "duplicate",
+            7,
             "runs",
         ),
         (

@@ -124,8 +124,9 @@ def project(
             if job.evaluate is not None and before is not None:
                 report["scores"] = cost(before, job.evaluate(folder))
             text = json.dumps(report, indent=2, ensure_ascii=False, allow_nan=False)
-            (folder / "assay.json").write_text(text + "\n", encoding="utf-8")
-            (folder / "README.md").write_text(_card(job, report, told_of_rounds(report)), encoding="utf-8")
+            (folder / "assay.json").write_text(text + "\n", encoding="utf-8", newline="\n")
+            card = _card(job, report, told_of_rounds(report))
+            (folder / "README.md").write_text(card, encoding="utf-8", newline="\n")
             rename_folder(folder, job.out)
     return Debiased(job.out, json.loads(text))
 

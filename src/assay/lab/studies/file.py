@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError, near
+from assay.files.names import is_taken_everywhere
 from assay.files.toml import Place, Table, Text, Texts, TomlFile, Truth, Whole
 from assay.lab.debiasing import METHODS
 from assay.lab.training import KINDS
@@ -198,7 +199,7 @@ def read_study(path: Path) -> StudyFile:
     if "study" in file.content:
         head = file.table(StudyFile, "study", keys=("name", "title", "about", "seed", "data"), toml=file)
     name = head.name or path.stem
-    if not _NAME.fullmatch(name):
+    if not _is_name(name):
         remedy = "Use letters, digits, dots, dashes and underscores."
         raise file.error(f'"name" is {name!r}.', remedy, "study", "name")
     models = file.content.get("models", {})
@@ -207,14 +208,23 @@ def read_study(path: Path) -> StudyFile:
     if not models:
         remedy = 'Add at least one, such as [models.base] with spec = "builtin".'
         raise file.error("there are no models.", remedy, code="missing-key", key="models")
+    folders: dict[str, str] = {}
+    for model in models:
+        if (other := folders.setdefault(model.casefold(), model)) != model:
+            problem = f"{model!r} and {other!r} would have the same folder on systems that ignore capitals."
+            raise file.error(problem, "Give one of them another name.", "models", model, code="duplicate")
     runs = [_runs(file, number) for number in range(file.tables("runs"))]
     read = {model: _model(file, model) for model in models}
     return replace(head, name=name, title=head.title or name, models=read, runs=runs)
 
 
+def _is_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None and is_taken_everywhere(name)
+
+
 def _model(file: TomlFile, name: str) -> Model:
     table, place = file.content["models"][name], ("models", name)
-    if not _NAME.fullmatch(name) or "--" in name or is_bare(name):
+    if not _is_name(name) or "--" in name or is_bare(name):
         why = "also the name of a kind of model" if is_bare(name) else "not a valid folder name"
         raise file.error(f"{name!r} is {why}.", _NAMED, *place)
     given = [how for how in _KEYS if isinstance(table, Mapping) and how in table]
@@ -248,7 +258,7 @@ def _runs(file: TomlFile, number: int) -> Runs:
     for probe in runs.probes:
         file.require_one_of(probe, probes(), *place, "probe")
     file.require_one_of(runs.preset, PRESETS, *place, "preset")
-    if runs.name is not None and (not _NAME.fullmatch(runs.name) or "--" in runs.name):
+    if runs.name is not None and (not _is_name(runs.name) or "--" in runs.name):
         raise runs.error(f'"name" is {runs.name!r}.', _NAMED, "name")
     if runs.limit == 0:
         raise runs.error('"limit" is 0, expected at least 1 question.', "limit = 10000", "limit")

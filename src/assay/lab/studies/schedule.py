@@ -137,11 +137,12 @@ def _runs(file: StudyFile, abilities: Known, notes: list[str]) -> list[RunProbe]
             for model in _chosen(runs, probe, file, abilities, notes):
                 for values in product(*runs.vary.values()):
                     run = _run(runs, probe, model, dict(zip(runs.vary, values, strict=True)), file)
-                    if run.name in found:
-                        problem = f"{run.name} is already defined in {said(found[run.name].runs.place)}."
+                    folder = run.name.casefold()  # as systems see it that ignore capitals
+                    if folder in found:
+                        problem = f"{run.name} is already defined in {said(found[folder].runs.place)}."
                         remedy = 'Give one of them a name, which is added to its folders: name = "…".'
                         raise runs.error(problem, remedy, code="duplicate")
-                    found[run.name] = run
+                    found[folder] = run
     return list(found.values())
 
 
@@ -182,7 +183,7 @@ def _chosen(runs: Runs, probe: str, file: StudyFile, abilities: Known, notes: li
 def _run(runs: Runs, probe: str, model: str, varied: Mapping[str, str], file: StudyFile) -> RunProbe:
     ends = [f"{key}={value}" for key, value in varied.items()]
     parts = [probe, model, *([runs.name] if runs.name else []), *(re.sub(r"[^\w.=-]+", "-", end) for end in ends)]
-    run = RunProbe("--".join(parts), (model,), runs, probe, model, {**runs.settings, **varied}, varied)
+    run = RunProbe("--".join(parts).rstrip("."), (model,), runs, probe, model, {**runs.settings, **varied}, varied)
     for key in run.naming("model"):
         name = run.settings[key]
         if name in file.models:

@@ -91,7 +91,7 @@ class Processes:
 
     work: Work
     jobs: int
-    _running: dict[Connection, tuple[BaseProcess, Step]] = field(default_factory=dict)
+    _running: dict[Any, tuple[BaseProcess, Step]] = field(default_factory=dict)  # by connection: Windows has two kinds
 
     def has_room(self) -> bool:
         return len(self._running) < self.jobs

@@ -45,7 +45,11 @@ def files_of(path: Path, suffixes: tuple[str, ...], what: str, expected: str) ->
 
 def digests_of(root: Path, files: Iterable[Path]) -> dict[str, str]:
     """Digests by the files' names below the file or folder that was named."""
-    return {str(file.relative_to(root)) if root.is_dir() else file.name: digest_of_file(file) for file in files}
+    return {_below(root, file): digest_of_file(file) for file in files}
+
+
+def _below(root: Path, file: Path) -> str:
+    return file.relative_to(root).as_posix() if root.is_dir() else file.name
 
 
 def summary_of(digests: Mapping[str, str]) -> dict[str, str]:
