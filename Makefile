@@ -5,6 +5,9 @@ PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 
+# Where this is set, each of the hundreds of programs that tests start would compile assay anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 READY := $(VENV)/.ready

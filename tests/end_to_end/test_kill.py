@@ -24,6 +24,8 @@ from nursery import KILLED, Nursery, nursery
 
 Blocks = dict[str, tuple[int, int]]
 
+IMPORTED = ("assay.runs.tour", "assay.report.html", "assay.probes.unqover.method", "scipy.special", "rich.console")
+
 
 class Attempts:
     """Attempts at one run, each in a process of its own."""
@@ -108,13 +110,13 @@ def test_a_run_killed_at_ten_random_moments_finds_the_same(
     lists = small_lists.write(tmp_path / "lists")
     arguments = ["run", "unqover", "--model", f"hf:{span_model_folder}", "--set", f"word_lists={lists}"]
     arguments += ["--preset", "paper", "--set", "draws=50", "--set", "resamples=50", "--block-size", "6"]
-    with nursery("torch", "transformers.models.bert.modeling_bert") as made_in:
+    with nursery("torch", "transformers.models.bert.modeling_bert", *IMPORTED) as made_in:
         killed_and_resumed(Attempts(tmp_path, made_in, arguments), kills=10, blocks=100, partial=3, files=5)
 
 
 def test_a_tour_killed_at_four_random_moments_finds_the_same(tmp_path: Path) -> None:
     arguments = ["run", "--limit", "128", "--threads", "1", "--block-size", "4"]
-    with nursery("onnxruntime", "tokenizers") as made_in:
+    with nursery("onnxruntime", "tokenizers", "sklearn.cluster", *IMPORTED) as made_in:
         killed_and_resumed(Attempts(tmp_path, made_in, arguments), kills=4, blocks=60, partial=1, files=15)
     pages = [without_times((tmp_path / name / "report.html").read_text()) for name in ("killed", "undisturbed")]
     assert (
