@@ -141,6 +141,17 @@ def _again(kind: type[AssayError], args: tuple[object, ...], content: Mapping[st
     return error
 
 
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error of any library means that memory ran out, a device's or the machine's."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":  # torch's
+        return True
+    return any(sign in str(error).lower() for sign in _OUT_OF_MEMORY)
+
+
+_OUT_OF_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation", "can't allocate memory")
+"""Messages of onnxruntime, C++ libraries and torch when memory runs out."""
+
+
 @contextmanager
 def needing(who: str, remedy: str) -> Iterator[None]:
     """Around an import: raises a UsageError if a library is missing. `who` begins the message ("hf: models need")."""

@@ -12,6 +12,7 @@ key never reaches another host.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import email.utils
 import json
 import re
@@ -214,7 +215,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         moment = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
-    return max(0.0, moment.timestamp() - time.time())
+    now = time.time()
+    with contextlib.suppress(ValueError):  # the server's clock, as this machine's may be wrong
+        now = email.utils.parsedate_to_datetime(headers.get("date", "")).timestamp()
+    return max(0.0, moment.timestamp() - now)
 
 
 def _object(said: str) -> dict[str, Any] | None:
