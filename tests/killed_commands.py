@@ -428,7 +428,7 @@ COMMANDS = (
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[Callable[[str], None]]:
-    """A file system in memory, and a function that mounts it again with other options. OSError unless one is root."""
+    """A file system in memory, and a function that mounts it again with other options. An OSError if one may not."""
     folder.mkdir()
 
     def mount(options: str) -> None:

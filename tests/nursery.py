@@ -31,6 +31,8 @@ def prepared(order):
     os.environ["ASSAY_CACHE"] = order["cache"]
     os.environ.update(order["environment"])
     for name, most in order["limits"].items():
+        if name == "RLIMIT_AS":  # more than this process has now
+            most += int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
         resource.setrlimit(getattr(resource, name), (most, most))
     if not order["below"]:
         return
@@ -114,7 +116,8 @@ class Nursery:
 
         It gets the signal `fault` after `delay` seconds, or is disturbed by a `fault` at the call `at` among those that
         change files `below` a folder. The clock then stands still, and if it ends by itself the names of these calls
-        are in LOG.calls. `limits` are those of `resource`. Another command runs `beside` it.
+        are in LOG.calls. `limits` are those of `resource`, for RLIMIT_AS beyond what is
+        used already. Another command runs `beside` it.
         """
         order = {"arguments": [*arguments], "delay": delay, "cache": str(cache), "log": str(log)}
         order |= {"below": below and str(below), "at": at, "when": when, "fault": fault}

@@ -148,8 +148,11 @@ def is_out_of_memory(error: BaseException) -> bool:
     return any(sign in str(error).lower() for sign in _OUT_OF_MEMORY)
 
 
-_OUT_OF_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation", "can't allocate memory")
-"""Messages of onnxruntime, C++ libraries and torch when memory runs out."""
+_OUT_OF_MEMORY = (
+    *("failed to allocate memory", "bad_alloc", "bad allocation", "can't allocate memory", "cannot allocate memory"),
+    *("can't start new thread", "threadpoolbuilderror"),
+)
+"""Messages of onnxruntime, C++ libraries, torch, the system, Python and Rust when memory runs out."""
 
 
 @contextmanager

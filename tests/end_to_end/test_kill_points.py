@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import os
 import random
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from itertools import cycle
 
 import pytest
 
 from kill_points import FAULTS, SIGNALS, VANISH
-from killed_commands import COMMANDS, MODULES, Trial, Workshop, servers
+from killed_commands import COMMANDS, MODULES, Trial, Workshop, servers, small_disk
 from nursery import nursery
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks")
@@ -44,9 +46,13 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
             yield Workshop(folder, made_in, environment)
 
 
+def chosen() -> list[str]:
+    return [command.name for command in COMMANDS if ONLY == [""] or command.name in ONLY]
+
+
 @pytest.fixture(scope="module")
 def trials(shop: Workshop) -> list[Trial]:
-    return [Trial(shop, command) for command in COMMANDS if ONLY == [""] or command.name in ONLY]
+    return [Trial(shop, command) for command in COMMANDS if command.name in chosen()]
 
 
 @pytest.fixture
@@ -95,6 +101,56 @@ def test_a_command_with_a_fault_at_a_file_system_call_says_so_and_repeated_leave
         if SOAK_FAULTS:
             say(name, len(faults), "faults at calls", len(wrong))
     assert trials
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("command", "resource", "most"),
+    [
+        ("run", "RLIMIT_FSIZE", 20_000),
+        ("train", "RLIMIT_FSIZE", 20_000),  # weights are not written by Python
+        pytest.param("score", "RLIMIT_AS", 64 << 20, marks=pytest.mark.skipif(sys.platform != "linux", reason="/proc")),
+    ],
+)
+def test_a_command_that_reaches_a_limit_says_so_and_repeated_leaves_the_same(
+    command: str, resource: str, most: int, trials: list[Trial]
+) -> None:
+    for trial in trials:
+        if trial.command.name == command:
+            assert not (wrong := trial.limited(resource, most)), wrong
+
+
+@pytest.fixture
+def remount(shop: Workshop) -> Iterator[Callable[[str], None]]:
+    with ExitStack() as stack:
+        try:
+            yield stack.enter_context(small_disk(shop.folder / "disk"))
+        except OSError as error:
+            pytest.skip(f"only root can mount a disk ({error})")
+
+
+def test_a_command_on_a_disk_that_is_full_or_read_only_says_so_and_repeated_leaves_the_same(
+    shop: Workshop, remount: Callable[[str], None], say: Say
+) -> None:
+    there, found = Workshop(shop.folder / "disk", shop.made_in, shop.environment), list[str]()
+    there.log = shop.log  # which is not on the disk
+    shares = (None, 0.1, 0.3, 0.5, 0.7, 0.9) if SOAK_FAULTS else (None, 0.5)
+    for command in COMMANDS:
+        if command.name in (chosen() if SOAK_FAULTS else ["run"]) and len(command.steps) == 1:
+            trial = Trial(there, command)
+            wrong = [f"{command.name}: {what}" for share in shares if (what := trial.on_disk(remount, share))]
+            found += wrong
+            if SOAK_FAULTS:
+                say(command.name, len(shares), "small disks", len(wrong))
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.skipif(not RANDOM_KILLS, reason="part of make soak")
+def test_commands_stopped_at_random_moments_and_repeated_leave_the_same(trials: list[Trial], say: Say) -> None:
+    rng, signals = random.Random(int(os.environ.get("ASSAY_SOAK_SEED", "0"))), RANDOM_KILLS // 5
+    stopped = [rng.choice(trials).signalled(rng, SIGNALS[number % len(SIGNALS)]) for number in range(signals)]
+    found = list(filter(None, stopped))
+    say("all commands", signals, "random signals", len(found))
     assert not found, "\n\n".join(found)
 
 

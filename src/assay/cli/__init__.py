@@ -86,7 +86,7 @@ def _done(arguments: Sequence[str]) -> int:
         said = "stopped" if by is signal.SIGINT else f"stopped by {by.name}"
         print(f"assay: {said}. Answers so far are stored; the same command continues from there.", file=sys.stderr)
         return 128 + by
-    except Exception as error:
+    except BaseException as error:  # panics of libraries in Rust are not Exceptions
         foreseen = of_system(error)
         if foreseen is None:
             raise
