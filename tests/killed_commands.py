@@ -31,7 +31,7 @@ from assay.errors import DataError, ModelError, UsageError
 from assay.files.published import blob_id
 from assay.models import find_model
 from endpoint_server import serving
-from kill_points import AFTER, BEFORE, ERRORS, HALF, SIGNALS, VANISH
+from kill_points import AFTER, BEFORE, ERRORS, FAULTS, HALF, SIGNALS, VANISH
 from nursery import KILLED, Nursery
 
 MODULES = (
@@ -69,6 +69,7 @@ class Command:
     finished: str = ""
     again: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    faults: tuple[str, ...] = FAULTS
 
 
 @dataclass(frozen=True)
@@ -422,7 +423,12 @@ COMMANDS = (
         _mask,
         finished="exists and is not empty",
     ),
-    Command("study", (("study", "AREA/tiny.toml", "--out", "AREA/study", "--device", "cpu"),), _study),
+    Command(
+        "study",
+        (("study", "AREA/tiny.toml", "--out", "AREA/study", "--device", "cpu"),),
+        _study,
+        faults=(*ERRORS, *SIGNALS),  # without the cache, its comparison says that it is not paired
+    ),
 )
 
 

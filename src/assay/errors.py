@@ -1,7 +1,7 @@
 """The errors that assay raises.
 
     AssayError                    one clear message; `exit_code` is what the command line returns
-    ├── UsageError        (2)     wrong option, unknown model name, a folder in use, no space left
+    ├── UsageError        (2)     wrong option, unknown model name, a folder in use, no space or memory left
     ├── DataError         (3)     a file or a text that cannot be used as it is
     └── ModelError        (4)     the model gave unusable answers or none
 
@@ -69,7 +69,7 @@ CODES: Mapping[str, str] = {
     "bad-template": "a chat template that drops part of the question",
     "too-long": "a text is longer than the model's window",
     "bad-scores": "a model gave scores that are not numbers, or not in the expected form",
-    "out-of-memory": "a device's memory is too small",
+    "out-of-memory": "the memory of the machine or a device is too small",
     "bad-model": "a model does not behave as its kind requires",
     # endpoints
     "bad-address": "an endpoint's address or name is malformed",

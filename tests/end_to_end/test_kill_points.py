@@ -16,7 +16,7 @@ from itertools import cycle
 
 import pytest
 
-from kill_points import FAULTS, SIGNALS, VANISH
+from kill_points import SIGNALS
 from killed_commands import COMMANDS, MODULES, Trial, Workshop, servers, small_disk
 from nursery import nursery
 
@@ -24,10 +24,13 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks")
 
 EVERY_POINT = "ASSAY_SOAK_POINTS" in os.environ
 SOAK_FAULTS = list(filter(None, os.environ.get("ASSAY_SOAK_FAULTS", "").split(",")))
-"""Names of faults that every call gets; "all" are the errors of a full disk and one of the others in turn."""
+"""Names of faults that every call gets; "all": see FAILING."""
 RANDOM_KILLS = int(os.environ.get("ASSAY_SOAK_RANDOM_KILLS", "0"))
 ONLY = os.environ.get("ASSAY_SOAK_COMMANDS", "").split(",")
 """Names of commands; without any, all."""
+
+FAILING = ("ENOSPC", "EDQUOT", "EIO")
+"""Faults that every call gets in `make soak`; of the others it gets one, in turn."""
 
 MANY = 60
 """Calls of a command that is killed at two of them in `make test`."""
@@ -90,12 +93,13 @@ def test_a_command_with_a_fault_at_a_file_system_call_says_so_and_repeated_leave
     for number, trial in enumerate(trials):
         name, points = trial.command.name, trial.points
         if SOAK_FAULTS == ["all"]:
-            some = cycle([*SIGNALS, "EROFS", VANISH])
-            faults = [(point, fault) for point in points for fault in ("ENOSPC", "EDQUOT", "EIO", next(some))]
+            some = cycle([fault for fault in trial.command.faults if fault not in FAILING])
+            faults = [(point, fault) for point in points for fault in (*FAILING, next(some))]
         elif SOAK_FAULTS:
             faults = [(point, fault) for point in points for fault in SOAK_FAULTS]
         else:
-            faults = [(rng.choice(points), FAULTS[number % len(FAULTS)])]
+            possible = trial.command.faults
+            faults = [(rng.choice(points), possible[number % len(possible)])]
         wrong = [f"{name}: {what}" for point, fault in faults if (what := trial.disturbed_at(point, fault))]
         found += wrong
         if SOAK_FAULTS:
