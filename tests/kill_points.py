@@ -1,15 +1,18 @@
-"""Kills this process at a chosen file-system call: before it, in the middle of a write, or after it.
+"""Disturbs this process at a chosen file-system call: before it, in the middle of a write, or after it.
 
-Calls are counted that change files below a folder, in the order in which they come: those of `os`, and opening and
-writing files. What libraries in other languages write is not seen, but what Python does before and after it is.
+It is killed, gets another signal, the call fails, or the cache vanishes (`FAULTS`). Calls are counted that change files
+below a folder, in the order in which they come: those of `os`, and opening and writing files. What libraries in other
+languages write is not seen, but what Python does before and after it is.
 """
 
 from __future__ import annotations
 
 import builtins
+import errno
 import io
 import itertools
 import os
+import shutil
 import signal
 import time
 from collections.abc import Iterator
@@ -20,20 +23,28 @@ from typing import Any
 
 BEFORE, HALF, AFTER = "before", "half", "after"
 
+KILL, VANISH = "SIGKILL", "the cache vanishes"
+ERRORS = ("ENOSPC", "EDQUOT", "EROFS", "EIO")
+"""Of these, EIO is the error of one call; with the others, all later calls fail that need space, or change anything."""
+SIGNALS = ("SIGTERM", "SIGHUP", "SIGINT")
+FAULTS = (*ERRORS, *SIGNALS, VANISH)
+_FREES_SPACE = ("unlink", "remove", "rmdir", "truncate", "ftruncate", "rename", "replace")
+
 _BY_PATH = ("mkdir", "rename", "replace", "link", "symlink", "unlink", "remove", "rmdir", "truncate")
 _BY_HANDLE = ("fsync", "write", "ftruncate", "sendfile")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
 class Points:
-    """The calls below `root` so far; at the call `at` this process is killed.
+    """The calls below `root` so far; at the call `at` this process is disturbed by a `fault`.
 
     `at` is a number, from 1, or "NAME ENDING": the first call of this name for a path with this ending.
     """
 
-    def __init__(self, root: str, at: int | str | None, when: str = BEFORE) -> None:
-        self.root, self.at, self.when = Path(root).resolve(), at, when
+    def __init__(self, root: str, at: int | str | None, when: str = BEFORE, fault: str = KILL) -> None:
+        self.root, self.at, self.when, self.fault = Path(root).resolve(), at, when, fault
         self.seen: list[str] = []
+        self.struck = False
         self._numbers = itertools.count(1)
 
     def watches(self, path: Any, more: dict[str, Any]) -> bool:
@@ -48,30 +59,41 @@ class Points:
 
     @contextmanager
     def call(self, name: str, path: Any) -> Iterator[bool]:
-        """Around a call; tells whether it is the one to be killed in the middle of."""
+        """Around a call; tells whether it is the one to be disturbed in the middle of."""
         number = next(self._numbers)
         self.seen.append(name)
         chosen = number == self.at
         if isinstance(self.at, str):
             wanted, _, ending = self.at.partition(" ")
             chosen = name == wanted and os.fsdecode(path).endswith(ending)
-        if chosen and self.when == BEFORE:
-            die()
+        if (chosen and self.when == BEFORE) or (self.struck and self._fails_on(name)):
+            self._strike(path)
         try:
             yield chosen and self.when == HALF
         finally:
-            if chosen:
-                die()
+            if chosen and self.when != BEFORE:
+                self._strike(path)
+
+    def _fails_on(self, name: str) -> bool:
+        """Whether a later call fails, too."""
+        return self.fault == "EROFS" or (self.fault in ("ENOSPC", "EDQUOT") and name not in _FREES_SPACE)
+
+    def _strike(self, path: Any) -> None:
+        self.struck = True
+        if self.fault in ERRORS:
+            number = getattr(errno, self.fault)
+            raise OSError(number, os.strerror(number), *([] if isinstance(path, int) else [os.fsdecode(path)]))
+        if self.fault == VANISH:
+            shutil.rmtree(self.root / "cache", ignore_errors=True)
+            return
+        os.kill(os.getpid(), getattr(signal, self.fault))
+        if self.fault == KILL:
+            time.sleep(60)
 
 
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(60)
-
-
-def arm(root: str, at: int | str | None, when: str = BEFORE) -> Points:
-    """Count the calls of this process from now on, and kill it at one of them."""
-    points = Points(root, at, when)
+def arm(root: str, at: int | str | None, when: str = BEFORE, fault: str = KILL) -> Points:
+    """Count the calls of this process from now on, and disturb it at one of them."""
+    points = Points(root, at, when, fault)
     for name in (*_BY_PATH, *_BY_HANDLE):
         setattr(os, name, _counted(points, name, getattr(os, name)))
     really_open = os.open

@@ -7,12 +7,15 @@ as if nothing had happened: the same files with the same bytes, in the run, the 
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import shutil
+import signal
+import subprocess
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -24,10 +27,11 @@ from typing import Any
 
 import small_lists
 import tiny_models
+from assay.errors import DataError, ModelError, UsageError
 from assay.files.published import blob_id
 from assay.models import find_model
 from endpoint_server import serving
-from kill_points import AFTER, BEFORE, HALF
+from kill_points import AFTER, BEFORE, ERRORS, FAULTS, HALF, SIGNALS, VANISH
 from nursery import KILLED, Nursery
 
 MODULES = (
@@ -38,6 +42,16 @@ MODULES = (
     *("assay.probes.unqover.method", "assay.probes.bbq_starter.method", "assay.files.fetch", "sklearn.linear_model"),
 )
 
+EXIT_CODES = {
+    **dict.fromkeys(ERRORS, (UsageError.exit_code,)),
+    **{name: (128 + getattr(signal, name),) for name in SIGNALS},
+    VANISH: (UsageError.exit_code, DataError.exit_code),
+}
+"""How a command that cannot go on ends, by the fault."""
+
+HANGS = 240.0
+"""Seconds after which a command has hung."""
+
 Snapshot = dict[str, bytes | None]
 """Files with their content, and folders, by their path."""
 
@@ -45,13 +59,17 @@ Snapshot = dict[str, bytes | None]
 @dataclass(frozen=True)
 class Command:
     """Steps in a folder AREA. `prepare` puts there what they need. If a `finished` step is repeated, it may refuse with
-    this message: what it makes is never made twice.
+    this message: what it makes is never made twice. If the cache has vanished, `again` has to be repeated first. What
+    was lost by a fault in the first of two steps is made `beside` the second.
     """
 
     name: str
     steps: tuple[tuple[str, ...], ...]
     prepare: Callable[[Workshop], None]
     finished: str = ""
+    again: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    faults: tuple[str, ...] = FAULTS
 
 
 @dataclass(frozen=True)
@@ -74,11 +92,14 @@ class Workshop:
         self.folder, self.made_in, self.environment = folder, made_in, environment
         self.area, self.log = folder / "area", folder / "log"
 
-    def attempt(self, step: Sequence[str], **more: Any) -> int:
-        """How a step ended."""
-        arguments = [part.replace("AREA", str(self.area)).replace("URL", self.environment["URL"]) for part in step]
+    def attempt(self, step: Sequence[str], beside: Sequence[str] = (), **more: Any) -> int:
+        """How a step ended, with another command `beside` it. One that does not end is killed after some minutes."""
+        arguments, beside = (
+            [part.replace("AREA", str(self.area)).replace("URL", self.environment["URL"]) for part in command]
+            for command in (step, beside)
+        )
         how = {"cache": self.area / "cache", "log": self.log, "below": self.area, "environment": self.environment}
-        status: int = self.made_in.attempt(arguments, **how, **more)["status"]
+        status: int = self.made_in.attempt(arguments, **{"delay": HANGS, **how, **more}, beside=beside)["status"]
         return status
 
     def done(self, *steps: Sequence[str]) -> None:
@@ -109,6 +130,11 @@ class Workshop:
             prepare(self)
             shutil.copytree(self.area, template)
         return template
+
+    def used(self) -> int:
+        """Bytes that are used on the disk with the folder."""
+        disk = os.statvfs(self.folder)
+        return (disk.f_blocks - disk.f_bfree) * disk.f_frsize
 
     def snapshot(self) -> Snapshot:
         found: Snapshot = {}
@@ -167,6 +193,65 @@ class Trial:
             return f"{point}: ended with {status}: {self.shop.said()}"
         return self._repeated(point.step, str(point))
 
+    def disturbed_at(self, point: Point, fault: str) -> str:
+        """Have a fault at a point, and repeat the command without it; what is wrong then, if anything."""
+        how = {"at": point.at, "when": point.when, "fault": fault}
+        return self._disturbed(point.step, f"{fault}, {point}", EXIT_CODES[fault], **how)
+
+    def signalled(self, rng: random.Random, fault: str) -> str:
+        """As `disturbed_at`, for a signal at a random moment."""
+        step = rng.randrange(len(self.command.steps))
+        how = {"delay": rng.uniform(0, self.seconds[step]), "fault": fault}
+        return self._disturbed(step, f"step {step}, {how}", EXIT_CODES[fault], **how)
+
+    def limited(self, resource: str, most: int) -> str:
+        """As `disturbed_at`, with a limit of `resource` in the first step."""
+        codes = (UsageError.exit_code, ModelError.exit_code)
+        return self._disturbed(0, f"{resource} {most:,}", codes, limits={resource: most})
+
+    def on_disk(self, remount: Callable[[str], None], share: float | None) -> str:
+        """As `disturbed_at`, on a disk with this share of the needed space; with None, it may only be read."""
+        self.shop.begin(self.template)
+        used = self.shop.used()
+        self.shop.done(*self.command.steps)
+        needed = self.shop.used() - used
+
+        def limit() -> None:
+            remount("ro" if share is None else f"size={used + int(share * needed)}")
+
+        where = "read-only disk" if share is None else f"disk with {share} of the space"
+        return self._disturbed(0, where, (UsageError.exit_code,), before=limit, after=lambda: remount("rw,size=1g"))
+
+    def _disturbed(
+        self,
+        step: int,
+        where: str,
+        codes: Collection[int],
+        *,
+        before: Callable[[], None] = lambda: None,
+        after: Callable[[], None] = lambda: None,
+        **how: Any,
+    ) -> str:
+        """What is wrong with a step that is disturbed by `how`, or between `before` and `after`, and then repeated."""
+        self.shop.begin(self.template)
+        self.shop.done(*self.command.steps[:step])
+        known, vanishes = len(self.shop.log.read_text()), how.get("fault") == VANISH
+        before()
+        status = self.shop.attempt(self.command.steps[step], self.command.beside if step else (), **how)
+        after()
+        said = self.shop.log.read_text()[known:]
+        begun = "delay" in how and status == getattr(signal, how["fault"])  # it was not ready for signals yet
+        if "Traceback" in said or (status not in (0, *(code << 8 for code in codes)) and not begun):
+            return f"{where}: ended with {status / 256:g}: {said[-3000:]}"
+        if status and not begun and len(re.findall("^assay: (?!warning)", said, re.MULTILINE)) != 1:
+            return f"{where}: not one message: {said[-3000:]}"
+        last = step == len(self.command.steps) - 1
+        if last and not status and (wrong := self._compared(self.expected, more=False, cache=not vanishes)):
+            return f"{where}: ended with 0, but {wrong}: {said[-3000:]}"
+        if vanishes and self.command.again:
+            self.shop.done(self.command.again)
+        return self._repeated(step, where)
+
     def killed_at_random(self, rng: random.Random, most: int) -> tuple[int, str]:
         """Kill a step at up to `most` random moments, one attempt after the other: how many kills hit it, and what is
         wrong then.
@@ -182,16 +267,28 @@ class Trial:
 
     def _repeated(self, first: int, where: str) -> str:
         for number, step in enumerate(self.command.steps[first:], first):
-            status = self.shop.attempt(step)
+            status = self.shop.attempt(step, self.command.beside if number else ())
             refused = number == first and self.command.finished and self.command.finished in self.shop.said()
             if status != 0 and not refused:
                 return f"{where}: repeated, it ended with {status}: {self.shop.said()}"
+        wrong = self._compared(self.expected)
+        return wrong and f"{where}: {wrong}"
+
+    def _compared(self, expected: Snapshot, *, more: bool = True, cache: bool = True) -> str:
+        """How the files differ from those that are expected; without `more`, there may be others, and without `cache`
+        its own are left out.
+        """
         found = self.shop.snapshot()
-        if found == self.expected:
+        if not cache:
+            found, expected = (
+                {name: what for name, what in each.items() if not name.startswith(("cache", "journal"))}
+                for each in (found, expected)
+            )
+        others = sorted(name for name in found.keys() & expected.keys() if found[name] != expected[name])
+        added, fewer = sorted(found.keys() - expected.keys()) if more else [], sorted(expected.keys() - found.keys())
+        if not added and not fewer and not others:
             return ""
-        more, fewer = sorted(found.keys() - self.expected.keys()), sorted(self.expected.keys() - found.keys())
-        others = sorted(name for name in found.keys() & self.expected.keys() if found[name] != self.expected[name])
-        return f"{where}: more {more[:5]}, fewer {fewer[:5]}, other content {others[:5]}"
+        return f"more {added[:5]}, fewer {fewer[:5]}, other content {others[:5]}"
 
 
 def _points(step: int, calls: Sequence[str]) -> Iterator[Point]:
@@ -214,8 +311,10 @@ def _points(step: int, calls: Sequence[str]) -> Iterator[Point]:
 
 # --- the commands
 
-ASK = ("run", "unqover", "--model", "hf:AREA/span", "--set", "word_lists=AREA/lists", "--set", "class=religion")
-RUN = (*ASK, "--limit", "24", "--set", "draws=20", "--set", "resamples=20", "--block-size", "12", "--out", "AREA/run")
+WORDS = ("unqover", "--set", "word_lists=AREA/lists", "--set", "class=religion")
+FEWER = ("--set", "draws=20", "--set", "resamples=20")
+RUN = ("run", *WORDS, "--model", "hf:AREA/span", "--limit", "24", *FEWER, "--block-size", "12", "--out", "AREA/run")
+REPORT = ("report", "AREA/run")
 FEW = ("--set", "max_steps=2", "--set", "batch=4", "--set", "accumulate=1", "--set", "length=16", "--device", "cpu")
 TEXT = ("--corpus", "AREA/text.txt", "--attribute", "gender")
 STUDY = """
@@ -282,13 +381,15 @@ def _known_endpoint(shop: Workshop) -> None:
 
 COMMANDS = (
     Command("run", (RUN,), _span),
-    Command("score", (("score", "unqover", "AREA/run", "--out", "AREA/again"),), _asked),
-    Command("report", (("report", "AREA/run"),), _asked),
-    Command("report to a file", (("report", "AREA/run", "--format", "csv", "--out", "AREA/all.csv"),), _asked),
-    Command("export", (("export", "AREA/run"),), _asked),
-    Command("export to a folder", (("export", "AREA/run", "--out", "AREA/sent"),), _asked),
-    Command("export to a zip", (("export", "AREA/run", "--out", "AREA/sent.zip", "--no-examples"),), _asked),
-    Command("generate", (("generate", "unqover", "--set", "class=religion", "--out", "AREA/out.json"),), _span),
+    Command("score", (("score", "unqover", "AREA/run", "--out", "AREA/again"),), _asked, again=RUN),
+    Command("report", (REPORT,), _asked, again=RUN),
+    Command(
+        "report to a file", (("report", "AREA/run", "--format", "csv", "--out", "AREA/all.csv"),), _asked, again=RUN
+    ),
+    Command("export", (("export", "AREA/run"),), _asked, again=RUN),
+    Command("export to a folder", (("export", "AREA/run", "--out", "AREA/sent"),), _asked, again=RUN),
+    Command("export to a zip", (("export", "AREA/run", "--out", "AREA/sent.zip", "--no-examples"),), _asked, again=RUN),
+    Command("generate", (("generate", *WORDS, "--out", "AREA/out.json"),), _span),
     Command("data fetch", (("data", "fetch", "bbq", "--data", "AREA/data"),), _nothing),
     Command(
         "run on an endpoint",
@@ -302,6 +403,7 @@ COMMANDS = (
             (*RUN, "--executor", "work:AREA/work"),
         ),
         _posted,
+        beside=("work", "AREA/work", "--lease", "0.4"),
     ),
     Command(
         "train",
@@ -321,8 +423,30 @@ COMMANDS = (
         _mask,
         finished="exists and is not empty",
     ),
-    Command("study", (("study", "AREA/tiny.toml", "--out", "AREA/study", "--device", "cpu"),), _study),
+    Command(
+        "study",
+        (("study", "AREA/tiny.toml", "--out", "AREA/study", "--device", "cpu"),),
+        _study,
+        faults=(*ERRORS, *SIGNALS),  # without the cache, its comparison says that it is not paired
+    ),
 )
+
+
+@contextmanager
+def small_disk(folder: Path) -> Iterator[Callable[[str], None]]:
+    """A file system in memory, and a function that mounts it again with other options. An OSError if one may not."""
+    folder.mkdir()
+
+    def mount(options: str) -> None:
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "assay", folder], capture_output=True, text=True)
+        if done.returncode:
+            raise OSError(done.stderr)
+
+    mount("size=1g")
+    try:
+        yield lambda options: mount(f"remount,{options}")
+    finally:
+        subprocess.run(["umount", folder], check=True)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Attempts at a command that may be killed: forks of a process that has imported everything, so that work is hit.
 
-An attempt is killed after some seconds, or at a file-system call (`kill_points`).
+An attempt is killed after some seconds, or disturbed at a file-system call (`kill_points`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 KILLED = 9  # how waitpid says it
 
 _PROGRAM = """
-import json, os, signal, sys, tempfile, time, traceback
+import json, os, resource, signal, sys, tempfile, time, traceback
 from importlib import import_module
 from pathlib import Path
 for name in sys.argv[1:]:
@@ -25,24 +25,46 @@ for name in sys.argv[1:]:
 import kill_points
 from assay.cli import main
 
-def attempt(order):
+def prepared(order):
     log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(log, 1), os.dup2(log, 2)
     os.environ["ASSAY_CACHE"] = order["cache"]
     os.environ.update(order["environment"])
+    for name, most in order["limits"].items():
+        if name == "RLIMIT_AS":  # more than this process has now
+            most += int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(getattr(resource, name), (most, most))
     if not order["below"]:
-        return main(order["arguments"])
+        return
     kill_points.stop_the_clock()
     if "MADE_UP_DATA" in os.environ:
         kill_points.make_up_data(os.environ["MADE_UP_DATA"])
     os.environ["TMPDIR"] = tempfile.tempdir = os.path.join(order["below"], "tmp")
-    points = kill_points.arm(order["below"], order["at"], order["when"])
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which whoever runs the tests may ignore
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+def attempt(order):
+    prepared(order)
+    if not order["below"]:
+        return main(order["arguments"])
+    points = kill_points.arm(order["below"], order["at"], order["when"], order["fault"])
     code = main(order["arguments"])
     Path(order["log"] + ".calls").write_text(json.dumps(points.seen))
     return code
 
+def waited(child, seconds):
+    began, ended, status = time.monotonic(), 0, 0
+    while not ended and (seconds is None or time.monotonic() - began < seconds):
+        time.sleep(0.002)
+        ended, status = os.waitpid(child, os.WNOHANG)
+    return ended, status
+
 for line in sys.stdin:
     order = json.loads(line)
+    beside = os.fork() if order["beside"] else None
+    if beside == 0:
+        prepared({**order, "log": os.devnull})
+        os._exit(main(order["beside"]))
     began = time.monotonic()
     child = os.fork()
     if child == 0:
@@ -56,14 +78,17 @@ for line in sys.stdin:
         finally:
             sys.stderr.flush()
             os._exit(code)
-    ended, status = 0, 0
-    while not ended and (order["delay"] is None or time.monotonic() - began < order["delay"]):
-        time.sleep(0.002)
-        ended, status = os.waitpid(child, os.WNOHANG)
+    ended, status = waited(child, order["delay"])
     killed = time.monotonic()
+    if not ended:
+        os.kill(child, getattr(signal, order["fault"], signal.SIGKILL))
+        ended, status = waited(child, 60)
     if not ended:
         os.kill(child, signal.SIGKILL)
         status = os.waitpid(child, 0)[1]
+    if beside:
+        os.kill(beside, signal.SIGTERM)
+        os.waitpid(beside, 0)
     print(json.dumps({"status": status, "began": began, "killed": killed, "ended": time.monotonic()}), flush=True)
 """
 
@@ -82,15 +107,21 @@ class Nursery:
         below: Path | None = None,
         at: int | str | None = None,
         when: str = "before",
+        fault: str = "SIGKILL",
         environment: Mapping[str, str] | None = None,
+        limits: Mapping[str, int] | None = None,
+        beside: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Run until the end, or until it is killed: how it ended, and when.
 
-        It is killed after `delay` seconds, or at the call `at` among those that change files `below` a folder. The
-        clock then stands still, and if it ends by itself the names of these calls are in LOG.calls.
+        It gets the signal `fault` after `delay` seconds, or is disturbed by a `fault` at the call `at` among those that
+        change files `below` a folder. The clock then stands still, and if it ends by itself the names of these calls
+        are in LOG.calls. `limits` are those of `resource`, for RLIMIT_AS beyond what is
+        used already. Another command runs `beside` it.
         """
         order = {"arguments": [*arguments], "delay": delay, "cache": str(cache), "log": str(log)}
-        order |= {"below": below and str(below), "at": at, "when": when, "environment": {**(environment or {})}}
+        order |= {"below": below and str(below), "at": at, "when": when, "fault": fault}
+        order |= {"environment": {**(environment or {})}, "limits": {**(limits or {})}, "beside": [*beside]}
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())

@@ -1,7 +1,7 @@
 """The errors that assay raises.
 
     AssayError                    one clear message; `exit_code` is what the command line returns
-    ├── UsageError        (2)     wrong option, unknown model name, a folder in use, no space left
+    ├── UsageError        (2)     wrong option, unknown model name, a folder in use, no space or memory left
     ├── DataError         (3)     a file or a text that cannot be used as it is
     └── ModelError        (4)     the model gave unusable answers or none
 
@@ -69,7 +69,7 @@ CODES: Mapping[str, str] = {
     "bad-template": "a chat template that drops part of the question",
     "too-long": "a text is longer than the model's window",
     "bad-scores": "a model gave scores that are not numbers, or not in the expected form",
-    "out-of-memory": "a device's memory is too small",
+    "out-of-memory": "the memory of the machine or a device is too small",
     "bad-model": "a model does not behave as its kind requires",
     # endpoints
     "bad-address": "an endpoint's address or name is malformed",
@@ -139,6 +139,20 @@ def _again(kind: type[AssayError], args: tuple[object, ...], content: Mapping[st
     error.args = args
     error.__dict__.update(content)
     return error
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error of any library means that memory ran out, a device's or the machine's."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":  # torch's
+        return True
+    return any(sign in str(error).lower() for sign in _OUT_OF_MEMORY)
+
+
+_OUT_OF_MEMORY = (
+    *("failed to allocate memory", "bad_alloc", "bad allocation", "can't allocate memory", "cannot allocate memory"),
+    *("can't start new thread", "threadpoolbuilderror"),
+)
+"""Messages of onnxruntime, C++ libraries, torch, the system, Python and Rust when memory runs out."""
 
 
 @contextmanager

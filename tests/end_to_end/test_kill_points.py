@@ -1,24 +1,36 @@
-"""Commands that are killed at file-system calls, and repeated, leave what undisturbed ones leave, byte for byte.
+"""Commands that are killed, or hit by another fault, at file-system calls, and repeated, leave what undisturbed ones
+leave, byte for byte.
 
-`make test` kills each command at one or two calls, always the same; `make soak` at every call, and 1,000 times at
-random moments.
+`make test` kills each command at one or two calls, and has another fault at one, always the same; `make soak` does both
+at every call, and kills 1,000 times at random moments.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import cycle
 
 import pytest
 
-from killed_commands import COMMANDS, MODULES, Trial, Workshop, servers
+from kill_points import SIGNALS
+from killed_commands import COMMANDS, MODULES, Trial, Workshop, servers, small_disk
 from nursery import nursery
 
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks")
+
 EVERY_POINT = "ASSAY_SOAK_POINTS" in os.environ
+SOAK_FAULTS = list(filter(None, os.environ.get("ASSAY_SOAK_FAULTS", "").split(",")))
+"""Names of faults that every call gets; "all": see FAILING."""
 RANDOM_KILLS = int(os.environ.get("ASSAY_SOAK_RANDOM_KILLS", "0"))
 ONLY = os.environ.get("ASSAY_SOAK_COMMANDS", "").split(",")
 """Names of commands; without any, all."""
+
+FAILING = ("ENOSPC", "EDQUOT", "EIO")
+"""Faults that every call gets in `make soak`; of the others it gets one, in turn."""
 
 MANY = 60
 """Calls of a command that is killed at two of them in `make test`."""
@@ -41,36 +53,116 @@ def chosen() -> list[str]:
     return [command.name for command in COMMANDS if ONLY == [""] or command.name in ONLY]
 
 
-@pytest.mark.skipif(os.name != "posix", reason="forks")
-def test_a_command_killed_at_a_file_system_call_and_repeated_leaves_the_same(
-    shop: Workshop, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rng, found, kills = random.Random(20201116), list[str](), 0
-    for command in COMMANDS:
-        if command.name not in chosen():
-            continue
-        trial = Trial(shop, command)
-        points = trial.points
+@pytest.fixture(scope="module")
+def trials(shop: Workshop) -> list[Trial]:
+    return [Trial(shop, command) for command in COMMANDS if command.name in chosen()]
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str, int, str, int], None]:
+    """Prints a line of what was tried."""
+
+    def line(name: str, tried: int, what: str, findings: int) -> None:
+        with capsys.disabled():
+            print(f"{name:28} {tried:5} {what:16} {findings:3} findings", flush=True)
+
+    return line
+
+
+Say = Callable[[str, int, str, int], None]
+
+
+def test_a_command_killed_at_a_file_system_call_and_repeated_leaves_the_same(trials: list[Trial], say: Say) -> None:
+    rng, found = random.Random(20201116), list[str]()
+    for trial in trials:
+        name, points = trial.command.name, trial.points
         if not EVERY_POINT:
             points = rng.sample(points, 2 if len(points) > MANY else 1)
-        wrong = [f"{command.name}: {what}" for point in points if (what := trial.killed_at(point))]
-        found, kills = found + wrong, kills + len(points)
+        wrong = [f"{name}: {what}" for point in points if (what := trial.killed_at(point))]
+        found += wrong
         if EVERY_POINT:
-            with capsys.disabled():
-                print(f"{command.name:28} {len(points):5} kills at calls   {len(wrong):3} findings", flush=True)
-    assert kills
+            say(name, len(points), "kills at calls", len(wrong))
+    assert trials
+    assert not found, "\n\n".join(found)
+
+
+def test_a_command_with_a_fault_at_a_file_system_call_says_so_and_repeated_leaves_the_same(
+    trials: list[Trial], say: Say
+) -> None:
+    rng, found = random.Random(20201117), list[str]()
+    for number, trial in enumerate(trials):
+        name, points = trial.command.name, trial.points
+        if SOAK_FAULTS == ["all"]:
+            some = cycle([fault for fault in trial.command.faults if fault not in FAILING])
+            faults = [(point, fault) for point in points for fault in (*FAILING, next(some))]
+        elif SOAK_FAULTS:
+            faults = [(point, fault) for point in points for fault in SOAK_FAULTS]
+        else:
+            possible = trial.command.faults
+            faults = [(rng.choice(points), possible[number % len(possible)])]
+        wrong = [f"{name}: {what}" for point, fault in faults if (what := trial.disturbed_at(point, fault))]
+        found += wrong
+        if SOAK_FAULTS:
+            say(name, len(faults), "faults at calls", len(wrong))
+    assert trials
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("command", "resource", "most"),
+    [
+        ("run", "RLIMIT_FSIZE", 20_000),
+        ("train", "RLIMIT_FSIZE", 20_000),  # weights are not written by Python
+        pytest.param("score", "RLIMIT_AS", 64 << 20, marks=pytest.mark.skipif(sys.platform != "linux", reason="/proc")),
+    ],
+)
+def test_a_command_that_reaches_a_limit_says_so_and_repeated_leaves_the_same(
+    command: str, resource: str, most: int, trials: list[Trial]
+) -> None:
+    for trial in trials:
+        if trial.command.name == command:
+            assert not (wrong := trial.limited(resource, most)), wrong
+
+
+@pytest.fixture
+def remount(shop: Workshop) -> Iterator[Callable[[str], None]]:
+    with ExitStack() as stack:
+        try:
+            yield stack.enter_context(small_disk(shop.folder / "disk"))
+        except OSError as error:
+            pytest.skip(f"only root can mount a disk ({error})")
+
+
+def test_a_command_on_a_disk_that_is_full_or_read_only_says_so_and_repeated_leaves_the_same(
+    shop: Workshop, remount: Callable[[str], None], say: Say
+) -> None:
+    there, found = Workshop(shop.folder / "disk", shop.made_in, shop.environment), list[str]()
+    there.log = shop.log  # which is not on the disk
+    shares = (None, 0.1, 0.3, 0.5, 0.7, 0.9) if SOAK_FAULTS else (None, 0.5)
+    for command in COMMANDS:
+        if command.name in (chosen() if SOAK_FAULTS else ["run"]) and len(command.steps) == 1:
+            trial = Trial(there, command)
+            wrong = [f"{command.name}: {what}" for share in shares if (what := trial.on_disk(remount, share))]
+            found += wrong
+            if SOAK_FAULTS:
+                say(command.name, len(shares), "small disks", len(wrong))
     assert not found, "\n\n".join(found)
 
 
 @pytest.mark.skipif(not RANDOM_KILLS, reason="part of make soak")
-def test_commands_killed_at_random_moments_and_repeated_leave_the_same(
-    shop: Workshop, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_stopped_at_random_moments_and_repeated_leave_the_same(trials: list[Trial], say: Say) -> None:
+    rng, signals = random.Random(int(os.environ.get("ASSAY_SOAK_SEED", "0"))), RANDOM_KILLS // 5
+    stopped = [rng.choice(trials).signalled(rng, SIGNALS[number % len(SIGNALS)]) for number in range(signals)]
+    found = list(filter(None, stopped))
+    say("all commands", signals, "random signals", len(found))
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.skipif(not RANDOM_KILLS, reason="part of make soak")
+def test_commands_killed_at_random_moments_and_repeated_leave_the_same(trials: list[Trial], say: Say) -> None:
     rng, found, kills = random.Random(int(os.environ.get("ASSAY_SOAK_SEED", "0"))), list[str](), 0
-    trials = [Trial(shop, command) for command in COMMANDS if command.name in chosen()]
     while kills < RANDOM_KILLS:
         hit, wrong = rng.choice(trials).killed_at_random(rng, most=4)
         kills, found = kills + hit, found + [wrong] * bool(wrong)
-    with capsys.disabled():
-        print(f"{'all commands':28} {kills:5} random kills     {len(found):3} findings", flush=True)
+    say("all commands", kills, "random kills", len(found))
     assert not found, "\n\n".join(found)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
+import time
 from pathlib import Path
 
 import pytest
 
 from assay.engine.journal import Journal
+from assay.errors import UsageError
 from assay.models.base import Reply
+from raising import raises
 
 
 def reply(number: int) -> Reply:
@@ -36,6 +40,40 @@ def test_of_two_replies_the_later_counts_whoever_wrote_it(tmp_path: Path) -> Non
     assert again.get("call") == reply(2)
     for journal in (*journals, again):
         journal.close()
+
+
+def test_of_two_replies_the_later_counts_even_if_the_clock_was_set_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, moment in enumerate((3e9, 2e9, 1e9)):
+        monkeypatch.setattr(time, "time", lambda now=moment: now)
+        monkeypatch.setattr(time, "time_ns", lambda now=moment: int(now * 1e9))
+        journal = Journal(tmp_path)
+        journal.put("call", reply(number))
+        again = Journal(tmp_path)
+        assert [each.get("call") for each in (journal, again)] == [reply(number)] * 2
+        journal.close(), again.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs resource limits")
+def test_a_reply_that_did_not_fit_on_the_disk_does_not_cost_the_next_one(tmp_path: Path) -> None:
+    import resource
+
+    journal = Journal(tmp_path)
+    journal.put("first", reply(1))
+    (path,) = tmp_path.iterdir()
+    _, hard = before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 20, hard))
+    try:
+        with raises("no-space", UsageError, file=path):
+            journal.put("second", reply(2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert "second" not in journal
+    journal.put("third", reply(3))
+    again = Journal(tmp_path)
+    assert [again.get(each) for each in ("first", "second", "third")] == [reply(1), None, reply(3)]
+    journal.close(), again.close()
 
 
 def test_reading_alone_writes_nothing(tmp_path: Path) -> None:

@@ -205,6 +205,20 @@ def test_the_likeliest_start_and_the_likeliest_end_of_the_alternatives_count(
 # --- what cannot be asked
 
 
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
+def test_weights_that_do_not_fit_into_memory_are_called_that(
+    error: Exception, model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import transformers
+
+    def fail(*arguments: object, **more: object) -> Any:
+        raise error
+
+    monkeypatch.setattr(transformers.AutoModelForQuestionAnswering, "from_pretrained", fail)
+    with raises("out-of-memory", ModelError, exit_code=4):
+        load_model(f"hf:{model_folder('span', 'bert')}")
+
+
 def test_a_passage_beyond_the_models_window_is_refused(model_folder: Callable[..., Path]) -> None:
     short = load_model(f"hf:{model_folder('span', 'bert', max_length=24)}", device="cpu")
     fits = span_query(WHO, "Anne met " + "the " * 13 + "John.", "Anne", "John")

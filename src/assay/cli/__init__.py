@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,7 +36,8 @@ from assay.cli import (
     work,
 )
 from assay.cli.tools import output_for_any_reader
-from assay.errors import AssayError, UsageError, near
+from assay.errors import UsageError, near
+from assay.files.atomic import of_system
 
 COMMANDS: Sequence[Any] = (
     *(run, score, generate, report, gate, compare, export, data, list_),
@@ -47,9 +50,10 @@ COMMANDS: Sequence[Any] = (
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command. Returns the exit code: 0 done, 1 a gate failed, 2 wrong use, 3 bad data, 4 the model failed.
 
-    2 also means that the command is done, but its output could not be written. 130: the user stopped it.
+    2 also means that the command is done, but its output could not be written. 128 + N: the signal N stopped it, which
+    is 130 after Ctrl-C.
     """
-    with output_for_any_reader() as lost:
+    with output_for_any_reader() as lost, _stoppable():
         try:
             code = _done(sys.argv[1:] if arguments is None else arguments)
         except SystemExit as ended:  # argparse's, after a help text or a message of its own
@@ -77,20 +81,45 @@ def _done(arguments: Sequence[str]) -> int:
         with _plain_warnings():
             call: Callable[[argparse.Namespace], int] = options.call
             return call(options)
-    except AssayError as error:
-        print(f"assay: {error.problem}", file=sys.stderr)
-        if error.remedy:
-            print(f"       {error.remedy}", file=sys.stderr)
-        return error.exit_code
-    except OSError as error:
-        if error.filename is None:
+    except KeyboardInterrupt as stopped:
+        by = stopped.by if isinstance(stopped, _StoppedError) else signal.SIGINT
+        said = "stopped" if by is signal.SIGINT else f"stopped by {by.name}"
+        print(f"assay: {said}. Answers so far are stored; the same command continues from there.", file=sys.stderr)
+        return 128 + by
+    except BaseException as error:  # panics of libraries in Rust are not Exceptions
+        foreseen = of_system(error)
+        if foreseen is None:
             raise
-        print(f"assay: {error.filename}: {error.strerror}.", file=sys.stderr)
-        print("       Check this name, and who may read and write there.", file=sys.stderr)
-        return UsageError.exit_code
-    except KeyboardInterrupt:
-        print("assay: stopped. Answers so far are stored; the same command continues from there.", file=sys.stderr)
-        return 130
+        print(f"assay: {foreseen.problem}", file=sys.stderr)
+        if foreseen.remedy:
+            print(f"       {foreseen.remedy}", file=sys.stderr)
+        return foreseen.exit_code
+
+
+class _StoppedError(KeyboardInterrupt):
+    """A signal stopped the command."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.by = signal.Signals(number)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Have the signals that end a program stop a command as Ctrl-C does; those that are ignored stay so."""
+
+    def stop(number: int, frame: object) -> NoReturn:
+        raise _StoppedError(number)
+
+    known = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if threading.current_thread() is not threading.main_thread():
+        known = []  # others cannot decide what signals do
+    before = {each: signal.signal(each, stop) for each in known if signal.getsignal(each) is signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
 
 
 _FIRST_STEPS = """examples:

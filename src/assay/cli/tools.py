@@ -202,7 +202,7 @@ def _dropping(stream: TextIO | None) -> TextIO:
     """A stream to the same place that drops what cannot be written there."""
     if stream is None:  # it was closed when Python began
         return Path(os.devnull).open("w", encoding="utf-8", newline="\n")
-    if stream.isatty() or not isinstance(stream, io.TextIOWrapper):
+    if not isinstance(stream, io.TextIOWrapper):
         return stream
     stream.flush()
     raw = _Pipe(stream.fileno(), "w", closefd=False)

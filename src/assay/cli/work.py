@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 from pathlib import Path
 
@@ -43,7 +42,6 @@ def call(options: argparse.Namespace) -> int:
         if value is not None and not value > 0:
             problem = f"--{name} is {value:g}, expected more than 0 seconds."
             raise UsageError(problem, f"--{name} 60", code="bad-option", key=name)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a queue ends jobs so: give claims back first
     folder = Path(options.folder).expanduser()
     allowed = Options(
         trust_remote_code=options.trust_remote_code, allow_pickle=options.allow_pickle, threads=options.threads

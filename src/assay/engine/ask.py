@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
@@ -136,10 +137,11 @@ class Asker:
         if missing:
             self.store.clean(key)
             computing = self._of_endpoint if self.model.endpoint else self._compute
-            for computed in computing(plan, missing, settings):
-                found[computed.lo] = computed.answers, self.store.write(key, computed)
-                if not self.model.endpoint:
-                    self.progress.advance(computed.hi - computed.lo)
+            with closing(computing(plan, missing, settings)) as coming:
+                for computed in coming:
+                    found[computed.lo] = computed.answers, self.store.write(key, computed)
+                    if not self.model.endpoint:
+                        self.progress.advance(computed.hi - computed.lo)
         elif isinstance(self.executor, WorkExecutor):
             self.executor.forget(key)
         order = sorted(found)
@@ -181,7 +183,7 @@ class Asker:
             self.resized(self.sizes)
         return self.sizes[plan.digest]
 
-    def _of_endpoint(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Iterator[ComputedBlock]:
+    def _of_endpoint(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Generator[ComputedBlock]:
         """Blocks of a model behind an endpoint, from the journal and, where it has no reply, from the endpoint."""
         if self.desk is None:
             remedy = "Ask through assay.audit or `assay run`."
@@ -194,10 +196,11 @@ class Asker:
             again=self.resume is Resume.NEVER,
             advance=self.progress.advance,
         )
-        for rows, queries, answers in asked:
-            yield ComputedBlock(rows.start, rows.stop, queries, answers, budget)
+        with closing(asked):  # what it cannot store is an error here, and not in a destructor
+            for rows, queries, answers in asked:
+                yield ComputedBlock(rows.start, rows.stop, queries, answers, budget)
 
-    def _compute(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Iterator[ComputedBlock]:
+    def _compute(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Generator[ComputedBlock]:
         budget = self.backed_off.get(plan.digest, 0)
         settings = replace(settings, backed_off=budget)
         budget = budget or settings.budget_for(self.model)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import queue
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -51,7 +51,7 @@ class Desk:
         *,
         again: bool = False,
         advance: Callable[[int], None] = lambda rows: None,
-    ) -> Iterator[tuple[range, str, Answers]]:
+    ) -> Generator[tuple[range, str, Answers]]:
         """Yield ranges of questions with their digests and answers, each as soon as it is complete.
 
         With `again`, stored replies are not used. `advance` gets the number of answered rows, from another thread.

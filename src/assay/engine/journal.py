@@ -8,6 +8,7 @@ leaves at most a part of its last line, whose checksum is then wrong. If a call 
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import platform
@@ -77,7 +78,8 @@ class Journal:
         """Store a reply: the operating system has it when this returns, and the disk within a second (`sync`)."""
         fields = {each.name: getattr(reply, each.name) for each in dataclasses.fields(reply)}
         content = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
-        at = time.time()
+        before = self._entries.get(digest)
+        at = max(time.time(), before.at + 1e-6 if before else 0.0)  # the clock may have been set back
         head = f"{digest} {at:.6f} ".encode()
         line = f"{zlib.crc32(head + content):08x} ".encode() + head + content + b"\n"
         with explained(self._path, "file"):
@@ -85,7 +87,13 @@ class Journal:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._file = self._path.open("xb", buffering=0)
             offset = self._file.tell()
-            self._file.write(line)
+            try:
+                if self._file.write(line) < len(line):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            except OSError:
+                self._file.seek(offset)
+                self._file.truncate()  # a part of a line would damage the next one
+                raise
         self._unsynced = True
         self._note(digest, _Entry(self._path, offset + len(line) - len(content) - 1, len(content), at))
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import BinaryIO
 
-from assay.errors import AssayError, UsageError
+from assay.errors import AssayError, UsageError, is_out_of_memory
 
 _FULL_DISK_TEXTS = (  # torch and safetensors have errors of their own, and torch's do not give the reason
     "No space left on device",
@@ -192,6 +192,37 @@ def is_full_disk(error: BaseException) -> bool:
     return any(text in str(error) for text in _FULL_DISK_TEXTS)
 
 
+def of_system(error: BaseException, path: Path | str | None = None, what: str = "file") -> AssayError | None:
+    """An error of any library about memory or files, as one with a remedy; None if it is something else.
+
+    path, what: the file or folder that was being written.
+    """
+    if isinstance(error, AssayError):
+        return error
+    if is_out_of_memory(error):
+        remedy = "Close other programs, or ask about less (--limit); the same command uses what is stored already."
+        return UsageError("there is not enough memory.", remedy, code="out-of-memory")
+    if is_full_disk(error):
+        code, problem = "no-space", f"no space left to write this {what}."
+        remedy = (
+            "Free some space, or point --out and ASSAY_CACHE at a larger disk; then run the same command to resume."
+        )
+    elif path is not None and isinstance(error, IsADirectoryError):
+        code, problem = "cannot-write", f"there is a folder of this name, which this {what} cannot replace."
+        remedy = "Remove or rename that folder; then run the same command again."
+    elif path is not None and isinstance(error, OSError):
+        code, problem = "cannot-write", f"cannot be written ({error.strerror or error})."
+        remedy = "Choose a writable folder with --out, and with ASSAY_CACHE for the stored answers."
+    elif isinstance(error, OSError) and error.errno:
+        code, problem = "unreadable-file", f"{error.strerror}."
+        remedy = "Check this name, and who may read and write there."
+    else:
+        return None
+    if path is None and isinstance(error, OSError):
+        path = error.filename
+    return UsageError(problem, remedy, code=code, file=path)
+
+
 @contextmanager
 def explained(path: Path, what: str) -> Iterator[None]:
     """Turn errors of any library while writing a file or folder into a UsageError with a remedy."""
@@ -200,17 +231,7 @@ def explained(path: Path, what: str) -> Iterator[None]:
     except AssayError:
         raise
     except Exception as error:
-        if is_full_disk(error):
-            code, problem = "no-space", f"no space left to write this {what}."
-            remedy = (
-                "Free some space, or point --out and ASSAY_CACHE at a larger disk; then run the same command to resume."
-            )
-        elif isinstance(error, IsADirectoryError):
-            code, problem = "cannot-write", f"there is a folder of this name, which this {what} cannot replace."
-            remedy = "Remove or rename that folder; then run the same command again."
-        elif isinstance(error, OSError):
-            code, problem = "cannot-write", f"cannot be written ({error.strerror or error})."
-            remedy = "Choose a writable folder with --out, and with ASSAY_CACHE for the stored answers."
-        else:
+        foreseen = of_system(error, path, what)
+        if foreseen is None:
             raise
-        raise UsageError(problem, remedy, code=code, file=path) from error
+        raise foreseen from error

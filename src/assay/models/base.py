@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import UsageError
+from assay.errors import UsageError, is_out_of_memory
 from assay.plan import digest_of
 from assay.queries import OF_THE_TOKENIZER, Answer, Query, QueryColumns, Scoring
 from assay.tokens import Tokens
@@ -258,7 +258,6 @@ class TokenModel(ABC):
 
     spec: ModelSpec
     encoder: Any  # an Encoder or PromptEncoder
-    out_of_memory: tuple[type[Exception], ...] = (MemoryError,)
 
     @abstractmethod
     def _answer(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
@@ -277,13 +276,9 @@ class TokenModel(ABC):
         try:
             return self._answer(tokens)
         except Exception as error:  # onnxruntime's errors have no base class of their own
-            if isinstance(error, self.out_of_memory) or any(sign in str(error).lower() for sign in _OUT_OF_MEMORY):
+            if is_out_of_memory(error):
                 raise BatchTooLargeError(str(error)) from error
             raise
-
-
-_OUT_OF_MEMORY = ("failed to allocate memory", "bad_alloc", "bad allocation", "can't allocate memory")
-"""Messages of onnxruntime, C++ libraries and torch when memory runs out."""
 
 
 class Padded(NamedTuple):

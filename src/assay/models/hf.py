@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import AssayError, ModelError, UsageError
+from assay.errors import AssayError, ModelError, UsageError, is_out_of_memory
 from assay.models.base import AUTO, FLOAT32, SCORED, TF32, BatchTooLargeError, ModelSpec, TokenModel, in_type
 from assay.models.encode import Encoder
 from assay.models.encode_prompts import PromptEncoder
@@ -73,7 +73,6 @@ class HFModel(TokenModel):
     def __init__(self, spec: ModelSpec) -> None:
         self.spec = spec
         self._transformers, self._torch = libraries()
-        self.out_of_memory = (MemoryError, self._torch.OutOfMemoryError)
         if spec.threads:
             self._torch.set_num_threads(spec.threads)
         self._torch.backends.cuda.enable_cudnn_sdp(False)  # it compiles a kernel for every new shape of a batch
@@ -237,8 +236,7 @@ def load_weights(spec: ModelSpec) -> Any:
     except AssayError:
         raise
     except Exception as error:  # transformers and safetensors raise many kinds of errors; each means: unusable
-        problem = f"{spec.name} cannot be loaded: {first_line(error)}"
-        raise ModelError(problem, "See the message of transformers above.", code="cannot-load") from error
+        raise unloadable(spec.name, error, "See the message of transformers above.") from error
     if missing := sorted(info["missing_keys"]):
         problem = f"{spec.name} lacks weights for {', '.join(missing[:3])}."
         remedy = "Its head was never trained, and random weights would give random numbers; choose a trained model."
@@ -286,6 +284,14 @@ def no_larger_than_its_weights(spec: ModelSpec) -> Iterator[None]:
     finally:
         for hook in hooks:
             hook.remove()
+
+
+def unloadable(name: str, error: Exception, remedy: str) -> ModelError:
+    """The error about a model that cannot be loaded; `remedy` unless memory ran out."""
+    if is_out_of_memory(error):
+        problem, remedy = f"there is not enough memory to load {name}.", "Close other programs, or use a smaller model."
+        return ModelError(problem, remedy, code="out-of-memory")
+    return ModelError(f"{name} cannot be loaded: {first_line(error)}", remedy, code="cannot-load")
 
 
 def load_tokenizer(spec: ModelSpec) -> Any:

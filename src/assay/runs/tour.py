@@ -15,6 +15,7 @@ from typing import Any
 from assay.engine.executor import Executor
 from assay.engine.spending import Spending
 from assay.errors import AssayError, UsageError
+from assay.files.atomic import of_system
 from assay.missing import write_missing
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
@@ -111,9 +112,10 @@ class Failures:
                 self._lacking.append(error)
                 self.skip(probe, error.problem)
                 return
-            self._failed.append(error)
-            self.why[probe] = f"failed: {error.problem if isinstance(error, AssayError) else repr(error)}"
-            self.listener.fails(probe, error)
+            failed = of_system(error) or error
+            self._failed.append(failed)
+            self.why[probe] = f"failed: {failed.problem if isinstance(failed, AssayError) else repr(failed)}"
+            self.listener.fails(probe, failed)
 
     def require_some(self, found: Collection[object]) -> None:
         """If there is no result, raise the first failure, or else the error about a missing ability."""

@@ -243,7 +243,10 @@ def test_vectors_are_means_over_a_sentences_own_tokens(family: str, model_folder
         assert np.allclose(first, alone[0], atol=1e-5)
 
 
-def test_a_batch_that_does_not_fit_is_halved(model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("device", ["cuda", "cpu"])
+def test_a_batch_that_does_not_fit_is_halved(
+    device: str, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import torch
 
     from assay.lab.debiasing import vectors
@@ -256,7 +259,9 @@ def test_a_batch_that_does_not_fit_is_halved(model_folder: ModelFolder, monkeypa
 
     def small(model: Any, inputs: Any) -> Any:
         if len(inputs["input_ids"]) > most:
-            raise torch.OutOfMemoryError("no memory")
+            if device == "cuda":
+                raise torch.OutOfMemoryError("no memory")
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes.")
         return real(model, inputs)
 
     monkeypatch.setattr(vectors, "_means_and_firsts", small)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from assay.errors import UsageError
+from assay.errors import ModelError, UsageError
 from assay.lab.training import train
 from raising import raises
 
@@ -242,6 +242,21 @@ def _safetensors() -> Exception:
     from safetensors import SafetensorError
 
     return SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
+def test_memory_that_runs_out_while_training_is_explained(
+    error: Exception, tmp_path: Path, small_base: Base, social_iqa: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from transformers.trainer import Trainer
+
+    def fail(*arguments: object, **more: object) -> Any:
+        raise error
+
+    monkeypatch.setattr(Trainer, "training_step", fail)
+    with raises("out-of-memory", ModelError, key="batch") as caught:
+        train("choice", small_base(), social_iqa(tmp_path / "data"), tmp_path / "out", settings={"batch": 4})
+    assert "--set batch=2" in caught.value.remedy
 
 
 def _no_space() -> Exception:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.engine.executor import batches
-from assay.errors import ModelError
+from assay.errors import ModelError, is_out_of_memory
 from assay.models.hf_files import libraries
 from assay.progress import Progress
 
@@ -58,7 +58,9 @@ def sentence_vectors(
         try:
             inputs = padded_inputs([ids[row] for row in rows], tokenizer, model.device)
             vectors[:, rows] = _means_and_firsts(model, inputs)
-        except torch.OutOfMemoryError:
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
             if len(rows) == 1:
                 problem = f"not enough memory for one sentence of {len(ids[rows[0]])} tokens."
                 remedy = "Use --device cpu, or read less of each sentence: --set length=128"

@@ -18,7 +18,7 @@ from typing import Any
 from assay.compare import compare
 from assay.compare.runs import Comparison
 from assay.errors import AssayError, ModelError
-from assay.files.atomic import write_atomically
+from assay.files.atomic import of_system, write_atomically
 from assay.lab.debiasing import debias
 from assay.lab.studies.steps import Step
 from assay.lab.training import evaluate, train
@@ -77,9 +77,9 @@ class Work:
         """Do a step; whatever a model, or a library, does about it is told, not raised."""
         try:
             return step.do(self, folder, progress)
-        except AssayError as error:
-            return error
         except Exception as error:  # the other steps are not lost by it
+            if foreseen := of_system(error):
+                return foreseen
             log = self.out / "logs" / f"{step.name}.txt"
             write_atomically(log, traceback.format_exc().encode("utf-8", "replace"))
             return ModelError(f"{type(error).__name__}: {first_line(error)}", f"See {log}.", code="step-failed")

@@ -16,7 +16,7 @@ from assay.lab.training.kind import Kind, Settings
 from assay.models import find_model
 from assay.models.base import ModelSpec, Options
 from assay.models.builtin import Head, write_builtin
-from assay.models.hf import load_tokenizer, max_length, no_larger_than_its_weights
+from assay.models.hf import load_tokenizer, max_length, no_larger_than_its_weights, unloadable
 from assay.models.hf_files import first_line, libraries
 
 DTYPES = ("auto", "float32", "bfloat16")
@@ -120,7 +120,7 @@ def _explained_loading(name: str, remedy: str) -> Iterator[None]:
     except AssayError:
         raise
     except Exception as error:  # transformers raises many kinds of errors; each means: unusable
-        raise ModelError(f"{name} cannot be loaded: {first_line(error)}", remedy, code="cannot-load") from error
+        raise unloadable(name, error, remedy) from error
 
 
 def require_device(device: str) -> None:

@@ -10,6 +10,7 @@ OUT/
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import AssayError, DataError, UsageError
-from assay.files.atomic import is_full_disk, remove_leftovers, write_atomically
+from assay.files.atomic import explained, is_full_disk, remove_leftovers, write_atomically
 from assay.files.decoding import json_value
 from assay.files.lock import LOCK, held, is_new
 from assay.files.opening import digest_as_stored, read_whole
@@ -85,7 +86,7 @@ class Out:
         write_atomically(self.path / DONE, as_json(content))
         (self.path / BEGUN).unlink(missing_ok=True)
         if not keep_checkpoints:
-            shutil.rmtree(self.checkpoints, ignore_errors=True)
+            _remove(self.checkpoints)
         return content
 
     def held(self, kept: int) -> int:
@@ -145,8 +146,14 @@ def finished(path: Path) -> dict[str, Any]:
         with held(path, "training in this folder"):
             remove_leftovers(path)
             if not kept:
-                shutil.rmtree(checkpoints, ignore_errors=True)
+                _remove(checkpoints)
     return done
+
+
+def _remove(checkpoints: Path) -> None:
+    """Remove what a finished model is not to have in it, if it is there."""
+    with explained(checkpoints, "folder"), contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(checkpoints)
 
 
 def last_checkpoint(folder: Path) -> Path | None:

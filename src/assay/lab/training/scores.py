@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from assay.engine.executor import Settings as Engine
 from assay.engine.executor import forward_all
+from assay.errors import is_out_of_memory
 from assay.findings import Estimate
 from assay.lab.training.batches import inputs_of
 from assay.models.base import BatchTooLargeError, ModelSpec, Padded
@@ -170,7 +171,9 @@ class Asker:
         with self.torch.inference_mode():
             try:
                 return self._answer(tokens)
-            except (MemoryError, self.torch.OutOfMemoryError) as error:
+            except Exception as error:
+                if not is_out_of_memory(error):
+                    raise
                 self.torch.cuda.empty_cache()
                 raise BatchTooLargeError(str(error)) from error
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from assay.errors import ModelError, UsageError, how_to_install, needing
+from assay.errors import ModelError, UsageError, how_to_install, is_out_of_memory, needing
 from assay.lab.training.batches import Batches, Order
 from assay.lab.training.kind import Settings
 from assay.models.hf_files import libraries
@@ -212,10 +212,11 @@ def _without_cudnn_attention() -> Iterator[None]:
 
 @contextmanager
 def _explained_memory(device: str, settings: Settings) -> Iterator[None]:
-    _, torch = libraries()
     try:
         yield
-    except torch.OutOfMemoryError as error:
+    except Exception as error:
+        if not is_out_of_memory(error):
+            raise
         problem = f"{device} does not have enough memory for batches of {settings.batch}."
         less = f"--set batch={max(settings.batch // 2, 1)} --set accumulate={settings.accumulate * 2}"
         raise ModelError(problem, f"{less} gives the same result.", code="out-of-memory", key="batch") from error

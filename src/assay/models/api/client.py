@@ -12,6 +12,7 @@ key never reaches another host.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import email.utils
 import json
 import re
@@ -205,6 +206,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
     >>> retry_after({"retry-after": "2"}), retry_after({"retry-after-ms": "250"}), retry_after({"retry-after": "soon"})
     (2.0, 0.25, None)
+    >>> retry_after({"retry-after": "Wed, 21 Oct 2026 07:28:05 GMT", "date": "Wed, 21 Oct 2026 07:28:00 GMT"})
+    5.0
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         said = headers.get(name, "").strip()
@@ -214,7 +217,10 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         moment = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
-    return max(0.0, moment.timestamp() - time.time())
+    now = time.time()
+    with contextlib.suppress(ValueError):  # the server's clock, as this machine's may be wrong
+        now = email.utils.parsedate_to_datetime(headers.get("date", "")).timestamp()
+    return max(0.0, moment.timestamp() - now)
 
 
 def _object(said: str) -> dict[str, Any] | None:
