@@ -66,11 +66,8 @@ format: $(READY) ## format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-soak: $(READY) ## kill commands at every file-system call and 1,000 times at random, endpoints' runs 200 times, a cluster's workers 50 times; read 100,000 hostile inputs (hours)
-	ASSAY_SOAK_POINTS=all ASSAY_SOAK_RANDOM_KILLS=1000 $(BIN)/python -m pytest tests/end_to_end/test_kill_points.py
-	ASSAY_SOAK_KILLS=200 $(BIN)/python -m pytest tests/end_to_end/test_api_kill.py
-	ASSAY_SOAK_WORKER_KILLS=50 $(BIN)/python -m pytest tests/engine/test_ray.py -k killed_at_random
-	ASSAY_SOAK_INPUTS=12500 $(BIN)/python -m pytest tests/test_foreign_data.py --capture no
+soak: $(READY) ## kill commands, feed them hostile files and break their machine, thousands of times (hours); WORKERS=8 for more cores
+	$(BIN)/python tests/soak.py --jobs $(WORKERS)
 
 lock: $(TOOLS)/.ready ## write constraints.txt anew after a change of pyproject.toml; UPGRADE=--upgrade for the newest versions
 	$(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
