@@ -26,14 +26,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from typing import Literal
 from xml.etree import ElementTree
 
 ROOT = Path(__file__).parents[1]
 LOGS = ROOT / "build" / "soak"
 PYTEST = (
-    *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider"),
+    *("-m", "pytest", "-p", "no:cacheprovider"),
     *("-o", "junit_family=xunit1"),  # the newer one has no place for what tests record
 )
+SEEDS = 4
 SHOWN = ("numpy", "onnxruntime", "torch", "transformers", "ray")
 """Packages whose versions are printed with the table."""
 
@@ -45,23 +47,26 @@ class Part:
     name: str
     variable: str
     amount: int | str
-    """A number is divided over the jobs of the part."""
+    """Of a number every job gets a share. Empty: the part runs only if the variable is set."""
     keyword: str = ""
     """Of the tests in the files that read the variable, those that pytest selects with this; without any, all."""
-    split: bool = False
-    """A job is a test with one parameter; else a test function with all of its parameters."""
-    times: int = 1
-    """Jobs for each of these, with different seeds."""
+    split: Literal["functions", "parameters", "commands", "seeds"] = "functions"
+    """What is a job: a test function, each of its parameters, each command that is killed, or each of four seeds."""
 
 
+AT_CALLS, AT_RANDOM = "at_a_file_system_call", "at_random_moments"
 PARTS = (
-    Part("kills", "at every call", "ASSAY_SOAK_POINTS", "all", keyword="file_system_call", split=True),
-    Part("kills", "at random moments", "ASSAY_SOAK_RANDOM_KILLS", 1000, keyword="random", times=4),
-    Part("kills", "runs on an endpoint", "ASSAY_SOAK_KILLS", 200),
-    Part("kills", "workers of Ray", "ASSAY_SOAK_WORKER_KILLS", 50, keyword="killed_at_random"),
-    Part("inputs", "hostile files", "ASSAY_SOAK_INPUTS", 100_000, keyword="whatever", split=True),
-    Part("faults", "of the machine", "ASSAY_SOAK_FAULTS", "all"),
-    Part("interpreters", "the same findings", "ASSAY_SOAK_PYTHONS", "all"),
+    Part("kills", "at every call", "ASSAY_SOAK_POINTS", "all", f"killed_{AT_CALLS}", "commands"),
+    Part("kills", "at random moments", "ASSAY_SOAK_RANDOM_KILLS", 1000, f"killed_{AT_RANDOM}", "seeds"),
+    Part("kills", "of runs on an endpoint", "ASSAY_SOAK_KILLS", 200),
+    Part("kills", "of workers of Ray", "ASSAY_SOAK_WORKER_KILLS", 50, f"killed_{AT_RANDOM}"),
+    Part("inputs", "hostile files", "ASSAY_SOAK_INPUTS", 100_000, "whatever", "parameters"),
+    Part("faults", "at every call", "ASSAY_SOAK_FAULTS", "all", f"fault_{AT_CALLS}", "commands"),
+    Part("faults", "limits and disks", "ASSAY_SOAK_FAULTS", "all", "limit or disk"),
+    Part("faults", "signals", "ASSAY_SOAK_RANDOM_KILLS", 1000, f"stopped_{AT_RANDOM}", "seeds"),
+    Part("surroundings", "locales, zones, seeds, threads", "ASSAY_SOAK_PLACES", 20, "surrounding"),
+    Part("surroundings", "other Pythons", "ASSAY_SOAK_PYTHONS", "", "pythons"),
+    Part("surroundings", "no connections", "ASSAY_SOAK_TOUR", "all"),
 )
 
 
@@ -70,15 +75,11 @@ class Job:
     """One process of pytest."""
 
     part: Part
-    test: str
+    name: str
+    """Of its row."""
+    test: tuple[str, ...]
     root: Path
     environment: dict[str, str]
-
-    @property
-    def name(self) -> str:
-        """Of its row: the parameter, or the name of the function in words."""
-        function, _, parameter = self.test.rpartition("::")[2].partition("[")
-        return f"{self.part.name}: {parameter.removesuffix(']') or function.removeprefix('test_').replace('_', ' ')}"
 
 
 @dataclass
@@ -99,24 +100,43 @@ def jobs_of(part: Part, root: Path) -> list[Job]:
     if not files:
         return []
     amount = os.environ.get(part.variable, str(part.amount))
-    command = [*PYTEST, "--collect-only", "--quiet", *files, *(["-k", part.keyword] if part.keyword else [])]
-    said = subprocess.run(
-        command, cwd=root, env=environment({part.variable: amount}), capture_output=True, text=True, check=False
+    chosen = (*files, *(["-k", part.keyword] if part.keyword else []))
+
+    def job(name: str, *test: str, **more: str) -> Job:
+        named = f"{part.name}: {name}" if name else part.name
+        return Job(part, named, test or chosen, root, environment({part.variable: amount, **more}))
+
+    if part.split == "commands":
+        said = asked("-c", "from killed_commands import COMMANDS as c; print(*(each.name for each in c), sep=chr(10))")
+        return [job(name, ASSAY_SOAK_COMMANDS=name) for name in said]
+    if part.split == "seeds":
+        amount = share(amount, SEEDS)
+        return [job("", ASSAY_SOAK_SEED=str(seed)) for seed in range(SEEDS)]
+    collected = asked(*PYTEST, "--collect-only", "--quiet", *chosen, root=root, **{part.variable: amount})
+    names = [line for line in collected if "::" in line]
+    if part.split == "parameters":
+        amount = share(amount, len(names) or 1)
+        return [job(name.partition("[")[2].removesuffix("]"), name) for name in names] or [job("")]
+    functions = list(dict.fromkeys(name.partition("[")[0] for name in names))
+    words = [name.rpartition("::test_")[2].replace("_", " ") for name in functions]
+    return [job(said, name) for name, said in zip(functions, words, strict=True)] if len(words) > 1 else [job("")]
+
+
+def asked(*command: str, root: Path = ROOT, **more: str) -> list[str]:
+    """The lines that Python prints; none if it fails."""
+    done = subprocess.run(
+        [sys.executable, *command], cwd=root, env=environment(more), capture_output=True, text=True, check=False
     )
-    names = [line for line in said.stdout.splitlines() if "::" in line and said.returncode == 0]
-    units = list(dict.fromkeys(name if part.split else name.partition("[")[0] for name in names)) or files
-    if amount.isdecimal():
-        amount = str(math.ceil(int(amount) / len(units) / part.times))
-    return [
-        Job(part, unit, root, environment({part.variable: amount, "ASSAY_SOAK_SEED": str(seed)}))
-        for seed in range(part.times)
-        for unit in units
-    ]
+    return [] if done.returncode else done.stdout.splitlines()
+
+
+def share(amount: str, jobs: int) -> str:
+    return str(math.ceil(int(amount) / jobs)) if amount.isdecimal() else amount
 
 
 def environment(more: dict[str, str]) -> dict[str, str]:
     """Ours, with the checkout's assay before an installed one."""
-    paths = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
+    paths = os.pathsep.join(filter(None, [str(ROOT / "src"), str(ROOT / "tests"), os.environ.get("PYTHONPATH")]))
     return {**os.environ, **more, "PYTHONPATH": paths}
 
 
@@ -126,7 +146,7 @@ def run(job: Job, number: int) -> Row:
     place = Path(tempfile.mkdtemp(prefix="assay-soak-"))
     began = time.monotonic()
     with log.open("w", encoding="utf-8") as said:
-        command = [*PYTEST, job.test, "--junit-xml", str(results), "--basetemp", str(place / "tests")]
+        command = [sys.executable, *PYTEST, *job.test, "--junit-xml", str(results), "--basetemp", str(place / "tests")]
         done = subprocess.run(command, cwd=job.root, env=job.environment, stdout=said, stderr=said, check=False)
     row = Row(seconds=time.monotonic() - began)
     with suppress(FileNotFoundError, ElementTree.ParseError):  # pytest itself died
@@ -140,10 +160,11 @@ def run(job: Job, number: int) -> Row:
 
 def read(case: ElementTree.Element) -> Row:
     """What one test tried and found; nothing if it was skipped."""
-    said = {str(each.get("name")): int(str(each.get("value"))) for each in case.iter("property")}
+    said = [(each.get("name"), int(each.get("value", "0"))) for each in case.iter("property")]
+    findings = sum(number for name, number in said if name == "findings")
+    tried = [number for name, number in said if name != "findings"]
     failed = any(case.find(tag) is not None for tag in ("failure", "error"))
-    skipped = case.find("skipped") is not None
-    return Row(said.get("tried", int(not skipped)), said.get("findings", 0) or int(failed))
+    return Row(sum(tried) if tried else int(case.find("skipped") is None), findings or int(failed))
 
 
 def table(rows: dict[tuple[str, str], Row]) -> Iterator[str]:
@@ -170,8 +191,7 @@ def soak(parts: Sequence[Part], workers: int, root: Path = ROOT) -> int:
     began = time.monotonic()
     found = {part: jobs_of(part, root) for part in parts}
     jobs = [job for part in parts for job in found[part]]
-    lone = {part for part in parts if len({job.test for job in found[part]}) < 2}
-    rows = {(job.part.what, job.part.name if job.part in lone else job.name): Row() for job in jobs}
+    rows = {(job.part.what, job.name): Row() for job in jobs}
     rows |= {(part.what, part.name): Row() for part in parts if not found[part]}
     done = 0
     pool = ThreadPoolExecutor(workers)
@@ -179,7 +199,7 @@ def soak(parts: Sequence[Part], workers: int, root: Path = ROOT) -> int:
     try:
         for future in as_completed(waiting):
             (job, number), row, done = waiting[future], future.result(), done + 1
-            rows[job.part.what, job.part.name if job.part in lone else job.name].add(row)
+            rows[job.part.what, job.name].add(row)
             said = f"{job.part.what}, {job.name}: {row.tried:,} tried, {row.findings} findings"
             print(f"[{done}/{len(jobs)}] {said}, {row.seconds:,.0f} s ({LOGS / f'{number:03}.log'})", flush=True)
     except KeyboardInterrupt:
@@ -203,8 +223,9 @@ def main() -> int:
     names = sorted({part.what for part in PARTS} | {part.name for part in PARTS})
     parser.add_argument("--part", action="append", choices=names, help="only this part (may be repeated)")
     chosen = parser.parse_args()
+    parts = [part for part in PARTS if part.amount or part.variable in os.environ]
     wanted = chosen.part or names
-    return soak([part for part in PARTS if part.what in wanted or part.name in wanted], chosen.jobs)
+    return soak([part for part in parts if part.what in wanted or part.name in wanted], chosen.jobs)
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_findings_and_deaths_do_not_stop_the_rest(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    part = soak.Part("faults", "small", "ASSAY_SOAK_SMALL", 75)
+    part = soak.Part("faults", "small", "ASSAY_SOAK_SMALL", 25)
     code, rows, complaint = soaked(part, tmp_path, capsys)
     assert code == 1
     assert rows == [
@@ -61,15 +61,18 @@ def test_findings_and_deaths_do_not_stop_the_rest(tmp_path: Path, capsys: pytest
     assert "Nothing was tried of: faults, small: dead." in complaint
 
 
-def test_parameters_are_rows_of_their_own_and_seeds_are_added_up(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    part = soak.Part("inputs", "small", "ASSAY_SOAK_SMALL", 100, keyword="one or two", split=True, times=2)
+def test_parameters_are_rows_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    part = soak.Part("inputs", "small", "ASSAY_SOAK_SMALL", 100, "one or two", "parameters")
     assert soaked(part, tmp_path, capsys) == (
         0,
         ["inputs | small: one | 50 | 0", "inputs | small: two | 50 | 0", "inputs | all | 100 | 0"],
         "",
     )
+
+
+def test_seeds_share_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    part = soak.Part("kills", "small", "ASSAY_SOAK_SMALL", 100, "one", "seeds")
+    assert soaked(part, tmp_path, capsys) == (0, ["kills | small | 100 | 0", "kills | all | 100 | 0"], "")
 
 
 def test_a_part_without_tests_is_not_taken_for_a_good_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,5 +84,5 @@ def test_a_part_without_tests_is_not_taken_for_a_good_one(tmp_path: Path, capsys
 def test_every_variable_that_makes_tests_long_belongs_to_a_part() -> None:
     files = [path for path in (soak.ROOT / "tests").rglob("test_*.py") if path.name != Path(__file__).name]
     read = {name for path in files for name in re.findall(r"\bASSAY_SOAK_[A-Z_]+", path.read_text(encoding="utf-8"))}
-    assert read <= {part.variable for part in soak.PARTS} | {"ASSAY_SOAK_SEED"}
+    assert read <= {part.variable for part in soak.PARTS} | {"ASSAY_SOAK_SEED", "ASSAY_SOAK_COMMANDS"}
     assert len(read) > 4

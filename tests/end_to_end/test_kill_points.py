@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from killed_commands import COMMANDS, MODULES, Command, Trial, Workshop, servers
+from killed_commands import COMMANDS, MODULES, Trial, Workshop, servers
 from nursery import nursery
 
 EVERY_POINT = "ASSAY_SOAK_POINTS" in os.environ
 RANDOM_KILLS = int(os.environ.get("ASSAY_SOAK_RANDOM_KILLS", "0"))
+ONLY = os.environ.get("ASSAY_SOAK_COMMANDS", "").split(",")
+"""Names of commands; without any, all."""
+
 MANY = 60
 """Calls of a command that is killed at two of them in `make test`."""
 
@@ -34,23 +37,24 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
             yield Workshop(folder, made_in, environment)
 
 
-LOTS = [(command,) for command in COMMANDS] if EVERY_POINT else [COMMANDS]
-"""What is killed in one test: with few kills, making what all of them need takes most of the time."""
+def chosen() -> list[str]:
+    return [command.name for command in COMMANDS if ONLY == [""] or command.name in ONLY]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="forks")
-@pytest.mark.parametrize("commands", LOTS, ids=lambda lot: lot[0].name if len(lot) == 1 else "all")
 def test_a_command_killed_at_a_file_system_call_and_repeated_leaves_the_same(
-    commands: Sequence[Command], shop: Workshop, record_property: Callable[[str, int], None]
+    shop: Workshop, record_property: Callable[[str, int], None]
 ) -> None:
     rng, found, kills = random.Random(20201116), list[str](), 0
-    for command in commands:
+    for command in COMMANDS:
+        if command.name not in chosen():
+            continue
         trial = Trial(shop, command)
         points = trial.points
         if not EVERY_POINT:
             points = rng.sample(points, 2 if len(points) > MANY else 1)
-        found += [f"{command.name}: {what}" for point in points if (what := trial.killed_at(point))]
-        kills += len(points)
+        wrong = [f"{command.name}: {what}" for point in points if (what := trial.killed_at(point))]
+        found, kills = found + wrong, kills + len(points)
     record_property("tried", kills)
     record_property("findings", len(found))
     assert kills
@@ -62,7 +66,7 @@ def test_commands_killed_at_random_moments_and_repeated_leave_the_same(
     shop: Workshop, record_property: Callable[[str, int], None]
 ) -> None:
     rng, found, kills = random.Random(int(os.environ.get("ASSAY_SOAK_SEED", "0"))), list[str](), 0
-    trials = [Trial(shop, command) for command in COMMANDS]
+    trials = [Trial(shop, command) for command in COMMANDS if command.name in chosen()]
     while kills < RANDOM_KILLS:
         hit, wrong = rng.choice(trials).killed_at_random(rng, most=4)
         kills, found = kills + hit, found + [wrong] * bool(wrong)
