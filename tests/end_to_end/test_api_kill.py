@@ -10,6 +10,7 @@ import os
 import random
 import shutil
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,9 @@ def lost_answers(server: Server, kills: list[float]) -> list[str]:
     return lost
 
 
-def test_kills_at_random_moments_lose_only_what_is_under_way(tmp_path: Path) -> None:
+def test_kills_at_random_moments_lose_only_what_is_under_way(
+    tmp_path: Path, record_property: Callable[[str, int], None]
+) -> None:
     """Each attempt is killed; when all is asked it begins anew with nothing stored, until there were enough kills."""
     rng = random.Random(20261116)
     arguments = ["run", "bbq-starter", "--limit", "400", "--set", "resamples=20", "--set", "answer=letters"]
@@ -91,4 +94,5 @@ def test_kills_at_random_moments_lose_only_what_is_under_way(tmp_path: Path) -> 
             assert findings(tmp_path / "killed") == expected
             shutil.rmtree(tmp_path / "killed")
             shutil.rmtree(tmp_path / "killed-cache")
+        record_property("tried", kills)
         assert partial >= 3, "the kills hardly hit the asking"

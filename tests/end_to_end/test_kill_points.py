@@ -58,21 +58,21 @@ def trials(shop: Workshop) -> list[Trial]:
     return [Trial(shop, command) for command in COMMANDS if command.name in chosen()]
 
 
+Count = Callable[[int, int], None]
+
+
 @pytest.fixture
-def say(capsys: pytest.CaptureFixture[str]) -> Callable[[str, int, str, int], None]:
-    """Prints a line of what was tried."""
+def count(record_property: Callable[[str, int], None]) -> Count:
+    """Takes down for `make soak` how much was tried, and how much was found."""
 
-    def line(name: str, tried: int, what: str, findings: int) -> None:
-        with capsys.disabled():
-            print(f"{name:28} {tried:5} {what:16} {findings:3} findings", flush=True)
+    def taken(tried: int, findings: int) -> None:
+        record_property("tried", tried)
+        record_property("findings", findings)
 
-    return line
-
-
-Say = Callable[[str, int, str, int], None]
+    return taken
 
 
-def test_a_command_killed_at_a_file_system_call_and_repeated_leaves_the_same(trials: list[Trial], say: Say) -> None:
+def test_a_command_killed_at_a_file_system_call_and_repeated_leaves_the_same(trials: list[Trial], count: Count) -> None:
     rng, found = random.Random(20201116), list[str]()
     for trial in trials:
         name, points = trial.command.name, trial.points
@@ -80,14 +80,13 @@ def test_a_command_killed_at_a_file_system_call_and_repeated_leaves_the_same(tri
             points = rng.sample(points, 2 if len(points) > MANY else 1)
         wrong = [f"{name}: {what}" for point in points if (what := trial.killed_at(point))]
         found += wrong
-        if EVERY_POINT:
-            say(name, len(points), "kills at calls", len(wrong))
+        count(len(points), len(wrong))
     assert trials
     assert not found, "\n\n".join(found)
 
 
 def test_a_command_with_a_fault_at_a_file_system_call_says_so_and_repeated_leaves_the_same(
-    trials: list[Trial], say: Say
+    trials: list[Trial], count: Count
 ) -> None:
     rng, found = random.Random(20201117), list[str]()
     for number, trial in enumerate(trials):
@@ -102,8 +101,7 @@ def test_a_command_with_a_fault_at_a_file_system_call_says_so_and_repeated_leave
             faults = [(rng.choice(points), possible[number % len(possible)])]
         wrong = [f"{name}: {what}" for point, fault in faults if (what := trial.disturbed_at(point, fault))]
         found += wrong
-        if SOAK_FAULTS:
-            say(name, len(faults), "faults at calls", len(wrong))
+        count(len(faults), len(wrong))
     assert trials
     assert not found, "\n\n".join(found)
 
@@ -134,7 +132,7 @@ def remount(shop: Workshop) -> Iterator[Callable[[str], None]]:
 
 
 def test_a_command_on_a_disk_that_is_full_or_read_only_says_so_and_repeated_leaves_the_same(
-    shop: Workshop, remount: Callable[[str], None], say: Say
+    shop: Workshop, remount: Callable[[str], None], count: Count
 ) -> None:
     there, found = Workshop(shop.folder / "disk", shop.made_in, shop.environment), list[str]()
     there.log = shop.log  # which is not on the disk
@@ -144,25 +142,24 @@ def test_a_command_on_a_disk_that_is_full_or_read_only_says_so_and_repeated_leav
             trial = Trial(there, command)
             wrong = [f"{command.name}: {what}" for share in shares if (what := trial.on_disk(remount, share))]
             found += wrong
-            if SOAK_FAULTS:
-                say(command.name, len(shares), "small disks", len(wrong))
+            count(len(shares), len(wrong))
     assert not found, "\n\n".join(found)
 
 
 @pytest.mark.skipif(not RANDOM_KILLS, reason="part of make soak")
-def test_commands_stopped_at_random_moments_and_repeated_leave_the_same(trials: list[Trial], say: Say) -> None:
+def test_commands_stopped_at_random_moments_and_repeated_leave_the_same(trials: list[Trial], count: Count) -> None:
     rng, signals = random.Random(int(os.environ.get("ASSAY_SOAK_SEED", "0"))), RANDOM_KILLS // 5
     stopped = [rng.choice(trials).signalled(rng, SIGNALS[number % len(SIGNALS)]) for number in range(signals)]
     found = list(filter(None, stopped))
-    say("all commands", signals, "random signals", len(found))
+    count(signals, len(found))
     assert not found, "\n\n".join(found)
 
 
 @pytest.mark.skipif(not RANDOM_KILLS, reason="part of make soak")
-def test_commands_killed_at_random_moments_and_repeated_leave_the_same(trials: list[Trial], say: Say) -> None:
+def test_commands_killed_at_random_moments_and_repeated_leave_the_same(trials: list[Trial], count: Count) -> None:
     rng, found, kills = random.Random(int(os.environ.get("ASSAY_SOAK_SEED", "0"))), list[str](), 0
     while kills < RANDOM_KILLS:
         hit, wrong = rng.choice(trials).killed_at_random(rng, most=4)
         kills, found = kills + hit, found + [wrong] * bool(wrong)
-    say("all commands", kills, "random kills", len(found))
+    count(kills, len(found))
     assert not found, "\n\n".join(found)

@@ -166,7 +166,9 @@ def test_a_machine_that_is_lost_in_the_middle_of_a_tour_changes_nothing(
     assert findings_in(tmp_path / "tour") == undisturbed
 
 
-def test_workers_that_are_killed_at_random_moments_change_nothing(cluster: Any, tmp_path: Path) -> None:
+def test_workers_that_are_killed_at_random_moments_change_nothing(
+    cluster: Any, tmp_path: Path, record_property: Callable[[str, int], None]
+) -> None:
     rng, kills, came = random.Random(20261116), 0, 0
     size: dict[str, Any] = {"limit": 64 + 32 * KILLS, "options": ONE_THREAD, "engine": Settings(block_size=4)}
     few = {"class": "gender", "form": "span", "draws": "20", "resamples": "20"}  # one plan
@@ -191,6 +193,7 @@ def test_workers_that_are_killed_at_random_moments_change_nothing(cluster: Any, 
             progress=Disturbing(kill),
             **size,
         )
+    record_property("tried", kills)
     assert kills == KILLS
     assert findings_in(tmp_path / "killed") == findings_in(tmp_path / "undisturbed")
 
