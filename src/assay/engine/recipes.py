@@ -16,6 +16,7 @@ from assay.plan import AnyPlan
 
 _KIND, _FIELDS = "is", "fields"
 _GROUPS = ("assay.probes", "assay.models")  # of entry points
+_SAME_VERSION = "Install the same version of assay, and of packages that extend it, everywhere."
 
 
 def to_data(plan: AnyPlan) -> Any:
@@ -54,9 +55,12 @@ def _decoded(data: Any) -> Any:
     kind = _class_named(str(data.get(_KIND)))
     given = data.get(_FIELDS)
     if kind is None or not isinstance(given, dict) or set(given) != set(_field_names(kind)):
-        remedy = "Install the same version of assay, and of packages that extend it, everywhere."
-        raise DataError(f"{data.get(_KIND)!r} is not known here.", remedy, code="bad-value", key="plan")
-    return kind(**{name: _decoded(value) for name, value in given.items()})
+        raise DataError(f"{data.get(_KIND)!r} is not known here.", _SAME_VERSION, code="bad-value", key="plan")
+    try:
+        return kind(**{name: _decoded(value) for name, value in given.items()})
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        problem = f"{data[_KIND]} cannot be made from what was sent ({error})."
+        raise DataError(problem, _SAME_VERSION, code="bad-value", key="plan") from None
 
 
 def _name(kind: type) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
 from assay.errors import DataError, UsageError
-from assay.files.decoding import json_value
+from assay.files.decoding import written_value
 from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
 from assay.rows import Bad, Row, rows_of
 
@@ -129,13 +128,7 @@ def _info(row: Row, place: int) -> tuple[str, str] | None:
 
 def _object(value: object) -> dict[str, Any] | None:
     """An object, or one written into a CSV cell, as JSON or as Python writes it."""
-    written = value if isinstance(value, str) else ""
-    for read in (json_value, ast.literal_eval) if 0 < len(written) < 100_000 else ():
-        try:
-            value = read(written)
-            break
-        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            continue
+    value = written_value(value) if isinstance(value, str) else value
     return value if isinstance(value, dict) else None
 
 
