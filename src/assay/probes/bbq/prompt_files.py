@@ -28,6 +28,7 @@ _SLOTS = ("context", "question", "a", "b", "c")
 _REMEDY = "A prompt needs the slots {context}, {question}, {a}, {b} and {c}, each once; see docs/languages.md."
 _LARGE = re.compile(r"\{([ABC])\}")
 _LARGEST = 1 << 20  # bytes of a program
+_LONGEST = 20_000  # characters of a prompt
 _WRONG_SHAPE = (AttributeError, TypeError, RecursionError, MemoryError)
 _LISTED = re.compile(r"([Aa])\)?\s*[:.)]?\s*\{a\}")
 
@@ -76,6 +77,9 @@ def read_prompts(path: Path, spoken: str) -> Mapping[str, FilePrompt]:
     found: dict[str, FilePrompt] = {}
     for line, name, text, unknown in [*not_none(rows, path, "prompt", _REMEDY)]:  # the file is closed by now
         template = _LARGE.sub(lambda match: f"{{{match[1].lower()}}}", text.strip().replace("\\n", "\n"))
+        if len(template) > _LONGEST:
+            problem = f"prompt {name!r} has more than {_LONGEST:,} characters."
+            raise DataError(problem, _REMEDY, code="bad-text", file=path, line=line, key="prompt")
         slots = re.findall(r"\{(\w*)\}", template)
         listed = _LISTED.search(template)
         if sorted(slots) != sorted(_SLOTS) or listed is None:

@@ -33,7 +33,7 @@ CATEGORIES = ("Gender_identity", "Gender_identity (names)")
 _REMEDY = "Every row needs the fields of bbq_de_amb_test.jsonl; see `assay data check ggbbq`."
 _TYPES = {"ambiguous_context": AMBIGUOUS, "disambiguous_context": DISAMBIGUATED}
 _POLARITIES = {"negative": NEGATIVE, "non_negative": NON_NEGATIVE}
-_SLOT = re.compile(r"\{\{.*?\}\}")
+_SLOT = re.compile(r"\{\{[^{}]*\}\}")
 _CONTEXT, _INDEX = "ambiguous_context", "question_index"
 Templates = tuple[tuple[tuple[str, ...], str], ...]
 """For each template, the texts between the slots of its ambiguous context, and its question_index."""

@@ -44,8 +44,9 @@ _NO_MODEL = "none/none"
 _ZSTD = 93
 """The number of this way to pack; zipfile of Python 3.14 knows it."""
 
-_SAMPLE = re.compile(r"samples/(.+)_epoch_(\d+)(\.json|/sample\.json)")
-_INPUT = re.compile(r"\s*Context:\s*(.*?)\s*\n\s*Question:\s*(.*?)\s*", re.DOTALL)
+_SAMPLE = re.compile(r"samples/(.+)_epoch_(\d{1,9})(\.json|/sample\.json)")
+_CONTEXT = "Context:"
+_QUESTION = re.compile(r"^[^\S\n]*Question:", re.MULTILINE)
 _SAMPLE_ID = re.compile(r"(?:(.+)_)?(\d+)")
 _SHOWN_CHOICE = re.compile(r"^[A-Z]\) (.*)$", re.MULTILINE)
 _ATTACHMENT = "attachment://"
@@ -85,8 +86,9 @@ def _row(sample: Row) -> dict[str, Any]:
     """A sample as a row: its metadata and what is told elsewhere. `gold` is the right one among `choices`, or -1."""
     metadata = sample.get("metadata")
     row: dict[str, Any] = dict(metadata) if isinstance(metadata, dict) else {}
-    if asked := _INPUT.fullmatch(_text(sample.get("input"), sample)):
-        row.update(context=asked[1], question=asked[2])
+    asked = _text(sample.get("input"), sample).lstrip()
+    if asked.startswith(_CONTEXT) and (match := _QUESTION.search(asked)):
+        row.update(context=asked[len(_CONTEXT) : match.start()].strip(), question=asked[match.end() :].strip())
     if match := _SAMPLE_ID.fullmatch(str(sample.get("id"))):
         row.setdefault("example_id", row.get("source_id", match[2]))
         if match[1]:
