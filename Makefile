@@ -60,7 +60,7 @@ soak: $(READY) ## kill commands at every file-system call and 1,000 times at ran
 	ASSAY_SOAK_POINTS=all ASSAY_SOAK_RANDOM_KILLS=1000 $(BIN)/python -m pytest tests/end_to_end/test_kill_points.py
 	ASSAY_SOAK_KILLS=200 $(BIN)/python -m pytest tests/end_to_end/test_api_kill.py
 	ASSAY_SOAK_WORKER_KILLS=50 $(BIN)/python -m pytest tests/engine/test_ray.py -k killed_at_random
-	ASSAY_SOAK_INPUTS=12500 $(BIN)/python -m pytest tests/test_foreign_data.py --capture no
+	ASSAY_SOAK_INPUTS=6250 $(BIN)/python -m pytest tests/test_foreign_data.py --capture no
 
 demo: $(CORE) ## the tour: audit the built-in model and print where the report is (about two minutes)
 	$(BIN)/assay run --resume never --out runs/demo

@@ -12,7 +12,7 @@ import warnings
 import zlib
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
@@ -32,7 +32,10 @@ from assay.engine.work import FORMAT, Failure, Job, JobFolder
 from assay.engine.worker import Worker
 from assay.errors import AssayError
 from assay.lab.studies import study
-from assay.lab.studies.run_study import plan as plan_study
+from assay.lab.studies.file import read_study
+from assay.lab.studies.page import write_page
+from assay.lab.studies.prepare import Study, prepare
+from assay.lab.studies.record import read_record
 from assay.lab.training.out_folder import finished, last_checkpoint, open_out
 from assay.lab.training.trainer import _curve, _state
 from assay.models.api.address import Address
@@ -392,12 +395,9 @@ limit = 8
 
 def folders() -> Reader:
     """Folders of studies and trainings that were begun or finished, by somebody else."""
-    siqa = {"context": "Ann met Bo.", "question": "Why?", **{f"answer{letter}": letter for letter in "ABC"}}
     with TemporaryDirectory() as place:
         here = Path(place)
-        (here / "study.toml").write_text(STUDY)
-        (here / "train.jsonl").write_bytes(lines_of([{**siqa, "correct": "A"}]))
-        (here / "text.txt").write_text("He met her.\n" * 20)
+        _write_study(here)
         study(here / "study.toml", here / "out", data=here, makers=Fakes().makers)
         corpus = {name: content for name, content in files_in(here).items() if not name.endswith(".html")}
     state = {"global_step": 4, "log_history": [{"step": 4, "loss": 0.5, "learning_rate": 0.1}]}
@@ -415,17 +415,43 @@ def folders() -> Reader:
         **{f"begun/checkpoints/checkpoint-4/{name}": b"" for name in files},
         "done/assay.json": json.dumps(done).encode(),
     }
-    studied = [reading(partial(_studied, do)) for do in (plan_study, plan_study, study)]
-    read = ("study.json", "comparison.json", "assay.json")
-    uses: dict[str, list[Use]] = {name: studied for name in corpus if name.startswith("out/") and name.endswith(read)}
+    noted = [*[reading(_noted)] * 3, reading(_paged)]
+    uses: dict[str, list[Use]] = {
+        name: noted for name in corpus if name.startswith("out/") and name.endswith(("study.json", "comparison.json"))
+    }
     uses |= {name: [reading(_trained)] for name in corpus if name.startswith(("begun/", "done/")) and ".json" in name}
     return Reader(corpus, uses)
 
 
-def _studied(do: Any, folder: Path) -> None:
-    out = folder.parent / "out"
-    shutil.copytree(folder / "out", out)  # logs of steps that fail stay there
-    do(folder / "study.toml", out, data=folder, makers=Fakes().makers)
+@cache
+def _study() -> Study:
+    """What study.toml says, prepared once."""
+    with TemporaryDirectory() as place:
+        here = Path(place)
+        _write_study(here)
+        return prepare(read_study(here / "study.toml"), here / "out", Fakes().makers, data=here, only=(), fetch=False)
+
+
+def _noted(folder: Path) -> None:
+    """How far its steps are."""
+    record = read_record(folder / "out")
+    for step in _study().steps:
+        record.state(step)
+    record.write()
+
+
+def _paged(folder: Path) -> None:
+    """Its page."""
+    out, made = folder.parent / "out", _study()
+    shutil.copytree(folder / "out", out)
+    write_page(out, made.file, made.schedule.runs, read_record(out))
+
+
+def _write_study(here: Path) -> None:
+    siqa = {"context": "Ann met Bo.", "question": "Why?", **{f"answer{letter}": letter for letter in "ABC"}}
+    (here / "study.toml").write_text(STUDY)
+    (here / "train.jsonl").write_bytes(lines_of([{**siqa, "correct": "A"}]))
+    (here / "text.txt").write_text("He met her.\n" * 20)
 
 
 def _trained(folder: Path) -> None:

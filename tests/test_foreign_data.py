@@ -325,7 +325,7 @@ made = cache(lambda name: READERS[name]())
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_whatever_is_in_a_file_it_is_read_or_refused(name: str) -> None:
+def test_whatever_is_in_a_file_it_is_read_or_refused(name: str, record_property: Callable[[str, object], None]) -> None:
     codes: Counter[int] = Counter()
 
     @settings(max_examples=INPUTS, derandomize="ASSAY_SOAK_INPUTS" not in os.environ, database=None)
@@ -334,5 +334,6 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(name: str) -> None:
         codes[attempt(made(name), case)] += 1
 
     tried()
+    record_property("inputs", codes.total())
     print(f"{name}: {codes.total():,} inputs, 0 findings; exit codes {dict(sorted(codes.items()))}")
     assert codes.keys() & {2, 3, 4}

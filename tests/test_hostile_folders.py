@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import small_bbq
 from assay.cli import main
 from assay.engine.executor import Settings
 from assay.engine.journal import Journal
@@ -31,6 +32,8 @@ from assay.plan import WordPlan
 from assay.probes.bbq.editions.ggbbq import fits
 from assay.probes.bbq.logs.inspect_ai import _row
 from assay.probes.bbq.prompt_files import read_prompts
+from assay.probes.bbq.reading import example_of
+from assay.probes.bbq.targets import template_stereotypes
 from assay.probes.unqover.lists import File, _entries
 from assay.runs.export import export
 from fake_models import FakeModel, fake_spec
@@ -181,6 +184,19 @@ def test_an_epoch_of_5000_digits_is_no_sample(tmp_path: Path, said: Said) -> Non
     with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
         archive.writestr(f"samples/1_epoch_{'9' * 5000}.json", "{}")
     assert said("score", "bbq", "log.eval")[0] == 3
+
+
+def test_an_example_id_of_5001_digits_is_refused(tmp_path: Path) -> None:
+    row = small_bbq.quartet()[0].as_json()
+    for key in ("example_id", "label", "question_index"):
+        with raises("bad-label" if key == "label" else "bad-value", DataError, line=1, key=key):
+            example_of({**row, key: "9" * 5001 if key != "question_index" else {}}, tmp_path, 1)
+
+
+def test_a_category_of_a_name_that_no_file_can_have_has_no_templates(tmp_path: Path) -> None:
+    (tmp_path / "new_templates - Age.csv").write_text("Q_id,Relevant_social_values\n1,memory\n", encoding="utf-8")
+    found = template_stereotypes(tmp_path, ["n" * 300, "a\0b", "../x", "Age"])
+    assert found == {("Age", "1"): "memory"}
 
 
 # --- what other programs left

@@ -12,6 +12,7 @@ from assay.files.decoding import written_value
 from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
 from assay.rows import Bad, Row, rows_of
 
+_MOST_DIGITS = 18
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _REMEDY = "Every example needs the fields of the official files; see `assay data check bbq`."
 _GOLD_REMEDY = (
@@ -72,7 +73,7 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
 
     def whole(name: str) -> int:
         value = row.get(name)
-        if isinstance(value, str) and value.removeprefix("-").isdecimal():
+        if isinstance(value, str) and value.removeprefix("-").isdecimal() and len(value) <= _MOST_DIGITS:
             return int(value)
         return value if isinstance(value, int) and not isinstance(value, bool) else wrong(name, "a whole number")
 
