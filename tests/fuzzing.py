@@ -8,6 +8,7 @@ errors, takes too long, needs too much memory, prints a control sequence or leav
 from __future__ import annotations
 
 import contextlib
+import csv
 import gzip
 import io
 import json
@@ -90,6 +91,16 @@ VALUES: Sequence[str] = (
     *("[null]", "[[]]", "[1, 2, 3]", '["a", "b"]', '{"a": null}', '{"": {}}', '[{"a": [1]}]'),
     *("[" * _DEEP + "]" * _DEEP, '{"a":' * _DEEP + "1" + "}" * _DEEP, "[" * 90 + "]" * 90),
 )
+TEXTS: Sequence[str] = (
+    " " * 20_000,
+    "\n" * 20_000,
+    " \n" * 5_000,
+    "(" * 5_000,
+    "a b " * 5_000,
+    "\x1b[31m",
+    "{{x}}" * 500,
+)
+"""What may be in a text, to the cost of regular expressions."""
 _MARK = '"@hostile@"'
 _BITS: Sequence[bytes] = (
     *(
@@ -147,6 +158,9 @@ def _in_json(text: str, kind: int, place: int, number: int) -> str:
             holder[f"{last}x"] = holder.pop(last)
         case 2 if isinstance(holder, list):
             holder.append(holder[last])
+        case 4 if isinstance(holder[last], str):  # something within a text
+            at = number % (len(holder[last]) + 1)
+            holder[last] = holder[last][:at] + TEXTS[number % len(TEXTS)] + holder[last][at:]
         case 3 if isinstance(holder, dict):  # a value from somewhere else
             other = value
             for key in found[number % len(found)]:
@@ -164,6 +178,18 @@ def _in_cells(text: str, place: int, number: int, separator: str) -> str:
     cells = lines[row].split(separator)
     cells[(place // len(lines)) % len(cells)] = VALUES[number % len(VALUES)].strip('"')
     return "\n".join((*lines[:row], separator.join(cells), *lines[row + 1 :]))
+
+
+def _in_table(text: str, place: int, number: int, separator: str) -> str:
+    """A table with one cell replaced or prolonged, in quotation marks where it needs them."""
+    rows = [*csv.reader(io.StringIO(text, newline=""), delimiter=separator)]
+    cells = rows[place % len(rows)]
+    at = (place // len(rows)) % len(cells)
+    value = VALUES[number % len(VALUES)].strip('"')
+    cells[at] = cells[at] + TEXTS[number % len(TEXTS)] if number % 3 == 0 else value
+    out = io.StringIO(newline="")
+    csv.writer(out, delimiter=separator).writerows(rows)
+    return out.getvalue()
 
 
 def _in_lines(text: str, kind: int, place: int, number: int) -> str:
@@ -211,16 +237,28 @@ def changed(content: bytes, name: str, change: Change) -> bytes:
             row = place % max(1, len(lines) - 1)
             lines[row] = _in_json(lines[row], kind, place // len(lines), number)
             return "\n".join(lines).encode()
-        if kind < 60 and name.endswith((".csv", ".toml", ".txt", ".lst")):
+        if kind < 40 and name.endswith((".csv", ".tsv")):
+            return _in_table(text, place, number, "\t" if name.endswith(".tsv") else ",").encode()
+        if kind < 60 and name.endswith((".csv", ".tsv", ".toml", ".txt", ".lst")):
             return _in_cells(text, place, number, "=" if name.endswith(".toml") else ",").encode()
         if kind < 80:
             return _in_lines(text, kind, place, number).encode()
-    except (ValueError, RecursionError):
-        pass  # an earlier change left no text or no JSON
-    if name.endswith((".eval", ".zip")) and kind < 70:
+    except (ValueError, RecursionError, csv.Error, ZeroDivisionError):
+        pass  # an earlier change left no text, no JSON or no table
+    if name.endswith(".safetensors") and kind < 70:
+        with contextlib.suppress(ValueError, RecursionError, IndexError):
+            return _in_header(content, kind, place, number)
+    if name.endswith((".eval", ".zip", ".npz")) and kind < 70:
         with contextlib.suppress(Exception):  # an earlier change left no archive: zipfile raises almost anything then
             return _in_archive(content, kind, place, number)
     return _in_bytes(content, kind, place, number)
+
+
+def _in_header(content: bytes, kind: int, place: int, number: int) -> bytes:
+    """Weights with another header."""
+    end = 8 + int.from_bytes(content[:8], "little")
+    header = _in_json(content[8:end].decode(), kind, place, number).encode()
+    return len(header).to_bytes(8, "little") + header + content[end:]
 
 
 def _in_archive(content: bytes, kind: int, place: int, number: int) -> bytes:

@@ -39,6 +39,7 @@ from assay.probes.bbq.targets import read_metadata
 from assay.probes.sodapop.contexts import read_contexts
 from assay.probes.sodapop.names import read_groups
 from assay.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
+from foreign_readers import MORE
 from fuzzing import CASES, Case, Reader, Use, attempt, command, function
 
 INPUTS = int(os.environ.get("ASSAY_SOAK_INPUTS", "200"))
@@ -318,6 +319,7 @@ def _block(folder: Path) -> int:
 READERS: Mapping[str, Callable[[], Reader]] = {
     **{"rows": rows, "data": data, "logs": logs, "toml": toml, "runs": runs},
     **{"models": models, "endpoints": endpoints, "blocks": blocks},
+    **MORE,
 }
 made = cache(lambda name: READERS[name]())
 

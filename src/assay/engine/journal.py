@@ -19,11 +19,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from assay.errors import DataError
 from assay.files.atomic import explained
+from assay.files.decoding import json_typed
+from assay.files.opening import open_bytes, open_regular
 from assay.models.base import ModelSpec, Reply
 from assay.plan import digest_of
 
 _ENDING = ".journal"
+_LINE = re.compile(rb"([0-9a-f]{8}) (\w{1,128}) (\d{1,20}\.\d{1,9}) (.*)\n", re.ASCII | re.DOTALL)
+"""Checksum, digest, time, reply."""
 
 
 class _Entry(NamedTuple):
@@ -69,10 +74,15 @@ class Journal:
         if entry is None:
             return None
         if entry.path not in self._readers:
-            self._readers[entry.path] = entry.path.open("rb")
+            self._readers[entry.path] = open_regular(entry.path)
         reader = self._readers[entry.path]
         reader.seek(entry.offset)
-        return Reply(**json.loads(reader.read(entry.length)))
+        try:
+            return json_typed(reader.read(entry.length), Reply)
+        except ValueError as error:
+            problem = f"what is stored at byte {entry.offset:,} is not a reply ({error})."
+            remedy = "Delete the file, which assay did not write like this: its requests are then sent again."
+            raise DataError(problem, remedy, code="bad-value", file=entry.path) from None
 
     def put(self, digest: str, reply: Reply) -> None:
         """Store a reply: the operating system has it when this returns, and the disk within a second (`sync`)."""
@@ -124,11 +134,9 @@ class Journal:
 def _entries(path: Path) -> Iterator[tuple[str, _Entry]]:
     """The entries of a file, without damaged or incomplete lines."""
     offset = 0
-    with path.open("rb") as file:
+    with open_bytes(path) as file:
         for line in file:
-            parts = line.rstrip(b"\n").split(b" ", 3)
-            if len(parts) == 4 and line.endswith(b"\n") and f"{zlib.crc32(line[9:-1]):08x}".encode() == parts[0]:
-                content = parts[3]
-                place = offset + len(line) - len(content) - 1
-                yield parts[1].decode(), _Entry(path, place, len(content), float(parts[2]))
+            parts = _LINE.fullmatch(line)
+            if parts and f"{zlib.crc32(line[9:-1]):08x}".encode() == parts[1]:
+                yield parts[2].decode(), _Entry(path, offset + parts.start(4), len(parts[4]), float(parts[3]))
             offset += len(line)

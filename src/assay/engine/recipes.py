@@ -16,6 +16,7 @@ from assay.plan import AnyPlan
 
 _KIND, _FIELDS = "is", "fields"
 _GROUPS = ("assay.probes", "assay.models")  # of entry points
+_SAME_VERSION = "Install the same version of assay, and of packages that extend it, everywhere."
 
 
 def to_data(plan: AnyPlan) -> Any:
@@ -28,8 +29,13 @@ def to_data(plan: AnyPlan) -> Any:
 
 def of_data(data: Any, digest: str) -> AnyPlan:
     """The plan that `to_data` described; raises a DataError if its digest differs, as with another version of assay."""
-    plan: AnyPlan = _decoded(data)
-    if getattr(plan, "digest", None) != digest:
+    try:
+        plan: AnyPlan = _decoded(data)
+        found = getattr(plan, "digest", None)
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as error:
+        problem = f"the questions cannot be made from what was sent ({error})."
+        raise DataError(problem, _SAME_VERSION, code="bad-value", key="plan") from None
+    if found != digest:
         remedy = "Use the same version of assay, and the same data, everywhere."
         raise DataError("the questions differ from those that were sent.", remedy, code="changed-file", key="plan")
     return plan
@@ -54,8 +60,7 @@ def _decoded(data: Any) -> Any:
     kind = _class_named(str(data.get(_KIND)))
     given = data.get(_FIELDS)
     if kind is None or not isinstance(given, dict) or set(given) != set(_field_names(kind)):
-        remedy = "Install the same version of assay, and of packages that extend it, everywhere."
-        raise DataError(f"{data.get(_KIND)!r} is not known here.", remedy, code="bad-value", key="plan")
+        raise DataError(f"{data.get(_KIND)!r} is not known here.", _SAME_VERSION, code="bad-value", key="plan")
     return kind(**{name: _decoded(value) for name, value in given.items()})
 
 

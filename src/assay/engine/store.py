@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from assay.errors import UsageError
 from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.cache import cache_folder
-from assay.files.opening import open_regular, read_whole
+from assay.files.opening import digest_as_stored, open_regular, read_whole
 from assay.plan import AnyPlan, ArrayPlan, Arrays
 from assay.queries import Answers, QueryColumns
 
@@ -74,7 +74,7 @@ class BlockStore:
         """
         own, usual = folder / OWN_BLOCKS, BlockStore.default()
         try:
-            exported = (own / EXPORTED).read_text(encoding="ascii") == digest_of_list(folder)
+            exported = read_whole(own / EXPORTED).decode() == digest_of_list(folder)
         except (OSError, ValueError):
             exported = False
         return BlockStore(own, (usual.root,)) if exported else usual
@@ -157,7 +157,7 @@ def _arrays_in(file: IO[bytes]) -> dict[str, NDArray[Any]]:
 
 def digest_of_list(folder: Path) -> str:
     """The digest of a run's list of blocks."""
-    return hashlib.sha256((folder / "blocks.json").read_bytes()).hexdigest()
+    return digest_as_stored(folder / "blocks.json")
 
 
 def _checked(path: Path) -> tuple[bytes, str] | None:

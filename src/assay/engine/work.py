@@ -20,6 +20,7 @@ from __future__ import annotations
 import contextlib
 import os
 import platform
+import re
 import shutil
 import time
 import warnings
@@ -35,7 +36,9 @@ from assay.engine.recipes import to_data
 from assay.engine.store import ArraySource, ArrayStore, BadBlockError, BlockStore, columns_of
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.files.atomic import write_atomically
+from assay.files.decoding import json_typed
 from assay.files.lock import held
+from assay.files.opening import read_whole
 from assay.models.base import ModelSpec
 from assay.plan import AnyPlan, ArrayPlan
 
@@ -43,6 +46,8 @@ T = TypeVar("T")
 
 FORMAT = 1
 """Of jobs: raise it when older workers could not read them."""
+
+_WHOLE = re.compile("[0-9]{1,15}")
 
 LEASE = 60.0
 """Seconds after which a claim that is not renewed may be taken over."""
@@ -108,24 +113,25 @@ class JobFolder:
 
     def done(self) -> dict[range, int]:
         """The computed blocks, with the token budget of each."""
-        return {_range(each.stem): int(each.parent.name) for each in listed(self.path, "blocks/*/*/*.block")}
+        files = listed(self.path, "blocks/*/*/*.block")
+        return {block: int(each.parent.name) for block, each in _ranges(files) if _WHOLE.fullmatch(each.parent.name)}
 
     def claims(self) -> dict[range, int]:
         """The claimed blocks, with the number of the last try of each."""
         found: dict[range, int] = {}
-        for each in listed(self.path, "claims/*-*.*"):
-            block = _range(each.stem)
-            found[block] = max(found.get(block, 0), int(each.suffix[1:]))
+        for block, each in _ranges(listed(self.path, "claims/*-*.*")):
+            if _WHOLE.fullmatch(each.suffix[1:]):
+                found[block] = max(found.get(block, 0), int(each.suffix[1:]))
         return found
 
     def claim(self, block: range, number: int) -> Path:
         return self.path / "claims" / f"{_name(block)}.{number}"
 
     def failures(self) -> dict[range, Failure]:
-        return {_range(each.stem): _read(each, Failure) for each in listed(self.path, "failed/*.json")}
+        return {block: _read(each, Failure) for block, each in _ranges(listed(self.path, "failed/*.json"))}
 
     def has_failed(self) -> bool:
-        return bool(listed(self.path, "failed/*.json"))
+        return any(_ranges(listed(self.path, "failed/*.json")))
 
     def fail(self, block: range, why: Failure) -> None:
         _write(self.path / "failed" / f"{_name(block)}.json", why)
@@ -152,7 +158,7 @@ class JobFolder:
 
     def begin_again(self) -> None:
         """Forget why blocks failed and who refused: a driver that starts wants to know what is so now."""
-        for block in self.failures():
+        for block, _ in _ranges(listed(self.path, "failed/*.json")):
             self.forget(block)
         shutil.rmtree(self.path / "refused", ignore_errors=True)
 
@@ -292,9 +298,12 @@ def _name(block: range) -> str:
     return f"{block.start:010d}-{block.stop:010d}"
 
 
-def _range(name: str) -> range:
-    lo, hi = name.split("-")
-    return range(int(lo), int(hi))
+def _ranges(files: Iterable[Path]) -> Iterator[tuple[range, Path]]:
+    """Files that are named after blocks, with these; others are not assay's."""
+    for each in files:
+        lo, _, hi = each.stem.partition("-")
+        if _WHOLE.fullmatch(lo) and _WHOLE.fullmatch(hi):
+            yield range(int(lo), int(hi)), each
 
 
 def _write(path: Path, content: Any) -> None:
@@ -303,7 +312,9 @@ def _write(path: Path, content: Any) -> None:
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except msgspec.MsgspecError as error:
+        return json_typed(read_whole(path), kind)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
         remedy = "Use the same version of assay everywhere."
         raise DataError(f"cannot be read ({error}).", remedy, code="bad-value", file=path) from None

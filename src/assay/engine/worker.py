@@ -21,6 +21,7 @@ from assay.engine.recipes import of_data
 from assay.engine.store import ArrayStore
 from assay.engine.work import FORMAT, LEASE, Failure, JobFolder, Pause, listed, worker_name
 from assay.errors import AssayError, DataError, ModelError, UsageError
+from assay.files.opening import open_regular
 from assay.models.base import AnyModel, ModelSpec, Options
 from assay.plan import AnyPlan
 from assay.wording import plural
@@ -250,7 +251,7 @@ class Worker:
     def _is_stale(self, claim: Path) -> bool:
         """Whether a claim has not changed for the time of a lease, by this machine's clock alone."""
         try:
-            with claim.open("rb") as file:  # network file systems ask the server when a file is opened
+            with open_regular(claim) as file:  # network file systems ask the server when a file is opened
                 renewed = os.fstat(file.fileno()).st_mtime_ns
         except OSError:
             return False

@@ -1,4 +1,4 @@
-"""Decodes JSON and TOML of unknown origin: every reason not to use a text is a ValueError.
+"""Decodes JSON, TOML and Python's notation of unknown origin: every reason not to use a text is a ValueError.
 
 Beyond what the decoders refuse, these are refused: numbers that are no float (10^400), texts that cannot be written as
 UTF-8 (half a surrogate pair), deep nesting, and so many values that they would fill the memory.
@@ -6,10 +6,12 @@ UTF-8 (half a surrogate pair), deep nesting, and so many values that they would 
 
 from __future__ import annotations
 
+import ast
 import json
 import tomllib
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 DEEPEST = 100
 """Objects and lists inside each other."""
@@ -17,9 +19,10 @@ _MOST_VALUES = 8_000_000
 _MOST_DIGITS = 300
 _LONGEST = 64 << 20
 _LONGEST_TOML = 4 << 20
+_LONGEST_PYTHON = 100_000
 _TOO_DEEP = f"it is nested more than {DEEPEST} deep"
 
-
+T = TypeVar("T")
 Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 
@@ -51,6 +54,17 @@ def json_value(text: str | bytes, pairs: Pairs | None = None, *, mend: bool = Fa
     return value
 
 
+def json_typed(text: str | bytes, kind: type[T]) -> T:
+    """The value of a JSON text as an object of a class whose fields have types; halves of surrogate pairs are replaced.
+
+    >>> json_typed("[1, 2]", tuple[int, ...])
+    (1, 2)
+    """
+    import msgspec  # not needed by every command
+
+    return msgspec.convert(json_value(text, mend=True), kind)
+
+
 def json_at(text: str, at: int) -> tuple[Any, int]:
     """The value that begins at a place of a text, and the place after it. Its nesting is not checked."""
     try:
@@ -74,6 +88,49 @@ def _require_utf8(text: str) -> None:
         raise ValueError("a text has half a surrogate pair, which is no character") from None
 
 
+def python_value(written: str | ast.expr) -> Any:
+    """The value of a text, or of a part of a parsed one, as Python writes numbers, texts, lists and dictionaries.
+
+    >>> python_value("{0: ['a', None]}")
+    {0: ['a', None]}
+    """
+    if isinstance(written, str) and len(written) > _LONGEST_PYTHON:
+        raise ValueError(f"more than {_LONGEST_PYTHON:,} characters")
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about backslashes in texts
+            value = ast.literal_eval(written)
+    except (SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError(str(error) or _TOO_DEEP) from None
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, str):
+            _require_utf8(each)
+        elif isinstance(each, dict):
+            waiting += [*each, *each.values()]
+        elif isinstance(each, list | tuple | set):
+            waiting += each
+        elif isinstance(each, int):
+            _require_short(each)
+        elif isinstance(each, float):
+            _number(str(each))
+    return value
+
+
+def written_value(cell: str) -> Any:
+    """The value written into a cell of a table, as JSON or as Python writes it; None if it is neither.
+
+    >>> written_value("['a']"), written_value("a")
+    (['a'], None)
+    """
+    for read in (json_value, python_value) if len(cell) <= _LONGEST_PYTHON else ():
+        try:
+            return read(cell)
+        except ValueError:
+            continue
+    return None
+
+
 def toml_value(text: str) -> dict[str, Any]:
     """The table of a TOML text."""
     if len(text) > _LONGEST_TOML:
@@ -83,9 +140,14 @@ def toml_value(text: str) -> dict[str, Any]:
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     for level in _require_flat(table):
-        if any(type(each) is int and each.bit_length() > _MOST_DIGITS * 3 for each in level):
-            raise ValueError(_too_long("a number"))
+        for each in level:
+            _require_short(each)
     return table
+
+
+def _require_short(value: Any) -> None:
+    if type(value) is int and value.bit_length() > _MOST_DIGITS * 3:
+        raise ValueError(_too_long("a number"))
 
 
 def _require_flat(value: Any) -> list[list[Any]]:

@@ -27,6 +27,7 @@ from urllib.parse import quote, urlsplit
 from assay import __version__
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import beside, is_full_disk, remove_leftovers, write_atomically
+from assay.files.opening import read_whole
 from assay.files.published import LARGEST, DataSet, PinnedFile, blob_id, file_states, pinned_files
 from assay.progress import Progress, Silent
 
@@ -293,7 +294,7 @@ def _remove(parts: Iterable[Path]) -> None:
 
 def _read_if_there(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        return read_whole(path, LARGEST)
     except OSError:
         return b""
 

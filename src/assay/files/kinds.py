@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import zipfile
 from enum import StrEnum
 from pathlib import Path
 
 from assay.files.decoding import json_value
-from assay.files.opening import open_text
+from assay.files.opening import is_zip, open_text
 
 _HEAD = 1 << 16
 _MOST = 1 << 24
@@ -31,7 +30,7 @@ class Kind(StrEnum):
 
 def kind_of(path: Path) -> Kind | None:
     """The kind of a file; None if it is of none of them."""
-    if path.suffix == ".eval" or zipfile.is_zipfile(path):
+    if path.suffix == ".eval" or is_zip(path):
         return Kind.INSPECT
     with open_text(path) as file:
         try:

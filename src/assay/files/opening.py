@@ -14,6 +14,7 @@ import io
 import lzma
 import os
 import stat
+import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,22 @@ def read_whole(path: Path, most: int = MOST_WHOLE) -> bytes:
     if len(content) > most:
         raise TooMuchError(f"it has more than {most >> 20} MB")
     return content
+
+
+def is_zip(path: Path) -> bool:
+    """Whether a regular file is a zip archive."""
+    try:
+        with open_regular(path) as file:
+            return zipfile.is_zipfile(file)
+    except OSError:  # whoever reads it says what is wrong
+        return False
+
+
+@contextmanager
+def open_zip(path: Path) -> Iterator[zipfile.ZipFile]:
+    """An archive to read from. OSError as in `open_regular`, and BadZipFile."""
+    with open_regular(path) as file, zipfile.ZipFile(file) as archive:
+        yield archive
 
 
 @contextmanager

@@ -21,6 +21,8 @@ from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import DataError, UsageError
 from assay.files.atomic import open_atomically, temporary_folder, write_atomically
 from assay.files.cache import cache_folder
+from assay.files.decoding import json_typed
+from assay.files.opening import read_whole
 from assay.models import find_model
 from assay.models.api.client import is_filtered, words_of
 from assay.models.api.model import ApiModel
@@ -212,15 +214,13 @@ def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request
 
 def _batch(results: _Results, files: Sequence[Path]) -> Batch:
     """The description of the requests: in a named file, beside the results, or in the cache."""
-    import msgspec
-
     beside = sorted(path for file in files for path in file.resolve().parent.glob(f"*{ENDING}"))
     for path in (*files, *beside, cache_folder() / "batches" / f"{results.batch}{ENDING}"):
         if not path.name.endswith(ENDING):
             continue
         try:
-            found = msgspec.json.decode(path.read_bytes(), type=Batch)
-        except (OSError, msgspec.MsgspecError):
+            found = json_typed(read_whole(path), Batch)
+        except (OSError, ValueError):
             continue
         if found.id == results.batch:
             return found

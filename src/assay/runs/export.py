@@ -21,7 +21,7 @@ from assay.errors import DataError, UsageError
 from assay.examples import FILE as EXAMPLES
 from assay.files.atomic import folder_beside, rename_folder, write_atomically
 from assay.files.decoding import json_value
-from assay.files.opening import read_whole
+from assay.files.opening import is_zip, read_whole
 from assay.run import Kind
 from assay.runs.folder import open_runs, read_info
 
@@ -102,7 +102,7 @@ def _runs(folder: Path) -> list[Path]:
 
 def _require_outside(out: Path, source: Path) -> None:
     """Refuse a place in the run itself, and one where there is anything but an export."""
-    exported = zipfile.is_zipfile(out) if out.suffix.lower() == ".zip" else bool([*out.glob("**/run.json")])
+    exported = is_zip(out) if out.suffix.lower() == ".zip" else bool([*out.glob("**/run.json")])
     if _is_there(out) and not exported:
         raise _misplaced("this already exists.", code="not-new", file=out)
     if source.resolve() in out.resolve().parents:

@@ -10,12 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 from urllib.parse import quote
+
+import msgspec
 
 from assay.blocks import Column, Group, Kind, Row, Section, Table, TableCell, Tools
 from assay.compare.differences import Difference, key_of, tested_and_clear
 from assay.compare.present import about, differences_block
+from assay.errors import DataError
 from assay.files.atomic import write_atomically
 from assay.files.decoding import json_value
 from assay.files.opening import read_whole
@@ -90,9 +93,36 @@ def _compared(out: Path, runs: Sequence[Asked], record: Record) -> dict[str, Com
     for known in record.part(Compare.part).values():
         run, baseline = known["run"], known["baseline"]
         if "finished" in known and {run, baseline} <= titles.keys() and record.holds(known, (run, baseline)):
-            told = json_value(read_whole(out / Compare.home / run / COMPARISON))
+            told = _read(out / Compare.home / run / COMPARISON)
             found[run] = Compared(run, titles[run], titles[baseline], told)
     return found
+
+
+class _Difference(TypedDict):
+    probe: str
+    model: str
+    baseline: str
+    baseline_value: float | None
+    model_value: float | None
+    change: Estimate
+    worse: Estimate | None
+
+
+class _Told(TypedDict):
+    """The types of what is used of a comparison.json."""
+
+    differences: list[_Difference]
+    tables: dict[str, list[dict[str, Any]]]
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        content: Mapping[str, Any] = json_value(read_whole(path))
+        msgspec.convert(content, _Told)
+    except (OSError, ValueError) as error:
+        remedy = "Remove its folder; the same command then compares these runs again."
+        raise DataError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None
+    return content
 
 
 def labels(runs: Sequence[RunProbe], file: StudyFile) -> list[tuple[RunProbe, str]]:

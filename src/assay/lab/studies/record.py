@@ -9,16 +9,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
+
+import msgspec
 
 from assay.errors import DataError, UsageError
 from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.decoding import json_value
 from assay.files.lock import held, is_new
 from assay.files.opening import read_whole
+from assay.findings import Estimate
 from assay.lab.studies.file import StudyFile
 from assay.lab.studies.prepare import Study
-from assay.lab.studies.steps import Step
+from assay.lab.studies.steps import Step, scores_of
 from assay.runs.audit import stamp
 
 FILE = "study.json"
@@ -130,7 +133,57 @@ def read_record(out: Path) -> Record:
         raise DataError(f"cannot be read ({error}).", _OTHER, file=path, code="unreadable-file") from None
     if not isinstance(content, dict) or content.get("schema") != 1:
         raise DataError("this is not a study.json file of assay.", _OTHER, file=path, code="not-a-run")
+    try:
+        msgspec.convert(content, _Content)
+        json.dumps(content, allow_nan=False)
+        for known in content.get("models", {}).values():
+            scores_of(known.get("scores"))
+    except ValueError as error:
+        raise DataError(
+            f"this is not a study.json file of assay ({error}).", _OTHER, file=path, code="bad-value"
+        ) from None
     return Record(out, content)
+
+
+# --- the types of what is read
+
+
+class _Error(TypedDict):
+    problem: str
+
+
+class _Scores(TypedDict, total=False):
+    after: dict[str, float]
+    estimates: list[Estimate]
+
+
+_Known = TypedDict(
+    "_Known",
+    {
+        "recipe": str,
+        "digest": str,
+        "findings": str,
+        "finished": str,
+        "seconds": float,
+        "error": _Error,
+        "scores": _Scores | None,
+        "from": dict[str, str],
+    },
+    total=False,
+)
+
+
+class _Pair(_Known):
+    run: str
+    baseline: str
+
+
+class _Content(TypedDict, total=False):
+    name: str
+    started: str
+    models: dict[str, _Known]
+    runs: dict[str, _Known]
+    comparisons: dict[str, _Pair]
 
 
 @contextmanager

@@ -6,7 +6,6 @@ process or in another one. Nothing is noted here.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -18,7 +17,7 @@ from assay.engine.ask import Resume
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import write_atomically
 from assay.files.decoding import json_value
-from assay.files.opening import read_whole
+from assay.files.opening import digest_as_stored, read_whole
 from assay.findings import Estimate
 from assay.lab.debiasing import METHODS
 from assay.lab.studies.file import Model, Runs
@@ -272,7 +271,7 @@ class RunProbe(Step):
         asked = {key: value for key, value in vars(self.request).items() if key != "again"}
         how = {"options": work.options(spec), "resume": Resume.ALWAYS, "progress": progress}
         work.makers.audit(spec, self.probe, out=folder, **asked, **how)
-        return {"findings": hashlib.sha256((folder / "findings.json").read_bytes()).hexdigest()}
+        return {"findings": digest_as_stored(folder / "findings.json")}
 
 
 @dataclass(eq=False)

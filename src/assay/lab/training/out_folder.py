@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ DONE, BEGUN, CARD, CHECKPOINTS = "assay.json", "training.json", "README.md", "ch
 MADE_BY = "assay train"
 
 _OTHER = "Choose another folder with --out."
+_FILE_NAME = re.compile(r"\w[\w.+ -]{0,199}", re.ASCII)
 _CHECKPOINT_FILES = ("trainer_state.json", "optimizer.pt", "scheduler.pt", "rng_state.pth")
 
 
@@ -58,8 +60,9 @@ class Out:
         """Note what is trained; returns the checkpoint to go on from, if this very training was begun before."""
         if self.begun is None:
             shutil.rmtree(self.checkpoints, ignore_errors=True)
-            for name in {*self.old} - {DONE, BEGUN}:
-                (self.path / name).unlink(missing_ok=True)
+            for place in (self.path / name for name in {*self.old} - {DONE, BEGUN}):
+                if place.is_file():
+                    place.unlink()
         else:
             _require_same(self.path, self.begun, identity)
             shutil.rmtree(self._saved, ignore_errors=True)
@@ -233,6 +236,8 @@ def read_noted(path: Path, broken: dict[str, Any] | None = None) -> dict[str, An
     """A JSON object; empty where there is no such file. `broken` stands for one that cannot be read, if given."""
     try:
         content: Any = json_value(read_whole(path))
+        if isinstance(content, dict) and content.get("made_by") == MADE_BY:
+            _require_types(content)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError) as error:
@@ -240,6 +245,24 @@ def read_noted(path: Path, broken: dict[str, Any] | None = None) -> dict[str, An
             return broken
         raise DataError(f"cannot be read ({error}).", _OTHER, file=path, code="unreadable-file") from None
     return content if isinstance(content, dict) else {}
+
+
+@dataclass(frozen=True)
+class _Noted:
+    """What is used of training.json, and of a training's assay.json."""
+
+    identity: dict[str, Any] | None = None
+    files: dict[str, str] | list[str] = field(default_factory=list)
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def _require_types(content: dict[str, Any]) -> None:
+    """Raise ValueError if values have other types, or names of files, which may be removed, lead elsewhere."""
+    import msgspec
+
+    for name in msgspec.convert(content, _Noted).files:
+        if not _FILE_NAME.fullmatch(name):
+            raise ValueError(f"{name!r} is not the name of a model's file")
 
 
 def _size(path: Path) -> int:

@@ -7,7 +7,6 @@ batches; the heads for choices and masks do not, and their gradients would grow 
 
 from __future__ import annotations
 
-import json
 import math
 import random
 from collections.abc import Iterator
@@ -19,7 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from assay.errors import ModelError, UsageError, how_to_install, is_out_of_memory, needing
+from assay.errors import DataError, ModelError, UsageError, how_to_install, is_out_of_memory, needing
+from assay.files.decoding import json_typed
+from assay.files.opening import read_whole
 from assay.lab.training.batches import Batches, Order
 from assay.lab.training.kind import Settings
 from assay.models.hf_files import libraries
@@ -72,13 +73,13 @@ def fit(
     size = settings.batch * settings.accumulate
     progress.start("training", steps.total * size, "examples")
     if resume_from is not None:
-        done = json.loads((resume_from / "trainer_state.json").read_text(encoding="utf-8"))
-        progress.advance(min(done["global_step"], steps.total) * size, stored=True)
-        if done["global_step"] >= steps.total:  # the Trainer would take one more step
+        done = _state(resume_from / "trainer_state.json")
+        progress.advance(min(done.global_step, steps.total) * size, stored=True)
+        if done.global_step >= steps.total:  # the Trainer would take one more step
             trained = type(model).from_pretrained(resume_from, local_files_only=True, use_safetensors=True)
             model.load_state_dict(trained.state_dict())
             model.to(device).eval()
-            return _curve(done["log_history"])
+            return _curve(done.log_history)
     transformers, _ = libraries()
     order = Order(batches.features.lengths, size, batches.seed, settings.order == "grouped")
     with _own_random_numbers(), _without_cudnn_attention():
@@ -175,8 +176,24 @@ def uses_bfloat16(device: str, dtype: str) -> bool:
     return dtype == "bfloat16" or (dtype == "auto" and device.startswith("cuda"))
 
 
+@dataclass(frozen=True)
+class _State:
+    """What is read from a checkpoint's trainer_state.json."""
+
+    global_step: int
+    log_history: list[dict[str, Any]]
+
+
+def _state(path: Path) -> _State:
+    try:
+        return json_typed(read_whole(path), _State)
+    except (OSError, ValueError) as error:
+        remedy = "Start over with --resume never."
+        raise DataError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None
+
+
 def _curve(history: list[dict[str, Any]]) -> list[Point]:
-    points = [entry for entry in history if "loss" in entry]
+    points = [entry for entry in history if {"step", "loss", "learning_rate"} <= entry.keys()]
     return [{"step": each["step"], "loss": each["loss"], "rate": each["learning_rate"]} for each in points]
 
 

@@ -196,7 +196,7 @@ def words_of(found: Mapping[str, Any] | None, said: str) -> str:
     """
     error = (found or {}).get("error", found)
     message = error.get("message") or error.get("detail") if isinstance(error, Mapping) else error
-    text = message if isinstance(message, str) else re.sub(r"<[^>]*>", " ", said)
+    text = message if isinstance(message, str) else re.sub(r"<[^<>]*>", " ", said)
     words = " ".join(text.split()) or "nothing"
     return words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]}…"
 

@@ -20,6 +20,8 @@ from assay.dialogue import Dialogue
 from assay.errors import AssayError, ModelError
 from assay.files.atomic import write_atomically
 from assay.files.cache import cache_folder
+from assay.files.decoding import json_typed
+from assay.files.opening import read_whole
 from assay.models.api.address import Address
 from assay.models.api.client import Client
 from assay.models.api.dialects import CONTINUED, LEAST_MASS, LISTED, Echo, Letters, Text, billed
@@ -78,11 +80,9 @@ def remembered_at(address: Address) -> Path:
 
 
 def _remembered(place: Path) -> Endpoint | None:
-    import msgspec
-
     try:
-        return msgspec.json.decode(place.read_bytes(), type=Endpoint)
-    except (OSError, msgspec.MsgspecError):
+        return json_typed(read_whole(place), Endpoint)
+    except (OSError, ValueError):
         return None
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from assay.errors import DataError
+from assay.files.decoding import written_value
 from assay.probes.bbq.editions import Read
 from assay.probes.bbq.examples import AMBIGUOUS, QUARTET, UNKNOWN_LABEL, Example
 from assay.probes.bbq.reading import short
@@ -103,11 +102,4 @@ def people(options: Sequence[str], unknown: int) -> tuple[tuple[str, str], ...]:
     return tuple((text, UNKNOWN_LABEL if place == unknown else text) for place, text in enumerate(options))
 
 
-@lru_cache(maxsize=1024)  # a column has few different ones
-def _evaluated(written: str) -> Any:
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(written)
-        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            continue
-    return None
+_evaluated = lru_cache(maxsize=1024)(written_value)  # a column has few different ones

@@ -14,6 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from assay.errors import DataError, UsageError
+from assay.files.decoding import python_value
+from assay.files.opening import read_whole
 from assay.languages import ENGLISH
 from assay.probes.bbq.prompts import PLACES, Words
 from assay.probes.bbq.settings import ALL_ORDERS, ALL_PROMPTS, Settings
@@ -25,6 +27,9 @@ FILES = ("evaluation_prompts.tsv", "0_evaluation_prompts.tsv", "answer_detection
 _SLOTS = ("context", "question", "a", "b", "c")
 _REMEDY = "A prompt needs the slots {context}, {question}, {a}, {b} and {c}, each once; see docs/languages.md."
 _LARGE = re.compile(r"\{([ABC])\}")
+_LARGEST = 1 << 20  # bytes of a program
+_LONGEST = 20_000  # characters of a prompt
+_WRONG_SHAPE = (AttributeError, TypeError, RecursionError, MemoryError)
 _LISTED = re.compile(r"([Aa])\)?\s*[:.)]?\s*\{a\}")
 
 
@@ -72,6 +77,9 @@ def read_prompts(path: Path, spoken: str) -> Mapping[str, FilePrompt]:
     found: dict[str, FilePrompt] = {}
     for line, name, text, unknown in [*not_none(rows, path, "prompt", _REMEDY)]:  # the file is closed by now
         template = _LARGE.sub(lambda match: f"{{{match[1].lower()}}}", text.strip().replace("\\n", "\n"))
+        if len(template) > _LONGEST:
+            problem = f"prompt {name!r} has more than {_LONGEST:,} characters."
+            raise DataError(problem, _REMEDY, code="bad-text", file=path, line=line, key="prompt")
         slots = re.findall(r"\{(\w*)\}", template)
         listed = _LISTED.search(template)
         if sorted(slots) != sorted(_SLOTS) or listed is None:
@@ -113,9 +121,9 @@ def _of_table(path: Path) -> Iterator[_Row]:
 def _of_program(path: Path, spoken: str) -> Iterator[_Row]:
     """The prompts in MBBQ's program, which is read and not run: English ones, and their translations."""
     try:
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = ast.parse(read_whole(path, _LARGEST).decode())
         said = {
-            each.targets[0].id: ast.literal_eval(each.value)
+            each.targets[0].id: python_value(each.value)
             for each in tree.body
             if isinstance(each, ast.Assign)
             and isinstance(each.targets[0], ast.Name)
@@ -125,7 +133,7 @@ def _of_program(path: Path, spoken: str) -> Iterator[_Row]:
         if spoken != ENGLISH:
             prompts = [said["trans_prompt_dict"][spoken][prompt] for prompt in prompts]
         numbered = [(str(number), str(prompt)) for number, prompt in enumerate(prompts, 1)]
-    except (OSError, SyntaxError, ValueError, LookupError, StopIteration, AttributeError) as error:
+    except (OSError, SyntaxError, ValueError, LookupError, StopIteration, *_WRONG_SHAPE) as error:
         problem = f"has no prompts in this language where MBBQ's program has them ({error!r})."
         remedy = "Take answer_detection.py of MBBQ's repository, or write a table; see docs/languages.md."
         raise DataError(problem, remedy, code="unreadable-file", file=path) from None

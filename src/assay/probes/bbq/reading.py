@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
 from assay.errors import DataError, UsageError
-from assay.files.decoding import json_value
+from assay.files.decoding import written_value
 from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
 from assay.rows import Bad, Row, rows_of
 
+_MOST_DIGITS = 18
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _REMEDY = "Every example needs the fields of the official files; see `assay data check bbq`."
 _GOLD_REMEDY = (
@@ -73,7 +73,7 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
 
     def whole(name: str) -> int:
         value = row.get(name)
-        if isinstance(value, str) and value.removeprefix("-").isdecimal():
+        if isinstance(value, str) and value.removeprefix("-").isdecimal() and len(value) <= _MOST_DIGITS:
             return int(value)
         return value if isinstance(value, int) and not isinstance(value, bool) else wrong(name, "a whole number")
 
@@ -129,13 +129,7 @@ def _info(row: Row, place: int) -> tuple[str, str] | None:
 
 def _object(value: object) -> dict[str, Any] | None:
     """An object, or one written into a CSV cell, as JSON or as Python writes it."""
-    written = value if isinstance(value, str) else ""
-    for read in (json_value, ast.literal_eval) if 0 < len(written) < 100_000 else ():
-        try:
-            value = read(written)
-            break
-        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
-            continue
+    value = written_value(value) if isinstance(value, str) else value
     return value if isinstance(value, dict) else None
 
 

@@ -170,9 +170,9 @@ def template_stereotypes(folder: Path | None, categories: Iterable[str]) -> dict
     found: dict[tuple[str, str], str] = {}
     if folder is None:
         return found
+    files = {path.name: path for path in folder.glob("new_templates - *.csv") if path.is_file()}
     for category in categories:
-        path = folder / f"new_templates - {category}.csv"
-        if path.is_file():
+        if path := files.get(f"new_templates - {category}.csv"):
             with open_text(path) as file:
                 for row in csv.DictReader(file):
                     about = str(row.get("Relevant_social_values") or "").strip()

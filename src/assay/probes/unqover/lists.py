@@ -191,16 +191,16 @@ def _entries(file: File, known: str) -> dict[str, list[tuple[int, str, str]]]:
     """Lines by head: (line number, cluster, text)."""
     entries: dict[str, list[tuple[int, str, str]]] = {}
     for number, line in file.lines():
-        match = re.fullmatch(rf"\[({known})\]\s*(?:([^|]*?)\s*\|)?\s*([^|]+?)\s*", line)
-        if match is None:
+        match = re.match(rf"\[({known})\]", line)
+        cluster, _, text = (part.strip() for part in line[match.end() if match else 0 :].rpartition("|"))
+        if match is None or "|" in cluster or not text:
             raise file.bad(
                 f"expected `[head] cluster | text` with a head like {known.split('|')[0]}, got {line!r}.",
                 "Correct the line, or begin it with # to leave it out.",
                 number,
                 code="bad-row",
             )
-        head, cluster, text = match.groups()
-        entries.setdefault(head, []).append((number, cluster or "None", text))
+        entries.setdefault(match[1], []).append((number, cluster or "None", text))
     return entries
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -33,10 +33,10 @@ CATEGORIES = ("Gender_identity", "Gender_identity (names)")
 _REMEDY = "Every row needs the fields of bbq_de_amb_test.jsonl; see `assay data check ggbbq`."
 _TYPES = {"ambiguous_context": AMBIGUOUS, "disambiguous_context": DISAMBIGUATED}
 _POLARITIES = {"negative": NEGATIVE, "non_negative": NON_NEGATIVE}
-_SLOT = re.compile(r"\{\{.*?\}\}")
+_SLOT = re.compile(r"\{\{[^{}]*\}\}")
 _CONTEXT, _INDEX = "ambiguous_context", "question_index"
-Templates = tuple[tuple[re.Pattern[str], str], ...]
-"""For each template, what its ambiguous contexts look like and its question_index."""
+Templates = tuple[tuple[tuple[str, ...], str], ...]
+"""For each template, the texts between the slots of its ambiguous context, and its question_index."""
 
 _NAMES = r"bbq_de_(proper_names_)?(dis)?amb_test\.jsonl"
 
@@ -67,8 +67,7 @@ def _subset(path: Path) -> str:
 def _read(subset: str, templates: Templates, fields: Fields) -> Read:
     index, context = fields.number("index"), fields.text("context")
     condition, polarity = fields.meant("context_type", _TYPES), fields.meant("question_type", _POLARITIES)
-    begins = re.Pattern.fullmatch if condition == AMBIGUOUS else re.Pattern.match
-    found = {template for pattern, template in templates if begins(pattern, context.strip())}
+    found = {name for between, name in templates if fits(between, context.strip(), whole=condition == AMBIGUOUS)}
     if len(found) != 1:
         fields.wrong("context", f"one that begins as one template of {subset} does, not {len(found)}")
     info = _info(fields)
@@ -139,11 +138,29 @@ def _templates(path: Path) -> Templates:
             if name not in reader.fieldnames:
                 problem, remedy = f"the column {name} is missing.", "Get the file again: `assay data fetch ggbbq`."
                 raise DataError(problem, remedy, code="missing-key", file=path, line=1, key=name)
-        return tuple((_pattern(row[_CONTEXT] or ""), row[_INDEX] or "") for row in reader)
+        return tuple((tuple(_SLOT.split((row[_CONTEXT] or "").strip())), row[_INDEX] or "") for row in reader)
 
 
-def _pattern(context: str) -> re.Pattern[str]:
-    return re.compile(".+?".join(map(re.escape, _SLOT.split(context.strip()))))
+def fits(between: Sequence[str], context: str, *, whole: bool) -> bool:
+    """Whether a context, or its beginning, consists of these texts with something in each gap between them.
+
+    A regular expression would need hours for some texts.
+
+    >>> fits(("Im ", " war ", "."), "Im Hof war Lea. Sie ging.", whole=False)
+    True
+    """
+    first, *others = between
+    if not context.startswith(first):
+        return False
+    end, last = len(first), others.pop() if whole and others else None
+    for text in others:
+        found = context.find(text, end + 1)
+        if found < 0:
+            return False
+        end = found + len(text)
+    if last is not None:
+        return context.endswith(last) and end < len(context) - len(last)
+    return not whole or end == len(context)
 
 
 EDITION = Edition(

@@ -23,7 +23,6 @@ Columns that nothing here needs may be absent, as may others be there. Rows with
 
 from __future__ import annotations
 
-import ast
 import csv
 import io
 import re
@@ -34,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
+from assay.files.decoding import python_value
 from assay.files.opening import read_whole
 
 PREFIX = "new_templates - "
@@ -202,8 +202,8 @@ def _note(row: Row, text: str) -> str:
 def _literal(row: Row, column: str, expected: str) -> Any:
     """What a cell says in Python's notation; the remedy shows what it should look like."""
     try:
-        return ast.literal_eval(row.cell(column).strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return python_value(row.cell(column).strip())
+    except ValueError:
         raise row.unexpected(column, "a list", f"Write it like {expected}.") from None
 
 

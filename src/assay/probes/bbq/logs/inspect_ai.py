@@ -11,7 +11,6 @@ the scorer's explanation: letters in the model's own words are read in the order
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import struct
@@ -25,8 +24,8 @@ from typing import Any
 
 from assay.answers import REFUSED, parse_answer
 from assay.errors import DataError, needing
-from assay.files.decoding import json_value
-from assay.files.opening import UNREADABLE, open_text, require_modest
+from assay.files.decoding import json_at, json_value
+from assay.files.opening import UNREADABLE, is_zip, open_regular, open_text, open_zip, require_modest
 from assay.probes.bbq.examples import OPTIONS, Example
 from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, Place, complete_example, option_of, whole
 from assay.rows import Bad, Row
@@ -45,8 +44,9 @@ _NO_MODEL = "none/none"
 _ZSTD = 93
 """The number of this way to pack; zipfile of Python 3.14 knows it."""
 
-_SAMPLE = re.compile(r"samples/(.+)_epoch_(\d+)(\.json|/sample\.json)")
-_INPUT = re.compile(r"\s*Context:\s*(.*?)\s*\n\s*Question:\s*(.*?)\s*", re.DOTALL)
+_SAMPLE = re.compile(r"samples/(.+)_epoch_(\d{1,9})(\.json|/sample\.json)")
+_CONTEXT = "Context:"
+_QUESTION = re.compile(r"^[^\S\n]*Question:", re.MULTILINE)
 _SAMPLE_ID = re.compile(r"(?:(.+)_)?(\d+)")
 _SHOWN_CHOICE = re.compile(r"^[A-Z]\) (.*)$", re.MULTILINE)
 _ATTACHMENT = "attachment://"
@@ -86,8 +86,9 @@ def _row(sample: Row) -> dict[str, Any]:
     """A sample as a row: its metadata and what is told elsewhere. `gold` is the right one among `choices`, or -1."""
     metadata = sample.get("metadata")
     row: dict[str, Any] = dict(metadata) if isinstance(metadata, dict) else {}
-    if asked := _INPUT.fullmatch(_text(sample.get("input"), sample)):
-        row.update(context=asked[1], question=asked[2])
+    asked = _text(sample.get("input"), sample).lstrip()
+    if asked.startswith(_CONTEXT) and (match := _QUESTION.search(asked)):
+        row.update(context=asked[len(_CONTEXT) : match.start()].strip(), question=asked[match.end() :].strip())
     if match := _SAMPLE_ID.fullmatch(str(sample.get("id"))):
         row.setdefault("example_id", row.get("source_id", match[2]))
         if match[1]:
@@ -153,14 +154,14 @@ def _in_words(said: str, shown: Sequence[str], example: Example) -> int | str | 
 
 def _samples(path: Path, bad: Bad, notes: list[str]) -> Iterator[tuple[int, Row]]:
     """The samples of a log with their numbers; of several epochs the first one that is there."""
-    if path.suffix != ".eval" and not zipfile.is_zipfile(path):
+    if path.suffix != ".eval" and not is_zip(path):
         listed = _listed(path)
         found = [(str(one.get("id")), whole(one.get("epoch"))) for one in listed]
         yield from ((number + 1, listed[number]) for number in _first_epochs(found, path, notes))
         return
     wrong = partial(DataError, file=path)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_zip(path) as archive:
             names = {name: match for name in archive.namelist() if (match := _SAMPLE.fullmatch(name))}
             found = [(match[1], int(match[2])) for match in names.values()]
             if any(match[3] != ".json" for match in names.values()):
@@ -213,9 +214,9 @@ def _listed(path: Path) -> list[Row]:
 
 def model_of(path: Path) -> str:
     """The model that a log names; empty if it names none."""
-    if path.suffix == ".eval" or zipfile.is_zipfile(path):
+    if path.suffix == ".eval" or is_zip(path):
         try:
-            with zipfile.ZipFile(path) as archive:
+            with open_zip(path) as archive:
                 name = next((name for name in _HEADERS if name in archive.namelist()), None)
                 found = None if name is None else _at(_member(archive, name, path), "eval", "model")
         except (OSError, zipfile.BadZipFile, NotImplementedError, DataError):
@@ -225,7 +226,7 @@ def model_of(path: Path) -> str:
             head = file.read(_MOST_HEAD)
         begins = _EVAL.search(head)
         try:
-            found = begins and _at(json.JSONDecoder().raw_decode(head, begins.end())[0], "model")
+            found = begins and _at(json_at(head, begins.end())[0], "model")
         except (ValueError, RecursionError):
             found = None
     return found if isinstance(found, str) and found != _NO_MODEL else ""
@@ -239,7 +240,7 @@ def _unpacked(archive: zipfile.ZipFile, name: str, path: Path) -> bytes:
             return file.read(_MOST_BYTES + 1)
     with needing(f"{path} is compressed with zstd, which needs", "pip install zstandard"):
         import zstandard
-    with path.open("rb") as packed:
+    with open_regular(path) as packed:
         packed.seek(info.header_offset)
         mark, names, extra = struct.unpack("<4s22x2H", packed.read(30))
         if mark != b"PK\x03\x04" or info.flag_bits & 1:

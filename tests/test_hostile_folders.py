@@ -1,0 +1,312 @@
+"""Folders, names and texts of strangers: what once hung, ended in a traceback or reached files elsewhere."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import small_bbq
+from assay.cli import main
+from assay.engine.executor import Settings
+from assay.engine.journal import Journal
+from assay.engine.recipes import of_data, to_data
+from assay.engine.store import BlockStore
+from assay.engine.work import FORMAT, Failure, Job, JobFolder
+from assay.engine.worker import Worker
+from assay.errors import DataError, UsageError
+from assay.files.fetch import PartFile
+from assay.lab.studies import study
+from assay.lab.studies.record import read_record
+from assay.lab.training.out_folder import open_out
+from assay.models.api.client import words_of
+from assay.models.base import Reply
+from assay.plan import WordPlan
+from assay.probes.bbq.editions.ggbbq import fits
+from assay.probes.bbq.logs.inspect_ai import _row
+from assay.probes.bbq.prompt_files import read_prompts
+from assay.probes.bbq.reading import example_of
+from assay.probes.bbq.targets import template_stereotypes
+from assay.probes.unqover.lists import File, _entries
+from assay.runs.export import export
+from fake_models import FakeModel, fake_spec
+from raising import raises
+
+OLD = Path(__file__).parent / "golden" / "runs_0_1_0"
+PLAN = WordPlan(("one", "two"))
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every test has a folder of its own, and a minute of computing."""
+
+    def hang(*_: object) -> None:
+        raise AssertionError("it hangs")
+
+    monkeypatch.chdir(tmp_path)
+    signal.signal(signal.SIGALRM, hang)
+    signal.alarm(300)
+    signal.signal(signal.SIGPROF, hang)
+    signal.setitimer(signal.ITIMER_PROF, 60)
+    yield
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.alarm(0)
+
+
+@pytest.fixture
+def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+    """Runs a command: its exit code, and what it prints."""
+
+    def run(*arguments: str) -> tuple[int, str]:
+        try:
+            code = main(arguments)
+        except SystemExit as error:
+            code = int(error.code or 0)
+        out = capsys.readouterr()
+        return code, out.out + out.err
+
+    return run
+
+
+Said = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    shutil.copytree(OLD / "two" / "scored-bbq", tmp_path / "two")
+    return shutil.copytree(OLD / "one" / "scored-bbq", tmp_path / "run")
+
+
+# --- pipes and names
+
+
+@pytest.mark.parametrize("name", ["findings.json", "run.json", "examples.jsonl", "tables/by_label.csv"])
+@pytest.mark.parametrize(
+    "command",
+    [("report", "run", "--format", "md"), ("compare", "two", "run", "--json"), ("export", "run")],
+    ids=" ".join,
+)
+def test_a_pipe_in_a_run_folder_is_not_waited_for(name: str, command: tuple[str, ...], run: Path, said: Said) -> None:
+    (run / name).unlink()
+    os.mkfifo(run / name)
+    code, text = said(*command)
+    assert code in (0, 2, 3) if command[0] == "export" else code == 3, text
+    assert "Traceback" not in text
+
+
+def test_a_pipe_as_the_mark_of_an_export_is_no_export(run: Path) -> None:
+    (run / "blocks.json").write_text("[]", encoding="utf-8")
+    (run / "blocks").mkdir(exist_ok=True)
+    (run / "blocks" / "exported").unlink(missing_ok=True)
+    os.mkfifo(run / "blocks" / "exported")
+    assert BlockStore.of_run(run).root != run / "blocks"
+
+
+def test_a_pipe_in_the_place_of_an_archive_is_not_replaced(run: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "out.zip")
+    with raises("not-new", UsageError, file=tmp_path / "out.zip"):
+        export(run, tmp_path / "out.zip")
+
+
+def test_a_pipe_as_the_part_of_a_download_is_not_continued(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / ".a.jsonl.other-1.part")
+    with PartFile(tmp_path / "a.jsonl") as part:
+        assert part.size == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(("train", "span", "--data", "rows.jsonl", "--out", "FILE"), ("study", "study-small", "--out", "FILE")),
+        *(("export", "run", "--out", "FILE"), ("export", "run", "--out", "FILE.zip")),
+        *(("report", "run", "--format", "md", "--out", "FILE"), ("compare", "run", "two", "--out", "FILE")),
+        *(
+            ("run", "unqover", "--limit", "4", "--executor", "work:FILE"),
+            ("generate", "unqover", "--set", "word_lists=FILE", "--out", "a"),
+        ),
+        *(
+            ("doctor", "--model", "hf:./FILE"),
+            ("run", "bbq", "--data", "FILE"),
+            ("list", "FILE"),
+            ("completion", "FILE"),
+        ),
+        *(("run", "FILE"), ("data", "fetch", "FILE")),
+    ],
+    ids=" ".join,
+)
+@pytest.mark.usefixtures("run")
+def test_a_name_that_is_too_long_is_one_clear_error_here_too(
+    command: tuple[str, ...], said: Said, tmp_path: Path
+) -> None:
+    (tmp_path / "rows.jsonl").write_text("{}\n", encoding="utf-8")
+    code, text = said(*(each.replace("FILE", "n" * 300) for each in command))
+    assert code in (2, 3, 4), text
+    assert "Traceback" not in text
+
+
+# --- texts that regular expressions would take hours for
+
+
+def test_a_server_s_page_of_brackets_takes_no_time() -> None:
+    assert words_of(None, "<" * 4_000_000).startswith("<<<")
+
+
+def test_a_word_list_of_blanks_takes_no_time(tmp_path: Path) -> None:
+    with raises("bad-row", DataError, file=tmp_path / "a", line=1):
+        _entries(File(tmp_path / "a", b"[subj] a" + b" " * 50_000 + b"| b | c"), "subj")
+
+
+def test_a_template_of_slots_takes_no_time() -> None:
+    assert not fits(["a", *["b"] * 50, "c"], "a" + "b" * 5_000, whole=True)
+    assert fits(["a", *["b"] * 50, "c"], "a" + "b" * 5_000 + "c", whole=True)
+
+
+def test_an_input_of_blank_lines_takes_no_time() -> None:
+    assert "context" not in _row({"input": "Context: a" + "\n" * 500_000 + "Questions", "id": "1"})
+    assert _row({"input": "Context: a\n" + "\n" * 500_000 + " Question: b ", "id": "1"})["question"] == "b"
+
+
+def test_a_prompt_of_blanks_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.tsv"
+    path.write_text("prompt_id\tprompt\n1\tA" + " " * 100_000 + "{a}\n", encoding="utf-8")
+    with raises("bad-text", DataError, file=path, line=2, key="prompt"):
+        read_prompts(path, "en")
+
+
+def test_an_epoch_of_5000_digits_is_no_sample(tmp_path: Path, said: Said) -> None:
+    with zipfile.ZipFile(tmp_path / "log.eval", "w") as archive:
+        archive.writestr(f"samples/1_epoch_{'9' * 5000}.json", "{}")
+    assert said("score", "bbq", "log.eval")[0] == 3
+
+
+def test_an_example_id_of_5001_digits_is_refused(tmp_path: Path) -> None:
+    row = small_bbq.quartet()[0].as_json()
+    for key in ("example_id", "label", "question_index"):
+        with raises("bad-label" if key == "label" else "bad-value", DataError, line=1, key=key):
+            example_of({**row, key: "9" * 5001 if key != "question_index" else {}}, tmp_path, 1)
+
+
+def test_a_category_of_a_name_that_no_file_can_have_has_no_templates(tmp_path: Path) -> None:
+    (tmp_path / "new_templates - Age.csv").write_text("Q_id,Relevant_social_values\n1,memory\n", encoding="utf-8")
+    found = template_stereotypes(tmp_path, ["n" * 300, "a\0b", "../x", "Age"])
+    assert found == {("Age", "1"): "memory"}
+
+
+# --- what other programs left
+
+
+def test_a_training_removes_nothing_outside_its_folder(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    out = tmp_path / "out"
+    out.mkdir()
+    for names in (["../mine.txt"], [str(tmp_path / "mine.txt")], [".."]):
+        (out / "assay.json").write_text(json.dumps({"made_by": "assay train", "files": names}), encoding="utf-8")
+        with raises("unreadable-file", DataError, file=out / "assay.json"), open_out(out, resume=False) as opened:
+            opened.begin({})
+    assert (tmp_path / "mine.txt").exists()
+
+
+@pytest.mark.parametrize("key", ["identity", "files", "settings"])
+def test_a_training_with_wrong_types_is_refused(key: str, tmp_path: Path) -> None:
+    (tmp_path / "training.json").write_text(json.dumps({"made_by": "assay train", key: 7}), encoding="utf-8")
+    with raises("unreadable-file", DataError, file=tmp_path / "training.json"), open_out(tmp_path, resume=True):
+        pass
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"name": 7},
+        {"models": []},
+        {"models": {"a": 7}},
+        {"runs": {"a": {"seconds": "x"}}},
+        {"comparisons": {"a": {"finished": "now"}}},
+        {"models": {"a": {"scores": {"after": {"accuracy": None}}}}},
+        {"models": {"a": {"scores": {"estimates": [{"metric": "perplexity", "group": {}, "value": -1}]}}}},
+        {"started": "now", "x": float("nan")},
+    ],
+    ids=str,
+)
+def test_a_study_with_wrong_types_is_refused(wrong: dict[str, object], tmp_path: Path) -> None:
+    (tmp_path / "study.json").write_text(json.dumps({"schema": 1, **wrong}), encoding="utf-8")
+    with raises("bad-value", DataError, file=tmp_path / "study.json"):
+        read_record(tmp_path)
+
+
+def test_odd_names_in_a_job_are_left_alone(tmp_path: Path) -> None:
+    job = JobFolder(tmp_path)
+    job.post(Job(FORMAT, "key", fake_spec(), to_data(PLAN), PLAN.digest, Settings(), ((0, 2),)))
+    job.fail(range(2), Failure("ModelError", "it broke."))
+    for name in ("claims/a-b.1", "claims/1-2.x", "claims/1-2-3.1", "failed/x.json", f"claims/{'9' * 100}-1.1"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    for name in ("blocks/a/b/0-2.block", "blocks/1/7/x.block"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("", encoding="utf-8")
+    assert job.claims() == {}
+    assert job.done() == {}
+    assert list(job.failures()) == [range(2)]
+    job.begin_again()
+    assert not job.has_failed()
+
+
+def test_a_worker_does_not_wait_for_a_claim_that_is_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "claim")
+    worker = Worker(tmp_path, lambda name, options: fake_spec(name), FakeModel)
+    assert not worker._is_stale(tmp_path / "claim")
+
+
+@pytest.mark.parametrize("fields", [{"words": 7, "ability": "word"}, {"words": [{}], "ability": "word"}, {}])
+def test_a_plan_of_wrong_types_is_refused(fields: dict[str, object]) -> None:
+    with raises("bad-value", DataError, key="plan"):
+        of_data({"is": "assay.plan:WordPlan", "fields": fields}, PLAN.digest)
+
+
+def test_a_stored_reply_of_wrong_types_is_named(tmp_path: Path) -> None:
+    line = b"call 1.000000 " + json.dumps({"content": [], "served": 7}).encode()
+    path = tmp_path / "1.journal"
+    path.write_bytes(f"{zlib.crc32(line):08x} ".encode() + line + b"\n")
+    journal = Journal(tmp_path)
+    with raises("bad-value", DataError, file=path):
+        journal.get("call")
+    journal.close()
+
+
+def test_a_pipe_among_journals_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "1.journal")
+    with raises("unreadable-file", DataError, file=tmp_path / "1.journal"):
+        Journal(tmp_path)
+
+
+def test_a_stored_reply_whose_time_is_none_is_left_out(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    journal.put("call", Reply({}))
+    journal.close()
+    for head in (b"other x ", b"other 1e999 ", b"\xff\xff 1.000000 "):
+        line = head + b'{"content": {}}'
+        (tmp_path / "0.journal").write_bytes(f"{zlib.crc32(line):08x} ".encode() + line + b"\n")
+        assert len(Journal(tmp_path)) == 1
+
+
+# --- what is written down
+
+
+def test_findings_of_a_study_do_not_depend_on_where_it_lies(span_model_folder: Path, tmp_path: Path) -> None:
+    written = []
+    for place in ("a", "some/where/else"):
+        model = shutil.copytree(span_model_folder, tmp_path / place / "model")
+        file = tmp_path / place / "study.toml"
+        runs = '[[runs]]\nprobe = "unqover"\nmodels = ["mine"]\nlimit = 40\nsettings = { class = "religion" }\n'
+        file.write_text(f'[study]\nname = "s"\n[models.mine]\nspec = "hf:{model}"\n{runs}', encoding="utf-8")
+        done = study(file, tmp_path / place / "out")
+        assert not done.failures
+        (found,) = (tmp_path / place / "out" / "runs").glob("*/findings.json")
+        written.append(found.read_bytes())
+    assert written[0] == written[1]
+    assert str(tmp_path).encode() not in written[0]
