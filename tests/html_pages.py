@@ -24,7 +24,7 @@ HOSTILE = [
     "日本語 🙂 café",
     "x" * 3000,
 ]
-_FILES = r"(findings\.json|tables/[\w%.~-]+\.csv)"
+_FILES = r"(findings\.json|run\.json|tables/[\w%.~-]+\.csv)"
 OF_A_RUN = _FILES
 """Where the links of a run's page may lead, besides its own parts."""
 OF_A_TOUR = rf"([\w%.~-]+/){{1,2}}{_FILES}"
@@ -46,7 +46,7 @@ _ACTING = {
     "foreignobject",
 }
 _LOADING = {"src", "srcset", "srcdoc", "style", "action", "formaction", "ping", "xlink:href", "background", "data"}
-_CSV = "data:text/csv;charset=utf-8,"
+_SAVED = {".csv": "data:text/csv;charset=utf-8,", ".gz": "data:application/gzip;base64,"}
 
 
 def write_page(folder: Path) -> Path:
@@ -109,7 +109,7 @@ class Page(HTMLParser):
     @property
     def files(self) -> list[str]:
         """Where links lead that leave the page; not those to its parts, nor the data that it carries itself."""
-        return [link for link in self.links if not link.startswith(("#", _CSV))]
+        return [link for link in self.links if not link.startswith(("#", *_SAVED.values()))]
 
     @property
     def ids(self) -> list[str]:
@@ -148,8 +148,7 @@ def assert_harmless(page: Page, links: str = OF_A_RUN) -> None:
         if link.startswith("#"):
             assert link[1:] in ids, link
         elif link.startswith("data:"):
-            assert link.startswith(_CSV), link[:80]
-            assert (attributes.get("download") or "").endswith(".csv")
+            assert link.startswith(_SAVED[Path(attributes.get("download") or "").suffix]), link[:80]
         else:
             assert re.fullmatch(links, link), link
     assert_one_script(page)

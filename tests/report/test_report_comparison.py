@@ -9,9 +9,10 @@ from pathlib import Path
 from rich.console import Console
 
 from assay.compare.differences import Difference, changed
-from assay.compare.present import MOST_ROWS, present_comparison, terminal_comparison, title_of
+from assay.compare.present import MOST_DRAWN, MOST_ROWS, present_comparison, terminal_comparison, title_of
 from assay.compare.runs import Comparison
 from assay.findings import Estimate, Table
+from assay.probes import known_probe
 from assay.probes.contrast import Common
 from assay.report import print_sections, write_page
 from assay.report.html import render_page
@@ -149,3 +150,25 @@ def test_nothing_from_data_acts_on_the_page(tmp_path: Path) -> None:
         )
         path = write_page(tmp_path / "comparison.html", title_of(made), present_comparison(made))
         assert_harmless(Page(path.read_text(encoding="utf-8")))
+
+
+def test_a_page_about_a_hundred_models_stays_small_and_shows_every_clear_difference() -> None:
+    metrics = [each.name for each in known_probe("bbq").metrics]
+    found = [
+        difference(metric, (number + place) / 997, 0.001 if number == 98 and place == 1 else 0.5, name, category)
+        for number, name in enumerate(f"org/model-{number}" for number in range(99))
+        for place, metric in enumerate(metrics, 1)
+        for category in (f"Category {k}" for k in range(11))
+    ]
+    assert len(found) > 10 * MOST_DRAWN, "else this test shows nothing"
+    made = comparison(*found)
+    source = render_page(title_of(made), present_comparison(made), "comparison")
+    assert len(source.encode()) < 3_000_000
+    shown = Page(source)
+    assert f"{len(changed(found)) - MOST_DRAWN:,} more differences in the data of this table, none of them clear." in (
+        shown.words
+    )
+    clear = {each.change.group["category"] for each in found if each.clear}
+    assert len(clear) == 11
+    assert all(f"{category}, ambiguous org/model-98 " in shown.words for category in clear)
+    assert_harmless(shown)

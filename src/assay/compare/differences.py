@@ -90,7 +90,7 @@ def changed(found: Sequence[Difference]) -> list[Difference]:
     A repeat has the same values as another metric of the same model and group, as accuracy and the share of “cannot be
     determined” have in ambiguous questions.
     """
-    main = {id(each) for probe in {each.probe for each in found} for each in _main(probe, found)}
+    main = {id(each) for each in _main(found)}
 
     def tier(each: Difference) -> tuple[bool, bool, bool]:
         probe = known_probe(each.probe)
@@ -106,11 +106,12 @@ def changed(found: Sequence[Difference]) -> list[Difference]:
     return list(kept.values())
 
 
-def _main(probe: str, found: Sequence[Difference]) -> list[Estimate]:
-    """Of every model, the changes of the bias that it is ranked by."""
-    models = dict.fromkeys(each.model for each in found)
-    own = ([each.change for each in found if (each.probe, each.model) == (probe, model)] for model in models)
-    return [each for changes in own for each in known_probe(probe).ranked(changes)]
+def _main(found: Sequence[Difference]) -> list[Estimate]:
+    """Of every model and probe, the changes of the bias that it is ranked by."""
+    changes: dict[tuple[str, str], list[Estimate]] = {}
+    for each in found:
+        changes.setdefault((each.probe, each.model), []).append(each.change)
+    return [each for (probe, _), own in changes.items() for each in known_probe(probe).ranked(own)]
 
 
 def differences_of(

@@ -35,6 +35,9 @@ from assay.text import Figure, Mark, Name, Strong, Text, listed, plain
 from assay.wording import equals, interval, number, plural
 
 MOST_ROWS = 60  # of a table that a page shows; its data have all
+MOST_DRAWN = 600
+"""Differences that a page draws (as many rows as any table has there); where there are more, the clear ones are among
+them, and the data have all."""
 MOST_TOLD = 4  # differences in a sentence
 ENDS = 8  # rows of a long table at either end that a terminal shows, for each class and form
 MOST_PRINTED = 24
@@ -222,7 +225,12 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
         left = _left_out(part, len(shown), "the data of this table have")
         language = part.models[0] if part.model else ""
         every = shown or part.differences
-        table = differences_block(every, several=several, language=language, anchor="differences", **chart)
+        drawn = _clearest(every, MOST_DRAWN)
+        if len(drawn) < len(every):
+            clear = sum(each.clear for each in every) - sum(each.clear for each in drawn)
+            unclear = f", {clear:,} of them clear" if clear else ", none of them clear"
+            left = [f"{plural(len(every) - len(drawn), 'more difference')} in the data of this table{unclear}.", *left]
+        table = differences_block(drawn, several=several, language=language, anchor="differences", **chart)
         blocks.append(replace(table, data=difference_table(part.differences), after=left if shown else ()))
     else:
         blocks.append(Prose(["There are no paired differences."]))
@@ -236,6 +244,12 @@ def _part(part: Comparison, several: bool, anchor: str) -> Section:
         cut = replace(side_by_side, groups=[Group([*side_by_side.rows[:MOST_ROWS], *gap])])
         blocks.append(Part("", [cut], f"{title}: {plural(len(data.rows), 'row')}", folded=True))
     return Section(blocks, known_probe(part.probe).title, anchor)
+
+
+def _clearest(found: Sequence[Difference], most: int) -> list[Difference]:
+    """At most so many of the differences, in their order: the clear ones first, then the others that are defined."""
+    first = sorted(range(len(found)), key=lambda k: (not found[k].clear, found[k].change.value is None))
+    return [found[place] for place in sorted(first[:most])]
 
 
 def _counts(part: Comparison) -> list[tuple[str, str]]:
@@ -355,8 +369,7 @@ def _printed_differences(part: Comparison, numbers: Mapping[str, str]) -> list[B
     found = changed(part.differences)
     if not found:
         return []
-    clearest = sorted(range(len(found)), key=lambda k: (not found[k].clear, found[k].change.value is None))
-    shown = [found[place] for place in sorted(clearest[:MOST_PRINTED])]
+    shown = _clearest(found, MOST_PRINTED)
     several = len({each.model for each in found}) > 1
     what = "language" if part.model else "model"
     columns = [

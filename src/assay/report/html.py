@@ -41,9 +41,9 @@ MOST_EXAMPLES = 360
 MOST_ROWS = 40
 """Rows of the models' headline numbers that are shown unfolded."""
 
-MOST_DETAILS = 2_000_000
-"""Characters that the charts of several runs may take together; where they take more, each is left to the run's own
-page, so that this one opens at once."""
+MOST_BYTES = 3_000_000
+"""Bytes of a page about several runs. A longer one leaves the charts of each to the run's own page, and what was
+recorded about it to its run.json, so that it opens at once."""
 
 
 # The parts of run.json that are shown as lists, and what they are called.
@@ -181,9 +181,9 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         name = names.pop() if len(names) == 1 else known_probe(of_probe[0].probe).title
         parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "name": name, "beside": together})
     every = [told for part in parts for told in part["runs"]]
-    return rendered(
+    page = partial(
+        rendered,
         "report.html",
-        details=_details(every),
         parts=parts,
         runs=every,
         models=list(dict.fromkeys(run.model for run in runs)),
@@ -194,14 +194,19 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         ranked=_ranked(boards),
         about=_about(runs),
     )
+    whole = page(details=details) if (details := _details(every)) else ""
+    fits = len(runs) == 1 or 0 < len(whole.encode("utf-8", "replace")) < MOST_BYTES
+    return whole if fits else page(details={})
 
 
 def _details(runs: Sequence[Told]) -> Mapping[str, Markup]:
-    """The details of every run by its uid; none of several where they are too long together."""
+    """The details of every run by its uid; none of several where they alone are too long together."""
     found: dict[str, Markup] = {}
+    length = 0
     for told in runs:
         found[told.uid] = told.details()
-        if len(runs) > 1 and sum(map(len, found.values())) > MOST_DETAILS:
+        length += len(found[told.uid])
+        if len(runs) > 1 and length > MOST_BYTES:
             return {}
     return found
 

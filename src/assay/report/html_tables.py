@@ -14,7 +14,7 @@ from assay.report.drawing import MARGIN, WIDTH, Scale, scale_for
 from assay.report.page import minus
 from assay.report.texts import named, unmarked, written
 from assay.text import Name, plain
-from assay.wording import interval, number, share
+from assay.wording import interval, number, plural, share
 
 if TYPE_CHECKING:
     from assay.report.html_blocks import Blocks
@@ -23,6 +23,9 @@ LOOKS = ("square", "circle", "diamond", "others", "upended")
 """The classes of style.css that colour a bar's parts."""
 
 NOTHING = Markup("")
+
+MOST_ROWS = 600
+"""Rows of a table that are drawn; of a longer one, every group begins, and its data have all."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ class Drawn:
 
     def bodies(self) -> list[tuple[Body, bool]]:
         """The rows of every group, and whether it is the total."""
-        return [(self._body(group), group.whole) for group in self.table.groups]
+        left_out = max(0.0, 1 - MOST_ROWS / max(1, len(self.table.rows)))
+        return [(self._body(_beginning(group, left_out)), group.whole) for group in self.table.groups]
 
     def _body(self, group: Group) -> Body:
         rows: Body = []
@@ -167,6 +171,14 @@ class Drawn:
             left += width
         said = ", ".join(f"{name} {share(part)}" for name, part in bars.shares.items())
         return Markup(self.view.macros.bars(pieces, f"{what}: {said}"))
+
+
+def _beginning(group: Group, left_out: float) -> Group:
+    """A group without this share of its rows, and how many these are."""
+    more = int(left_out * len(group.rows))
+    if not more:
+        return group
+    return replace(group, rows=[*group.rows[:-more], Gap(f"{plural(more, 'more row')} in the data of this chart")])
 
 
 def _scale(column: Column, dots: Sequence[Dot]) -> Scale:

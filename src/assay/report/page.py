@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 from functools import cache
@@ -31,7 +32,7 @@ def environment() -> Environment:
         "number": lambda value: minus(wording.number(value)),
         "short": lambda value: minus(f"{value:g}"),
         "count": wording.count,
-        "data_uri": data_uri,
+        "data_link": data_link,
         "in_attribute": lambda value: json.dumps(value, ensure_ascii=False),  # escaped like every other text
         "in_script": in_script,
     }
@@ -52,14 +53,23 @@ def script_and_digest() -> tuple[Markup, str]:
     return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def data_uri(table: Table) -> str:
-    """A table as a CSV file inside a link, for spreadsheets.
+LONGEST_DATA = 100_000
+"""Characters of a table inside a link; a longer one is packed, with six significant digits."""
 
-    >>> data_uri(Table(("a", "b"), [(1, None)]))
-    'data:text/csv;charset=utf-8,a,b%0A1,%0A'
+
+def data_link(table: Table, file: str) -> tuple[str, str]:
+    """A table inside a link, for spreadsheets: the name to save it as, and the link. A large one is compressed.
+
+    >>> data_link(Table(("a", "b"), [(1, None)]), "found")
+    ('found.csv', 'data:text/csv;charset=utf-8,a,b%0A1,%0A')
     """
-    text = table.for_spreadsheets().to_csv().encode("utf-8", "replace").decode()
-    return "data:text/csv;charset=utf-8," + quote(text, safe=" ,;:.()!*'/=?@$-_~+")
+    table = table.for_spreadsheets()
+    text = table.to_csv().encode("utf-8", "replace")
+    if len(text) <= LONGEST_DATA:
+        return f"{file}.csv", "data:text/csv;charset=utf-8," + quote(text, safe=" ,;:.()!*'/=?@$-_~+")
+    rows = [[float(f"{cell:.6g}") if isinstance(cell, float) else cell for cell in row] for row in table.rows]
+    packed = gzip.compress(Table(table.columns, rows).to_csv().encode("utf-8", "replace"), mtime=0)
+    return f"{file}.csv.gz", f"data:application/gzip;base64,{base64.b64encode(packed).decode()}"
 
 
 def in_script(value: Any) -> Markup:

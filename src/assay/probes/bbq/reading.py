@@ -69,7 +69,7 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
 
     def text(name: str) -> str:
         value = row.get(name)
-        return value if isinstance(value, str) else wrong(name, "text")
+        return sys.intern(value) if isinstance(value, str) else wrong(name, "text")  # a quartet repeats its texts
 
     def whole(name: str) -> int:
         value = row.get(name)
@@ -103,7 +103,7 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
         question_index=index if isinstance(index, str) and index else str(whole("question_index")),
         polarity=one_of("question_polarity", POLARITIES),
         condition=condition,
-        category=sys.intern(text("category")),
+        category=text("category"),
         info=info,
         subcategory=sys.intern(str(about.get("subcategory", "None"))),
         groups=tuple(sys.intern(group) for group in groups),

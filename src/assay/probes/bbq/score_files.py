@@ -46,7 +46,7 @@ def answered_files(
     bad, place = Bad(request.skip_bad), request.data
     own = None if settings.edition == ORIGINAL else edition(settings.edition)
     official = _official(place) if place and own is None else None
-    seen: dict[tuple[str, int], str] = {}
+    seen: dict[tuple[str, int], tuple[Path, int]] = {}
     notes: list[str] = []
 
     def answers_in(file: Path) -> Iterator[Given]:
@@ -185,16 +185,19 @@ def _which_column(file: Path, own: Edition | None = None) -> AssayError:
     return UsageError(problem, f"--answers {there[0]}", code="missing-setting", key="answers")
 
 
-def _once(file: Path, given: Iterator[Given], seen: dict[tuple[str, int], str], bad: Bad) -> Iterator[Given]:
+def _once(
+    file: Path, given: Iterator[Given], seen: dict[tuple[str, int], tuple[Path, int]], bad: Bad
+) -> Iterator[Given]:
     """Every example once; a second answer to one is a bad row."""
     for each in given:
         key = each.example.category, each.example.example_id
         if key in seen:
-            problem = f"example {each.called} of {key[0]} has two answers, the first in {seen[key]}."
+            first, line = seen[key]
+            problem = f"example {each.called} of {key[0]} has two answers, the first in {first}, line {line}."
             remedy = "Give one answer to each example; score several models one at a time."
             bad.found(DataError(problem, remedy, code="duplicate", file=file, line=each.line))
             continue
-        seen[key] = f"{file}, line {each.line}"
+        seen[key] = file, each.line
         yield each
 
 

@@ -21,7 +21,7 @@ Official = Mapping[tuple[str, int], Example]
 COMPLETE = "Name the official files with --data DIR; they complete a log by category and example_id."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Given:
     """An example and its answer: an option's index, TIED, text to be parsed, or None."""
 
