@@ -12,7 +12,9 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -319,6 +321,25 @@ def test_nor_one_of_very_many_parts(folder: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(hf, "_MOST_TENSORS", 20)
     with raises("bad-folder", ModelError, key="config.json"):
         load_model(f"hf:{folder}", device="cpu")
+
+
+def test_other_models_may_be_loaded_meanwhile(folder: Path) -> None:
+    """In another thread: what is made there does not count here."""
+    import torch
+
+    from assay.models import hf
+
+    spec = find_model(f"hf:{folder}", Options(device="cpu"))
+    large = partial(torch.nn.Linear, 1 << 16, 1 << 16, device="meta")
+    with hf.no_larger_than_its_weights(spec):
+        made: list[Any] = []
+        other = Thread(target=lambda: made.append(large()))
+        other.start()
+        other.join()
+        assert made
+        with raises("bad-folder", ModelError, key="config.json"):
+            large()
+    large()
 
 
 @pytest.mark.parametrize(

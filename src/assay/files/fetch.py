@@ -317,7 +317,7 @@ def writing(path: Path) -> Iterator[None]:
 
 class _HttpOnly(request.HTTPSHandler, request.HTTPHandler, request.HTTPRedirectHandler):
     """Makes one request. Redirects are followed only to web addresses; urllib would also open files. None leads from
-    outside to this machine or its network: before anything is sent, it is looked where the connection leads, because
+    outside to this machine or its network: before a request is sent, it is looked where the connection leads, because
     names, and numbers such as 2130706433, may stand for this machine. Where a proxy connects to is not known here.
     """
 

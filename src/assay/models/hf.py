@@ -19,6 +19,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -265,10 +266,13 @@ def no_larger_than_its_weights(spec: ModelSpec) -> Iterator[None]:
     """
     _, torch = libraries()
     sizes: dict[tuple[int, str], int] = {}
+    thread = get_ident()  # others may load other models meanwhile
     most, total = _BEYOND + _TIMES * (spec.parameters or 1 << 62), 0
 
     def made(module: Any, name: str, tensor: Tensor) -> None:
         nonlocal total
+        if get_ident() != thread:
+            return
         size = 0 if tensor is None else tensor.numel()
         total += size - sizes.get((id(module), name), 0)  # loading puts a tensor where one was
         sizes[id(module), name] = size
