@@ -28,7 +28,8 @@ PACKAGED = Path(__file__).parents[2] / "data" / "studies"
 ATTRIBUTES = ("gender", "race", "religion")
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
-_NAMED = "Use letters, digits, dots, single dashes and underscores."
+_LIMITS = "no dot at the end, and no device of Windows (aux, con, …)."
+_NAMED = f"Use letters, digits, dots, single dashes and underscores; {_LIMITS}"
 _KEYS = {  # of each way to come about: what it needs, and what it may have
     "spec": (("spec",), ("base", "title", "baseline")),
     "train": (("train", "base", "data"), ("eval", "preset", "settings", "seed", "title", "baseline")),
@@ -200,7 +201,7 @@ def read_study(path: Path) -> StudyFile:
         head = file.table(StudyFile, "study", keys=("name", "title", "about", "seed", "data"), toml=file)
     name = head.name or path.stem
     if not _is_name(name):
-        remedy = "Use letters, digits, dots, dashes and underscores."
+        remedy = f"Use letters, digits, dots, dashes and underscores; {_LIMITS}"
         raise file.error(f'"name" is {name!r}.', remedy, "study", "name")
     models = file.content.get("models", {})
     if not isinstance(models, Mapping):
