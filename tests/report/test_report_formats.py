@@ -24,7 +24,7 @@ from assay.findings import Estimate, Findings, Table, read_table
 from assay.report.formats import FORMATS, report_text
 from assay.report.markdown import escaped, fenced, table
 from assay.report.model_card import to_yaml
-from assay.report.page import data_uri
+from assay.report.page import data_link
 from assay.runs.folder import open_runs
 from raising import raises
 
@@ -291,7 +291,7 @@ def test_csv_for_spreadsheets_has_no_formulas_and_numbers_stay_numbers(text: str
     """In tables/, which programs read, the texts are as they were."""
     rows = Table((text, "n"), [(text, -0.5), ("-3", None)])
     folder = write_run(Findings("mine", text, [Estimate(text, {text: text}, -0.5, note=text)], {"own": rows}))
-    page = unquote(data_uri(rows).partition(",")[2])
+    page = unquote(data_link(rows, "own")[1].partition(",")[2])
     for written in (text_of(folder, "csv"), page):
         cells = [cell for row in csv.reader(io.StringIO(written, newline="")) for cell in row]
         assert f"'{text}" in cells
