@@ -202,10 +202,12 @@ def _dropping(stream: TextIO | None) -> TextIO:
     """A stream to the same place that drops what cannot be written there."""
     if stream is None:  # it was closed when Python began
         return Path(os.devnull).open("w", encoding="utf-8", newline="\n")
-    if not isinstance(stream, io.TextIOWrapper):
+    terminal = stream.isatty()
+    if not isinstance(stream, io.TextIOWrapper) or (terminal and os.name == "nt"):  # Windows' do not take bytes
         return stream
     stream.flush()
     raw = _Pipe(stream.fileno(), "w", closefd=False)
+    raw.terminal = terminal
     return io.TextIOWrapper(
         raw if stream.write_through else io.BufferedWriter(raw),  # as Python makes it, with and without -u
         stream.encoding,
@@ -230,14 +232,14 @@ class _Printable:
 
 
 class _Pipe(io.FileIO):
-    """Notes in `lost` why something could not be written."""
+    """Notes in `lost` why something could not be written, unless a reader or a `terminal` has gone."""
 
-    lost = ""
+    lost, terminal = "", False
 
     def write(self, content: ReadableBuffer, /) -> int:
         try:
             return super().write(content)
         except OSError as error:
-            if not isinstance(error, BrokenPipeError):
+            if not isinstance(error, BrokenPipeError) and not self.terminal:
                 self.lost = error.strerror or str(error)
             return memoryview(content).nbytes

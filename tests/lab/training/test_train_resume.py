@@ -244,6 +244,23 @@ def _safetensors() -> Exception:
     return SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
 
 
+def test_checkpoints_that_could_not_be_removed_are_an_error_and_go_with_the_next_attempt(
+    tmp_path: Path, small_base: Base, social_iqa: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(folder: Path, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(folder))
+
+    given = ("choice", small_base(), social_iqa(tmp_path / "data"), tmp_path / "out")
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", fail)
+        with raises("cannot-write", UsageError, file=tmp_path / "out" / "checkpoints"):
+            train(*given, settings={"max_steps": 2})
+    with raises("not-new", UsageError):
+        train(*given, settings={"max_steps": 2})
+    assert not (tmp_path / "out" / "checkpoints").exists()
+
+
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
 def test_memory_that_runs_out_while_training_is_explained(
     error: Exception, tmp_path: Path, small_base: Base, social_iqa: Write, monkeypatch: pytest.MonkeyPatch
