@@ -244,7 +244,8 @@ def official() -> Reader:
 # --- what programs leave for each other
 
 ADDRESS = Address.of("m@http://localhost/v1")
-STORED = {"content": {"choices": [{"text": "ä b"}]}, "served": "m", "input_tokens": 3, "output_tokens": 1}
+SAID_BACK = {"choices": [{"text": "ä b"}]}
+STORED = {"content": SAID_BACK, "served": "m", "input_tokens": 3, "output_tokens": 1}
 
 
 def journals() -> Reader:
@@ -252,7 +253,7 @@ def journals() -> Reader:
     with TemporaryDirectory() as place:
         journal = Journal(Path(place))
         for number in range(3):
-            journal.put(f"call{number}", Reply(STORED["content"], "m", 3, number))  # type: ignore[arg-type]  # of JSON
+            journal.put(f"call{number}", Reply(SAID_BACK, "m", 3, number))
         journal.close()
         (file,) = files_in(Path(place)).values()
     remembered = {"model": "m", "ways": ["letters", "text"], "found": ["echo: works"], "top": 20, "url": "http://x/v1"}

@@ -23,6 +23,7 @@ from assay.engine.work import FORMAT, Failure, Job, JobFolder
 from assay.engine.worker import Worker
 from assay.errors import DataError, UsageError
 from assay.files.fetch import PartFile
+from assay.findings import read_table
 from assay.lab.studies import study
 from assay.lab.studies.record import read_record
 from assay.lab.training.out_folder import open_out
@@ -310,3 +311,10 @@ def test_findings_of_a_study_do_not_depend_on_where_it_lies(span_model_folder: P
         written.append(found.read_bytes())
     assert written[0] == written[1]
     assert str(tmp_path).encode() not in written[0]
+
+
+def test_a_name_that_is_a_formula_stays_that_name_for_programs(run: Path) -> None:
+    """docs/foreign-data.md says what to do before such a table is opened in a spreadsheet."""
+    table = run / "tables" / "by_label.csv"
+    table.write_text(table.read_text(encoding="utf-8").replace("old", "=HYPERLINK(1)"), encoding="utf-8")
+    assert {row["label"] for row in read_table(table).records()} >= {"=HYPERLINK(1)"}
