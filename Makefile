@@ -70,6 +70,7 @@ format: $(READY) ## format the code
 	$(BIN)/ruff format
 
 soak: $(READY) ## kill commands, feed them hostile files and break their machine, thousands of times (hours); WORKERS=8 for more cores
+	$(BIN)/mypy --platform win32 --cache-dir build/mypy-win32 src/assay
 	$(BIN)/python tests/soak.py --jobs $(WORKERS)
 
 lock: $(TOOLS)/.ready ## write constraints.txt anew after a change of pyproject.toml; UPGRADE=--upgrade for the newest versions
