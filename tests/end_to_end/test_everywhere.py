@@ -12,7 +12,7 @@ import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -28,12 +28,15 @@ TURKISH = "tr_TR.UTF-8"  # i is not the small I, and numbers have commas
 ZONES = ("NPT-5:45", "HST10", "CHAST-12:45CHADT,M9.5.0,M4.1.0", "UTC")
 
 
-def test_the_tour_finds_the_same_in_every_surrounding(tmp_path: Path) -> None:
+def test_the_tour_finds_the_same_in_every_surrounding(
+    tmp_path: Path, record_property: Callable[[str, int], None]
+) -> None:
     here = found(sys.executable, tmp_path / "here", PLAIN)
     assert {"unqover/findings.json", "bbq-starter/blocks.json", "sodapop/tables/words.csv"} <= here.keys()
     for number, place in enumerate(places(tmp_path)):
         there = found(sys.executable, tmp_path / str(number), place)
         assert differing(here, there) == [], place
+        record_property("tried", 1)
 
 
 @pytest.mark.skipif(not PYTHONS, reason="part of make soak, where ASSAY_SOAK_PYTHONS names others")
