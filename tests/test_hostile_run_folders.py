@@ -25,6 +25,7 @@ from assay.errors import DataError, UsageError
 from assay.files.fetch import PartFile
 from assay.findings import read_table
 from assay.lab.studies import study
+from assay.lab.studies.page import _read as read_comparison
 from assay.lab.studies.record import read_record
 from assay.lab.training.out_folder import open_out
 from assay.models.api.client import words_of
@@ -318,3 +319,18 @@ def test_a_name_that_is_a_formula_stays_that_name_for_programs(run: Path) -> Non
     table = run / "tables" / "by_label.csv"
     table.write_text(table.read_text(encoding="utf-8").replace("old", "=HYPERLINK(1)"), encoding="utf-8")
     assert {row["label"] for row in read_table(table).records()} >= {"=HYPERLINK(1)"}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"differences": 7}, {"change": {"metric": "mu", "nx": 1}}, {"baseline_value": float("inf")}, {"worse": 7}],
+    ids=str,
+)
+def test_a_comparison_of_a_study_with_wrong_types_is_refused(wrong: dict[str, object], tmp_path: Path) -> None:
+    change = {"metric": "mu", "group": {}, "value": 0.1}
+    told = {"probe": "p", "model": "m", "baseline": "b", "baseline_value": 0.1, "model_value": 0.2}
+    differences = [{**told, "change": change, "worse": None, **wrong}]
+    path = tmp_path / "comparison.json"
+    path.write_text(json.dumps({"differences": differences, "tables": {}, **wrong}), encoding="utf-8")
+    with raises("unreadable-file", DataError, file=path):
+        read_comparison(path)

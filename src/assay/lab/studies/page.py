@@ -5,6 +5,7 @@ It links to the page of every run, and to runs/report.html, which has all of the
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -119,7 +120,10 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         content: Mapping[str, Any] = json_value(read_whole(path))
         msgspec.convert(content, _Told)
-    except (OSError, ValueError) as error:
+        json.dumps(content, allow_nan=False)
+        for each in content["differences"]:
+            Difference.from_json(each)
+    except (OSError, ValueError, TypeError) as error:
         remedy = "Remove its folder; the same command then compares these runs again."
         raise DataError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None
     return content
