@@ -71,7 +71,11 @@ def _predictions(folder: Path, rows: int) -> None:
     """In the authors' format: an entry for each order of the subjects, with a question and its negation."""
     rng, lists = np.random.default_rng(0), read_lists("gender", masked=False, header=False)
     people = [[each for each in lists.subjects if each.cluster == group] for group in ("female", "male")]
-    entries = ((*pair, *rest) for pair in product(*people) for rest in product(range(4), lists.attributes, (0, 1)))
+    entries = (
+        (one, other, template, attribute, swapped)
+        for one, other in product(people[0], people[1])
+        for template, attribute, swapped in product(range(4), lists.attributes, (False, True))
+    )
 
     def written() -> Iterator[str]:
         for one, other, template, attribute, swapped in islice(entries, rows // 2):
