@@ -30,11 +30,11 @@ SECONDS = 10.0
 _WORDINGS = ("{option}", "{option}.", "Answer: {option}", "({letter})", "I think it was {option}.")
 
 
-def write_answers(file: Path, seed: int = 0) -> None:
+def write_answers(file: Path, seed: int = 0, rows: int = EXAMPLES) -> None:
     """Rows of BBQ with a column `said`."""
     rng, own = np.random.default_rng(seed), read_starter().examples
     with file.open("w", encoding="utf-8") as out:
-        for number in range(EXAMPLES):
+        for number in range(rows):
             turn, place = divmod(number, len(own))
             example = own[place]
             example_id, template = example.example_id + turn * len(own), f"{example.question_index} {turn}"
