@@ -35,7 +35,7 @@ PYTEST = (
     *("-m", "pytest", "-p", "no:cacheprovider"),
     *("-o", "junit_family=xunit1"),  # the newer one has no place for what tests record
 )
-SEEDS = 4
+SEEDS, SHARES = 4, 8
 SHOWN = ("numpy", "onnxruntime", "torch", "transformers", "ray")
 """Packages whose versions are printed with the table."""
 
@@ -51,7 +51,7 @@ class Part:
     keyword: str = ""
     """Of the tests in the files that read the variable, those that pytest selects with this; without any, all."""
     split: Literal["functions", "parameters", "commands", "seeds"] = "functions"
-    """What is a job: a test function, each of its parameters, each command that is killed, or each of four seeds."""
+    """What is a job: a test function, each of its parameters, a share of a command's calls, or each of four seeds."""
 
 
 AT_CALLS, AT_RANDOM = "at_a_file_system_call", "at_random_moments"
@@ -108,7 +108,8 @@ def jobs_of(part: Part, root: Path) -> list[Job]:
 
     if part.split == "commands":
         said = asked("-c", "from killed_commands import COMMANDS as c; print(*(each.name for each in c), sep=chr(10))")
-        return [job(name, ASSAY_SOAK_COMMANDS=name) for name in said]
+        shares = [f"{number}/{SHARES}" for number in range(SHARES)]
+        return [job(name, ASSAY_SOAK_COMMANDS=name, ASSAY_SOAK_SHARE=share) for name in said for share in shares]
     if part.split == "seeds":
         amount = share(amount, SEEDS)
         return [job("", ASSAY_SOAK_SEED=str(seed)) for seed in range(SEEDS)]

@@ -28,6 +28,8 @@ SOAK_FAULTS = list(filter(None, os.environ.get("ASSAY_SOAK_FAULTS", "").split(",
 RANDOM_KILLS = int(os.environ.get("ASSAY_SOAK_RANDOM_KILLS", "0"))
 ONLY = os.environ.get("ASSAY_SOAK_COMMANDS", "").split(",")
 """Names of commands; without any, all."""
+SHARE, SHARES = map(int, os.environ.get("ASSAY_SOAK_SHARE", "0/1").split("/"))
+"""Of a command's calls, which share of how many."""
 
 FAILING = ("ENOSPC", "EDQUOT", "EIO")
 """Faults that every call gets in `make soak`; of the others it gets one, in turn."""
@@ -75,7 +77,7 @@ def count(record_property: Callable[[str, int], None]) -> Count:
 def test_a_command_killed_at_a_file_system_call_and_repeated_leaves_the_same(trials: list[Trial], count: Count) -> None:
     rng, found = random.Random(20201116), list[str]()
     for trial in trials:
-        name, points = trial.command.name, trial.points
+        name, points = trial.command.name, trial.points[SHARE::SHARES]
         if not EVERY_POINT:
             points = rng.sample(points, 2 if len(points) > MANY else 1)
         wrong = [f"{name}: {what}" for point in points if (what := trial.killed_at(point))]
@@ -90,7 +92,7 @@ def test_a_command_with_a_fault_at_a_file_system_call_says_so_and_repeated_leave
 ) -> None:
     rng, found = random.Random(20201117), list[str]()
     for number, trial in enumerate(trials):
-        name, points = trial.command.name, trial.points
+        name, points = trial.command.name, trial.points[SHARE::SHARES]
         if SOAK_FAULTS == ["all"]:
             some = cycle([fault for fault in trial.command.faults if fault not in FAILING])
             faults = [(point, fault) for point in points for fault in (*FAILING, next(some))]
