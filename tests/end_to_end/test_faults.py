@@ -37,7 +37,10 @@ def start(*arguments: object, **streams: Any) -> subprocess.Popen[str]:
 @posix
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_program_that_is_asked_to_end_does_so_with_a_message(name: str, tmp_path: Path) -> None:
-    with start("work", tmp_path, stderr=subprocess.PIPE) as worker:
+    def obey() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also where the tests themselves run under nohup
+
+    with start("work", tmp_path, stderr=subprocess.PIPE, preexec_fn=obey) as worker:
         assert worker.stderr is not None
         assert worker.stderr.readline().startswith("waiting for work")
         worker.send_signal(getattr(signal, name))
