@@ -191,8 +191,8 @@ def lists() -> Reader:
         for gender, name in (("F", f"An{race}"), ("M", f"Bo{race}"))
         for number in range(5)
     )
-    york = "Year of Birth,Gender,Ethnicity,Child's First Name,Count,Rank\n" + "".join(
-        f"2012,{gender},{race},{race[0]}{gender}{number},20,{number}\n"
+    york = "Child's First Name,Gender,Ethnicity,Year of Birth,Count,Rank\n" + "".join(
+        f"{race[0]}{gender}{number},{gender},{race},2012,20,{number}\n"
         for race in ("HISPANIC", "ASIAN AND PACI")
         for gender in ("FEMALE", "MALE")
         for number in range(3)

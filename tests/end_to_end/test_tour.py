@@ -78,6 +78,7 @@ def page_of(path: Path) -> Page:
 # --- a first run
 
 
+@pytest.mark.long
 def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_path: Path, golden: Golden) -> None:
     """As a newcomer types it. The number of questions is that of the help and the documentation.
 

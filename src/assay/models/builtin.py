@@ -260,8 +260,6 @@ def _session(graph: Path, threads: int) -> Any:
         import onnxruntime
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    # Threads that wait sleep: beside another program, spinning ones took a quarter more CPU time for the same answers.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = 4  # its errors are raised as well; printed ones would tear the progress bar
     return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
 
