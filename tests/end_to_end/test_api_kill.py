@@ -20,7 +20,7 @@ from assay.models import find_model
 from endpoint_server import Server, serving
 from nursery import KILLED, nursery
 
-KILLS = int(os.environ.get("ASSAY_SOAK_KILLS", "10"))
+KILLS = int(os.environ.get("ASSAY_SOAK_KILLS", "5"))
 KEPT_AFTER = 1.0
 """Seconds after which a reply must be kept, whatever happens."""
 IMPORTED = (
