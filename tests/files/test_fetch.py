@@ -357,6 +357,12 @@ def test_a_mirror_must_be_a_web_address(folder: Path, mirror: str) -> None:
     assert not folder.exists()
 
 
+def test_a_mirror_with_a_password_is_refused_without_telling_it(folder: Path) -> None:
+    with raises("bad-option", UsageError, key="mirror") as wrong:
+        fetch(made_up(folder), folder, mirror="https://me:secret@example.org/x")
+    assert "secret" not in str(wrong.value)
+
+
 def test_a_file_sent_in_chunks_comes_whole(server: Server, folder: Path) -> None:
     server.moods[AGE].append(chunked)
     get(server, folder, tries=1)

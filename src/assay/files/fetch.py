@@ -126,6 +126,10 @@ def _base(mirror: str | None) -> str:
         fine = parts.scheme in ("http", "https") and bool(parts.hostname) and not parts.query and not parts.fragment
     except ValueError:
         fine = False
+    if fine and parts.username is not None:
+        problem = "the mirror's address has a user or a password, which would stand in messages."
+        remedy = "Name a mirror that needs none."
+        raise UsageError(problem, remedy, code="bad-option", key="mirror")
     if not fine:
         remedy = "Write it like https://example.org/github, or unset it."
         raise UsageError(f"the mirror {base!r} is not a server's address.", remedy, code="bad-option", key="mirror")
