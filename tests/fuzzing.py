@@ -16,7 +16,6 @@ import lzma
 import os
 import resource
 import shutil
-import signal
 import tempfile
 import warnings
 import zipfile
@@ -30,6 +29,7 @@ from hypothesis import strategies as st
 
 from assay.cli import main
 from assay.errors import AssayError
+from bounded import HangError, bounded
 
 SECONDS = 60
 BYTES = 1 << 30
@@ -285,10 +285,6 @@ class FoundError(AssertionError):
     """What an input brought to light."""
 
 
-class _HangError(BaseException):
-    pass
-
-
 def attempt(reader: Reader, case: Case) -> int:
     """Let a case be read; returns the exit code. FoundError, or whatever was raised that must not be."""
     name = list(reader.uses)[case.file % len(reader.uses)]
@@ -332,28 +328,22 @@ def _kilobytes(name: str) -> int:
 @contextlib.contextmanager
 def _limited() -> Iterator[None]:
     """Limits of time and memory, and no output."""
-
-    def hang(*_: object) -> None:
-        raise _HangError
-
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak of memory is measured from here on
     before = _kilobytes("VmHWM")
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    signal.signal(signal.SIGPROF, hang)
-    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of computing: a busy machine is no finding
-    signal.signal(signal.SIGALRM, hang)
-    signal.alarm(5 * SECONDS)  # of waiting
     resource.setrlimit(resource.RLIMIT_AS, ((_kilobytes("VmSize") << 10) + 8 * BYTES, hard))  # spares the machine
     try:
-        with contextlib.redirect_stdout(io.StringIO()) as said, contextlib.redirect_stderr(io.StringIO()) as told:
+        with (
+            bounded(waiting=5 * SECONDS, computing=SECONDS),
+            contextlib.redirect_stdout(io.StringIO()) as said,
+            contextlib.redirect_stderr(io.StringIO()) as told,
+        ):
             yield
-    except _HangError:
+    except HangError:
         raise FoundError(f"it takes more than {SECONDS} s") from None
     except MemoryError:
         raise FoundError("it takes more than 8 GB") from None
     finally:
-        signal.alarm(0)
-        signal.setitimer(signal.ITIMER_PROF, 0)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     if (_kilobytes("VmHWM") - before) << 10 > BYTES:
         raise FoundError("it takes more than 1 GB")

@@ -9,11 +9,10 @@ import json
 import lzma
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from assay.files.decoding import json_value, toml_value
 from assay.files.opening import open_bytes, open_text, read_whole
 from assay.files.toml import TomlFile
 from assay.rows import Bad, rows_of
+from bounded import Said, bounded, saying
 from raising import raises
 
 OLD = Path(__file__).parent / "golden" / "runs_0_1_0"
@@ -36,33 +36,14 @@ MB = 1 << 20
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every test has a folder of its own, and five minutes."""
-
-    def hang(*_: object) -> None:
-        raise AssertionError("it hangs")
-
     monkeypatch.chdir(tmp_path)
-    signal.signal(signal.SIGALRM, hang)
-    signal.alarm(300)
-    yield
-    signal.alarm(0)
+    with bounded(waiting=300):
+        yield
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """Runs a command: its exit code, and what it prints."""
-
-    def run(*arguments: str) -> tuple[int, str]:
-        try:
-            code = main(arguments)
-        except SystemExit as error:
-            code = int(error.code or 0)
-        out = capsys.readouterr()
-        return code, out.out + out.err
-
-    return run
-
-
-Said = Callable[..., tuple[int, str]]
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    return saying(capsys)
 
 
 def rows(**changed: Any) -> str:

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import small_bbq
-from assay.cli import main
 from assay.engine.executor import Settings
 from assay.engine.journal import Journal
 from assay.engine.recipes import of_data, to_data
@@ -38,6 +36,7 @@ from assay.probes.bbq.reading import example_of
 from assay.probes.bbq.targets import template_stereotypes
 from assay.probes.unqover.lists import File, _entries
 from assay.runs.export import export
+from bounded import Said, bounded, saying
 from fake_models import FakeModel, fake_spec
 from raising import raises
 
@@ -48,36 +47,14 @@ PLAN = WordPlan(("one", "two"))
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every test has a folder of its own, and a minute of computing."""
-
-    def hang(*_: object) -> None:
-        raise AssertionError("it hangs")
-
     monkeypatch.chdir(tmp_path)
-    signal.signal(signal.SIGALRM, hang)
-    signal.alarm(300)
-    signal.signal(signal.SIGPROF, hang)
-    signal.setitimer(signal.ITIMER_PROF, 60)
-    yield
-    signal.setitimer(signal.ITIMER_PROF, 0)
-    signal.alarm(0)
+    with bounded(waiting=300, computing=60):
+        yield
 
 
 @pytest.fixture
-def said(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
-    """Runs a command: its exit code, and what it prints."""
-
-    def run(*arguments: str) -> tuple[int, str]:
-        try:
-            code = main(arguments)
-        except SystemExit as error:
-            code = int(error.code or 0)
-        out = capsys.readouterr()
-        return code, out.out + out.err
-
-    return run
-
-
-Said = Callable[..., tuple[int, str]]
+def said(capsys: pytest.CaptureFixture[str]) -> Said:
+    return saying(capsys)
 
 
 @pytest.fixture

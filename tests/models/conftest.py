@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from assay.engine.executor import forward_all
 from assay.models import load_model
 from assay.models.tokenise import Tokeniser
 from assay.queries import QueryColumns
-from tiny_models import FAMILIES
+from tiny_models import FAMILIES, ModelFolder
 from unusual_tokenizers import UNUSUAL, unusual, wrapped
 
 Answer = Callable[..., dict[str, NDArray[Any]]]
@@ -27,6 +28,12 @@ def tokenisers(model_folder: Callable[..., Path]) -> dict[str, Tokeniser]:
 
     real = {name: transformers.AutoTokenizer.from_pretrained(model_folder("span", name)) for name in FAMILIES}
     return {name: Tokeniser(each) for name, each in (real | {name: wrapped(unusual(name)) for name in UNUSUAL}).items()}
+
+
+@pytest.fixture
+def folder(model_folder: ModelFolder, tmp_path: Path) -> Path:
+    """A tiny span model that the test may change."""
+    return Path(shutil.copytree(model_folder("span", "bert"), tmp_path / "span"))
 
 
 @pytest.fixture(scope="session")

@@ -34,12 +34,6 @@ ON_CPU = Options(device="cpu")
 
 
 @pytest.fixture
-def span_folder(model_folder: ModelFolder, tmp_path: Path) -> Path:
-    """A tiny span model that the test may change."""
-    return Path(shutil.copytree(model_folder("span", "bert"), tmp_path / "span"))
-
-
-@pytest.fixture
 def mask_folder(model_folder: ModelFolder, tmp_path: Path) -> Path:
     return Path(shutil.copytree(model_folder("mask", "bert"), tmp_path / "mask"))
 
@@ -125,9 +119,9 @@ def test_a_found_model_says_what_it_is_and_can_do(model_folder: ModelFolder) -> 
     assert json.loads(json.dumps(mask.as_json()))["abilities"] == ["embed", "fill", "mask", "token", "word"]
 
 
-def test_a_folder_is_found_relative_to_where_one_is(span_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(span_folder.parent)
-    assert find_model("hf:./span", ON_CPU).place == find_model("hf:span", ON_CPU).place == str(span_folder)
+def test_a_folder_is_found_relative_to_where_one_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    assert find_model("hf:./span", ON_CPU).place == find_model("hf:span", ON_CPU).place == str(folder)
 
 
 def test_a_folder_without_config_json_is_no_model(tmp_path: Path) -> None:
@@ -137,16 +131,16 @@ def test_a_folder_without_config_json_is_no_model(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("content", "code"), [("{", "bad-json"), ("[]", "bad-json"), ("\udcff", "unreadable-file")])
-def test_a_broken_config_json_is_bad_data(content: str, code: str, span_folder: Path) -> None:
-    (span_folder / "config.json").write_bytes(content.encode(errors="surrogateescape"))
-    with raises(code, DataError, file=span_folder / "config.json", exit_code=3):
-        find_model(f"hf:{span_folder}", ON_CPU)
+def test_a_broken_config_json_is_bad_data(content: str, code: str, folder: Path) -> None:
+    (folder / "config.json").write_bytes(content.encode(errors="surrogateescape"))
+    with raises(code, DataError, file=folder / "config.json", exit_code=3):
+        find_model(f"hf:{folder}", ON_CPU)
 
 
 @pytest.mark.parametrize("architectures", [["BertForSequenceClassification"], ["BertModel"], [], None])
-def test_a_model_of_another_kind_has_no_ability(architectures: list[str] | None, span_folder: Path) -> None:
-    edit(span_folder / "config.json", architectures=architectures)
-    spec = find_model(f"hf:{span_folder}", ON_CPU)
+def test_a_model_of_another_kind_has_no_ability(architectures: list[str] | None, folder: Path) -> None:
+    edit(folder / "config.json", architectures=architectures)
+    spec = find_model(f"hf:{folder}", ON_CPU)
     assert spec.abilities == frozenset()
     with raises("missing-ability", UsageError):
         load(spec)
@@ -164,30 +158,30 @@ def test_a_model_of_another_kind_has_no_ability(architectures: list[str] | None,
     ],
 )
 def test_what_writes_is_told_apart_by_whether_an_encoder_reads_the_prompt(
-    architecture: str, two_parts: bool | None, abilities: set[str], span_folder: Path
+    architecture: str, two_parts: bool | None, abilities: set[str], folder: Path
 ) -> None:
-    edit(span_folder / "config.json", architectures=[architecture], is_encoder_decoder=two_parts)
-    assert find_model(f"hf:{span_folder}", ON_CPU).abilities == abilities
+    edit(folder / "config.json", architectures=[architecture], is_encoder_decoder=two_parts)
+    assert find_model(f"hf:{folder}", ON_CPU).abilities == abilities
 
 
-def test_only_the_head_that_was_saved_counts(span_folder: Path) -> None:
-    edit(span_folder / "config.json", architectures=["BertForQuestionAnswering", "BertForMaskedLM"])
-    assert find_model(f"hf:{span_folder}", ON_CPU).abilities == {"span", "embed", "word"}
-    assert np.isfinite(score(span_folder)).all()
+def test_only_the_head_that_was_saved_counts(folder: Path) -> None:
+    edit(folder / "config.json", architectures=["BertForQuestionAnswering", "BertForMaskedLM"])
+    assert find_model(f"hf:{folder}", ON_CPU).abilities == {"span", "embed", "word"}
+    assert np.isfinite(score(folder)).all()
 
 
 # --- weights
 
 
 @pytest.fixture
-def pickled_folder(span_folder: Path) -> Path:
+def pickled_folder(folder: Path) -> Path:
     """The same weights as a *.bin file only."""
     import torch
     from safetensors.torch import load_file
 
-    torch.save(load_file(span_folder / "model.safetensors"), span_folder / "pytorch_model.bin")
-    (span_folder / "model.safetensors").unlink()
-    return span_folder
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    return folder
 
 
 def test_pickled_weights_are_refused(pickled_folder: Path) -> None:
@@ -200,11 +194,11 @@ def test_pickled_weights_are_loaded_when_asked_to(pickled_folder: Path, model_fo
     assert np.array_equal(score(pickled_folder, allow_pickle=True), score(model_folder("span", "bert")))
 
 
-def test_a_pickle_beside_safetensors_is_not_touched(span_folder: Path, model_folder: ModelFolder) -> None:
-    (span_folder / "pytorch_model.bin").write_bytes(b"not even a pickle")
-    assert np.array_equal(score(span_folder), score(model_folder("span", "bert")))
+def test_a_pickle_beside_safetensors_is_not_touched(folder: Path, model_folder: ModelFolder) -> None:
+    (folder / "pytorch_model.bin").write_bytes(b"not even a pickle")
+    assert np.array_equal(score(folder), score(model_folder("span", "bert")))
     before = find_model(f"hf:{model_folder('span', 'bert')}", ON_CPU)
-    assert find_model(f"hf:{span_folder}", ON_CPU).digest == before.digest
+    assert find_model(f"hf:{folder}", ON_CPU).digest == before.digest
 
 
 def test_a_head_that_was_never_trained_is_refused(mask_folder: Path) -> None:
@@ -215,34 +209,34 @@ def test_a_head_that_was_never_trained_is_refused(mask_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json", "tokenizer_config.json"])
-def test_a_file_cut_short_is_a_model_error(name: str, span_folder: Path) -> None:
-    truncate(span_folder / name)
+def test_a_file_cut_short_is_a_model_error(name: str, folder: Path) -> None:
+    truncate(folder / name)
     with raises("cannot-load", ModelError, key="tokenizer" if name.startswith("tokenizer") else None) as wrong:
-        load_model(f"hf:{span_folder}", device="cpu")
+        load_model(f"hf:{folder}", device="cpu")
     problem_of(wrong)
 
 
-def test_weights_of_another_size_are_a_model_error(span_folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    edit(span_folder / "config.json", intermediate_size=128)
+def test_weights_of_another_size_are_a_model_error(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    edit(folder / "config.json", intermediate_size=128)
     with raises("cannot-load", ModelError, key=None):
-        load_model(f"hf:{span_folder}", device="cpu")
+        load_model(f"hf:{folder}", device="cpu")
 
 
-def test_an_architecture_that_nobody_knows_is_a_model_error(span_folder: Path) -> None:
-    edit(span_folder / "config.json", model_type="unheard-of")
+def test_an_architecture_that_nobody_knows_is_a_model_error(folder: Path) -> None:
+    edit(folder / "config.json", model_type="unheard-of")
     with raises("cannot-load", ModelError) as wrong:
-        load_model(f"hf:{span_folder}", device="cpu")
+        load_model(f"hf:{folder}", device="cpu")
     assert "unheard-of" in str(wrong.value)
 
 
 # --- tokenizers
 
 
-def test_a_folder_without_tokenizer_is_a_model_error(span_folder: Path) -> None:
+def test_a_folder_without_tokenizer_is_a_model_error(folder: Path) -> None:
     """transformers would make one up that knows no words."""
-    (span_folder / "tokenizer.json").unlink()
+    (folder / "tokenizer.json").unlink()
     with raises("bad-tokenizer", ModelError, key=None):
-        load_model(f"hf:{span_folder}", device="cpu")
+        load_model(f"hf:{folder}", device="cpu")
 
 
 def test_a_masked_model_needs_a_mask_token(mask_folder: Path) -> None:
@@ -251,17 +245,17 @@ def test_a_masked_model_needs_a_mask_token(mask_folder: Path) -> None:
         load_model(f"hf:{mask_folder}", device="cpu")
 
 
-def test_a_span_model_needs_none(span_folder: Path, model_folder: ModelFolder) -> None:
-    edit(span_folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast", mask_token=None)
-    assert np.array_equal(score(span_folder), score(model_folder("span", "bert")))
+def test_a_span_model_needs_none(folder: Path, model_folder: ModelFolder) -> None:
+    edit(folder / "tokenizer_config.json", tokenizer_class="PreTrainedTokenizerFast", mask_token=None)
+    assert np.array_equal(score(folder), score(model_folder("span", "bert")))
 
 
-def test_another_models_tokenizer_is_a_model_error(span_folder: Path, model_folder: ModelFolder) -> None:
+def test_another_models_tokenizer_is_a_model_error(folder: Path, model_folder: ModelFolder) -> None:
     """Its tokens would be read from beyond the table of embeddings, or crash the device."""
     other = model_folder("span", "roberta")
     for name in ("tokenizer.json", "tokenizer_config.json"):
-        shutil.copy(other / name, span_folder / name)
-    model = load_model(f"hf:{span_folder}", device="cpu")
+        shutil.copy(other / name, folder / name)
+    model = load_model(f"hf:{folder}", device="cpu")
     with raises("bad-tokenizer", ModelError, key="vocab_size"):
         model.encode(QUESTION)
 
@@ -297,41 +291,41 @@ def digest(folder: Path, **options: Any) -> str:
     return find_model(f"hf:{folder}", Options(device="cpu", **options)).digest
 
 
-def test_a_copy_elsewhere_is_the_same_model(span_folder: Path, model_folder: ModelFolder) -> None:
-    assert digest(span_folder) == digest(model_folder("span", "bert"))
+def test_a_copy_elsewhere_is_the_same_model(folder: Path, model_folder: ModelFolder) -> None:
+    assert digest(folder) == digest(model_folder("span", "bert"))
 
 
-def test_one_changed_weight_is_another_model(span_folder: Path) -> None:
+def test_one_changed_weight_is_another_model(folder: Path) -> None:
     from safetensors.torch import load_file, save_file
 
-    before = digest(span_folder)
-    weights = load_file(span_folder / "model.safetensors")
+    before = digest(folder)
+    weights = load_file(folder / "model.safetensors")
     weights["qa_outputs.bias"][0] += 1e-6
-    save_file(weights, span_folder / "model.safetensors", {"format": "pt"})
-    assert digest(span_folder) != before
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    assert digest(folder) != before
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json", "chat_template.jinja"])
-def test_a_changed_tokenizer_or_configuration_is_another_model(name: str, span_folder: Path) -> None:
-    before = digest(span_folder)
-    with (span_folder / name).open("a") as file:
+def test_a_changed_tokenizer_or_configuration_is_another_model(name: str, folder: Path) -> None:
+    before = digest(folder)
+    with (folder / name).open("a") as file:
         file.write(" ")
-    assert digest(span_folder) != before
+    assert digest(folder) != before
 
 
-def test_code_counts_where_it_may_run(span_folder: Path) -> None:
-    before = digest(span_folder), digest(span_folder, trust_remote_code=True)
-    (span_folder / "modeling.py").write_text("ANSWER = 42")
-    assert digest(span_folder) == before[0]
-    assert digest(span_folder, trust_remote_code=True) != before[1]
+def test_code_counts_where_it_may_run(folder: Path) -> None:
+    before = digest(folder), digest(folder, trust_remote_code=True)
+    (folder / "modeling.py").write_text("ANSWER = 42")
+    assert digest(folder) == before[0]
+    assert digest(folder, trust_remote_code=True) != before[1]
 
 
-def test_what_is_no_part_of_the_model_does_not_count(span_folder: Path) -> None:
-    before = digest(span_folder)
-    (span_folder / "README.md").write_text("A fine model.")
-    (span_folder / "assay.json").write_text("{}")
-    (span_folder / "events.out.tfevents").write_text("…")
-    assert digest(span_folder) == before
+def test_what_is_no_part_of_the_model_does_not_count(folder: Path) -> None:
+    before = digest(folder)
+    (folder / "README.md").write_text("A fine model.")
+    (folder / "assay.json").write_text("{}")
+    (folder / "events.out.tfevents").write_text("…")
+    assert digest(folder) == before
 
 
 # --- the hub
@@ -408,16 +402,16 @@ def _sha1(content: bytes) -> str:
 
 
 @pytest.fixture
-def hub(span_folder: Path) -> Iterator[Hub]:
-    (span_folder / "modeling_tiny.py").write_text("raise SystemExit('code of a stranger')")
-    (span_folder / "pytorch_model.bin").write_bytes(b"pickle of a stranger")
-    (span_folder / "additional_chat_templates").mkdir()
-    (span_folder / "additional_chat_templates" / "tool_use.jinja").write_text("{{ messages }}")
-    (span_folder / "shards").mkdir()
-    (span_folder / "model.safetensors").rename(span_folder / "shards" / "model.safetensors")
+def hub(folder: Path) -> Iterator[Hub]:
+    (folder / "modeling_tiny.py").write_text("raise SystemExit('code of a stranger')")
+    (folder / "pytorch_model.bin").write_bytes(b"pickle of a stranger")
+    (folder / "additional_chat_templates").mkdir()
+    (folder / "additional_chat_templates" / "tool_use.jinja").write_text("{{ messages }}")
+    (folder / "shards").mkdir()
+    (folder / "model.safetensors").rename(folder / "shards" / "model.safetensors")
     named = {"metadata": {}, "weight_map": {"any": "shards/model.safetensors"}}
-    (span_folder / "model.safetensors.index.json").write_text(json.dumps(named))
-    with serving(span_folder) as server:
+    (folder / "model.safetensors.index.json").write_text(json.dumps(named))
+    with serving(folder) as server:
         yield server
 
 
@@ -460,9 +454,7 @@ FIND = """
 """
 
 
-def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(
-    hub: Hub, span_folder: Path, tmp_path: Path
-) -> None:
+def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(hub: Hub, folder: Path, tmp_path: Path) -> None:
     endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_HUB_OFFLINE": "0"}
     ask = f"""{FIND}
     from assay.models import load
@@ -490,8 +482,8 @@ def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(
         "tokenizer_config.json",
         "tool_use.jinja",
     ]
-    assert tiny["digest"] == digest(span_folder), "the same files in a folder are the same model"
-    assert np.array_equal(np.array(scores, np.float32), score(span_folder))
+    assert tiny["digest"] == digest(folder), "the same files in a folder are the same model"
+    assert np.array_equal(np.array(scores, np.float32), score(folder))
     assert "modeling_tiny.py" in trusted["files"]
     assert "pytorch_model.bin" not in trusted["files"]
     assert trusted["revision"] == COMMIT
@@ -513,10 +505,10 @@ def found_at(hub: Hub, home: Path) -> Any:
     return in_fresh_python(f"{FIND}\n    print(json.dumps(find('hf:org/tiny@v1')))", home, **told)
 
 
-def test_the_hubs_key_does_not_follow_weights_to_another_host(hub: Hub, span_folder: Path, tmp_path: Path) -> None:
-    with serving(span_folder) as other:
+def test_the_hubs_key_does_not_follow_weights_to_another_host(hub: Hub, folder: Path, tmp_path: Path) -> None:
+    with serving(folder) as other:
         hub.elsewhere = f"{other.address}/blobs/"
-        assert found_at(hub, tmp_path / "home")["digest"] == digest(span_folder)
+        assert found_at(hub, tmp_path / "home")["digest"] == digest(folder)
     assert set(hub.keys) == {"Bearer hf_secret"}
     assert other.requests == ["/blobs/shards/model.safetensors"]
     assert other.keys == [None]
@@ -524,7 +516,7 @@ def test_the_hubs_key_does_not_follow_weights_to_another_host(hub: Hub, span_fol
 
 @pytest.mark.parametrize("how", ["file", "names"])
 def test_a_hostile_hub_reads_and_writes_nothing_beyond_its_cache(
-    how: str, hub: Hub, span_folder: Path, tmp_path: Path
+    how: str, hub: Hub, folder: Path, tmp_path: Path
 ) -> None:
     secret = tmp_path / "secret" / "shards" / "model.safetensors"
     secret.parent.mkdir(parents=True)
@@ -537,7 +529,7 @@ def test_a_hostile_hub_reads_and_writes_nothing_beyond_its_cache(
     code, problem = found_at(hub, tmp_path / "home")
     assert code == "unknown-model"
     assert "org/tiny" in problem
-    written = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(span_folder)]
+    written = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_relative_to(folder)]
     assert [path for path in written if path.name == "evil.json"] == []
     assert [path for path in written if path.read_bytes() == b"secret"] == [secret]
 

@@ -25,12 +25,6 @@ QUESTION = columns_of((span_query("Who was there?", "Gerald met Jennifer.", "Ger
 INDEX = "model.safetensors.index.json"
 
 
-@pytest.fixture
-def folder(model_folder: ModelFolder, tmp_path: Path) -> Path:
-    """A tiny span model that the test may change."""
-    return Path(shutil.copytree(model_folder("span", "bert"), tmp_path / "span"))
-
-
 def digest(folder: Path, **options: Any) -> str:
     return find_model(f"hf:{folder}", Options(device="cpu", **options)).digest
 

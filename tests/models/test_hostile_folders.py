@@ -29,12 +29,6 @@ from tiny_models import ModelFolder
 
 
 @pytest.fixture
-def folder(model_folder: ModelFolder, tmp_path: Path) -> Path:
-    """A tiny span model that the test may change."""
-    return Path(shutil.copytree(model_folder("span", "bert"), tmp_path / "span"))
-
-
-@pytest.fixture
 def causal(model_folder: ModelFolder, tmp_path: Path) -> Path:
     return Path(shutil.copytree(model_folder("causal", "llama"), tmp_path / "causal"))
 

@@ -65,6 +65,14 @@ def json_typed(text: str | bytes, kind: type[T]) -> T:
     return msgspec.convert(json_value(text, mend=True), kind)
 
 
+def require_typed(value: Any, kind: Any) -> None:
+    """Refuse a decoded value that is not of a class, or has a number that JSON cannot write (NaN)."""
+    import msgspec
+
+    msgspec.convert(value, kind)
+    json.dumps(value, allow_nan=False)
+
+
 def json_at(text: str, at: int) -> tuple[Any, int]:
     """The value that begins at a place of a text, and the place after it. Its nesting is not checked."""
     try:

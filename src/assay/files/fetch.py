@@ -127,7 +127,7 @@ def _base(mirror: str | None) -> str:
     except ValueError:
         fine = False
     if fine and parts.username is not None:
-        problem = "the mirror's address has a user or a password, which would stand in messages."
+        problem = "the mirror's address contains a user name or a password, which messages would show."
         remedy = "Name a mirror that needs none."
         raise UsageError(problem, remedy, code="bad-option", key="mirror")
     if not fine:

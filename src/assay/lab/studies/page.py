@@ -5,7 +5,6 @@ It links to the page of every run, and to runs/report.html, which has all of the
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +13,12 @@ from pathlib import Path
 from typing import Any, TypedDict
 from urllib.parse import quote
 
-import msgspec
-
 from assay.blocks import Column, Group, Kind, Row, Section, Table, TableCell, Tools
 from assay.compare.differences import Difference, key_of, tested_and_clear
 from assay.compare.present import about, differences_block
 from assay.errors import DataError
 from assay.files.atomic import write_atomically
-from assay.files.decoding import json_value
+from assay.files.decoding import json_value, require_typed
 from assay.files.opening import read_whole
 from assay.findings import Cell, Estimate, is_claimed
 from assay.findings import Table as Data
@@ -119,8 +116,7 @@ class _Told(TypedDict):
 def _read(path: Path) -> Mapping[str, Any]:
     try:
         content: Mapping[str, Any] = json_value(read_whole(path))
-        msgspec.convert(content, _Told)
-        json.dumps(content, allow_nan=False)
+        require_typed(content, _Told)
         for each in content["differences"]:
             Difference.from_json(each)
     except (OSError, ValueError, TypeError) as error:

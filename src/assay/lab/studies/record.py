@@ -11,11 +11,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypedDict
 
-import msgspec
-
 from assay.errors import DataError, UsageError
 from assay.files.atomic import remove_leftovers, write_atomically
-from assay.files.decoding import json_value
+from assay.files.decoding import json_value, require_typed
 from assay.files.lock import held, is_new
 from assay.files.opening import read_whole
 from assay.findings import Estimate
@@ -134,8 +132,7 @@ def read_record(out: Path) -> Record:
     if not isinstance(content, dict) or content.get("schema") != 1:
         raise DataError("this is not a study.json file of assay.", _OTHER, file=path, code="not-a-run")
     try:
-        msgspec.convert(content, _Content)
-        json.dumps(content, allow_nan=False)
+        require_typed(content, _Content)
         for known in content.get("models", {}).values():
             scores_of(known.get("scores"))
     except ValueError as error:
