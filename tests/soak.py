@@ -35,7 +35,7 @@ PYTEST = (
     *("-m", "pytest", "-p", "no:cacheprovider"),
     *("-o", "junit_family=xunit1"),  # the newer one has no place for what tests record
 )
-SEEDS, SHARES = 4, 8
+SEEDS = 4
 SHOWN = ("numpy", "onnxruntime", "torch", "transformers", "ray")
 """Packages whose versions are printed with the table."""
 
@@ -93,7 +93,7 @@ class Row:
         self.seconds += other.seconds
 
 
-def jobs_of(part: Part, root: Path) -> list[Job]:
+def jobs_of(part: Part, root: Path, workers: int = 1) -> list[Job]:
     """The processes of a part: none if no file reads its variable, whole files if their tests cannot be collected."""
     paths = sorted((root / "tests").rglob("test_*.py"))
     files = [str(path) for path in paths if part.variable in path.read_text(encoding="utf-8")]
@@ -108,7 +108,7 @@ def jobs_of(part: Part, root: Path) -> list[Job]:
 
     if part.split == "commands":
         said = asked("-c", "from killed_commands import COMMANDS as c; print(*(each.name for each in c), sep=chr(10))")
-        shares = [f"{number}/{SHARES}" for number in range(SHARES)]
+        shares = [f"{number}/{workers}" for number in range(workers)]  # each takes ten seconds to begin
         return [job(name, ASSAY_SOAK_COMMANDS=name, ASSAY_SOAK_SHARE=share) for name in said for share in shares]
     if part.split == "seeds":
         amount = share(amount, SEEDS)
@@ -190,7 +190,7 @@ def soak(parts: Sequence[Part], workers: int, root: Path = ROOT) -> int:
     shutil.rmtree(LOGS, ignore_errors=True)
     LOGS.mkdir(parents=True)
     began = time.monotonic()
-    found = {part: jobs_of(part, root) for part in parts}
+    found = {part: jobs_of(part, root, workers) for part in parts}
     jobs = [job for part in parts for job in found[part]]
     rows = {(job.part.what, job.name): Row() for job in jobs}
     rows |= {(part.what, part.name): Row() for part in parts if not found[part]}
