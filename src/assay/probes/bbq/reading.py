@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -41,6 +42,12 @@ def stem(path: Path) -> str:
     'Age'
     """
     return path.name.split(".")[0]
+
+
+@lru_cache(1 << 16)
+def _shared(*parts: Any) -> tuple[Any, ...]:
+    """A tuple; equal ones are one object, since a set repeats its people and options in thousands of rows."""
+    return parts
 
 
 def read_examples(path: Path, bad: Bad) -> list[Example]:
@@ -100,18 +107,18 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
     index = row.get("question_index")
     return Example(
         example_id=whole("example_id"),
-        question_index=index if isinstance(index, str) and index else str(whole("question_index")),
+        question_index=sys.intern(index if isinstance(index, str) and index else str(whole("question_index"))),
         polarity=one_of("question_polarity", POLARITIES),
         condition=condition,
         category=text("category"),
-        info=info,
+        info=_shared(*info),
         subcategory=sys.intern(str(about.get("subcategory", "None"))),
-        groups=tuple(sys.intern(group) for group in groups),
+        groups=_shared(*groups),
         version=sys.intern(str(about.get("version", "None"))),
         source=sys.intern(str(about.get("source", ""))),
         context=text("context"),
         question=text("question"),
-        answers=tuple(text(f"ans{place}") for place in range(OPTIONS)),
+        answers=_shared(*(text(f"ans{place}") for place in range(OPTIONS))),
         label=label,
     )
 

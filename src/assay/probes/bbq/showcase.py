@@ -91,14 +91,19 @@ def _strata(part: Said, context: str) -> Iterator[Stratum]:
     telling += [kind == evades for evades in _EVADES]
     outcomes = np.select(telling, range(len(telling)), len(telling)).astype(np.int64)
     margins = np.zeros(len(here)) if part.scores is None else _margins(part.scores[here])
-    told = np.array([_features(part, row) for row in here])
-    features = np.stack([np.unique(column, return_inverse=True)[1] for column in told.T], 1).astype(np.int64)
+    features = np.stack([_numbered(column) for column in zip(*(_features(part, row) for row in here), strict=True)], 1)
     pairs = outcomes * (int(features[:, 0].max()) + 1) + features[:, 0]
     features = np.concatenate([outcomes[:, None], pairs[:, None], features], axis=1)
     rows, own = np.array(here, np.int64), np.array([data.cells[row] for row in here])
     for name in dict.fromkeys(own.tolist()):
         chosen = own == name
         yield features[chosen], outcomes[chosen], margins[chosen], rows[chosen]
+
+
+def _numbered(texts: Sequence[str]) -> Ints:
+    """A number for each text, equal for equal ones."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(text, len(numbers)) for text in texts], np.int64)
 
 
 def _features(part: Said, row: int) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
 
@@ -300,10 +301,12 @@ def note_on_rows(examples: Iterable[Example]) -> list[str]:
 
     Only complete categories can be recognised.
     """
-    lines: dict[str, list[str]] = {}
-    for example in sorted(examples, key=lambda each: each.example_id):
-        lines.setdefault(example.category, []).append(f"{example.to_line()}\n")
-    others = sorted(category for category, own in lines.items() if not is_published(_OFFICIAL, "".join(own).encode()))
+    ordered = sorted(examples, key=lambda each: (each.category, each.example_id))
+    others = [
+        category
+        for category, own in groupby(ordered, key=lambda each: each.category)
+        if not is_published(_OFFICIAL, "".join(f"{each.to_line()}\n" for each in own).encode())
+    ]
     if not others:
         return []
     names = ", ".join(map(category_words, others))
