@@ -15,7 +15,7 @@ import msgspec
 
 from assay.errors import DataError
 from assay.files.decoding import json_value
-from assay.files.opening import read_whole
+from assay.files.opening import read_whole, reason
 
 FILE = "examples.jsonl"
 MOST = 240
@@ -98,7 +98,7 @@ def read_examples(folder: Path) -> list[Example]:
     except FileNotFoundError:
         return []
     except (OSError, UnicodeError) as error:
-        raise DataError(f"cannot be read ({error}).", _AGAIN, code="unreadable-file", file=path) from None
+        raise DataError(f"cannot be read ({reason(error)}).", _AGAIN, code="unreadable-file", file=path) from None
     return [_example(line, path, number) for number, line in enumerate(lines, 1) if line]
 
 

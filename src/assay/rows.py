@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 Some = TypeVar("Some")
 
 _MOST_BAD = 100_000
-_OBJECTS = "Write one JSON object per line."
+_OBJECTS = "Fix the line: every line must be one JSON object."
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
@@ -69,7 +69,7 @@ def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]
         try:
             row = json_value(content)
         except ValueError as error:
-            bad.found(DataError(f"this is not JSON ({error}).", _OBJECTS, code="bad-json", file=path, line=line))
+            bad.found(DataError(f"cannot be read as JSON ({error}).", _OBJECTS, code="bad-json", file=path, line=line))
             continue
         if isinstance(row, dict):
             yield line, row

@@ -343,7 +343,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "bad-json": (
         lambda folder: list(rows_of(written(folder, "a.jsonl", '{"id": 1}\n7\n'), Bad(skip=False))),
-        "FOLDER/a.jsonl, line 2: expected a JSON object.\nWrite one JSON object per line.",
+        "FOLDER/a.jsonl, line 2: expected a JSON object.\nFix the line: every line must be one JSON object.",
     ),
     "bad-csv": (
         lambda folder: list(rows_of(written(folder, "a.csv", "id,text\n1\n"), Bad(skip=False))),

@@ -105,8 +105,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "unreadable-file": (
         lambda folder: info(folder, b"\xff"),
-        "FOLDER/run.json: cannot be read ('utf-8' codec can't decode byte 0xff in position 0: invalid start "
-        "byte).\n"
+        "FOLDER/run.json: cannot be read (it is not UTF-8).\n"
         "Choose another folder with --out, or replace this run with --resume never.",
     ),
     "bad-json": (

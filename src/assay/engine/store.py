@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from assay.errors import UsageError
 from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.cache import cache_folder
-from assay.files.opening import digest_as_stored, open_regular, read_whole
+from assay.files.opening import digest_as_stored, open_regular, read_whole, reason
 from assay.plan import AnyPlan, ArrayPlan, Arrays
 from assay.queries import Answers, QueryColumns
 
@@ -228,7 +228,7 @@ class ArrayStore:
                 arrays = _arrays_in(file)
         except Exception as error:  # as for blocks
             remedy = "Delete it if it exists, and run the same command again."
-            raise UsageError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None
+            raise UsageError(f"cannot be read ({reason(error)}).", remedy, code="unreadable-file", file=path) from None
         if digest_of_arrays(arrays) != digest:
             remedy = "Delete it and run the same command again."
             raise UsageError("its content has changed.", remedy, code="changed-file", file=path)

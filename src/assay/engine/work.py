@@ -38,7 +38,7 @@ from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.files.atomic import write_atomically
 from assay.files.decoding import json_typed
 from assay.files.lock import held
-from assay.files.opening import read_whole
+from assay.files.opening import read_whole, reason
 from assay.models.base import ModelSpec
 from assay.plan import AnyPlan, ArrayPlan
 
@@ -317,4 +317,4 @@ def _read(path: Path, kind: type[T]) -> T:
         raise
     except (OSError, ValueError) as error:
         remedy = "Use the same version of assay everywhere."
-        raise DataError(f"cannot be read ({error}).", remedy, code="bad-value", file=path) from None
+        raise DataError(f"cannot be read ({reason(error)}).", remedy, code="bad-value", file=path) from None

@@ -93,7 +93,7 @@ def _require_utf8(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError("a text has half a surrogate pair, which is no character") from None
+        raise ValueError("a text has half a surrogate pair, which is not a character") from None
 
 
 def python_value(written: str | ast.expr) -> Any:

@@ -20,7 +20,7 @@ import msgspec
 
 from assay.errors import DataError, UsageError, how_to_install, needing
 from assay.files.decoding import json_value
-from assay.files.opening import digest_as_stored, read_whole
+from assay.files.opening import digest_as_stored, read_whole, reason
 from assay.files.safetensors import parameters_in
 from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, Options, in_type
 
@@ -144,7 +144,7 @@ def _json(path: Path) -> dict[str, Any]:
         content = json_value(read_whole(path))
     except (OSError, ValueError) as error:
         code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
-        raise broken(f"cannot be read ({error}).", code=code) from None
+        raise broken(f"cannot be read ({reason(error)}).", code=code) from None
     if not isinstance(content, dict):
         raise broken("this is not a JSON object.", code="bad-json")
     return content

@@ -19,7 +19,7 @@ from assay.examples import FILE, read_examples, to_lines
 from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.decoding import json_value
 from assay.files.lock import LOCK, held, is_new
-from assay.files.opening import read_whole
+from assay.files.opening import read_whole, reason
 from assay.findings import NEAR_TIE, Findings, read_digested
 from assay.probes import described
 from assay.run import Kind, Run, RunInfo, Tour
@@ -96,7 +96,7 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
         return None
     except (OSError, ValueError) as error:
         code = "bad-json" if isinstance(error, json.JSONDecodeError) else "unreadable-file"
-        raise wrong(f"cannot be read ({error}).", code=code) from None
+        raise wrong(f"cannot be read ({reason(error)}).", code=code) from None
     if not isinstance(content, dict):
         raise wrong("this is not a run.json file of assay.", code="bad-json")
     said = {key: value for key, value in content.items() if value is not None}

@@ -19,7 +19,7 @@ from assay.compare.present import about, differences_block
 from assay.errors import DataError
 from assay.files.atomic import write_atomically
 from assay.files.decoding import json_value, require_typed
-from assay.files.opening import read_whole
+from assay.files.opening import read_whole, reason
 from assay.findings import Cell, Estimate, is_claimed
 from assay.findings import Table as Data
 from assay.lab.debiasing import METHODS
@@ -121,7 +121,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             Difference.from_json(each)
     except (OSError, ValueError, TypeError) as error:
         remedy = "Remove its folder; the same command then compares these runs again."
-        raise DataError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None
+        raise DataError(f"cannot be read ({reason(error)}).", remedy, code="unreadable-file", file=path) from None
     return content
 
 

@@ -15,7 +15,7 @@ from assay.errors import DataError, UsageError
 from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.decoding import json_value, require_typed
 from assay.files.lock import held, is_new
-from assay.files.opening import read_whole
+from assay.files.opening import read_whole, reason
 from assay.findings import Estimate
 from assay.lab.studies.file import StudyFile
 from assay.lab.studies.prepare import Study
@@ -128,7 +128,7 @@ def read_record(out: Path) -> Record:
     except (FileNotFoundError, NotADirectoryError):
         return Record(out)
     except (OSError, ValueError) as error:
-        raise DataError(f"cannot be read ({error}).", _OTHER, file=path, code="unreadable-file") from None
+        raise DataError(f"cannot be read ({reason(error)}).", _OTHER, file=path, code="unreadable-file") from None
     if not isinstance(content, dict) or content.get("schema") != 1:
         raise DataError("this is not a study.json file of assay.", _OTHER, file=path, code="not-a-run")
     try:

@@ -70,7 +70,7 @@ def json_of(path: Path, expected: str) -> Any:
         try:
             return json_value(file.read())
         except (ValueError, RecursionError) as error:
-            raise DataError(f"this is not JSON ({error}).", expected, file=path, code="bad-json") from None
+            raise DataError(f"cannot be read as JSON ({error}).", expected, file=path, code="bad-json") from None
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import explained, is_full_disk, remove_leftovers, write_atomically
 from assay.files.decoding import json_value
 from assay.files.lock import LOCK, held, is_new
-from assay.files.opening import digest_as_stored, read_whole
+from assay.files.opening import digest_as_stored, read_whole, reason
 from assay.models.hf_files import first_line
 from assay.runs.folder import changes
 
@@ -243,7 +243,7 @@ def read_noted(path: Path, broken: dict[str, Any] | None = None) -> dict[str, An
     except (OSError, ValueError) as error:
         if broken is not None:
             return broken
-        raise DataError(f"cannot be read ({error}).", _OTHER, file=path, code="unreadable-file") from None
+        raise DataError(f"cannot be read ({reason(error)}).", _OTHER, file=path, code="unreadable-file") from None
     return content if isinstance(content, dict) else {}
 
 

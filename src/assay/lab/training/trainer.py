@@ -20,7 +20,7 @@ import numpy as np
 
 from assay.errors import DataError, ModelError, UsageError, how_to_install, is_out_of_memory, needing
 from assay.files.decoding import json_typed
-from assay.files.opening import read_whole
+from assay.files.opening import read_whole, reason
 from assay.lab.training.batches import Batches, Order
 from assay.lab.training.kind import Settings
 from assay.models.hf_files import libraries
@@ -189,7 +189,7 @@ def _state(path: Path) -> _State:
         return json_typed(read_whole(path), _State)
     except (OSError, ValueError) as error:
         remedy = "Start over with --resume never."
-        raise DataError(f"cannot be read ({error}).", remedy, code="unreadable-file", file=path) from None
+        raise DataError(f"cannot be read ({reason(error)}).", remedy, code="unreadable-file", file=path) from None
 
 
 def _curve(history: list[dict[str, Any]]) -> list[Point]:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from assay.errors import DataError, UsageError
-from assay.files.opening import read_whole
+from assay.files.opening import read_whole, reason
 from assay.languages import ENGLISH
 from assay.plan import digest_of
 from assay.probes.bbq.examples import OPTIONS
@@ -119,7 +119,9 @@ def _read(path: Path, name: str) -> str:
     try:
         return read_whole(path).decode().replace("\r\n", "\n")
     except (OSError, UnicodeError) as error:
-        raise DataError(f"cannot be read ({error}).", "Save it as UTF-8.", code="unreadable-file", file=path) from None
+        raise DataError(
+            f"cannot be read ({reason(error)}).", "Save it as UTF-8.", code="unreadable-file", file=path
+        ) from None
 
 
 def _require_file(path: Path, name: str) -> None:

@@ -25,7 +25,7 @@ from typing import Any
 from assay.answers import REFUSED, parse_answer
 from assay.errors import DataError, needing
 from assay.files.decoding import json_at, json_value
-from assay.files.opening import UNREADABLE, is_zip, open_regular, open_text, open_zip, require_modest
+from assay.files.opening import UNREADABLE, is_zip, open_regular, open_text, open_zip, reason, require_modest
 from assay.probes.bbq.examples import OPTIONS, Example
 from assay.probes.bbq.logs.rows import COMPLETE, Given, Official, Place, complete_example, option_of, whole
 from assay.rows import Bad, Row
@@ -205,7 +205,7 @@ def _listed(path: Path) -> list[Row]:
                 raise wrong("this log is too large to read at once.", convert, code="unreadable-file")
             samples = _at(json_value(text), "samples")
         except (ValueError, RecursionError) as error:
-            raise wrong(f"this is not JSON ({error}).", "Get the log again.", code="bad-json") from None
+            raise wrong(f"cannot be read as JSON ({error}).", "Get the log again.", code="bad-json") from None
     if not isinstance(samples, list) or not all(isinstance(sample, dict) for sample in samples):
         remedy = "Score a log that was written with its samples."
         raise wrong("this log has no samples, only results.", remedy, code="missing-key", key="samples")
@@ -270,7 +270,7 @@ def _member(archive: zipfile.ZipFile, name: str, path: Path) -> Row:
     except NotImplementedError:
         raise  # every member is packed in the same way: this is not about one sample
     except (ValueError, RecursionError, RuntimeError, zipfile.BadZipFile, *UNREADABLE) as error:
-        raise where.bad(f"cannot be read ({error}).", "Get the log again.", code="unreadable-file") from None
+        raise where.bad(f"cannot be read ({reason(error)}).", "Get the log again.", code="unreadable-file") from None
     if not isinstance(sample, dict):
         raise where.bad("expected a JSON object.", "Get the log again.", code="bad-json")
     return sample
