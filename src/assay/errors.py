@@ -151,8 +151,14 @@ def is_out_of_memory(error: BaseException) -> bool:
 _OUT_OF_MEMORY = (
     *("failed to allocate memory", "bad_alloc", "bad allocation", "can't allocate memory", "cannot allocate memory"),
     *("can't start new thread", "threadpoolbuilderror"),
+    *("out of memory", "status_alloc_failed", "cublas_status_not_initialized"),
 )
-"""Messages of onnxruntime, C++ libraries, torch, the system, Python and Rust when memory runs out."""
+"""Messages of onnxruntime, C++ libraries, torch, the system, Python, Rust and CUDA when memory runs out."""
+
+
+def is_of_device(error: BaseException) -> bool:
+    """Whether an error of torch means that a GPU or its driver failed."""
+    return type(error).__name__ == "AcceleratorError" or str(error).startswith(("CUDA error", "cuDNN error"))
 
 
 @contextmanager

@@ -99,10 +99,12 @@ NO_MEMORY = "there is not enough memory."
         (MemoryError(), NO_MEMORY),
         (RuntimeError("can't start new thread"), NO_MEMORY),
         (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), NO_MEMORY),
+        (RuntimeError("CUDA error: out of memory"), NO_MEMORY),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), NO_MEMORY),
         (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), "Too many open files."),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), "no space left"),
     ],
-    ids=["memory", "threads", "torch", "files", "disk"],
+    ids=["memory", "threads", "torch", "CUDA", "cuBLAS", "files", "disk"],
 )
 def test_what_the_system_refuses_is_one_message(
     error: Exception, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -112,6 +114,17 @@ def test_what_the_system_refuses_is_one_message(
     problem, remedy = capsys.readouterr().err.splitlines()
     assert problem.startswith(f"assay: {said}")
     assert remedy.startswith("       ")
+
+
+def test_a_device_that_fails_is_one_message(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = RuntimeError("CUDA error: unknown error\nFor debugging consider passing CUDA_LAUNCH_BLOCKING=1")
+    monkeypatch.setattr(list_, "call", failing(error))
+    assert main(["list"]) == 4
+    problem, remedy = capsys.readouterr().err.splitlines()
+    assert problem == "assay: the device failed (CUDA error: unknown error)."
+    assert "--device" in remedy
 
 
 def test_what_nobody_foresaw_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 from typing import BinaryIO
 
-from assay.errors import AssayError, UsageError, is_out_of_memory
+from assay.errors import AssayError, ModelError, UsageError, is_of_device, is_out_of_memory
 
 _FULL_DISK_TEXTS = (  # torch and safetensors have errors of their own, and torch's do not give the reason
     "No space left on device",
@@ -193,7 +193,7 @@ def is_full_disk(error: BaseException) -> bool:
 
 
 def of_system(error: BaseException, path: Path | str | None = None, what: str = "file") -> AssayError | None:
-    """An error of any library about memory or files, as one with a remedy; None if it is something else.
+    """An error of any library about memory, devices or files, as one with a remedy; None if it is something else.
 
     path, what: the file or folder that was being written.
     """
@@ -202,6 +202,9 @@ def of_system(error: BaseException, path: Path | str | None = None, what: str = 
     if is_out_of_memory(error):
         remedy = "Close other programs, or ask about less (--limit); the same command uses what is stored already."
         return UsageError("there is not enough memory.", remedy, code="out-of-memory")
+    if is_of_device(error):
+        remedy = "Close other programs that use it, or choose another --device; the same command uses what is stored."
+        return ModelError(f"the device failed ({str(error).splitlines()[0]}).", remedy, code="no-device")
     if is_full_disk(error):
         code, problem = "no-space", f"no space left to write this {what}."
         remedy = (
