@@ -56,7 +56,7 @@ def text_of(rows: list[dict[str, Any]]) -> bytes:
 
 
 def rows_of_bbq() -> list[dict[str, Any]]:
-    made = small_bbq.quartet("Age", "1", 0) + small_bbq.quartet("Age", "2", 1)
+    made = small_bbq.quartet("Age", "1", 0) + small_bbq.quartet("Race_ethnicity", "2", 1)
     return [{**example.as_json(), "prediction": example.label} for example in made]
 
 

@@ -51,6 +51,37 @@ def rows(**changed: Any) -> str:
     return "".join(json.dumps(row) + "\n" for row in made)
 
 
+# --- texts that Python does not turn into numbers
+
+NINES = "9" * 5001
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({"prediction": NINES}, 0),
+        ({"prediction": f"ans{NINES}"}, 0),
+        ({"category": "Race_ethnicity", "question_index": NINES}, 0),
+        ({"example_id": NINES}, 3),
+        ({"label": NINES}, 3),
+    ],
+    ids=["answer", "answer's name", "template", "number", "label"],
+)
+def test_digits_without_end_are_a_text_like_others(
+    changed: dict[str, str], expected: int, said: Said, tmp_path: Path
+) -> None:
+    (tmp_path / "a.jsonl").write_text(rows(**changed))
+    code, text = said("score", "bbq", "a.jsonl", "--answers", "prediction", "--set", "resamples=20")
+    assert (code, "Traceback" in text) == (expected, False)
+
+
+@pytest.mark.parametrize("probe", ["unqover", "bbq-starter"])
+def test_a_setting_of_digits_without_end_is_refused(probe: str, said: Said) -> None:
+    code, text = said("run", probe, "--set", f"resamples={NINES}", "--dry-run")
+    assert code == 2
+    assert "expected a whole number" in text
+
+
 # --- what cannot be opened
 
 

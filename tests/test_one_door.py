@@ -32,6 +32,7 @@ DECODERS = {
 }
 DECODE = {"load", "loads", "decode", "JSONDecoder", "literal_eval", "parse", "ZipFile", "is_zipfile", "fromfile"}
 READ = {"open", "read_text", "read_bytes"}
+DIGITS = {"isdecimal", "isdigit", "isnumeric"}  # what has them may be too long for `int`: `whole_number` knows
 
 OWN, PACKAGED = "written by this program a moment ago", "a file of the package"
 ALLOWED = {
@@ -62,6 +63,7 @@ ALLOWED = {
     "probes/sodapop/names.py: read_text": (1, PACKAGED),
     "probes/sodapop/words.py: read_text": (1, PACKAGED),
     "report/formats.py: json.loads": (1, OWN),
+    "report/markdown.py: isdigit": (1, "makes no number"),
     "report/page.py: read_text": (1, PACKAGED),
     "runs/export.py: open": (1, "writes an archive"),
     "runs/export.py: read_bytes": (3, "copies regular files, whatever is in them"),
@@ -78,6 +80,8 @@ def used(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Attribute) and ast.unparse(node.value) in DECODERS:
             if node.attr in DECODE | READ:
                 yield ast.unparse(node)
+        elif isinstance(node, ast.Attribute) and node.attr in DIGITS:
+            yield node.attr
         elif isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if name in READ and ast.unparse(node.func).rpartition(".")[0] not in DECODERS:
@@ -104,6 +108,7 @@ def test_everything_is_read_through_the_one_door() -> None:
         "Path(p).open('rb').read()",
         "msgspec.json.decode(b)",
         "gzip.open(p)",
+        "int(text) if text.isdecimal() else None",
     ],
 )
 def test_a_reader_beside_the_door_is_seen(line: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import MISSING, Field, field, fields, make_dataclass
 from typing import Any, TypeVar
 
 from assay.errors import UsageError, near
+from assay.files.decoding import whole_number
 
 S = TypeVar("S")
 
@@ -120,7 +121,7 @@ def _value(key: str, text: str, each: Field[Any]) -> str | int | float:
 def _number(text: str, *, real: bool) -> float | int | None:
     """The number in a text, or None; infinity does not count."""
     if not real:
-        return int(text) if text.isdecimal() else None
+        return whole_number(text)
     try:
         value = float(text)
     except ValueError:

@@ -242,7 +242,7 @@ def _released(text: str) -> str:
     return text.lower().replace("}", "").strip().removesuffix(".").strip()
 
 
-_INDEX = re.compile(r"[^\w-]*(?:(?:ans)?(\d+)(?:\.0+)?|([a-z]))\W*", re.IGNORECASE)
+_INDEX = re.compile(r"[^\w-]*(?:(?:ans)?(\d{1,18})(?:\.0+)?|([a-z]))\W*", re.IGNORECASE)
 
 
 def parse_index(value: object, options: int = 3) -> int:

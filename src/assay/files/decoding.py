@@ -181,6 +181,15 @@ def whole(written: str) -> int:
     return int(written)
 
 
+def whole_number(text: object, digits: int = 18) -> int | None:
+    """The number that a text of digits is; None for anything else, and for more digits than these.
+
+    >>> whole_number("12"), whole_number("-1"), whole_number("9" * 5000)
+    (12, None, None)
+    """
+    return int(text) if isinstance(text, str) and text.isdecimal() and len(text) <= digits else None
+
+
 def _number(written: str) -> float:
     value = float(written)
     if value in (float("inf"), float("-inf")):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from assay.errors import DataError
+from assay.files.decoding import whole_number
 from assay.files.opening import PACKED, open_text
 from assay.lab.training.data_files import Place, digests_of, existing, json_of, plain_suffix
 from assay.queries import ChoiceQuery
@@ -159,7 +160,8 @@ def _letter(answer: Any, options: int, place: Place) -> int:
 
 
 def _number(text: str, options: int, place: Place) -> int:
-    if not text.isdecimal() or len(text) > 9 or not 1 <= int(text) <= options:
+    number = whole_number(text)
+    if number is None or not 1 <= number <= options:
         problem = f"the label is {text[:60]!r}, expected a number from 1 to {options}."
         raise place.error(problem, "Fix the label.", code="bad-label")
-    return int(text) - 1
+    return number - 1

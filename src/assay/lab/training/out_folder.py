@@ -22,7 +22,7 @@ from typing import Any
 
 from assay.errors import AssayError, DataError, UsageError
 from assay.files.atomic import explained, is_full_disk, remove_leftovers, write_atomically
-from assay.files.decoding import json_value
+from assay.files.decoding import json_value, whole_number
 from assay.files.lock import LOCK, held, is_new
 from assay.files.opening import digest_as_stored, read_whole, reason
 from assay.models.hf_files import first_line
@@ -169,7 +169,7 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 
 def _checkpoints(folder: Path) -> list[Path]:
-    found = [place for place in folder.glob("checkpoint-*") if place.name.partition("-")[2].isdecimal()]
+    found = [place for place in folder.glob("checkpoint-*") if whole_number(place.name.partition("-")[2]) is not None]
     return sorted(found, key=lambda place: int(place.name.partition("-")[2]))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import UsageError
+from assay.files.decoding import whole_number
 from assay.probes.bbq.examples import DISAMBIGUATED, Example
 from assay.probes.bbq.reading import data_files, read_examples
 from assay.probes.bbq.targets import find_targets
@@ -126,8 +127,9 @@ def by_template(examples: Sequence[Example], rows: NDArray[np.int64], ids: Seque
         templates.setdefault((examples[row].category, examples[row].question_index), []).append(row)
     for (category, question), own in templates.items():
         called = [ids[row] for row in own] if any(ids) else [str(examples[row].example_id) for row in own]
-        numbered = all(map(str.isdecimal, called))
-        yield f"  {category} template {question}: {ranges([*map(int, called)]) if numbered else ', '.join(called)}"
+        numbers = [number for each in called if (number := whole_number(each)) is not None]
+        listed = ranges(numbers) if len(numbers) == len(called) else ", ".join(called)
+        yield f"  {category} template {question}: {listed}"
 
 
 def ranges(numbers: Sequence[int]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from assay.errors import DataError
-from assay.files.decoding import written_value
+from assay.files.decoding import whole_number, written_value
 from assay.probes.bbq.editions import Read
 from assay.probes.bbq.examples import AMBIGUOUS, QUARTET, UNKNOWN_LABEL, Example
 from assay.probes.bbq.reading import short
@@ -42,8 +42,8 @@ class Fields:
 
     def number(self, name: str) -> int:
         value = self.row.get(name)
-        if isinstance(value, str) and value.isdecimal() and len(value) <= _MOST_DIGITS:
-            return int(value)
+        if (number := whole_number(value, _MOST_DIGITS)) is not None:
+            return number
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**_MOST_DIGITS:
             return value
         self.wrong(name, "a whole number")

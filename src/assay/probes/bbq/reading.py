@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from assay.errors import DataError, UsageError
-from assay.files.decoding import written_value
+from assay.files.decoding import whole_number, written_value
 from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
 from assay.rows import Bad, Row, rows_of
 
-_MOST_DIGITS = 18
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _REMEDY = "Every example needs the fields of the official files; see `assay data check bbq`."
 _GOLD_REMEDY = (
@@ -80,7 +79,7 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
 
     def whole(name: str) -> int:
         value = row.get(name)
-        if isinstance(value, str) and value.removeprefix("-").isdecimal() and len(value) <= _MOST_DIGITS:
+        if isinstance(value, str) and whole_number(value.removeprefix("-")) is not None:
             return int(value)
         return value if isinstance(value, int) and not isinstance(value, bool) else wrong(name, "a whole number")
 

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError
+from assay.files.decoding import whole_number
 from assay.files.opening import open_text
 from assay.probes.bbq.examples import CROSSED, NON_NEGATIVE, OPTIONS, UNKNOWN_LABEL, Example
 from assay.queries import NONE
@@ -49,9 +50,7 @@ def find_targets(examples: Sequence[Example]) -> NDArray[np.int8]:
 def find_named(examples: Sequence[Example]) -> NDArray[np.bool_]:
     """Whether the people of an example have proper names, in the categories that the paper splits."""
     named = (
-        example.category in SPLIT_NAMES
-        and example.question_index.isdecimal()
-        and int(example.question_index) > _PLAIN_NAMES
+        example.category in SPLIT_NAMES and (whole_number(example.question_index) or 0) > _PLAIN_NAMES
         for example in examples
     )
     return np.fromiter(named, np.bool_, len(examples))
@@ -154,7 +153,8 @@ def read_metadata(path: Path) -> Metadata:
         for row in reader:
             told = row["target_loc"] or ""
             loc = _LOCATIONS.get(told)
-            key = row["category"], int(row["example_id"][:18]) if (row["example_id"] or "").isdecimal() else NONE
+            number = whole_number(row["example_id"])
+            key = row["category"], NONE if number is None else number
             if loc is None or key[1] == NONE or target_loc.get(key, loc) != loc:
                 problem = f"target_loc is {told!r}, expected 0, 1, 2 or NA, the same in every row of an example_id."
                 again, line = "Get the file again with `assay data fetch bbq`.", reader.line_num

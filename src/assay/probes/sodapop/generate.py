@@ -18,6 +18,7 @@ import numpy as np
 
 from assay.errors import UsageError
 from assay.files.atomic import open_atomically, write_atomically
+from assay.files.decoding import whole_number
 from assay.plan import Ask
 from assay.probes.base import PRESETS, Request
 from assay.probes.sodapop import spelled
@@ -193,9 +194,10 @@ def _share(key: str, text: str) -> float:
 
 
 def _whole(key: str, text: str) -> int:
-    if not text.isdecimal():
+    number = whole_number(text)
+    if number is None:
         raise _bad(key, text, "a whole number", 25)
-    return int(text)
+    return number
 
 
 _READERS: Mapping[str, Callable[[str, str], Any]] = {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from assay.errors import DataError
+from assay.files.decoding import whole_number
 from assay.probes.bbq import examples as bbq
 from assay.probes.bbq.editions import Read
 from assay.probes.bbq.examples import OPTIONS, UNKNOWN_LABEL, Example
@@ -89,9 +90,8 @@ def complete_example(row: Row, official: Official, where: Place) -> Example:
 
 def whole(value: object) -> int:
     """A whole number, as such or as text; -1 for anything else."""
-    if isinstance(value, str) and value.isdecimal() and len(value) < 19:
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else -1
+    number = whole_number(value) if isinstance(value, str) else value
+    return number if isinstance(number, int) and not isinstance(number, bool) else -1
 
 
 def _renamed(row: Row) -> dict[str, Any]:
