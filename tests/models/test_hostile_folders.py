@@ -15,15 +15,16 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from threading import Thread
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import pytest
 
 from assay.errors import DataError, ModelError, UsageError
 from assay.files.safetensors import parameters_in
 from assay.models import find_model, load, load_model
 from assay.models.base import Options
-from assay.queries import Scoring, TextColumns, TextQuery
+from assay.queries import Scoring, SpanColumns, TextColumns, TextQuery, Texts
 from raising import raises
 from tiny_models import ModelFolder
 
@@ -357,3 +358,17 @@ def test_shapes_that_no_tensor_has_are_not_multiplied(shape: Any, tmp_path: Path
     header = json.dumps({"a": {"dtype": "F32", "shape": shape, "data_offsets": [0, 4]}}).encode()
     (tmp_path / "a.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + bytes(4))
     assert parameters_in([tmp_path / "a.safetensors"]) is None
+
+
+@pytest.mark.parametrize("kind", ["span", "mask"])
+def test_a_network_that_cannot_compute_is_one_message(
+    kind: Literal["span", "mask"], model_folder: ModelFolder, tmp_path: Path
+) -> None:
+    """A masked model is tried when it is loaded, one that marks spans at its first question."""
+    folder = shutil.copytree(model_folder(kind), tmp_path / "model")
+    edit(folder / "config.json", num_attention_heads=-1)
+    places = np.array([[[0], [8]]], np.int32)
+    columns = SpanColumns(Texts.of(["Who left?"]), Texts.of(["Ann met Bo."]), places, places + 2)
+    with raises("cannot-load", ModelError):
+        model = load_model(f"hf:{folder}", device="cpu")
+        model.forward(model.encode(columns))

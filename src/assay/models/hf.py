@@ -20,12 +20,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import get_ident
+from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import AssayError, ModelError, UsageError, is_out_of_memory
+from assay.errors import AssayError, ModelError, UsageError, is_of_device, is_out_of_memory
 from assay.models.base import AUTO, FLOAT32, SCORED, TF32, BatchTooLargeError, ModelSpec, TokenModel, in_type
 from assay.models.encode import Encoder
 from assay.models.encode_prompts import PromptEncoder
@@ -63,9 +64,20 @@ def load(spec: ModelSpec) -> HFModel:
     except (AssayError, MemoryError):
         raise
     except Exception as error:  # the folder's files are others': a value of the wrong kind may fail anywhere
-        problem = f"{spec.name} cannot be used: {first_line(error)} ({type(error).__name__})."
-        remedy = "Check config.json, generation_config.json and tokenizer_config.json, or get the model again."
-        raise ModelError(problem, remedy, code="cannot-load") from error
+        raise _unusable(spec, error) from error
+
+
+def _unusable(spec: ModelSpec, error: Exception) -> ModelError:
+    problem = f"{spec.name} cannot be used: {first_line(error)} ({type(error).__name__})."
+    remedy = "Check config.json, generation_config.json and tokenizer_config.json, or get the model again."
+    return ModelError(problem, remedy, code="cannot-load")
+
+
+def _is_of_network(error: Exception) -> bool:
+    """Whether an error comes out of a network of transformers, and is neither a device's nor one of ours."""
+    modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
+    ours = isinstance(error, AssayError) or is_of_device(error)
+    return not ours and any(module.startswith("transformers") for module in modules)
 
 
 class HFModel(TokenModel):
@@ -103,6 +115,10 @@ class HFModel(TokenModel):
                 return super().forward(tokens)
         except BatchTooLargeError:
             self._torch.cuda.empty_cache()
+            raise
+        except Exception as error:
+            if _is_of_network(error):
+                raise _unusable(self.spec, error) from error
             raise
 
     @contextmanager
