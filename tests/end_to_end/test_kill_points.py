@@ -31,7 +31,7 @@ ONLY = os.environ.get("ASSAY_SOAK_COMMANDS", "").split(",")
 SHARE, SHARES = map(int, os.environ.get("ASSAY_SOAK_SHARE", "0/1").split("/"))
 """Of a command's calls, which share of how many."""
 
-FAILING = ("ENOSPC", "EDQUOT", "EIO")
+FAILING = ("ENOSPC", "EIO")
 """Faults that every call gets in `make soak`; of the others it gets one, in turn."""
 
 MANY = 60
