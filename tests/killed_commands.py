@@ -52,6 +52,10 @@ EXIT_CODES = {
 HANGS = 240.0
 """Seconds after which a command has hung."""
 
+CACHE, JOURNAL = "cache", "cache/journal"
+REPLIES = f"{JOURNAL}, all"
+"""Replies of endpoints are in the journal until they are blocks: of a cache that vanished, it may be missing then."""
+
 Snapshot = dict[str, bytes | None]
 """Files with their content, and folders, by their path."""
 
@@ -141,7 +145,8 @@ class Workshop:
         for path in sorted(self.area.rglob("*")):
             name = str(path.relative_to(self.area))
             if path.suffix == ".journal":  # each program has its own; what they say together counts
-                found["journal"] = b"".join(sorted({*(found.get("journal") or b"").splitlines(True), *_entries(path)}))
+                known = (found.get(REPLIES) or b"").splitlines(True)
+                found[REPLIES] = b"".join(sorted({*known, *_entries(path)}))
             else:
                 found[name] = _comparable(path) if path.is_file() else None
         return found
@@ -246,11 +251,11 @@ class Trial:
         if status and not begun and len(re.findall("^assay: (?!warning)", said, re.MULTILINE)) != 1:
             return f"{where}: not one message: {said[-3000:]}"
         last = step == len(self.command.steps) - 1
-        if last and not status and (wrong := self._compared(self.expected, more=False, cache=not vanishes)):
+        if last and not status and (wrong := self._compared(more=False, without=(CACHE,) if vanishes else ())):
             return f"{where}: ended with 0, but {wrong}: {said[-3000:]}"
         if vanishes and self.command.again:
             self.shop.done(self.command.again)
-        return self._repeated(step, where)
+        return self._repeated(step, where, without=(JOURNAL,) if vanishes else ())
 
     def killed_at_random(self, rng: random.Random, most: int) -> tuple[int, str]:
         """Kill a step at up to `most` random moments, one attempt after the other: how many kills hit it, and what is
@@ -265,25 +270,23 @@ class Trial:
         moments = ", ".join(f"{delay:.3f}" for delay in delays)
         return kills, self._repeated(step, f"{self.command.name}, step {step}, killed after {moments} s")
 
-    def _repeated(self, first: int, where: str) -> str:
+    def _repeated(self, first: int, where: str, *, without: Sequence[str] = ()) -> str:
         for number, step in enumerate(self.command.steps[first:], first):
             status = self.shop.attempt(step, self.command.beside if number else ())
             refused = number == first and self.command.finished and self.command.finished in self.shop.said()
             if status != 0 and not refused:
                 return f"{where}: repeated, it ended with {status}: {self.shop.said()}"
-        wrong = self._compared(self.expected)
+        wrong = self._compared(without=without)
         return wrong and f"{where}: {wrong}"
 
-    def _compared(self, expected: Snapshot, *, more: bool = True, cache: bool = True) -> str:
-        """How the files differ from those that are expected; without `more`, there may be others, and without `cache`
-        its own are left out.
+    def _compared(self, *, more: bool = True, without: Sequence[str] = ()) -> str:
+        """How the files differ from those that are expected; without `more`, there may be others. What is in the
+        folders `without` is not looked at.
         """
-        found = self.shop.snapshot()
-        if not cache:
-            found, expected = (
-                {name: what for name, what in each.items() if not name.startswith(("cache", "journal"))}
-                for each in (found, expected)
-            )
+        found, expected = (
+            {name: what for name, what in each.items() if not name.startswith(tuple(without))}
+            for each in (self.shop.snapshot(), self.expected)
+        )
         others = sorted(name for name in found.keys() & expected.keys() if found[name] != expected[name])
         added, fewer = sorted(found.keys() - expected.keys()) if more else [], sorted(expected.keys() - found.keys())
         if not added and not fewer and not others:
