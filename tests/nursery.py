@@ -23,7 +23,11 @@ from pathlib import Path
 for name in sys.argv[1:]:
     import_module(name)
 import kill_points
-from assay.cli import main
+from assay.__main__ import main as program
+
+def main(arguments):
+    sys.argv = ["assay", *arguments]
+    return program()
 
 def prepared(order):
     log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -44,11 +48,15 @@ def prepared(order):
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 def attempt(order):
-    prepared(order)
-    if not order["below"]:
-        return main(order["arguments"])
-    points = kill_points.arm(order["below"], order["at"], order["when"], order["fault"])
+    try:
+        prepared(order)
+        points = order["below"] and kill_points.arm(order["below"], order["at"], order["when"], order["fault"])
+    except KeyboardInterrupt:  # before the program begins
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     code = main(order["arguments"])
+    if not points:
+        return code
     Path(order["log"] + ".calls").write_text(json.dumps(points.seen))
     return code
 

@@ -9,9 +9,9 @@ def main() -> int:
         from assay.cli import main
 
         return main()
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stopped:  # before a command begins, or after its end
         print("assay: stopped.", file=sys.stderr)
-        return 130
+        return 128 + int(getattr(stopped, "by", 2))  # the signal; 2 is Ctrl-C's
 
 
 if __name__ == "__main__":

@@ -106,7 +106,8 @@ class Lines:
             self._said = now
 
     def say(self, line: str) -> None:
-        print(line, file=sys.stderr, flush=True)
+        sys.stderr.write(f"{line}\n")  # in one piece: whatever stops the program, its message begins a line
+        sys.stderr.flush()
 
 
 class NotebookLine(Lines):

@@ -16,6 +16,8 @@ from typing import Any
 
 import pytest
 
+from assay import cli
+from assay.__main__ import main as program
 from assay.cli import list_, main
 from assay.errors import UsageError
 from assay.files.cache import cache_folder
@@ -47,6 +49,20 @@ def test_a_program_that_is_asked_to_end_does_so_with_a_message(name: str, tmp_pa
         said = worker.stderr.read()
     assert worker.returncode == 128 + getattr(signal, name)
     assert said == f"assay: stopped by {name}. Answers so far are stored; the same command continues from there.\n"
+
+
+@posix
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+@pytest.mark.parametrize("at", ["_parser", "_stoppable"], ids=["before the command", "before that"])
+def test_a_signal_before_a_command_begins_ends_it_with_a_message(
+    name: str, at: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(cli, at, failing(cli._StoppedError(getattr(signal, name))))
+    monkeypatch.setattr(sys, "argv", ["assay", "list"])
+    assert program() == 128 + getattr(signal, name)
+    said = capsys.readouterr().err
+    assert said.startswith("assay: stopped")
+    assert said.count("\n") == 1
 
 
 @posix

@@ -68,16 +68,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _done(arguments: Sequence[str]) -> int:
     """Run a command, with a message for every foreseen error; returns the exit code."""
-    parser = _parser()
-    if "_ARGCOMPLETE" in os.environ:
-        completion.complete(parser, _all(parser))
-    if not_text := next((each for each in arguments if not _is_text(each)), None):
-        parser.error(f"{not_text!r} is not UTF-8")
-    options = parser.parse_args(arguments)
-    if not hasattr(options, "call"):
-        parser.print_help()
-        return 0
     try:
+        parser = _parser()
+        if "_ARGCOMPLETE" in os.environ:
+            completion.complete(parser, _all(parser))
+        if not_text := next((each for each in arguments if not _is_text(each)), None):
+            parser.error(f"{not_text!r} is not UTF-8")
+        options = parser.parse_args(arguments)
+        if not hasattr(options, "call"):
+            parser.print_help()
+            return 0
         with _plain_warnings():
             call: Callable[[argparse.Namespace], int] = options.call
             return call(options)
