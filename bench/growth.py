@@ -148,7 +148,9 @@ GROWING = {
     ),
     "compare": Grows("run", _runs, _compared, (5, 10, 20), RUNS),
     "report": Grows("run", _pages, lambda folder, size: ["report", f"{folder}/runs", "--no-ranks"], RUNS, RUNS),
-    "report with ranks": Grows("run", _runs, lambda folder, size: ["report", f"{folder}/runs"], (4, 8, 16), RUNS[:2], 4.0),
+    "report with ranks": Grows(
+        "run", _runs, lambda folder, size: ["report", f"{folder}/runs"], (4, 8, 16), RUNS[:2], 4.0
+    ),
 }
 
 
