@@ -231,3 +231,9 @@ def test_an_empty_table_file_is_a_data_error(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("")
     with raises("bad-findings", DataError, file=tmp_path / "t.csv", line=None):
         read_table(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("content", [{"metric": "mu"}, {"metric": "mu", "group": {}, "value": 1.0, "lowx": 0.5}])
+def test_an_estimate_with_other_keys_is_a_value_error(content: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="not an estimate"):
+        Estimate.from_json(content)

@@ -130,7 +130,10 @@ class Estimate:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Estimate:
         """An estimate as `as_json` writes it; `interval_of` follows from the other numbers and must agree with them."""
-        estimate = cls(**{key: value for key, value in content.items() if key != "interval_of"})
+        try:
+            estimate = cls(**{key: value for key, value in content.items() if key != "interval_of"})
+        except TypeError as error:
+            raise ValueError(f"not an estimate ({str(error).rpartition(') ')[2]})") from None
         if content.get("interval_of", estimate.interval_of) != estimate.interval_of:
             raise ValueError(f"{estimate.metric}: interval_of is {content['interval_of']!r}")
         return estimate
