@@ -210,6 +210,9 @@ def test_a_training_with_wrong_types_is_refused(key: str, tmp_path: Path) -> Non
         {"models": {"a": {"scores": {"after": {"accuracy": None}}}}},
         {"models": {"a": {"scores": {"estimates": [{"metric": "perplexity", "group": {}, "value": -1}]}}}},
         {"started": "now", "x": float("nan")},
+        {"last": None},
+        {"last": {"versions": []}},
+        {"models": {"a": {"scores": {"estimates": [{"metric": "mu", "group": {}, "value": 0.6, "lowx": 0.5}]}}}},
     ],
     ids=str,
 )

@@ -157,8 +157,10 @@ _OUT_OF_MEMORY = (
 
 
 def is_of_device(error: BaseException) -> bool:
-    """Whether an error of torch means that a GPU or its driver failed."""
-    return type(error).__name__ == "AcceleratorError" or str(error).startswith(("CUDA error", "cuDNN error"))
+    """Whether an error of torch means that a GPU or its driver failed, and not a program on it (a wrong index)."""
+    said = str(error)
+    named = type(error).__name__ == "AcceleratorError" or said.startswith(("CUDA error:", "cuDNN error:"))
+    return named and "device-side assert" not in said
 
 
 @contextmanager

@@ -175,9 +175,15 @@ class _Pair(_Known):
     baseline: str
 
 
+class _Last(TypedDict, total=False):
+    command: str
+    versions: dict[str, str | None]
+
+
 class _Content(TypedDict, total=False):
     name: str
     started: str
+    last: _Last
     models: dict[str, _Known]
     runs: dict[str, _Known]
     comparisons: dict[str, _Pair]
