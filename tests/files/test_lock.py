@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -208,3 +209,19 @@ def test_a_file_system_without_locks_is_one_clear_error(tmp_path: Path, monkeypa
     monkeypatch.setattr(fcntl, "flock", unable)
     with raises("cannot-write", UsageError, file=tmp_path / "folder" / ".lock"), held(tmp_path / "folder", "busy"):
         pytest.fail("held")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows refuses to remove it while others have it open")
+def test_a_lock_is_removed_though_the_disk_fails_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, failures = Path.unlink, [OSError(errno.EIO, "Input/output error")]
+
+    def unlink(path: Path, missing_ok: bool = False) -> None:
+        if failures:
+            raise failures.pop()
+        real(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", unlink)
+    with held(tmp_path, "working"):
+        pass
+    assert not failures
+    assert [*tmp_path.iterdir()] == []

@@ -123,9 +123,11 @@ else:
         return _is_at(handle, path)
 
     def _release(handle: int, path: Path) -> None:
-        with contextlib.suppress(OSError):
-            if _is_at(handle, path):
-                path.unlink()  # while it is held: afterwards it may be another program's
+        for _ in range(2):  # a disk may fail once
+            with contextlib.suppress(OSError):
+                if _is_at(handle, path):
+                    path.unlink()  # while it is held: afterwards it may be another program's
+                break
         os.close(handle)
 
     def _is_at(handle: int, path: Path) -> bool:
