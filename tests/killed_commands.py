@@ -270,7 +270,7 @@ class Trial:
         moments = ", ".join(f"{delay:.3f}" for delay in delays)
         return kills, self._repeated(step, f"{self.command.name}, step {step}, killed after {moments} s")
 
-    def _repeated(self, first: int, where: str, *, without: Sequence[str] = ()) -> str:
+    def _repeated(self, first: int, where: str, *, without: tuple[str, ...] = ()) -> str:
         for number, step in enumerate(self.command.steps[first:], first):
             status = self.shop.attempt(step, self.command.beside if number else ())
             refused = number == first and self.command.finished and self.command.finished in self.shop.said()
@@ -279,12 +279,12 @@ class Trial:
         wrong = self._compared(without=without)
         return wrong and f"{where}: {wrong}"
 
-    def _compared(self, *, more: bool = True, without: Sequence[str] = ()) -> str:
+    def _compared(self, *, more: bool = True, without: tuple[str, ...] = ()) -> str:
         """How the files differ from those that are expected; without `more`, there may be others. What is in the
         folders `without` is not looked at.
         """
         found, expected = (
-            {name: what for name, what in each.items() if not name.startswith(tuple(without))}
+            {name: what for name, what in each.items() if not name.startswith(without)}
             for each in (self.shop.snapshot(), self.expected)
         )
         others = sorted(name for name in found.keys() & expected.keys() if found[name] != expected[name])

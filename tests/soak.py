@@ -93,7 +93,7 @@ class Row:
         self.seconds += other.seconds
 
 
-def jobs_of(part: Part, root: Path, workers: int = 1) -> list[Job]:
+def jobs_of(part: Part, root: Path, workers: int) -> list[Job]:
     """The processes of a part: none if no file reads its variable, whole files if their tests cannot be collected."""
     paths = sorted((root / "tests").rglob("test_*.py"))
     files = [str(path) for path in paths if part.variable in path.read_text(encoding="utf-8")]

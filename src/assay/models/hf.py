@@ -75,9 +75,10 @@ def _unusable(spec: ModelSpec, error: Exception) -> ModelError:
 
 def _is_of_network(error: Exception) -> bool:
     """Whether an error comes out of a network of transformers, and is neither a device's nor one of ours."""
+    if isinstance(error, AssayError) or is_of_device(error):
+        return False
     modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
-    ours = isinstance(error, AssayError) or is_of_device(error)
-    return not ours and any(module.startswith("transformers") for module in modules)
+    return any(module.startswith("transformers") for module in modules)
 
 
 class HFModel(TokenModel):

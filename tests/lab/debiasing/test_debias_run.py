@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,8 +16,7 @@ import pytest
 import assay
 from assay.engine.executor import forward_all
 from assay.errors import AssayError, DataError, ModelError, UsageError
-from assay.files.lock import LOCK
-from assay.lab.debiasing import METHODS, Job, debias, further_training, projection
+from assay.lab.debiasing import METHODS, Job, debias, projection
 from assay.lab.debiasing.method import EvaluateOn
 from assay.lab.debiasing.vectors import sentence_vectors
 from assay.lab.debiasing.words import read_attribute
@@ -456,12 +455,3 @@ def test_counterparts_that_the_model_cannot_tell_apart_are_an_error(
     name = f"hf:{model_folder('choice', 'bert')}"
     with raises("bad-tokenizer", ModelError):
         debias("sentence", name, tmp_path / "out", corpus=text, attribute="script", words=words, device="cpu")
-
-
-def test_a_lock_that_could_not_be_removed_does_not_stay_in_the_finished_model(tmp_path: Path) -> None:
-    work = tmp_path / ".out.0123456789ab.training"
-    work.mkdir()
-    for name in (LOCK, "assay.json"):
-        (work / name).touch()
-    further_training._moved(cast(Any, SimpleNamespace(out=tmp_path / "out")), work, {})
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["assay.json"]

@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 
 from assay.errors import ModelError
 from assay.files.atomic import rename_folder, write_atomically
-from assay.files.lock import LOCK
 from assay.files.opening import digest_of_file
 from assay.lab.card import debiased_card, listed
 from assay.lab.debiasing.corpus import Corpus
@@ -191,6 +190,5 @@ def _moved(job: Job, work: Path, report: Mapping[str, Any]) -> Debiased:
     for other in work.parent.iterdir():
         if own.fullmatch(other.name) and other != work:
             shutil.rmtree(other, ignore_errors=True)
-    (work / LOCK).unlink(missing_ok=True)  # the training's, if it could not be removed at once
     rename_folder(work, job.out)  # last: repeating what was killed before that goes on
     return Debiased(job.out, report)
