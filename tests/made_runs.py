@@ -43,7 +43,7 @@ RUN: Mapping[str, Any] = {
         "allow_pickle": False,
         "threads": 2,
     },
-    "settings": {"class": "all", "engine": {"block": 4096}},
+    "settings": {"class": "all", "draws": 4096},
     "preset": "quick",
     "seed": 7,
     "questions": 6308,

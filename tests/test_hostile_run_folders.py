@@ -303,7 +303,10 @@ def test_a_name_that_is_a_formula_stays_that_name_for_programs(run: Path) -> Non
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"differences": 7}, {"change": {"metric": "mu", "nx": 1}}, {"baseline_value": float("inf")}, {"worse": 7}],
+    [
+        *({"differences": 7}, {"notes": None}, {"probe": 7}, {"worse": 7}),
+        *({"change": {"metric": "mu", "nx": 1}}, {"baseline_value": float("inf")}),
+    ],
     ids=str,
 )
 def test_a_comparison_of_a_study_with_wrong_types_is_refused(wrong: dict[str, object], tmp_path: Path) -> None:
@@ -311,6 +314,21 @@ def test_a_comparison_of_a_study_with_wrong_types_is_refused(wrong: dict[str, ob
     told = {"probe": "p", "model": "m", "baseline": "b", "baseline_value": 0.1, "model_value": 0.2}
     differences = [{**told, "change": change, "worse": None, **wrong}]
     path = tmp_path / "comparison.json"
-    path.write_text(json.dumps({"differences": differences, "tables": {}, **wrong}), encoding="utf-8")
+    content = {"probe": "p", "notes": [], "differences": differences, "tables": {}, **wrong}
+    path.write_text(json.dumps(content), encoding="utf-8")
     with raises("unreadable-file", DataError, file=path):
         read_comparison(path)
+
+
+@pytest.mark.parametrize("share", ["x", "-0.5", "3.0", "nan"])
+def test_runs_with_a_share_that_is_none_are_not_paired_and_a_note_says_so(
+    share: str, tmp_path: Path, said: Said
+) -> None:
+    for place in ("one", "two"):
+        shutil.copytree(OLD / place / "sodapop-names", tmp_path / place)
+    table = tmp_path / "one" / "tables" / "names.csv"
+    table.write_text(table.read_text(encoding="utf-8").replace("5.8985,0.0,", f"5.8985,{share},"), encoding="utf-8")
+    code, told = said("compare", "one", "two", "--json")
+    (note,) = json.loads(told)["notes"]
+    assert code == 0
+    assert f"holds '{share}', expected a number from 0 to 1 or an empty cell." in note

@@ -37,7 +37,11 @@ NEAR_TIE = 1e-5
 
 Cell = str | int | float | None
 
+LARGEST = 1e100
+"""No finding is larger: a larger number in a file is not assay's, and would overflow in formulas and charts."""
+
 _CHANCES = ("p", "q")
+_FINITE = ("value", "corrected", "low", "high", "floor", *_CHANCES)
 _ROUNDING = 1e-9
 
 
@@ -80,7 +84,7 @@ class Estimate:
     claimed: bool | None = None
 
     def __post_init__(self) -> None:
-        for name in ("value", "corrected", "low", "high", "p", "q", "floor"):
+        for name in _FINITE:
             number = getattr(self, name)
             if number is not None and not math.isfinite(number):
                 raise ValueError(f"{self.metric} {dict(self.group)}: {name} is {number}; undefined is None with a note")
@@ -134,6 +138,8 @@ class Estimate:
             estimate = cls(**{key: value for key, value in content.items() if key != "interval_of"})
         except TypeError as error:
             raise ValueError(f"not an estimate ({str(error).rpartition(') ')[2]})") from None
+        if large := [name for name in _FINITE if abs(getattr(estimate, name) or 0) > LARGEST]:
+            raise ValueError(f"{estimate.metric}: {large[0]} is larger than {LARGEST:g}")
         if content.get("interval_of", estimate.interval_of) != estimate.interval_of:
             raise ValueError(f"{estimate.metric}: interval_of is {content['interval_of']!r}")
         return estimate
@@ -167,6 +173,18 @@ def is_claimed(row: Mapping[str, Cell]) -> bool | None:
     if isinstance(told, int):
         return told == 1
     return q <= CLEAR if isinstance(q, int | float) else None
+
+
+class _Group(dict[str, str]):
+    """An estimate's group from a file. To read a key that it does not have is a DataError: somebody changed the file."""
+
+    def __init__(self, group: Mapping[str, str], file: Path) -> None:
+        super().__init__(group)
+        self.file = file
+
+    def __missing__(self, key: str) -> str:
+        problem = f"the group of an estimate has no {key!r}."
+        raise DataError(problem, _REPEAT, code="missing-key", file=self.file, key=key)
 
 
 class _Record(dict[str, Any]):
@@ -375,7 +393,7 @@ def _checked(content: dict[str, Any], path: Path) -> Estimate:
         (estimate.claimed, bool | None),
     ]
     if all(isinstance(*pair) for pair in kept) and all(type(value) is str for value in estimate.group.values()):
-        return estimate
+        return replace(estimate, group=_Group(estimate.group, path))
     raise DataError(
         f"the format of an estimate of {str(estimate.metric)[:40]!r} is wrong.",
         "Its metric, note and group values must be text, its n a whole number and its level a number.",
@@ -405,6 +423,7 @@ def read_table(path: Path) -> Table:
     )
 
 
+_SHORT = 5  # characters of a number that cannot be above LARGEST
 _NUMBER = re.compile(r"-?\d+(\.\d+)?(e[-+]?\d+)?")
 _FORMULA = re.compile(r"[\s'\"]*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
 
@@ -415,9 +434,9 @@ def _as_text(cell: Cell) -> Cell:
 
 
 def _kind(cells: Iterable[str]) -> type[int] | type[float] | type[str]:
-    """The type of a column's cells: whole numbers, numbers or text."""
+    """The type of a column's cells: whole numbers, numbers or text; a number above LARGEST is text."""
     matches = [_NUMBER.fullmatch(cell) for cell in cells if cell]
-    if not all(matches):
+    if not all(match and (len(match[0]) < _SHORT or abs(float(match[0])) <= LARGEST) for match in matches):
         return str
     return float if any(match and (match[1] or match[2]) for match in matches) else int
 

@@ -20,6 +20,9 @@ from assay.notebooks import Displayed, shown
 from assay.text import Figure, Text
 
 Row = Mapping[str, Cell]
+Setting = str | int | float | bool | None
+
+_LARGEST = 2**53
 
 
 class Kind(StrEnum):
@@ -47,7 +50,7 @@ class RunInfo:
     schema: int = 2
     model: ModelSpec = field(default_factory=lambda: ModelSpec(""))
     others: Mapping[str, ModelSpec] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Setting] = field(default_factory=dict)
     preset: str | None = None
     limit: int | None = None
     seed: int | None = None
@@ -70,6 +73,13 @@ class RunInfo:
     spent: Mapping[str, float | None] = field(default_factory=dict)
     prompts: Mapping[str, Prompt] = field(default_factory=dict)
     brought: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        counts = {"limit": self.limit, "seed": self.seed, "questions": self.questions}
+        for name in ("stages", "engine", "backed_off", "block_sizes"):
+            counts |= {f"{name}.{key}": count for key, count in getattr(self, name).items()}
+        if wrong := [name for name, count in counts.items() if not 0 <= (count or 0) <= _LARGEST]:
+            raise ValueError(f"{wrong[0]} must be a whole number from 0 to {_LARGEST}")
 
 
 @dataclass(frozen=True)
@@ -140,13 +150,15 @@ class Run(Displayed):
         """The smallest effect of this kind that is worth a headline; 0 in runs of assay 0.1, which had no such rule."""
         return 0.0 if self.findings.verdict is None else self.findings.verdict.smallest(of)
 
-    def number(self, table: str, row: Row, column: str) -> float | None:
-        """The number in a cell, or None if it is empty; anything else is a DataError."""
+    def number(self, table: str, row: Row, column: str, bounds: tuple[float, float] | None = None) -> float | None:
+        """The number in a cell, or None if it is empty; anything else, or outside the bounds, is a DataError."""
         value = row.get(column)
-        if value is None or (isinstance(value, int | float) and abs(value) < sys.float_info.max):
+        low, high = bounds or (-sys.float_info.max, sys.float_info.max)
+        if value is None or (isinstance(value, int | float) and low <= value <= high):
             return value
+        expected = f"a number from {bounds[0]:g} to {bounds[1]:g}" if bounds else "a finite number"
         raise DataError(
-            f'column "{column}" holds {str(value)[:40]!r}, expected a finite number or an empty cell.',
+            f'column "{column}" holds {str(value)[:40]!r}, expected {expected} or an empty cell.',
             "Repeat the run to rewrite it.",
             code="bad-findings",
             file=self.folder / "tables" / f"{table}.csv",

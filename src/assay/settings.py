@@ -19,6 +19,8 @@ S = TypeVar("S")
 RUN, SCORE, GENERATE = (f"See `assay {command} PROBE --help`." for command in ("run", "score", "generate"))
 """Where the settings of a command are explained; PROBE stands for the owner's name."""
 
+MOST_DRAWS = 1_000_000
+
 
 def setting(
     default: Any = None,
@@ -43,6 +45,11 @@ def setting(
     """
     about = {"help": help, "choices": tuple(choices), "name": name, "value": value, "example": example, "names": names}
     return field(default=default, metadata={**about, "least": least, "most": most, "real": real, "above": above})
+
+
+def draws_setting(help: str) -> Any:
+    """How often something is drawn at random."""
+    return setting(1000, help, least=1, most=MOST_DRAWS, example="1000")
 
 
 def read_settings(kind: type[S], given: Mapping[str, str], owner: str, *, remedy: str = RUN, **preset: Any) -> S:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import signal
+import threading
+import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,7 +20,7 @@ import pytest
 import answering_models
 from answering_models import Answering, answer_to, find, status_of
 from assay.engine.ask import Asker
-from assay.engine.executor import LocalExecutor, Settings
+from assay.engine.executor import LocalExecutor, Settings, loop_in_thread
 from assay.engine.store import BlockStore
 from assay.errors import ModelError, UsageError
 from assay.models import kinds
@@ -128,6 +132,34 @@ def test_it_works_where_an_event_loop_runs_already(store: BlockStore) -> None:
 
     with ThreadPoolExecutor(1) as notebook:  # a thread of its own: a browser's tests leave a loop in this one
         assert len(notebook.submit(lambda: asyncio.run(in_a_notebook())).result()) == 60
+
+
+def test_a_signal_does_not_interrupt_the_making_of_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a loop would print a traceback when it is thrown away."""
+    made: list[asyncio.AbstractEventLoop] = []
+    make = asyncio.new_event_loop
+
+    def making() -> asyncio.AbstractEventLoop:
+        signal.raise_signal(signal.SIGINT)
+        made.append(make())
+        return made[0]
+
+    monkeypatch.setattr(asyncio, "new_event_loop", making)
+    with pytest.raises(KeyboardInterrupt), loop_in_thread("interrupted"):
+        time.sleep(60)
+    for thread in threading.enumerate():
+        if thread.name == "interrupted":
+            thread.join(60)
+    assert [loop.is_closed() for loop in made] == [True]
+
+
+def test_a_loop_that_cannot_be_made_is_the_caller_s_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def making() -> asyncio.AbstractEventLoop:
+        raise OSError(errno.EMFILE, "too many open files")
+
+    monkeypatch.setattr(asyncio, "new_event_loop", making)
+    with pytest.raises(OSError, match="too many open files"), loop_in_thread("none"):
+        pass
 
 
 def test_an_exception_ends_the_run_and_the_queries_under_way(store: BlockStore) -> None:

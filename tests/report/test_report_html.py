@@ -212,7 +212,7 @@ def test_how_it_was_measured_repeats_run_json(write_run: WriteRun, findings: Fin
     for said in (
         "assay run unqover --model hf:org/model --seed 7",
         "digest d1",
-        "engine.block 4096",
+        "draws 4096",
         "names sha256:d2",
     ):
         assert said in words

@@ -14,7 +14,7 @@ import numpy as np
 
 from assay.compare.differences import Key, key_of
 from assay.compare.present import language_section
-from assay.compare.runs import RESAMPLES, Comparison, compare_runs
+from assay.compare.runs import Comparison, compare_runs, drawn_as
 from assay.diagnosis import FOLLOWS
 from assay.errors import AssayError, UsageError
 from assay.findings import Estimate
@@ -156,10 +156,10 @@ class _Models:
     def _contrast(self, one: int, other: int) -> Contrast | str:
         """Two runs on what both answered; or why that cannot be computed."""
         if (one, other) not in self._contrasts:
-            settings = {"resamples": RESAMPLES, **self.runs[one].info.settings}
-            settings["exchanges"] = max(EXCHANGES, PER_PAIR * comb(len(self.runs), 2))
             sides = self._sides[one], self._sides[other]
             try:
+                exchanges = max(EXCHANGES, PER_PAIR * comb(len(self.runs), 2))
+                settings = {**drawn_as(self.runs[one]), "exchanges": exchanges}
                 made: Contrast | str = self.method.contrast_about(*sides, self._about(one), settings=settings)
             except AssayError as error:
                 made = error.problem

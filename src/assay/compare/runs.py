@@ -12,15 +12,17 @@ from typing import Any, TypeVar
 from assay.blocks import Chart, Section
 from assay.compare.differences import Difference, difference_table, differences_of
 from assay.diagnosis import Diagnosis
-from assay.errors import AssayError, UsageError
+from assay.errors import AssayError, DataError, UsageError
+from assay.files.decoding import whole_number
 from assay.findings import Table
 from assay.notebooks import Displayed
 from assay.probes import method_of, varieties
 from assay.probes.base import Method
 from assay.probes.contrast import Change, Common
 from assay.run import Kind, Run
-from assay.runs.folder import read_info, read_run
+from assay.runs.folder import INFO, read_info, read_run
 from assay.runs.score import gathered_again
+from assay.settings import MOST_DRAWS
 
 T = TypeVar("T")
 
@@ -155,7 +157,7 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     apart = bool(varieties(runs))
     if not common and not apart:
         _require_same_data(runs)
-    method, settings = method_of(probe), {"resamples": RESAMPLES, **runs[0].info.settings}
+    method, settings = method_of(probe), drawn_as(runs[0])
     _require_asked_alike(method, runs)
     changes: dict[str, Sequence[Change]] = {}
     counts: dict[str, Sequence[Common]] = {}
@@ -196,6 +198,21 @@ def compare_runs(runs: Sequence[Run], names: Sequence[str], common: bool) -> Com
     titles, folders = {DIFFERENCES: TITLE, **method.titles}, [str(run.folder) for run in runs]
     made = Comparison(folders, list(names), tables, titles, differences, counts, notes, probe, remarks=remarks)
     return replace(made, model=runs[0].model, sections=method.across(runs)) if apart else made
+
+
+def drawn_as(run: Run) -> dict[str, Any]:
+    """A run's settings, for a comparison with it; somebody may have changed `resamples`."""
+    settings = {"resamples": RESAMPLES, **run.info.settings}
+    resamples = whole_number(str(settings["resamples"]))
+    if resamples is None or not 1 <= resamples <= MOST_DRAWS:
+        raise DataError(
+            f'"resamples" is {str(settings["resamples"])[:40]!r}, expected a whole number from 1 to {MOST_DRAWS:,}.',
+            "Repeat the run to rewrite it.",
+            code="bad-value",
+            file=run.folder / INFO,
+            key="resamples",
+        )
+    return {**settings, "resamples": resamples}
 
 
 def _diagnosed(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str, Diagnosis]]:

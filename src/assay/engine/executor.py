@@ -10,8 +10,8 @@ import asyncio
 import math
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from threading import Thread
@@ -255,16 +255,34 @@ def answering(model: AnsweringModel, at_once: int) -> Iterator[Callable[[QueryCo
 
 @contextmanager
 def loop_in_thread(name: str) -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop in a new thread, because the caller's may already have one, as in a notebook."""
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever, name=name, daemon=True)
-    thread.start()
+    """An event loop in a new thread, because the caller's may already have one, as in a notebook.
+
+    It is made and closed there, too, where no signal interrupts it: half a loop complains when it is thrown away.
+    """
+    made: Future[asyncio.AbstractEventLoop] = Future()
+
+    def run() -> None:
+        try:
+            loop = asyncio.new_event_loop()
+        except BaseException as error:  # handed on to the caller
+            made.set_exception(error)
+            return
+        made.set_result(loop)
+        with closing(loop):
+            loop.run_forever()
+
+    def stop(made: Future[asyncio.AbstractEventLoop]) -> None:
+        if made.exception() is None:
+            made.result().call_soon_threadsafe(made.result().stop)
+
+    thread = Thread(target=run, name=name, daemon=True)
     try:
-        yield loop
+        thread.start()
+        yield made.result()
     finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+        made.add_done_callback(stop)  # at once, or as soon as there is one
+        with suppress(RuntimeError):  # interrupted while it was starting
+            thread.join()
 
 
 async def _ask_all(model: AnsweringModel, columns: QueryColumns, at_once: int) -> list[Answer]:

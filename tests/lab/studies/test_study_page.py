@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -87,15 +88,20 @@ def test_a_comparison_of_runs_that_are_no_longer_is_not_shown(bench: Any) -> Non
     assert "compare/sodapop--inlp-gender/comparison.html" in page.files
 
 
+def comparison(differences: Sequence[Any], words: Sequence[Any] = (), notes: Sequence[str] = ()) -> Any:
+    tables = {"word_differences": words} if words else {}
+    return {"probe": "sodapop", "notes": notes, "differences": differences, "tables": tables}
+
+
 def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -> None:
     words = [{"q": 0.01}, {"q": 0.2}, {"q": None}]
     change = {"metric": "kmeans_accuracy", "group": NAMES, "value": -0.2, "n": 50, "p": 0.01, "q": 0.04}
     told = {"probe": "sodapop", "model": "hf:m", "baseline": "hf:b", "baseline_value": 0.8, "model_value": 0.6}
-    better = {**told, "change": change, "worse": change}
-    hardly = {**told, "change": {**change, "q": 0.5}, "worse": None}
+    better: Any = {**told, "change": change, "worse": change}
+    hardly: Any = {**told, "change": {**change, "q": 0.5}, "worse": None}
     compared = [
-        Compared("r", "INLP", "none", {"differences": [better, hardly], "tables": {"word_differences": words}}),
-        Compared("s", "CDA", "none", {"differences": [], "tables": {}, "notes": ["no answers"]}),
+        Compared("r", "INLP", "none", comparison([better, hardly], words)),
+        Compared("s", "CDA", "none", comparison([], notes=["no answers"])),
     ]
     found = changes_of(compared, [Estimate("kmeans_accuracy", NAMES, 0.8, n=50)])
     assert found is not None
@@ -108,7 +114,7 @@ def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -
         "2 differences tested, 1 clear: 1 better, 0 worse. The largest: INLP, KMeans accuracy, European American "
         "and African American female names: 0.800 to 0.600. 1 of 2 words changed clearly."
     )
-    unclear = changes_of([Compared("r", "INLP", "none", {"differences": [hardly], "tables": {}})], [])
+    unclear = changes_of([Compared("r", "INLP", "none", comparison([hardly]))], [])
     assert unclear is not None
     assert plain(unclear.found) == "1 difference tested, none clear."
     assert found.differences.data is not None

@@ -107,15 +107,17 @@ class _Difference(TypedDict):
 
 
 class _Told(TypedDict):
-    """The types of what is used of a comparison.json."""
+    """What is used of a comparison.json; nothing else of it can be, since its types are not checked."""
 
+    probe: str
+    notes: list[str]
     differences: list[_Difference]
     tables: dict[str, list[dict[str, Any]]]
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def _read(path: Path) -> _Told:
     try:
-        content: Mapping[str, Any] = json_value(read_whole(path))
+        content: _Told = json_value(read_whole(path))
         require_typed(content, _Told)
         for each in content["differences"]:
             Difference.from_json(each)
@@ -290,7 +292,7 @@ class Compared:
     run: str
     model: str
     baseline: str
-    told: Mapping[str, Any]
+    told: _Told
 
     @property
     def link(self) -> str:
@@ -375,7 +377,7 @@ def _summary(compared: Sequence[Compared]) -> Table:
         title="What changed relative to the baseline",
         how=HOW + more,
         data=Data((*columns, f"{items or 'items'}_clear", f"{items or 'items'}_tested"), lines),
-        file=f"{compared[0].told.get('probe') or 'study'}-against",
+        file=f"{compared[0].told['probe'] or 'study'}-against",
         anchor="against",
         columns=[
             *(Column(head, Kind.TEXT) for head in ("model", "baseline")),

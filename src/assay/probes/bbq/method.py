@@ -197,12 +197,12 @@ class BBQ(Method[BBQPrepared, Gathered]):
         return paired.opened(run)
 
     def contrast(self, one: Any, other: Any, *, settings: Mapping[str, Any], common: bool) -> Contrast:
-        return paired.paired(self.probe, one, other, resamples=int(settings["resamples"]), common=common)
+        return paired.paired(self.probe, one, other, resamples=settings["resamples"], common=common)
 
     def contrast_about(
         self, one: Any, other: Any, about: Sequence[Estimate], *, settings: Mapping[str, Any]
     ) -> Contrast:
-        drawn = {"resamples": int(settings["resamples"]), "exchanges": int(settings["exchanges"])}
+        drawn = {"resamples": settings["resamples"], "exchanges": settings["exchanges"]}
         return paired.paired(self.probe, one, other, common=False, about=about, **drawn)
 
     def varieties(self, settings: Sequence[Mapping[str, Any]]) -> Sequence[str]:

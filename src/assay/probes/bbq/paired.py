@@ -183,7 +183,8 @@ class Items:
         numbers: dict[tuple[str, ...], int] = {}
         item = np.array([numbers.setdefault(each, len(numbers)) for each in about], np.int64)  # (answer,)
         _, first, orders = np.unique(item, return_index=True, return_counts=True)
-        said = np.array([f"{kind} {option}" for kind, option in zip(columns["answer"], columns["option"], strict=True)])
+        answers_given = zip(columns["answer"], columns["option"], strict=True)
+        said = np.array([f"{kind} {option}" for kind, option in answers_given], object)  # of any length
         tallies = by_unit(_judged(columns).tally(refusals), item, len(numbers)) / orders[:, None]
         tallies[:, Field.DEPENDS] = np.bincount(item, said != said[first][item]) > 0
         tallies[:, Field.ORDERED] = (orders > 1) & ("prompt" not in columns)

@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 from assay.diagnosis import excess_setting, same_setting
 from assay.probes.base import Claim
 from assay.prompts import answer_setting, chat_setting, samples_setting, tokens_setting
-from assay.settings import setting
+from assay.settings import draws_setting, setting
 
 ORIGINAL = "bbq"
 NAMES = (ORIGINAL, *sorted(file.name for file in iter_modules([str(Path(__file__).with_name("editions"))])))
@@ -121,7 +121,7 @@ class Settings:
         "what the metadata's column means: the stereotyped person or the biased answer; auto: as its rows show",
         choices=("auto", "person", "biased"),
     )
-    resamples: int = setting(1000, "resamples of templates, for intervals", least=1, example="1000")
+    resamples: int = draws_setting("resamples of templates, for intervals")
     place_excess: float = excess_setting()
     place_same: float = same_setting()
     smallest_bias: float = CLAIMS[0].as_setting()

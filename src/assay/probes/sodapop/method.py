@@ -238,12 +238,12 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         return replace(data, filler=filler.digest)
 
     def contrast(self, one: Gathered, other: Gathered, *, settings: Mapping[str, Any], common: bool) -> Contrast:
-        return paired(self.probe, one, other, int(settings["resamples"]))
+        return paired(self.probe, one, other, settings["resamples"])
 
     def contrast_about(
         self, one: Gathered, other: Gathered, about: Sequence[Estimate], *, settings: Mapping[str, Any]
     ) -> Contrast:
-        return paired(self.probe, one, other, int(settings["resamples"]), by_word=False)
+        return paired(self.probe, one, other, settings["resamples"], by_word=False)
 
     def asked_as(self, settings: Mapping[str, Any]) -> str:
         return asked_as(settings)

@@ -9,7 +9,7 @@ from typing import Any
 from assay.diagnosis import excess_setting, same_setting
 from assay.probes.base import Claim
 from assay.prompts import WAYS
-from assay.settings import setting, some_of
+from assay.settings import draws_setting, setting, some_of
 
 PER_NAME, SHARED = "per_name", "shared"
 EXACT, SAMPLED = "exact", "sampled"
@@ -92,7 +92,7 @@ class Settings:
     permutations: int = setting(1_000_000, "the most permutations per word", least=1)
     traits: str | None = setting(None, "a lexicon to use in place of the packaged one", value="FILE", names="path")
     human: str | None = setting(None, "people's ratings of the groups, to compare with", value="FILE", names="path")
-    resamples: int = setting(1000, "how often names and contexts are resampled for intervals", least=1, example="1000")
+    resamples: int = draws_setting("how often names and contexts are resampled for intervals")
     place_excess: float = excess_setting()
     place_same: float = same_setting()
     smallest_rd: float = CLAIMS[0].as_setting()

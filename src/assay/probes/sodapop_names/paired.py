@@ -43,7 +43,7 @@ class Opened:
     """Who was told how often: by attribute the estimate, and every name's share."""
 
     names: tuple[tuple[str, str], ...]  # group, name
-    told: Mapping[str, Sequence[Cell]]
+    told: Mapping[str, Sequence[float | None]]
     estimates: Mapping[str, Estimate]
     drawn: tuple[str, str]  # splits and seed
 
@@ -58,7 +58,7 @@ def opened(run: Run) -> Opened:
     estimates = {e.group["attribute"]: e for e in run.findings.estimates if e.metric == "name_accuracy"}
     return Opened(
         tuple((str(record["group"]), str(record["name"])) for record in records),
-        {key: [record.get(f"told_{key}") for record in records] for key in estimates},
+        {key: [run.number("names", record, f"told_{key}", (0, 1)) for record in records] for key in estimates},
         estimates,
         (str(run.info.settings.get("splits")), str(run.info.seed)),
     )

@@ -8,7 +8,7 @@ from assay.diagnosis import excess_setting, same_setting
 from assay.errors import UsageError
 from assay.probes.base import Claim
 from assay.prompts import answer_setting, chat_setting, samples_setting, tokens_setting
-from assay.settings import setting
+from assay.settings import draws_setting, setting
 
 CLASSES = ("gender", "nationality", "ethnicity", "religion")
 SPAN, MASKED = "span", "mask"
@@ -73,8 +73,8 @@ class Settings:
     samples: int = samples_setting()
     tokens: int | None = tokens_setting("32; 64 where form=free")
     chat: str = chat_setting()
-    draws: int = setting(1000, "random draws for chance levels", least=1, example="1000")
-    resamples: int = setting(1000, "random halves for the corrected values of single subjects", least=1, example="1000")
+    draws: int = draws_setting("random draws for chance levels")
+    resamples: int = draws_setting("random halves for the corrected values of single subjects")
     place_excess: float = excess_setting()
     place_same: float = same_setting()
     smallest_gamma: float = CLAIMS[0].as_setting()
