@@ -10,7 +10,7 @@ import json
 import shutil
 import warnings
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache, partial
 from pathlib import Path
@@ -19,11 +19,13 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+import pytest
 
 import small_bbq
 import small_editions
 import small_lists
 import small_templates
+import stand_in
 from assay.cli import main
 from assay.engine.executor import Settings, block_key
 from assay.engine.journal import Journal
@@ -58,6 +60,8 @@ from assay.probes.sodapop.names import PACKAGED as OF_SODAPOP
 from assay.probes.sodapop.traits import packaged_lexicon, read_human, read_lexicon
 from assay.probes.unqover.lists import read_lists
 from assay.rows import Bad
+from assay.runs.audit import audit
+from assay.runs.export import export
 from endpoint_server import ALL, Asked, Server
 from fake_makers import Fakes
 from fake_models import FakeModel, fake_spec
@@ -473,7 +477,43 @@ def _trained(folder: Path) -> None:
             _curve(_state(checkpoint / "trainer_state.json").log_history)
 
 
+RUNS: Mapping[str, tuple[int, dict[str, str]]] = {
+    "unqover": (240, {"resamples": "20", "draws": "20", "form": "both"}),
+    "bbq-starter": (48, {"resamples": "20", "orders": "all"}),
+    "sodapop": (480, {"resamples": "20", "permutations": "100", "min_count": "1"}),
+    "sodapop-names": (100, {"splits": "4"}),
+}
+"""Small runs: how many questions, and the settings."""
+POLICY = b"".join(f"[[limit]]\nmetric = '*.{metric}'\nupper = 0.1\n".encode() for metric in ("mu", "accuracy"))
+
+
+def reports() -> Reader:
+    """Runs of today with their answers: rebuilt, ranked, compared on a page, judged, scored and bundled."""
+    with TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+        stand_in.install(patch)
+        patch.setenv("ASSAY_CACHE", str(Path(place, "cache")))
+        for probe, (limit, settings) in RUNS.items():
+            for seed in ("one", "two"):
+                out = Path(place, "runs", probe, seed)
+                export(audit(f"stand-in:{seed}", probe, limit=limit, settings=settings, out=out).folder)
+        corpus = {name: content for name, content in files_in(Path(place, "runs")).items() if "report." not in name}
+    uses: dict[str, list[Use]] = {}
+    for name in corpus:
+        probe, seed, file = name.split("/", 2)
+        if seed == "one" and not file.startswith("blocks/"):
+            uses[name] = [
+                command("report", f"{probe}/one"),
+                command("report", probe),
+                command("report", probe, "--format", "md"),
+                command("compare", f"{probe}/two", f"{probe}/one", "--out", "page.html"),
+                command("gate", f"{probe}/one", "--policy", "policy.toml"),
+                command("score", probe, f"{probe}/one", "--out", "out"),
+                command("export", f"{probe}/one", "--out", "out.zip"),
+            ]
+    return Reader({**corpus, "policy.toml": POLICY}, uses)
+
+
 MORE = {
-    **{"editions": editions, "prompts": prompts, "lists": lists, "official": official},
+    **{"reports": reports, "editions": editions, "prompts": prompts, "lists": lists, "official": official},
     **{"journals": journals, "batches": batches, "jobs": jobs, "folders": folders},
 }

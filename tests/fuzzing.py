@@ -144,7 +144,11 @@ def _in_json(text: str, kind: int, place: int, number: int) -> str:
     """JSON, or one line of JSON lines, with one value replaced, removed, repeated or renamed."""
     value = json.loads(text)
     found = list(places(value))
-    path = found[place % len(found)]
+    fields: dict[tuple[Any, ...], list[tuple[Any, ...]]] = {}
+    for each in found:  # the same field of all items of a list is one: else long lists would hide what stands alone
+        fields.setdefault(tuple("*" if isinstance(key, int) else key for key in each), []).append(each)
+    same = list(fields.values())[place % len(fields)]
+    path = same[(place // len(fields)) % len(same)]
     if not path:
         return VALUES[number % len(VALUES)]
     holder = value

@@ -41,6 +41,7 @@ from fake_models import FakeModel, fake_spec
 from raising import raises
 
 OLD = Path(__file__).parent / "golden" / "runs_0_1_0"
+NAN = float("nan")
 PLAN = WordPlan(("one", "two"))
 
 
@@ -332,3 +333,46 @@ def test_runs_with_a_share_that_is_none_are_not_paired_and_a_note_says_so(
     (note,) = json.loads(told)["notes"]
     assert code == 0
     assert f"holds '{share}', expected a number from 0 to 1 or an empty cell." in note
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        *(("settings", {"resamples": [1]}), ("settings", {"resamples": "x"}), ("settings", {"resamples": 10**9})),
+        *(("block_sizes", {"a": -1}), ("engine", {"block_size": 2**60}), ("seed", -1), ("near_ties", {"a": NAN})),
+    ],
+    ids=str,
+)
+def test_a_run_json_with_numbers_that_no_run_has_is_refused(key: str, value: object, run: Path, said: Said) -> None:
+    path = run / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {key: value}), encoding="utf-8")
+    code, told = said("compare", "run", "two", "--json")
+    assert code == 3
+    assert "run/run.json" in told
+    assert "Traceback" not in told
+
+
+def test_a_number_that_no_run_finds_is_refused(run: Path, said: Said) -> None:
+    path = run / "findings.json"
+    content = json.loads(path.read_bytes())
+    content["estimates"][0] |= {"value": -1e308, "low": None, "high": None}
+    path.write_text(json.dumps(content), encoding="utf-8")
+    code, told = said("report", "run")
+    assert (code, "value is larger than 1e+100" in told) == (3, True)
+
+
+def test_a_number_in_a_table_that_no_run_finds_is_a_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b,c\n1e99,1e308,1\n2,-3,1e-300\n", encoding="utf-8")
+    assert [list(row) for row in read_table(path).rows] == [[1e99, "1e308", 1.0], [2.0, "-3", 1e-300]]
+
+
+def test_an_estimate_whose_group_lacks_a_key_names_the_file(tmp_path: Path, said: Said) -> None:
+    for place in ("one", "two"):
+        shutil.copytree(OLD / place / "sodapop-names", tmp_path / place)
+    path = tmp_path / "one" / "findings.json"
+    path.write_text(path.read_text(encoding="utf-8").replace('"attribute"', '"another"'), encoding="utf-8")
+    code, told = said("compare", "one", "two", "--json")
+    assert code == 3
+    assert "the group of an estimate has no 'attribute'" in told
+    assert "one/findings.json" in told

@@ -176,7 +176,7 @@ def is_claimed(row: Mapping[str, Cell]) -> bool | None:
 
 
 class _Group(dict[str, str]):
-    """An estimate's group from a file. To read a key that it does not have is a DataError: somebody changed the file."""
+    """An estimate's group from a file; a key that it does not have is a DataError, as in `Table.records`."""
 
     def __init__(self, group: Mapping[str, str], file: Path) -> None:
         super().__init__(group)

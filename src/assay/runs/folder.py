@@ -92,6 +92,7 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
     wrong = partial(DataError, remedy=remedy, file=path)
     try:
         content = json_value(read_whole(path), mend=True)
+        json.dumps(content, allow_nan=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
