@@ -509,8 +509,19 @@ def reports() -> Reader:
                 command("gate", f"{probe}/one", "--policy", "policy.toml"),
                 command("score", probe, f"{probe}/one", "--out", "out"),
                 command("export", f"{probe}/one", "--out", "out.zip"),
+                reading(partial(_continued, probe)),
             ]
     return Reader({**corpus, "policy.toml": POLICY}, uses)
+
+
+def _continued(probe: str, folder: Path) -> None:
+    """The run's command, repeated in a copy of its folder without the findings."""
+    limit, settings = RUNS[probe]
+    out = shutil.copytree(folder / probe / "one", folder.parent / "again")
+    (out / "findings.json").unlink()
+    with pytest.MonkeyPatch.context() as patch:
+        stand_in.install(patch)
+        audit("stand-in:one", probe, limit=limit, settings=settings, out=out)
 
 
 MORE = {

@@ -339,11 +339,12 @@ def test_runs_with_a_share_that_is_none_are_not_paired_and_a_note_says_so(
     ("key", "value"),
     [
         *(("settings", {"resamples": [1]}), ("settings", {"resamples": "x"}), ("settings", {"resamples": 10**9})),
-        *(("block_sizes", {"a": -1}), ("engine", {"block_size": 2**60}), ("seed", -1), ("near_ties", {"a": NAN})),
+        *(("block_sizes", {"a": 0}), ("engine", {"block_size": 2**60}), ("seed", -1), ("near_ties", {"a": NAN})),
+        *(("identity", {"data": 0}), ("identity", {"answers": [1]})),
     ],
     ids=str,
 )
-def test_a_run_json_with_numbers_that_no_run_has_is_refused(key: str, value: object, run: Path, said: Said) -> None:
+def test_a_run_json_with_values_that_no_run_has_is_refused(key: str, value: object, run: Path, said: Said) -> None:
     path = run / "run.json"
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {key: value}), encoding="utf-8")
     code, told = said("compare", "run", "two", "--json")

@@ -78,8 +78,13 @@ class RunInfo:
         counts = {"limit": self.limit, "seed": self.seed, "questions": self.questions}
         for name in ("stages", "engine", "backed_off", "block_sizes"):
             counts |= {f"{name}.{key}": count for key, count in getattr(self, name).items()}
-        if wrong := [name for name, count in counts.items() if not 0 <= (count or 0) <= _LARGEST]:
-            raise ValueError(f"{wrong[0]} must be a whole number from 0 to {_LARGEST}")
+        for name, count in counts.items():
+            least = 1 if name.startswith("block_sizes.") else 0
+            if count is not None and not least <= count <= _LARGEST:
+                raise ValueError(f"{name} must be a whole number from {least} to {_LARGEST}")
+        for key, kind in (("answers", str), ("data", Mapping), ("brought", Mapping), ("dtype", str)):
+            if not isinstance(self.identity.get(key), kind | None):
+                raise ValueError(f"identity.{key} has the wrong type")
 
 
 @dataclass(frozen=True)
