@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assay.errors import DataError
-from assay.findings import Cell, Estimate, Findings, Table, read_findings, read_table
+from assay.findings import LARGEST, Cell, Estimate, Findings, Table, read_findings, read_table
 from raising import raises
 
 GROUP = {"class": "gender", "form": "span"}
@@ -190,7 +190,7 @@ def test_a_file_that_is_something_else_is_a_data_error(text: str, tmp_path: Path
 # --- tables
 
 NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6).map(lambda text: f"x{text}")
-NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+NUMBERS = st.floats(-LARGEST, LARGEST)
 
 
 @st.composite

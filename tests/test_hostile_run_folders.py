@@ -339,7 +339,7 @@ def test_runs_with_a_share_that_is_none_are_not_paired_and_a_note_says_so(
     ("key", "value"),
     [
         *(("settings", {"resamples": [1]}), ("settings", {"resamples": "x"}), ("settings", {"resamples": 10**9})),
-        *(("block_sizes", {"a": 0}), ("engine", {"block_size": 2**60}), ("seed", -1), ("near_ties", {"a": NAN})),
+        *(("block_sizes", {"a": 0}), ("engine", {"block_size": 2**60}), ("seed", -1), ("timings", {"a": NAN})),
         *(("identity", {"data": 0}), ("identity", {"answers": [1]})),
     ],
     ids=str,
@@ -351,6 +351,14 @@ def test_a_run_json_with_values_that_no_run_has_is_refused(key: str, value: obje
     assert code == 3
     assert "run/run.json" in told
     assert "Traceback" not in told
+
+
+def test_a_run_whose_near_ties_are_no_numbers_can_be_scored_again(tmp_path: Path, said: Said) -> None:
+    run = shutil.copytree(OLD / "one" / "tour" / "bbq-starter", tmp_path / "run")
+    path = run / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {"near_ties": {"items": {"a": NAN}}}), encoding="utf-8")
+    code, told = said("score", "bbq-starter", "run", "--set", "resamples=20", "--out", "again")
+    assert (code, "Traceback" in told) == (0, False)
 
 
 def test_a_number_that_no_run_finds_is_refused(run: Path, said: Said) -> None:

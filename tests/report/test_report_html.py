@@ -36,7 +36,7 @@ def test_hostile_text_in_every_field_comes_back_verbatim_and_does_nothing(write_
     texts = ("kind", "place", "digest", "device", "dtype", "revision")
     model = {"name": HOSTILE[0], "abilities": HOSTILE, **dict(zip(texts, HOSTILE, strict=False))}
     run: dict[str, Any] = dict.fromkeys(("data", "versions", "machine"), keys)
-    run |= {"settings": {**keys, "inner": keys}, "near_ties": {"below": HOSTILE[2], "items": keys}}
+    run |= {"settings": keys, "near_ties": {"below": HOSTILE[2], "items": keys}}
     run |= dict.fromkeys(("stages", "engine", "timings", "backed_off"), dict.fromkeys(HOSTILE, 3))
     run |= {"model": model, "others": dict.fromkeys(HOSTILE, model), "notes": HOSTILE, "command": HOSTILE[3]}
     run |= {"probe": HOSTILE[0], "preset": HOSTILE[1], "data_folder": HOSTILE[2]}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 import tomllib
 import warnings
 from collections.abc import Callable
@@ -63,6 +64,19 @@ def json_typed(text: str | bytes, kind: type[T]) -> T:
     import msgspec  # not needed by every command
 
     return msgspec.convert(json_value(text, mend=True), kind)
+
+
+def without_nan(value: Any) -> Any:
+    """A decoded value with None in place of numbers that JSON cannot write.
+
+    >>> without_nan({"a": [float("nan"), 1.5]})
+    {'a': [None, 1.5]}
+    """
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: without_nan(inner) for key, inner in value.items()}
+    return [without_nan(inner) for inner in value] if isinstance(value, list) else value
 
 
 def require_typed(value: Any, kind: Any) -> None:

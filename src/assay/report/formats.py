@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -78,9 +77,7 @@ def csv_report(runs: Sequence[Run], boards: Sequence[Leaderboard] = ()) -> str:
 
 
 def _portable(value: Any) -> Any:
-    """A JSON value without what JSON cannot say (NaN), and without the folders that models lay in."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    """A JSON value without the folders that models lay in."""
     if isinstance(value, Mapping):
         return {key: _portable(inner) for key, inner in value.items() if key != "place"}
     return [_portable(inner) for inner in value] if isinstance(value, list) else value

@@ -17,7 +17,7 @@ from assay.engine.ask import Asked, Resume
 from assay.errors import AssayError, DataError, UsageError
 from assay.examples import FILE, read_examples, to_lines
 from assay.files.atomic import remove_leftovers, write_atomically
-from assay.files.decoding import json_value
+from assay.files.decoding import json_value, without_nan
 from assay.files.lock import LOCK, held, is_new
 from assay.files.opening import read_whole, reason
 from assay.findings import NEAR_TIE, Findings, read_digested
@@ -91,8 +91,7 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
     path = folder / INFO
     wrong = partial(DataError, remedy=remedy, file=path)
     try:
-        content = json_value(read_whole(path), mend=True)
-        json.dumps(content, allow_nan=False)
+        content = without_nan(json_value(read_whole(path), mend=True))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
