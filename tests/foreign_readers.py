@@ -484,7 +484,8 @@ RUNS: Mapping[str, tuple[int, dict[str, str]]] = {
     "sodapop-names": (100, {"splits": "4"}),
 }
 """Small runs: how many questions, and the settings."""
-POLICY = b"".join(f"[[limit]]\nmetric = '*.{metric}'\nupper = 0.1\n".encode() for metric in ("mu", "accuracy"))
+METRICS = ("mu", "bias_score", "accuracy", "kmeans_accuracy", "gender")
+POLICY = b"".join(f"[[limit]]\nmetric = '*.{metric}'\nupper = 0.1\n".encode() for metric in METRICS)
 
 
 def reports() -> Reader:

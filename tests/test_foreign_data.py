@@ -39,7 +39,7 @@ from assay.probes.bbq.targets import read_metadata
 from assay.probes.sodapop.contexts import read_contexts
 from assay.probes.sodapop.names import read_groups
 from assay.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
-from foreign_readers import MORE
+from foreign_readers import MORE, POLICY
 from fuzzing import CASES, Case, Reader, Use, attempt, command, function
 
 INPUTS = int(os.environ.get("ASSAY_SOAK_INPUTS", "200"))
@@ -184,15 +184,10 @@ def folder_of(name: str) -> dict[str, bytes]:
     return {path.relative_to(OLD / name).as_posix(): path.read_bytes() for path in files}
 
 
-METRICS = ("mu", "bias_score", "accuracy", "kmeans_accuracy", "gender")
-
-
 def runs() -> Reader:
     """Run folders of others."""
     names = ("one/scored-bbq", "one/scored-unqover", "one/scored-sodapop", "one/sodapop-names", "one/bbq")
-    corpus: dict[str, bytes] = {
-        "policy.toml": b"".join(f"[[limit]]\nmetric = '*.{metric}'\nupper = 0.1\n".encode() for metric in METRICS),
-    }
+    corpus: dict[str, bytes] = {"policy.toml": POLICY}
     uses: dict[str, list[Use]] = {}
     for name in names:
         own = name.rpartition("/")[2]

@@ -385,3 +385,9 @@ def test_an_estimate_whose_group_lacks_a_key_names_the_file(tmp_path: Path, said
     assert code == 3
     assert "the group of an estimate has no 'attribute'" in told
     assert "one/findings.json" in told
+
+
+def test_too_many_resamples_are_refused_in_words_that_people_write(said: Said) -> None:
+    code, told = said("run", "bbq-starter", "--set", "resamples=2000000", "--out", "out")
+    assert code == 2
+    assert "resamples is '2000000', expected a whole number from 1 to 1,000,000." in told

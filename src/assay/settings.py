@@ -140,5 +140,5 @@ def _expected(each: Field[Any]) -> str:
     least, most = each.metadata["least"], each.metadata["most"]
     what = "a number" if each.metadata["real"] else "a whole number"
     if most < math.inf:
-        return f"{what} from {least:g} to {most:g}"
+        return f"{what} from {least:g} to {most:{'g' if each.metadata['real'] else ','}}"
     return f"{what} {'above' if each.metadata['above'] else 'from'} {least:g}"
