@@ -55,12 +55,12 @@ class Part:
 
 
 AT_CALLS, AT_RANDOM = "at_a_file_system_call", "at_random_moments"
-PARTS = (
+PARTS = (  # first what has found the most
+    Part("inputs", "hostile files", "ASSAY_SOAK_INPUTS", 100_000, "whatever", "parameters"),
     Part("kills", "at every call", "ASSAY_SOAK_POINTS", "all", f"killed_{AT_CALLS}", "commands"),
     Part("kills", "at random moments", "ASSAY_SOAK_RANDOM_KILLS", 1000, f"killed_{AT_RANDOM}", "seeds"),
     Part("kills", "of runs on an endpoint", "ASSAY_SOAK_KILLS", 200),
     Part("kills", "of workers of Ray", "ASSAY_SOAK_WORKER_KILLS", 50, f"killed_{AT_RANDOM}"),
-    Part("inputs", "hostile files", "ASSAY_SOAK_INPUTS", 100_000, "whatever", "parameters"),
     Part("faults", "at every call", "ASSAY_SOAK_FAULTS", "all", f"fault_{AT_CALLS}", "commands"),
     Part("faults", "limits and disks", "ASSAY_SOAK_FAULTS", "all", "limit or disk"),
     Part("faults", "signals", "ASSAY_SOAK_RANDOM_KILLS", 1000, f"stopped_{AT_RANDOM}", "seeds"),
