@@ -122,3 +122,11 @@ def test_an_error_comes_out_of_another_process_as_it_went_in(kind: type[AssayErr
 def test_an_error_that_is_made_from_something_else_does_too() -> None:
     after = pickle.loads(pickle.dumps(WrongValue("not so.", "Do this.", "upper", code="bad-policy")))
     assert (type(after), after.code, after.key, str(after)) == (WrongValue, "bad-policy", "upper", "not so.\nDo this.")
+
+
+@pytest.mark.parametrize("value", ["9" * 5001, "9 " * 5000])
+def test_a_long_value_does_not_hide_what_is_said_about_it(value: str) -> None:
+    said = DataError(f'"resamples" is {value}, expected a whole number.', "Fix it.", file="a.json").problem
+    assert said.startswith('a.json: "resamples" is 9')
+    assert said.endswith("9, expected a whole number.") or said.endswith("9 , expected a whole number.")
+    assert len(said) < 3100

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from assay.text import printable
+from assay.text import printable, shortened
 
 CODES: Mapping[str, str] = {
     # what was asked for
@@ -105,7 +105,7 @@ class AssayError(Exception):
         key: str | None = None,
     ) -> None:
         where = "" if file is None else f"{file}: " if line is None else f"{file}, line {line}: "
-        problem, remedy = printable(where + problem), printable(remedy)
+        problem, remedy = printable(where + shortened(problem)), printable(shortened(remedy))
         super().__init__(f"{problem}\n{remedy}" if remedy else problem)
         self.problem, self.remedy, self.code = problem, remedy, code
         self.file = None if file is None else Path(file)
@@ -154,6 +154,11 @@ _OUT_OF_MEMORY = (
     *("out of memory", "status_alloc_failed", "cublas_status_not_initialized"),
 )
 """Messages of onnxruntime, C++ libraries, torch, the system, Python, Rust and CUDA when memory runs out."""
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether an error is a panic of a library that is written in Rust; it is not an Exception."""
+    return type(error).__name__ == "PanicException"
 
 
 def is_of_device(error: BaseException) -> bool:

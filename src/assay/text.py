@@ -105,3 +105,18 @@ def printable(text: str) -> str:
     ('a\\x1b[31mb\n', 'ab\\u202ec')
     """
     return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+def shortened(text: str) -> str:
+    """A message in which a value of thousands of digits or words does not hide what is said about it.
+
+    >>> said = shortened("resamples is " + "9" * 5001 + ", expected a whole number.")
+    >>> len(said), said[:20], said[-30:]
+    (239, 'resamples is 9999999', '9999, expected a whole number.')
+    """
+    text = _LONG_WORD.sub(lambda found: f"{found[0][:100]}…{found[0][-100:]}", text)
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:2000]} … {text[-900:]}"
+
+
+_LONG_WORD = re.compile(r"\S{1000,}")
+_LONGEST_MESSAGE = 3000

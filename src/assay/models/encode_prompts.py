@@ -21,20 +21,18 @@ is shorter if the tokenizer joins the prompt's end and an option's start into on
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import chain
-from types import FrameType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.dialogue import ASSISTANT, OPEN, Dialogue, Turn, as_text, lines, message, messages
-from assay.errors import DataError, ModelError
+from assay.errors import AssayError, DataError, ModelError
 from assay.models.base import unable
+from assay.models.chat_templates import rendered
 from assay.models.encode import require_window, sampled
 from assay.models.hf_files import first_line
 from assay.models.tokenise import Tokeniser, word_tokens
@@ -172,18 +170,17 @@ class PromptEncoder:
         return _holds(text, _SAMPLE) and "text': " not in text and 'text": ' not in text
 
     def _render(self, conversations: Sequence[Sequence[Turn]], *, parts: bool) -> list[str]:
-        render = self._tokenizer.apply_chat_template
         contents = [
             [{"role": role, "content": _parts(text) if parts else text} for role, text in turns]
             for turns in conversations
         ]
         try:
             template = self._tokenizer.get_chat_template()
-            how = {"chat_template": _CLOCK + template if "strftime_now" in template else template}
-            how |= {"tokenize": False, "add_generation_prompt": True}
-            with _steps_at_most(_MOST_STEPS * len(contents)):
-                return [render(content, **how) for content in contents]
-        except Exception as error:  # a template is a program of the model's author: it may raise anything
+            fixed = _CLOCK + template if "strftime_now" in template else template
+            return rendered(fixed, self._tokenizer.special_tokens_map, contents)
+        except (AssayError, OSError):
+            raise
+        except Exception as error:  # a TemplateError; or what the folder has for a template is none
             problem = f"the chat template of {self.name} cannot be used: {first_line(error)}"
             raise ModelError(problem, "Ask it without its template: --set chat=off.", code="bad-template") from error
 
@@ -204,32 +201,6 @@ class PromptEncoder:
                 raise ModelError(problem, remedy, code="bad-tokenizer", key="tokenizer.json")
         behind = 0 if chat or not self._causal else len(self.tokeniser.single.after)
         return [ids[: len(ids) - behind] for ids in rows] if behind else rows
-
-
-_MOST_STEPS = 200_000
-
-
-@contextmanager
-def _steps_at_most(most: int) -> Iterator[None]:
-    """Ends a template that runs more lines than this: loops inside loops would fill the memory, or never end."""
-    left = most
-
-    def on_line(frame: FrameType, event: str, arg: object) -> Any:
-        nonlocal left
-        left -= event == "line"
-        if left < 0:
-            raise ValueError(f"it takes more than {_MOST_STEPS:,} steps for a prompt")
-        return on_line
-
-    def on_call(frame: FrameType, event: str, arg: object) -> Any:
-        return on_line if frame.f_code.co_filename == "<template>" else None
-
-    before = sys.gettrace()
-    sys.settrace(on_call)
-    try:
-        yield
-    finally:
-        sys.settrace(before)
 
 
 def _blanks(dialogues: Texts | None, chat: bool, rows: int) -> list[str]:

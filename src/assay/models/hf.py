@@ -14,19 +14,21 @@ code that comes with a model does not run, unless the user allows it.
 
 from __future__ import annotations
 
+import os
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from threading import get_ident
+from pathlib import Path
+from threading import Lock, get_ident
 from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.errors import AssayError, ModelError, UsageError, is_of_device, is_out_of_memory
+from assay.errors import AssayError, ModelError, UsageError, is_of_device, is_out_of_memory, is_panic
 from assay.models.base import AUTO, FLOAT32, SCORED, TF32, BatchTooLargeError, ModelSpec, TokenModel, in_type
 from assay.models.encode import Encoder
 from assay.models.encode_prompts import PromptEncoder
@@ -103,7 +105,8 @@ class HFModel(TokenModel):
             self.encoder = Encoder(self._tokenizer, window, spec.name)
 
     def encode(self, columns: QueryColumns) -> Tokens:
-        tokens = super().encode(columns)
+        with no_panic(self.spec.name):
+            tokens = super().encode(columns)
         if tokens.ids.max(initial=0) >= self._known_tokens:
             known, remedy = self._known_tokens, "It belongs to another model: put the right tokenizer into the folder."
             problem = f"the tokenizer of {self.spec.name} has tokens beyond the {known} that the model knows."
@@ -112,7 +115,12 @@ class HFModel(TokenModel):
 
     def forward(self, tokens: Tokens) -> dict[str, NDArray[Any]]:
         try:
-            with self._torch.inference_mode(), self._multiplied(), self._float32_head(used=tokens.ability in SCORED):
+            with (
+                no_panic(self.spec.name),
+                self._torch.inference_mode(),
+                self._multiplied(),
+                self._float32_head(used=tokens.ability in SCORED),
+            ):
                 return super().forward(tokens)
         except BatchTooLargeError:
             self._torch.cuda.empty_cache()
@@ -319,9 +327,12 @@ def load_tokenizer(spec: ModelSpec) -> Any:
     """The model's fast tokenizer, as transformers has it."""
     transformers, _ = libraries()
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(
-            spec.place, trust_remote_code=spec.trust_remote_code, local_files_only=True
-        )
+        with no_panic(spec.name), _unprinted(_STDOUT):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                spec.place, trust_remote_code=spec.trust_remote_code, local_files_only=True
+            )
+    except AssayError:
+        raise
     except Exception as error:  # as above
         problem = f"the tokenizer of {spec.name} cannot be loaded: {first_line(error)}"
         raise ModelError(
@@ -334,10 +345,46 @@ def load_tokenizer(spec: ModelSpec) -> Any:
     if not tokenizer.is_fast:
         problem = f"{spec.name} has no fast tokenizer (tokenizer.json)."
         raise unfit(problem, "Convert its tokenizer first.", key="tokenizer.json")
+    with no_panic(spec.name), _unprinted(_STDOUT, _STDERR):
+        tokenizer.backend_tokenizer.encode("a", "b")  # with special tokens, which tokenizer.json may name wrongly
     if "mask" in spec.abilities and tokenizer.mask_token_id is None:
         remedy = "A masked language model needs one: set mask_token in its tokenizer_config.json."
         raise unfit(f"the tokenizer of {spec.name} has no mask token.", remedy, key="mask_token")
     return tokenizer
+
+
+@contextmanager
+def no_panic(name: str) -> Iterator[None]:
+    """Around calls of tokenizers: where that library panics, which is not an Exception, the model is at fault."""
+    try:
+        yield
+    except BaseException as error:
+        if not is_panic(error) or is_out_of_memory(error):
+            raise
+        problem = f"the tokenizer of {name} cannot be used: the library tokenizers failed ({first_line(error)})."
+        remedy = "Get its tokenizer.json again."
+        raise ModelError(problem, remedy, code="bad-tokenizer", key="tokenizer.json") from error
+
+
+_STDOUT, _STDERR = 1, 2
+_PRINTING = Lock()
+"""Held while the streams are others."""
+
+
+@contextmanager
+def _unprinted(*streams: int) -> Iterator[None]:
+    """A context in which nothing is printed, not even by libraries in Rust.
+
+    tokenizers prints the keys that it does not know to standard output, escape sequences and all.
+    """
+    with _PRINTING, ExitStack() as stack, Path(os.devnull).open("wb") as nowhere:
+        for stream in streams:
+            with suppress(OSError):  # it is closed
+                kept = os.dup(stream)
+                stack.callback(os.close, kept)
+                stack.callback(os.dup2, kept, stream)
+                os.dup2(nowhere.fileno(), stream)
+        yield
 
 
 def has_types(config: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from assay.files.decoding import json_value
 from assay.files.opening import digest_as_stored, read_whole, reason
 from assay.files.safetensors import parameters_in
 from assay.models.base import AUTO, FLOAT16, FLOAT32, TF32, ModelSpec, Options, in_type
+from assay.text import printable
 
 _CAUSAL = ("choice", "text", "word")
 
@@ -107,7 +109,15 @@ def libraries() -> tuple[Any, Any]:
         import transformers
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
+    for handler in logging.getLogger("transformers").handlers:
+        handler.addFilter(_printable)
     return transformers, torch
+
+
+def _printable(record: logging.LogRecord) -> bool:
+    """What transformers says may contain what is in a model's files: escape sequences become text."""
+    record.msg, record.args = printable(record.getMessage()), None
+    return True
 
 
 def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
@@ -133,7 +143,7 @@ def _folder(rest: str, options: Options) -> tuple[Path, str | None]:
     return place, place.name
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: BaseException) -> str:
     """The first line of an error's message."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
