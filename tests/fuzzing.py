@@ -330,6 +330,24 @@ def _kilobytes(name: str) -> int:
 
 
 @contextlib.contextmanager
+def _written_past_python() -> Iterator[bytearray]:
+    """Has, afterwards, what was printed by libraries in other languages, and by loggers that had the streams before."""
+    found = bytearray()
+    with tempfile.TemporaryFile() as file:
+        kept = {stream: os.dup(stream) for stream in (1, 2)}
+        for stream in kept:
+            os.dup2(file.fileno(), stream)
+        try:
+            yield found
+        finally:
+            for stream, own in kept.items():
+                os.dup2(own, stream)
+                os.close(own)
+            file.seek(0)
+            found += file.read(1 << 20)
+
+
+@contextlib.contextmanager
 def _limited() -> Iterator[None]:
     """Limits of time and memory, and no output."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak of memory is measured from here on
@@ -339,6 +357,7 @@ def _limited() -> Iterator[None]:
     try:
         with (
             bounded(waiting=5 * SECONDS, computing=SECONDS),
+            _written_past_python() as printed,
             contextlib.redirect_stdout(io.StringIO()) as said,
             contextlib.redirect_stderr(io.StringIO()) as told,
         ):
@@ -351,7 +370,7 @@ def _limited() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     if (_kilobytes("VmHWM") - before) << 10 > BYTES:
         raise FoundError("it takes more than 1 GB")
-    if "\x1b" in said.getvalue() + told.getvalue():
+    if "\x1b" in said.getvalue() + told.getvalue() or b"\x1b" in printed:
         raise FoundError("a control sequence is printed")
     if "Traceback" in told.getvalue():
         raise FoundError(told.getvalue()[-2000:])

@@ -40,7 +40,7 @@ from assay.probes.sodapop.contexts import read_contexts
 from assay.probes.sodapop.names import read_groups
 from assay.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
 from foreign_readers import MORE, POLICY
-from fuzzing import CASES, Case, Reader, Use, attempt, command, function
+from fuzzing import CASES, Case, FoundError, Reader, Use, attempt, command, function
 
 INPUTS = int(os.environ.get("ASSAY_SOAK_INPUTS", "200"))
 OLD = Path(__file__).parent / "golden" / "runs_0_1_0"
@@ -333,3 +333,10 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(name: str, record_property:
     finally:
         record_property("tried", codes.total())
     assert codes.keys() & {2, 3, 4}
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+def test_control_sequences_are_seen_whoever_prints_them(stream: int) -> None:
+    reader = Reader({"a": b""}, {"a": [lambda folder: os.write(stream, b"\x1b[31m") * 0]})
+    with pytest.raises(FoundError, match="control sequence"):
+        attempt(reader, Case(0, 0, [(0, 0, 0)]))
