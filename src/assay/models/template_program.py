@@ -11,7 +11,6 @@ import json
 import os
 import signal
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -55,13 +54,14 @@ def _answer(render: Any, asked: Any) -> dict[str, Any]:
 
 
 def _limit_memory() -> None:
-    """On Linux; other systems have no such limit, or do not tell how much is in use."""
-    with suppress(ImportError, OSError):
+    """Where the system can: others than Linux have no such limit, or do not say how much is in use."""
+    if sys.platform == "linux":
         import resource
 
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
         most = pages * resource.getpagesize() + (MEGABYTES << 20)
-        resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        resource.setrlimit(resource.RLIMIT_AS, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
 
 
 def _say(answer: dict[str, Any]) -> None:
