@@ -81,6 +81,15 @@ def test_a_pipe_in_a_run_folder_is_not_waited_for(name: str, command: tuple[str,
     assert "Traceback" not in text
 
 
+def test_an_example_in_which_nothing_was_asked_is_refused(run: Path, said: Said) -> None:
+    lines = (run / "examples.jsonl").read_text(encoding="utf-8").splitlines()
+    lines[1] = json.dumps(json.loads(lines[1]) | {"asked": []})
+    (run / "examples.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    code, text = said("report", "run", "--format", "md")
+    assert code == 3
+    assert "examples.jsonl, line 2:" in text
+
+
 def test_a_pipe_as_the_mark_of_an_export_is_no_export(run: Path) -> None:
     (run / "blocks.json").write_text("[]", encoding="utf-8")
     (run / "blocks").mkdir(exist_ok=True)

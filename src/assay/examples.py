@@ -107,7 +107,10 @@ _AGAIN = "Repeat the run to rewrite it, or delete the file to make the report wi
 
 def _example(line: str, path: Path, number: int) -> Example:
     try:
-        return msgspec.convert(json_value(line), Example, strict=False)  # options say 0 and 1 for no and yes
+        example = msgspec.convert(json_value(line), Example, strict=False)  # options say 0 and 1 for no and yes
+        if not example.asked:
+            raise ValueError("nothing was asked")
+        return example
     except ValueError as error:
         problem = f"this is not an example written by assay ({error})."
         raise DataError(problem, _AGAIN, code="bad-findings", file=path, line=number) from None

@@ -54,6 +54,31 @@ def test_answers_in_every_form_give_the_same_scores(tmp_path: Path, form: str) -
     assert told == OPTIONS
 
 
+@pytest.mark.parametrize("wrong", [-1, 3, 11, -2, 1.5, 10**12])
+@pytest.mark.parametrize("form", ["numbers", "numbers as text"])
+def test_numbers_that_are_no_options_are_answers_that_name_none(tmp_path: Path, form: str, wrong: float) -> None:
+    without, some = rows(form), rows(form)
+    for row in (3, 10):
+        without[row]["said"], some[row]["said"] = None, wrong if form == "numbers" else str(wrong)
+    reference = score(small_bbq.write(tmp_path / "a.jsonl", without))
+    request = Request(settings={"resamples": "20"})
+    found, notes = scored("bbq", [small_bbq.write(tmp_path / "b" / "a.jsonl", some)], request, "said")
+    assert found.estimates == reference.estimates
+    assert found.tables["answers"].rows == reference.tables["answers"].rows
+    note = next(each for each in notes if "name no option" in each)
+    assert f"2 of {len(some)} answers name no option and are not counted" in note
+    assert f"'{wrong}'" in note
+
+
+def test_numbers_among_texts_are_options_as_well(tmp_path: Path) -> None:
+    mixed = [row | ({"said": option} if option else {}) for row, option in zip(rows(), OPTIONS, strict=True)]
+    mixed[0]["said"] = 7
+    found = score(small_bbq.write(tmp_path / "a.jsonl", mixed))
+    told = [row["option"] for row in found.tables["answers"].records()]
+    assert told[1:] == OPTIONS[1:]
+    assert told[0] not in (0, 1, 2, 7)
+
+
 def write_csv(file: Path, written: list[dict[str, Any]]) -> Path:
     with file.open("w", newline="") as out:
         writer = csv.DictWriter(out, list(written[0]))

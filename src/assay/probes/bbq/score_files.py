@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
+from numbers import Real
 from pathlib import Path
 
 import numpy as np
@@ -146,11 +148,27 @@ def _answer(row: Row, column: str, file: Path, line: int) -> object:
 
 
 def _numbered(texts: list[Given], file: Path) -> Iterator[Given]:
-    """Answers that are all numbers of options, as numbers; else as they are."""
+    """Numbers of options, as numbers; other answers as texts.
+
+    A text such as "1" is a number only if all answers are numbers or letters. A number that is no option's, such as -1
+    for no answer, is a text that names none.
+    """
     numbers = [parse_index(each.answer) for each in texts]
-    if all(number >= 0 or each.answer in ("", None) for number, each in zip(numbers, texts, strict=True)):
-        texts = [replace(each, answer=number) for number, each in zip(numbers, texts, strict=True)]
+    told = zip(numbers, texts, strict=True)
+    whole = all(number >= 0 or each.answer in ("", None) or _is_number(each.answer) for number, each in told)
+    for place, (number, each) in enumerate(zip(numbers, texts, strict=True)):
+        if number >= 0 and (whole or not isinstance(each.answer, str)):
+            texts[place] = replace(each, answer=number)
+        elif each.answer is not None:
+            texts[place] = replace(each, answer=str(each.answer))
     yield from not_none(texts, file, "usable answer", "Leave it out, or give a file of BBQ's rows.")
+
+
+def _is_number(answer: object) -> bool:
+    return isinstance(answer, Real) or (isinstance(answer, str) and bool(_NUMBER.fullmatch(answer)))
+
+
+_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|nan)\s*", re.IGNORECASE)
 
 
 _OFFICIAL_FIELDS = {
