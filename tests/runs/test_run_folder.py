@@ -19,7 +19,7 @@ import pytest
 
 from assay.engine.ask import Asked, Resume
 from assay.engine.store import Block, BlockStore
-from assay.errors import DataError, ModelError, UsageError
+from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.files.atomic import open_atomically, write_atomically
 from assay.findings import Estimate, Findings, Table, read_findings
 from assay.models.base import ModelSpec
@@ -414,3 +414,13 @@ def test_a_runs_digest_is_of_the_findings_that_were_read(tmp_path: Path, monkeyp
     run = open_run(tmp_path / "run")
     assert [each.value for each in run.findings.estimates] == [0.25]
     assert run.findings_digest == hashlib.sha256(written).hexdigest()
+
+
+@pytest.mark.parametrize("kind", ["data", "brought"])
+@pytest.mark.parametrize("now", [{}, {"names": "d1"}])
+def test_a_run_whose_record_of_data_was_emptied_is_another_run(kind: str, now: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"schema": 2, "identity": {**INFO.identity, kind: None}}))
+    expected = ("changed-file", "names") if now else ("other-run", kind)
+    with pytest.raises(AssayError) as caught, open_for_writing(tmp_path, changed(**{kind: now}), Resume.ALWAYS):
+        pass
+    assert (caught.value.code, caught.value.key) == expected

@@ -215,9 +215,8 @@ def _info_before(path: Path, resume: Resume) -> RunInfo | None:
 
 def _require_same(path: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
     different = _different(before, now)
-    if different in (["data"], ["brought"]):
-        (kind,) = different
-        files = sorted(_different(before.get(kind, {}), now.get(kind, {})))
+    kind = different[0] if different in (["data"], ["brought"]) else ""
+    if kind and (files := sorted(_different(before.get(kind) or {}, now.get(kind) or {}))):
         what = "data" if kind == "data" else "texts"
         problem = f"the {what} of this run ({', '.join(files)}) have changed since it began."
         remedy = f"Restore them to resume. {OTHER_FOLDER}"
