@@ -370,6 +370,14 @@ def test_a_run_whose_near_ties_are_no_numbers_can_be_scored_again(tmp_path: Path
     assert (code, "Traceback" in told) == (0, False)
 
 
+def test_a_run_with_unknown_sizes_is_not_scored_again(tmp_path: Path, said: Said) -> None:
+    run = shutil.copytree(OLD / "one" / "tour" / "bbq-starter", tmp_path / "run")
+    path = run / "run.json"
+    path.write_text(json.dumps(json.loads(path.read_bytes()) | {"engine": {"block_sizex": 1}}), encoding="utf-8")
+    code, told = said("score", "bbq-starter", "run", "--set", "resamples=20", "--out", "again")
+    assert (code, "run.json" in told, "block_sizex" in told) == (3, True, True)
+
+
 def test_a_number_that_no_run_finds_is_refused(run: Path, said: Said) -> None:
     path = run / "findings.json"
     content = json.loads(path.read_bytes())

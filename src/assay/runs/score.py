@@ -220,6 +220,11 @@ def gathered_again(
     place = place_of(data or before)
     request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad, again=True)
     store = BlockStore.of_run(run.folder)
+    if unknown := info.engine.keys() - Settings.__dataclass_fields__.keys():
+        problem = f'"engine" has an unknown key, {min(unknown)}.'
+        raise DataError(
+            problem, "Repeat the run to rewrite it.", code="unknown-key", file=run.folder / INFO, key="engine"
+        )
     ask = StoredAsk(info.model, store, Settings(**info.engine), info.others, info.block_sizes)
     prepared = method.prepare(request, ask)
     if changed := [name for name, digest in info.brought.items() if prepared.brought.get(name) != digest]:
