@@ -220,11 +220,12 @@ def test_nothing_in_a_folder_reaches_the_terminal_as_it_is(causal: Path) -> None
     assert r"\x1b]0;owned\x07" in done.stderr  # transformers says that it cannot set the value
 
 
+@pytest.mark.parametrize("texts", ["single", "pair"])
 def test_a_tokenizer_that_makes_its_library_panic_is_one_message(
-    causal: Path, capfd: pytest.CaptureFixture[str]
+    texts: str, causal: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     content = json.loads((causal / "tokenizer.json").read_text(encoding="utf-8"))
-    content["post_processor"]["special_tokens"] = {}
+    content["post_processor"][texts][0]["SpecialToken"]["id"] = "unknown"
     edit(causal / "tokenizer.json", **content)
     with raises("bad-tokenizer", ModelError, key="tokenizer.json"):
         load_model(f"hf:{causal}", device="cpu")

@@ -62,7 +62,8 @@ def load(spec: ModelSpec) -> HFModel:
     if "text" in spec.abilities:
         kind = CausalModel if "choice" in spec.abilities else TextModel
     try:
-        return kind(spec)
+        with no_panic(spec.name):
+            return kind(spec)
     except (AssayError, MemoryError):
         raise
     except Exception as error:  # the folder's files are others': a value of the wrong kind may fail anywhere
@@ -346,7 +347,11 @@ def load_tokenizer(spec: ModelSpec) -> Any:
         problem = f"{spec.name} has no fast tokenizer (tokenizer.json)."
         raise unfit(problem, "Convert its tokenizer first.", key="tokenizer.json")
     with no_panic(spec.name), _unprinted(_STDOUT, _STDERR):
-        tokenizer.backend_tokenizer.encode("a", "b")  # with special tokens, which tokenizer.json may name wrongly
+        for texts in (
+            ("a",),
+            ("a", "b"),
+        ):  # with special tokens, which tokenizer.json may name wrongly for one or for two
+            tokenizer.backend_tokenizer.encode(*texts)
     if "mask" in spec.abilities and tokenizer.mask_token_id is None:
         remedy = "A masked language model needs one: set mask_token in its tokenizer_config.json."
         raise unfit(f"the tokenizer of {spec.name} has no mask token.", remedy, key="mask_token")
