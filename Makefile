@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
+SEED ?= 0
 
 # Where this is set, each of the hundreds of programs that tests start would compile assay anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -69,9 +70,9 @@ format: $(READY) ## format the code
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-soak: $(READY) ## kill commands, feed them hostile files and break their machine, thousands of times (hours); WORKERS=8 for more cores
+soak: $(READY) ## kill commands, feed them hostile files and break their machine, thousands of times (hours); WORKERS=8 for more cores, SEED=1 for other inputs
 	$(BIN)/mypy --platform win32 --cache-dir build/mypy-win32 src/assay
-	$(BIN)/python tests/soak.py --jobs $(WORKERS)
+	$(BIN)/python tests/soak.py --jobs $(WORKERS) --seed $(SEED)
 
 lock: $(TOOLS)/.ready ## write constraints.txt anew after a change of pyproject.toml; UPGRADE=--upgrade for the newest versions
 	$(TOOLS)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \

@@ -6,7 +6,8 @@
 A part belongs to a variable: the test files that read it are its tests, and its value makes them long. Tests say what
 they did with `record_property("tried", 200)` and `record_property("findings", 0)`. One that does not is one thing
 tried, and one finding if it fails. Failures never stop the rest. The exit code is 1 if anything was found, or if a part
-tried nothing. A variable that is set already keeps its value: `ASSAY_SOAK_INPUTS=800 python tests/soak.py`.
+tried nothing. A variable that is set already keeps its value: `ASSAY_SOAK_INPUTS=800 python tests/soak.py`. Whatever
+is drawn at random is the same every time; another `--seed` draws anew.
 """
 
 from __future__ import annotations
@@ -112,7 +113,8 @@ def jobs_of(part: Part, root: Path, workers: int) -> list[Job]:
         return [job(name, ASSAY_SOAK_COMMANDS=name, ASSAY_SOAK_SHARE=share) for name in said for share in shares]
     if part.split == "seeds":
         amount = share(amount, SEEDS)
-        return [job("", ASSAY_SOAK_SEED=str(seed)) for seed in range(SEEDS)]
+        first = SEEDS * int(os.environ["ASSAY_SOAK_SEED"])
+        return [job("", ASSAY_SOAK_SEED=str(first + number)) for number in range(SEEDS)]
     collected = asked(*PYTEST, "--collect-only", "--quiet", *chosen, root=root, **{part.variable: amount})
     names = [line for line in collected if "::" in line]
     if part.split == "parameters":
@@ -208,9 +210,8 @@ def soak(parts: Sequence[Part], workers: int, root: Path = ROOT) -> int:
     finally:
         pool.shutdown(cancel_futures=True)
     command = " ".join(["python", "tests/soak.py", *sys.argv[1:]])
-    print(
-        f"\n{time.strftime('%Y-%m-%d', time.gmtime())}, `{command}`, {time.monotonic() - began:,.0f} s ({machine()}):\n"
-    )
+    today, seconds = time.strftime("%Y-%m-%d", time.gmtime()), time.monotonic() - began
+    print(f"\n{today}, `{command}`, {seconds:,.0f} s ({machine()}):\n")
     print(*table(rows), sep="\n")
     idle = [f"{what}, {name}" for (what, name), row in rows.items() if not row.tried]
     if idle:
@@ -222,8 +223,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     names = sorted({part.what for part in PARTS} | {part.name for part in PARTS})
+    parser.add_argument("--seed", type=int, default=0, help="another one makes other inputs and kills at other moments")
     parser.add_argument("--part", action="append", choices=names, help="only this part (may be repeated)")
     chosen = parser.parse_args()
+    os.environ["ASSAY_SOAK_SEED"] = str(chosen.seed)
     parts = [part for part in PARTS if part.amount or part.variable in os.environ]
     wanted = chosen.part or names
     return soak([part for part in parts if part.what in wanted or part.name in wanted], chosen.jobs)

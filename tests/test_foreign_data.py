@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 
 import small_bbq
 from assay.dialogue import Dialogue
@@ -43,6 +43,7 @@ from foreign_readers import MORE, POLICY
 from fuzzing import CASES, Case, FoundError, Reader, Use, attempt, command, function
 
 INPUTS = int(os.environ.get("ASSAY_SOAK_INPUTS", "200"))
+SEED = int(os.environ.get("ASSAY_SOAK_SEED", "0"))
 OLD = Path(__file__).parent / "golden" / "runs_0_1_0"
 FEW = ("--set", "resamples=20")
 MANY = ("--set", "permutations=100", "--set", "min_count=1")
@@ -323,7 +324,8 @@ made = cache(lambda name: READERS[name]())
 def test_whatever_is_in_a_file_it_is_read_or_refused(name: str, record_property: Callable[[str, int], None]) -> None:
     codes: Counter[int] = Counter()
 
-    @settings(max_examples=INPUTS, derandomize="ASSAY_SOAK_INPUTS" not in os.environ, database=None)
+    @seed(f"{SEED} {name}")
+    @settings(max_examples=INPUTS, database=None)
     @given(CASES)
     def tried(case: Case) -> None:
         codes[attempt(made(name), case)] += 1

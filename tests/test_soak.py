@@ -45,6 +45,7 @@ def soaked(part: soak.Part, folder: Path, capsys: pytest.CaptureFixture[str]) ->
 def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(soak, "LOGS", tmp_path / "logs")
     monkeypatch.delenv("ASSAY_SOAK_SMALL", raising=False)
+    monkeypatch.setenv("ASSAY_SOAK_SEED", "0")
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # pytest starts in half of the time
 
 
