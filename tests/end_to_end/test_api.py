@@ -90,14 +90,13 @@ def test_a_way_that_the_endpoint_has_not_is_refused(assay: Command, tmp_path: Pa
 
 
 def test_a_system_prompt_is_sent_and_belongs_to_the_run(assay: Command, tmp_path: Path) -> None:
-    with serving(frozenset({"text", "logprobs"})) as server:
+    with serving(frozenset({"text", "logprobs"})) as server, serving() as other:  # both at once have two addresses
         common = ("run", "bbq-starter", "--model", server.model, "--limit", 8, *FEW, "--out", tmp_path / "run")
         assert assay(*common, "--set", "system=Be fair.").code == 0
         assert all(each.body["messages"][0] == {"role": "system", "content": "Be fair."} for each in server.questions)
         done = assay(*common)
         assert done.code == 2, "another run"
-    with serving() as server:
-        done = assay("run", "bbq-starter", "--model", server.model, "--limit", 8, "--set", "system=Be fair.", *FEW)
+        done = assay("run", "bbq-starter", "--model", other.model, "--limit", 8, "--set", "system=Be fair.", *FEW)
         assert done.code == 2
         assert "--set answer=letters" in done.message
 

@@ -145,8 +145,12 @@ def test_a_signal_does_not_interrupt_the_making_of_a_loop(monkeypatch: pytest.Mo
         return made[0]
 
     monkeypatch.setattr(asyncio, "new_event_loop", making)
-    with pytest.raises(KeyboardInterrupt), loop_in_thread("interrupted"):
-        time.sleep(60)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
+    try:
+        with pytest.raises(KeyboardInterrupt), loop_in_thread("interrupted"):
+            time.sleep(60)
+    finally:
+        signal.signal(signal.SIGINT, before)
     for thread in threading.enumerate():
         if thread.name == "interrupted":
             thread.join(60)

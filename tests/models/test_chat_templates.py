@@ -132,7 +132,8 @@ def test_where_its_program_cannot_run_that_is_said(monkeypatch: pytest.MonkeyPat
 
 
 USER = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests may ignore it
 from assay.models import chat_templates
 from assay.models.chat_templates import rendered
 chat_templates.SECONDS = 2

@@ -25,7 +25,7 @@ def main() -> None:
     from transformers.utils.chat_template_utils import render_jinja_template
 
     _limit_memory()
-    with Path(os.devnull).open("w", encoding="utf-8") as nowhere:
+    with Path(os.devnull).open("wb") as nowhere:
         _say({"ready": True})
         for line in sys.stdin.buffer:
             asked = json.loads(line)
