@@ -40,8 +40,8 @@ def _answer(render: Any, asked: Any) -> dict[str, Any]:
     texts: list[str] = []
     length = 0
     try:
+        given = {"chat_template": asked["template"], "add_generation_prompt": True, **asked["tokens"]}
         for messages in asked["conversations"]:
-            given = {"chat_template": asked["template"], "add_generation_prompt": True, **asked["tokens"]}
             texts += render(conversations=[messages], **given)[0]
             length += len(texts[-1])
             if length > LONGEST:
