@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from assay.runs.score import score
     from assay.runs.tour import tour
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 __all__ = ["audit", "compare", "gate", "load_model", "open_run", "score", "tour", "write_builtin"]
 
 # Without these, onnxruntime writes a device id and a queue of events when it is imported and sends them seconds later,

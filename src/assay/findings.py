@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-SCHEMA = 2
-READ = (1, SCHEMA)
-"""Schemas that are read. Schema 1 had no `diagnosis` and no `corrected`: every interval belonged to the value."""
+SCHEMA = 3
+"""The schema of findings.json and run.json; no other is read."""
 
 NEAR_TIE = 1e-5
 """Two machines, or two numbers of threads, may compute scores that differ by about this much."""
@@ -168,11 +167,9 @@ class Estimate:
 
 
 def is_claimed(row: Mapping[str, Cell]) -> bool | None:
-    """Whether a row of a table is claimed; None if it was not tested. Tables of assay 0.1 are judged by their q."""
-    told, q = row.get("claimed"), row.get("q")
-    if isinstance(told, int):
-        return told == 1
-    return q <= CLEAR if isinstance(q, int | float) else None
+    """Whether a row of a table is claimed; None if it was not tested."""
+    claimed = row.get("claimed")
+    return claimed == 1 if isinstance(claimed, int) else None
 
 
 class _Group(dict[str, str]):
@@ -253,8 +250,8 @@ class Findings(Displayed):
 
     `near_ties` counts, by part of the probe, the items decided by less than NEAR_TIE: metrics that count wins may
     differ by that many between machines. It goes into run.json, as do `notes`, which readers must know and which were
-    learnt from the answers. `examples` have a file of their own. `diagnosis` says whether the answers can be used; it
-    and `verdict` are None in findings of assay 0.1. A probe's caller fills in the model, the claims and the verdict.
+    learnt from the answers. `examples` have a file of their own. `diagnosis` says whether the answers can be used.
+    A probe's caller fills in the model, the claims and the verdict, which is None if the probe makes no claims.
     """
 
     probe: str
@@ -340,9 +337,10 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
     path = folder / "findings.json"
     try:
         written = read_whole(path)
-        content = json_value(written, halves=True)  # assay 0.1 let them into runs; they are written with escapes
-        if content["schema"] not in READ:
-            raise ValueError(f"it has schema {content['schema']}")
+        content = json_value(written)
+        require_schema(content, path)
+        if content["schema"] != SCHEMA:
+            raise ValueError(f"its schema is {content['schema']!r}")
         estimates = [_checked(estimate, path) for estimate in content["estimates"]]
         if not isinstance(content["probe"], str) or not isinstance(content["model"], str):
             raise DataError('"probe" and "model" must be text.', _REPEAT, code="bad-findings", file=path)
@@ -370,6 +368,15 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
         raise DataError(
             f"not a findings.json of schema {SCHEMA} ({error}).", _REPEAT, code="bad-findings", file=path
         ) from None
+
+
+def require_schema(content: Any, path: Path) -> None:
+    """Refuse the findings.json or run.json of another version; one without a number there is judged elsewhere."""
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if isinstance(schema, int) and schema != SCHEMA:
+        problem = f"this run was made by another version of assay (schema {schema}, expected {SCHEMA})."
+        remedy = "Repeat the run with another --out; stored replies of endpoints are used again."
+        raise DataError(problem, remedy, code="other-version", file=path)
 
 
 def _inside(folder: Path, where: str) -> Path:

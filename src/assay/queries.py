@@ -25,7 +25,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import IntEnum
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -230,10 +230,7 @@ class Columns:
 
     def digest(self) -> str:
         shared = " ".join(str(each) for each in self._values() if isinstance(each, int | Scoring))
-        named = f"{self.ability} {shared}"
-        for default in (", chat=True", ", answer=''"):  # stored answers are older than these
-            named = named.replace(default, "")
-        hasher = hashlib.sha256(named.encode())
+        hasher = hashlib.sha256(f"{self.ability} {shared}".encode())
         for column in self._columns():
             if isinstance(column, Texts):
                 for text in column.values:
@@ -435,13 +432,25 @@ QueryColumns = (
 )
 
 
+class Served(NamedTuple):
+    """Who answered at an endpoint, as its reply says: the model, its version, the server; and when (Unix time)."""
+
+    model: str = ""
+    fingerprint: str = ""
+    server: str = ""
+    at: float = 0.0
+
+
+_UNKNOWN = Served()
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to one query, with its status: the options' scores (choice), or a text (text).
 
     Only an answer with the status OK must have them; an answer is never a guess. `texts` are the answers to a query
-    that was asked several times. `mass` is the total probability of the options, `served` the model as the server names
-    it, and `billed` the numbers of requests, input tokens and output tokens.
+    that was asked several times. `mass` is the total probability of the options, `served` says who answered at an
+    endpoint, and `billed` is the numbers of requests, input tokens and output tokens.
     """
 
     status: Status
@@ -449,7 +458,7 @@ class Answer:
     text: str | None = None
     texts: tuple[str, ...] = ()
     mass: float = 1.0
-    served: str = ""
+    served: Served = _UNKNOWN
     billed: tuple[int, int, int] = (0, 0, 0)
 
 
@@ -465,7 +474,7 @@ class Answers:
     to measure; `mass` float32 (row,), the probability of all options together.
     text: `text` bytes (row,), UTF-8 without special tokens and surrounding blanks; as wide as the longest.
     sample: `text` bytes (row, sample), likewise.
-    Endpoints add `served` bytes (row,), the model and its version as the server names them, and
+    Endpoints add `model`, `fingerprint` and `server` bytes (row,) and `at` float64 (row,), the fields of `Served`, and
     `billed` int64 (row, 3): requests, input tokens and output tokens.
     embed: `vector` float32 (row, width), the mean of the last layer's hidden states over the word's tokens.
     word: `pieces` int32 (row,), `key` uint64 (row,): equal keys mean equal tokens.

@@ -6,6 +6,7 @@ import hashlib
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +14,9 @@ from typing import Any, NamedTuple
 from assay import wording
 from assay.dialogue import Prompt
 from assay.errors import DataError
-from assay.findings import Cell, Estimate, Findings
+from assay.findings import SCHEMA, Cell, Estimate, Findings
 from assay.missing import read_missing
-from assay.models.base import ModelSpec
+from assay.models.base import ModelSpec, ServedModel
 from assay.notebooks import Displayed, shown
 from assay.text import Figure, Text
 
@@ -23,6 +24,7 @@ Row = Mapping[str, Cell]
 Setting = str | int | float | bool | None
 
 _LARGEST = 2**53
+_YEAR_10000 = 253_402_300_800  # Unix time
 
 
 class Kind(StrEnum):
@@ -34,6 +36,51 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True)
+class Served:
+    """A model that answered at an endpoint: its name, version and server as the replies say, the number of answers,
+    and when the first and the last of them came; None where it is not known.
+    """
+
+    model: str | None
+    fingerprint: str | None
+    server: str | None
+    n: int
+    first: str | None = None
+    last: str | None = None
+
+
+@dataclass(frozen=True)
+class EndpointInfo:
+    """What answered at an endpoint, the most frequent first, and whether it was asked to think; None if unknown."""
+
+    served: Sequence[Served] = ()
+    thinking: str | None = None
+
+    @staticmethod
+    def of(models: Sequence[ServedModel]) -> EndpointInfo:
+        """The models of all parts of a run, each once."""
+        merged: dict[tuple[str, str, str], tuple[int, float, float]] = {}
+        for model in models:
+            key = model.model, model.fingerprint, model.server
+            n, first, last = merged.get(key, (0, model.first, model.last))
+            merged[key] = n + model.n, min(first, model.first), max(last, model.last)
+        served = [
+            Served(model or None, fingerprint or None, server or None, n, _moment(first), _moment(last))
+            for (model, fingerprint, server), (n, first, last) in merged.items()
+        ]
+        return EndpointInfo(sorted(served, key=lambda each: -each.n))
+
+
+def _moment(at: float) -> str | None:
+    """A time as run.json has it; None if it is unknown, or not a time at all.
+
+    >>> _moment(1700000000.5), _moment(0.0), _moment(1e19)
+    ('2023-11-14T22:13:20+00:00', None, None)
+    """
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="seconds") if 0 < at < _YEAR_10000 else None
+
+
+@dataclass(frozen=True)
 class RunInfo:
     """The content of run.json: how the run was made, with what, when and where.
 
@@ -41,13 +88,15 @@ class RunInfo:
     were asked, `stages` the number of questions in each part, `data` the digests of the data files, and `data_folder`
     their folder. `prompts` says, by stage, how a model that writes was asked; `brought` has the digests of the user's
     own texts for that. `backed_off` has, by plan, the token budget after memory ran out, and `block_sizes` the number
-    of questions in a block, unless `engine` sets it for all. `spent` is what asking an endpoint cost.
+    of questions in a block, unless `engine` sets it for all. `spent` is what asking an endpoint cost, and `endpoint`
+    says who answered there. `findings_digest` and `table_digests`, by table, are those of the files that the run wrote.
+    `protocol` is the version of the protocol that the run follows; None until there is one.
     """
 
     probe: str = ""
     identity: Mapping[str, Any] = field(default_factory=dict)
     kind: Kind = Kind.ASKED
-    schema: int = 2
+    schema: int = SCHEMA
     model: ModelSpec = field(default_factory=lambda: ModelSpec(""))
     others: Mapping[str, ModelSpec] = field(default_factory=dict)
     settings: Mapping[str, Setting] = field(default_factory=dict)
@@ -73,6 +122,10 @@ class RunInfo:
     spent: Mapping[str, float | None] = field(default_factory=dict)
     prompts: Mapping[str, Prompt] = field(default_factory=dict)
     brought: Mapping[str, str] = field(default_factory=dict)
+    endpoint: EndpointInfo | None = None
+    findings_digest: str | None = None
+    table_digests: Mapping[str, str] = field(default_factory=dict)
+    protocol: str | None = None
 
     def __post_init__(self) -> None:
         counts = {"limit": self.limit, "seed": self.seed, "questions": self.questions}
@@ -152,7 +205,7 @@ class Run(Displayed):
         return list(self.findings.tables[table].records()) if table in self.findings.tables else []
 
     def smallest(self, of: str) -> float:
-        """The smallest effect of this kind that is worth a headline; 0 in runs of assay 0.1, which had no such rule."""
+        """The smallest effect of this kind that is worth a headline; 0 if the run has no verdict."""
         return 0.0 if self.findings.verdict is None else self.findings.verdict.smallest(of)
 
     def number(self, table: str, row: Row, column: str, bounds: tuple[float, float] | None = None) -> float | None:

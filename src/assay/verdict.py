@@ -8,7 +8,7 @@ unbiased run in twenty claims a bias. Claims below the smallest effect worth a h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import Enum, StrEnum
 from typing import Any
@@ -58,19 +58,37 @@ class Family:
 
 
 @dataclass(frozen=True)
+class VerdictPart:
+    """An estimate that the verdict does not settle: it stays "open", or "stands out" without being clear; and why."""
+
+    status: str
+    metric: str
+    group: Mapping[str, str]
+    why: str
+
+
+@dataclass(frozen=True)
 class Verdict:
-    """A run's verdict, the reason in one sentence, and the families of tests that it is based on."""
+    """A run's verdict, the reason in one sentence, and the families of tests that it is based on.
+
+    `diagnosis` is the id of the reason why the answers cannot be used, if they cannot. `parts` is what the verdict does
+    not settle, and `next` the options of the step that helps most; both are None if they were not determined.
+    """
 
     says: Says
     why: str
     families: Sequence[Family] = ()
+    diagnosis: str | None = None
+    parts: Sequence[VerdictPart] | None = None
+    next: str | None = None
 
     def smallest(self, of: str) -> float:
         """The smallest effect of this metric or table that is worth a headline."""
         return next((each.smallest for each in self.families if each.of == of), 0.0)
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        fields = asdict(self)
+        return {name: fields[name] for name in ("says", "diagnosis", "why", "parts", "next", "families")}
 
 
 def read_verdict(content: Any) -> Verdict | None:

@@ -20,7 +20,7 @@ from assay.engine.number_type import settled
 from assay.engine.store import BadBlockError, BlockStore, columns_of, digest_of_arrays
 from assay.engine.work import WorkExecutor
 from assay.errors import ModelError, UsageError
-from assay.models.base import AUTO, FLOAT32, ModelSpec, in_type
+from assay.models.base import AUTO, FLOAT32, ModelSpec, ServedModel, in_type
 from assay.plan import AnyPlan, Arrays
 from assay.progress import Progress, Silent
 from assay.queries import OF_THE_TOKENIZER, Answers, Status
@@ -66,8 +66,8 @@ class Asker:
     `types` has, by model whose number type was left open, the same model with the type that was decided; `typed` is
     called before it answers its first question. `expected` is the number of questions of the run, if it is known.
     `find` finds other models by name, for probes that ask two; `others` are those that were asked. Endpoints are asked
-    through the `desk`, not the executor; `notes` says what their answers show about the run, and `billed` counts the
-    requests, input tokens and output tokens of these answers, whenever they were made.
+    through the `desk`, not the executor; `notes` says what their answers show about the run, `billed` counts the
+    requests, input tokens and output tokens of these answers, whenever they were made, and `served` says who gave them.
     """
 
     model: ModelSpec
@@ -89,6 +89,7 @@ class Asker:
     desk: Desk | None = None
     notes: list[str] = field(default_factory=list)
     billed: Counter[str] = field(default_factory=Counter)
+    served: list[ServedModel] = field(default_factory=list)
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -152,6 +153,7 @@ class Asker:
             self.notes.extend(told(label, answers))
             costs = answers["billed"].sum(axis=0).tolist()
             self.billed.update(dict(zip(("requests", "input_tokens", "output_tokens"), costs, strict=True)))
+            self.served.extend(served_models(answers))
             _require_few_failed(self.model, answers)
         return answers
 
@@ -260,10 +262,31 @@ def told(label: str, answers: Answers, failed: str = "") -> Iterator[str]:
         if low < 0.9:
             together = f"a probability of {middle:.3f} (median; minimum {low:.3f})"
             yield f"{label}: the listed options together have {together}"
-    served = Counter(name.decode(errors="replace") for name in answers["served"].tolist() if name)
+    served: Counter[str] = Counter()
+    for model in served_models(answers):
+        served[" ".join(filter(None, (model.model, model.fingerprint)))] += model.n
+    del served[""]
     if len(served) > 1:
         said = ", ".join(f"{name} ({count:,})" for name, count in served.most_common())
         yield f"{label}: the served model changed during the run: {said}"
+
+
+def served_models(answers: Answers) -> list[ServedModel]:
+    """The models that gave an endpoint's answers; questions without a reply do not count."""
+    rows = np.flatnonzero(answers.status != Status.FAILED)
+    columns = (answers[name][rows].tolist() for name in ("model", "fingerprint", "server", "at"))
+    found: dict[tuple[bytes, bytes, bytes], tuple[int, float, float]] = {}
+    for model, fingerprint, server, at in zip(*columns, strict=True):
+        n, first, last = found.get((model, fingerprint, server), (0, at, at))
+        found[model, fingerprint, server] = n + 1, min(first, at), max(last, at)
+    return [
+        ServedModel(_text(model), _text(fingerprint), _text(server), n, first, last)
+        for (model, fingerprint, server), (n, first, last) in found.items()
+    ]
+
+
+def _text(name: bytes) -> str:
+    return name.decode(errors="replace")
 
 
 _WORDS = {

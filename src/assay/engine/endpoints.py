@@ -269,7 +269,7 @@ class _Asking:
         try:
             reply = await self.model.send(call)
             cost = billed(reply)
-            self.journal.put(digest, reply)
+            reply = self.journal.put(digest, reply)
             self.now.add(digest)
             self.spending.used += 1
             return reply

@@ -50,7 +50,7 @@ from assay.tokens import Tokens
 
 T = TypeVar("T")
 
-GENERATION = 2
+GENERATION = 3
 """Part of every block's key: raise it when the engine or a model computes different numbers than before."""
 
 
@@ -90,7 +90,7 @@ def block_key(model: ModelSpec, plan: AnyPlan, settings: Settings) -> str:
             "plan": plan.digest,
             "block_size": settings.block_size,
             "token_budget": settings.budget_for(model),
-            **({"head_dtype": model.head_dtype} if model.head_dtype else {}),  # not in keys of before there was one
+            "head_dtype": model.head_dtype,
         }
     )
 
@@ -308,7 +308,7 @@ async def _cancel_all() -> None:
 def answers_of(
     given: Sequence[Answer], columns: ChoiceColumns | TextColumns, name: str, *, of_endpoint: bool = False
 ) -> Answers:
-    """Single answers as arrays; for endpoints also the served model, the total probability of options and the bill."""
+    """Single answers as arrays; for endpoints also who answered, the total probability of options and the bill."""
     arrays: dict[str, NDArray[Any]] = {}
     if isinstance(columns, SampleColumns):
         texts = [_bytes(text) for each in given for text in (each.texts or [""] * columns.samples)]
@@ -322,7 +322,9 @@ def answers_of(
             known = (Status.OK, Status.UNCLEAR)
             arrays["mass"] = np.array([each.mass if each.status in known else math.nan for each in given], np.float32)
     if of_endpoint:
-        arrays["served"] = np.array([each.served.encode() for each in given], np.bytes_)
+        for name in ("model", "fingerprint", "server"):
+            arrays[name] = np.array([getattr(each.served, name).encode() for each in given], np.bytes_)
+        arrays["at"] = np.array([each.served.at for each in given], np.float64)
         arrays["billed"] = np.array([each.billed for each in given], np.int64)
     return Answers(np.array([each.status for each in given], np.uint8), arrays)
 

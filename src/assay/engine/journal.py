@@ -78,15 +78,17 @@ class Journal:
         reader = self._readers[entry.path]
         reader.seek(entry.offset)
         try:
-            return json_typed(reader.read(entry.length), Reply)
+            return dataclasses.replace(json_typed(reader.read(entry.length), Reply), at=entry.at)
         except ValueError as error:
             problem = f"what is stored at byte {entry.offset:,} is not a reply ({error})."
             remedy = "Delete the file, which assay did not write like this: its requests are then sent again."
             raise DataError(problem, remedy, code="bad-value", file=entry.path) from None
 
-    def put(self, digest: str, reply: Reply) -> None:
-        """Store a reply: the operating system has it when this returns, and the disk within a second (`sync`)."""
-        fields = {each.name: getattr(reply, each.name) for each in dataclasses.fields(reply)}
+    def put(self, digest: str, reply: Reply) -> Reply:
+        """Store a reply, which is returned with its time: the operating system has it then, and the disk within a
+        second (`sync`).
+        """
+        fields = {each.name: getattr(reply, each.name) for each in dataclasses.fields(reply) if each.name != "at"}
         content = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         before = self._entries.get(digest)
         at = max(time.time(), before.at + 1e-6 if before else 0.0)  # the clock may have been set back
@@ -105,7 +107,9 @@ class Journal:
                 self._file.truncate()  # a part of a line would damage the next one
                 raise
         self._unsynced = True
-        self._note(digest, _Entry(self._path, offset + len(line) - len(content) - 1, len(content), at))
+        entry = _Entry(self._path, offset + len(line) - len(content) - 1, len(content), float(f"{at:.6f}"))
+        self._note(digest, entry)
+        return dataclasses.replace(reply, at=entry.at)
 
     def sync(self) -> None:
         """Sync stored replies to the disk; another thread may store more at the same time."""

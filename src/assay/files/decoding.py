@@ -27,10 +27,10 @@ T = TypeVar("T")
 Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 
-def json_value(text: str | bytes, pairs: Pairs | None = None, *, mend: bool = False, halves: bool = False) -> Any:
+def json_value(text: str | bytes, pairs: Pairs | None = None, *, mend: bool = False) -> Any:
     """The value of a JSON text.
 
-    `pairs` makes objects. Of halves of surrogate pairs, `mend` replaces them and `halves` keeps them.
+    `pairs` makes objects. `mend` replaces halves of surrogate pairs, which are otherwise refused.
 
     >>> json_value('{"a": [1, 2.5]}')
     {'a': [1, 2.5]}
@@ -47,7 +47,7 @@ def json_value(text: str | bytes, pairs: Pairs | None = None, *, mend: bool = Fa
         raise ValueError(_TOO_DEEP) from None
     if opened > DEEPEST:
         _require_flat(value)
-    if not halves and _surrogates(written):
+    if _surrogates(written):
         again = json.dumps(value, ensure_ascii=False)
         if mend:
             return _DECODER.decode(again.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))

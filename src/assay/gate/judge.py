@@ -62,10 +62,7 @@ def judge(policy: Policy, limit: Limit, estimate: Estimate, worse: Estimate | st
     return Judgement(*about, **numbers, margin=margin)
 
 
-_NOT_ITS_OWN = (
-    "its interval does not contain it, so no bound can be checked: assay 0.1 computed it. Score the run again with "
-    "`assay score`"
-)
+_NOT_CONTAINED = "its interval does not contain it, so no bound can be checked"
 
 
 def _by_chance(estimate: Estimate) -> tuple[Outcome, str]:
@@ -84,7 +81,7 @@ def _by_chance(estimate: Estimate) -> tuple[Outcome, str]:
 
 def _by_bounds(policy: Policy, limit: Limit, estimate: Estimate) -> tuple[Outcome, str, float | None]:
     if not estimate.contained:
-        return Outcome.FAIL, _NOT_ITS_OWN, None
+        return Outcome.FAIL, _NOT_CONTAINED, None
     low, high, value = estimate.low, estimate.high, estimate.value
     lowest, highest, hint = "lower bound", "upper bound", ""
     if low is None or high is None:

@@ -128,7 +128,7 @@ def _accepted(run: Run, accept: Sequence[str]) -> Judgement:
     verdict, title = run.findings.verdict, f"verdict: {' or '.join(accept)}"
     about: dict[str, Any] = {"metric": f"{run.probe}.verdict", "group": {}, "model": run.model, "run": str(run.folder)}
     if verdict is None:
-        why = "the run has no verdict: assay 0.1 made it, or its probe gives none. Score it again with `assay score`"
+        why = "the run has no verdict: its probe gives none"
         return Judgement(title, title, Outcome.FAIL, why, **about)
     outcome = Outcome.PASS if verdict.says in accept else Outcome.FAIL
     return Judgement(title, title, outcome, f"{verdict.says}: {verdict.why}", **about)

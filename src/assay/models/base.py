@@ -189,12 +189,30 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Reply:
-    """An endpoint's reply: the JSON without unused parts, the model that answered, and the billed tokens."""
+    """An endpoint's reply: the JSON without unused parts, the billed tokens, and the server as its header names it.
+
+    `at` is when the journal stored it (Unix time), 0 if it did not.
+    """
 
     content: Mapping[str, Any]
-    served: str = ""
     input_tokens: int = 0
     output_tokens: int = 0
+    server: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model that answered at an endpoint: its name, version and server as the replies say (empty if they do not), the
+    number of its answers, and when the first and the last of them came (Unix time, 0 if unknown).
+    """
+
+    model: str
+    fingerprint: str
+    server: str
+    n: int
+    first: float
+    last: float
 
 
 class TryAgainError(Exception):

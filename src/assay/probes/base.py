@@ -35,8 +35,7 @@ OF_ENDPOINTS = "endpoint"
 class Request:
     """What a user wants from a probe: a preset or a limit, a seed, and settings as text (`--set key=value`).
 
-    `data` is the folder or file of official data; `skip_bad` leaves out its rows that cannot be used. `again` says that
-    a stored run is read again, possibly one made by an earlier version.
+    `data` is the folder or file of official data; `skip_bad` leaves out its rows that cannot be used.
     """
 
     preset: str = "quick"
@@ -45,7 +44,6 @@ class Request:
     settings: Mapping[str, str] = field(default_factory=dict)
     data: Path | None = None
     skip_bad: bool = False
-    again: bool = False
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:

@@ -140,7 +140,6 @@ CORRECTED = (
     "Noise makes maxima and means of absolute values too large. Next to such a value is the number corrected for that, "
     "to which the interval belongs."
 )
-OUTSIDE = "An interval that lies below its value was computed by assay 0.1; `assay score` recomputes it."
 
 
 def lacks_interval(estimate: Estimate) -> bool:
@@ -150,9 +149,7 @@ def lacks_interval(estimate: Estimate) -> bool:
 
 def on_intervals(estimates: Iterable[Estimate]) -> str:
     """What to know about the intervals of these estimates; empty if nothing."""
-    own = list(estimates)
-    told = [CORRECTED] if any(each.corrected is not None for each in own) else []
-    return " ".join([*told, *([] if all(each.contained for each in own) else [OUTSIDE])])
+    return CORRECTED if any(estimate.corrected is not None for estimate in estimates) else ""
 
 
 def measured(estimate: Estimate, notes: Mapping[str, int]) -> list[str]:

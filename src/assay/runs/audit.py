@@ -35,7 +35,7 @@ from assay.probes import concluded, described, method_of, tour_probes
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.progress import Progress, Silent, showing
 from assay.queries import OF_THE_TOKENIZER
-from assay.run import Run, RunInfo
+from assay.run import EndpointInfo, Run, RunInfo
 from assay.runs.folder import info_in, open_for_writing, read_run
 from assay.settings import names_of, read_settings
 from assay.wording import without_folders
@@ -184,7 +184,7 @@ def begin(
             "engine": sizes,
             "data": dict(prepared.data),
             "others": {name: other.digest for name, other in ask.others.items()},
-            **({"brought": dict(prepared.brought)} if prepared.brought else {}),  # not in runs of before there were any
+            "brought": dict(prepared.brought),
         },
         model=ask.types.get(spec, spec),
         others=dict(ask.others),
@@ -238,6 +238,8 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
         notes = [*prepared.notes, *ask.notes, *findings.notes]
         spent = begun.spending.as_json(ask.billed) if spec.endpoint else {}
         said: dict[str, Any] = {"notes": notes, "timings": timings, "spent": spent, "block_sizes": dict(ask.sizes)}
+        if spec.endpoint:
+            said["endpoint"] = EndpointInfo.of(ask.served)
         folder.info = replace(folder.info, finished=now(), **said, **_models(begun))
         run = reported(Run(begun.folder, folder.info, findings))  # before run.json says that the run is finished
         folder.note()

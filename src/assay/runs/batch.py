@@ -74,7 +74,7 @@ class Batch:
     def request(self, again: Request) -> Request:
         """The run's request; settings may change formulas, and the data may be elsewhere now."""
         settings, place = {**self.settings, **again.settings}, again.data or (Path(self.data) if self.data else None)
-        return Request(self.preset, self.limit, self.seed, settings, place, self.skip_bad, again=True)
+        return Request(self.preset, self.limit, self.seed, settings, place, self.skip_bad)
 
 
 # --- requests

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +21,9 @@ from assay.files.atomic import remove_leftovers, write_atomically
 from assay.files.decoding import json_value, without_nan
 from assay.files.lock import LOCK, held, is_new
 from assay.files.opening import read_whole, reason
-from assay.findings import NEAR_TIE, Findings, read_digested
+from assay.findings import NEAR_TIE, Findings, read_digested, require_schema
 from assay.probes import described
-from assay.run import Kind, Run, RunInfo, Tour
+from assay.run import Run, RunInfo, Tour
 
 INFO = "run.json"
 _DEPTHS = ("*", "*/*")  # a tour; several models with a folder each
@@ -99,12 +100,13 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
         raise wrong(f"cannot be read ({reason(error)}).", code=code) from None
     if not isinstance(content, dict):
         raise wrong("this is not a run.json file of assay.", code="bad-json")
+    require_schema(content, path)
     said = {key: value for key, value in content.items() if value is not None}
     for key in needed:
         if key not in said:
             raise wrong(f'this is not a run.json file of assay: "{key}" is missing.', code="missing-key", key=key)
     try:
-        return msgspec.convert(_as_now(said), RunInfo)
+        return msgspec.convert(said, RunInfo)
     except msgspec.ValidationError as error:
         at = re.search(r"`\$\.([\w.]+)", str(error))
         raise wrong(
@@ -117,18 +119,6 @@ def info_json(info: RunInfo) -> bytes:
     others = {name: other.as_json() for name, other in info.others.items()}
     content = msgspec.to_builtins(info) | {"model": info.model.as_json(), "others": others}
     return (json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
-
-
-def _as_now(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Convert schema 1 to schema 2: it did not record where answers come from, and named a file's model `spec`."""
-    model, identity = content.get("model"), content.get("identity", {})
-    if content.get("schema") != 1 or not isinstance(identity, Mapping):
-        return content
-    if isinstance(model, Mapping) and model.get("kind") == "predictions":
-        named = {"name": model.get("spec", "")}
-        skip_bad = identity.get("skip_bad", False)
-        return {**content, "kind": Kind.PREDICTIONS, "model": named, "skip_bad": skip_bad}
-    return {**content, "kind": Kind.RESCORED} if "scored" in identity else content
 
 
 # --- writing
@@ -161,14 +151,21 @@ class RunFolder:
         write_atomically(self.path / "blocks.json", f"{text}\n".encode())
 
     def write_findings(self, findings: Findings) -> None:
-        for name, table in findings.tables.items():
-            write_atomically(self.path / "tables" / f"{name}.csv", table.to_csv().encode())
+        tables = {name: table.to_csv().encode() for name, table in findings.tables.items()}
+        for name, content in tables.items():
+            write_atomically(self.path / "tables" / f"{name}.csv", content)
         if findings.examples:
             write_atomically(self.path / FILE, to_lines(findings.examples))
         else:
             (self.path / FILE).unlink(missing_ok=True)  # of an earlier run that this one replaces
-        write_atomically(self.path / "findings.json", findings.to_json().encode())
-        self.info = replace(self.info, near_ties={"below": NEAR_TIE, "items": dict(findings.near_ties)})
+        written = findings.to_json().encode()
+        write_atomically(self.path / "findings.json", written)
+        self.info = replace(
+            self.info,
+            near_ties={"below": NEAR_TIE, "items": dict(findings.near_ties)},
+            findings_digest=hashlib.sha256(written).hexdigest(),
+            table_digests={name: hashlib.sha256(content).hexdigest() for name, content in tables.items()},
+        )
 
 
 @contextmanager

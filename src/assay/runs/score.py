@@ -218,7 +218,7 @@ def gathered_again(
     }
     wanted = {**saved, **(settings or {})}
     place = place_of(data or before)
-    request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad, again=True)
+    request = Request(info.preset or "quick", info.limit, info.seed or 0, wanted, place, info.skip_bad)
     store = BlockStore.of_run(run.folder)
     if unknown := info.engine.keys() - Settings.__dataclass_fields__.keys():
         problem = f'"engine" has an unknown key, {min(unknown)}.'

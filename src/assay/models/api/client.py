@@ -18,7 +18,7 @@ import json
 import re
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -39,6 +39,8 @@ SECONDS = 300.0
 """Seconds for a request and its whole reply, so that a slow server cannot block the run."""
 KEPT_OPEN = 60.0
 """Seconds for which an idle connection is kept."""
+LONGEST_NAME = 200
+"""The most characters kept of a name that a server gives itself, its model or the model's version."""
 LONGEST_WORDS = 300
 """The most characters shown of a server's message."""
 
@@ -50,6 +52,13 @@ _REMEDIES = {
     403: "This key has no access to this model: choose another model, or another key with --key-env NAME.",
     404: "Check the model's name and the address: it usually ends in /v1. See `assay doctor --model api:NAME@URL`.",
 }
+
+
+class Posted(NamedTuple):
+    """What came back: the JSON object, and the software of the server as its header names it."""
+
+    content: dict[str, Any]
+    server: str
 
 
 class Client:
@@ -95,8 +104,8 @@ class Client:
         while self._idle:
             await self._idle.pop().aclose()
 
-    async def post(self, path: str, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The JSON object of a reply with status 200, or of a 400 from a content filter.
+    async def post(self, path: str, body: Mapping[str, Any]) -> Posted:
+        """The JSON object of a reply with status 200, or of a 400 from a content filter, and the server's name.
 
         Raises TryAgainError if the request may succeed later, and ModelError, with the server's message, if not.
         """
@@ -130,7 +139,8 @@ class Client:
             else:
                 await http.aclose()
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-        return self._judged(response.status, headers, bytes(content).decode(errors="replace"))
+        received = self._judged(response.status, headers, bytes(content).decode(errors="replace"))
+        return Posted(received, self._clean(headers.get("server", ""))[:LONGEST_NAME])
 
     def _judged(self, status: int, headers: Mapping[str, str], said: str) -> dict[str, Any]:
         parsed, said = _object(said), self._clean(said)

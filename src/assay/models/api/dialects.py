@@ -12,17 +12,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from assay.dialogue import ASSISTANT, Dialogue, Turn, behind, message, messages
-from assay.models.base import Endpoint
+from assay.models.api.client import LONGEST_NAME
+from assay.models.base import Endpoint, Reply
 from assay.prompts import OF_FIELDS, lettered, letters_for
-from assay.queries import Answer, ChoiceQuery, Status, TextQuery
+from assay.queries import Answer, ChoiceQuery, Served, Status, TextQuery
 
 LEAST_MASS = 0.5
 """If the listed letters have less total probability than this, the answer is unclear."""
 
 LONGEST_TEXT = 8_000
 """Characters kept of a written answer, half of them from its end; a server may ignore the token limit."""
-LONGEST_NAME, MOST_TOKENS = 200, 10**9
-"""Limits for what a server reports about itself and its bill."""
+MOST_TOKENS = 10**9
+"""The most tokens that a server may bill for a reply."""
 
 CONTINUED: Mapping[str, Mapping[str, bool]] = {
     "message": {},
@@ -260,9 +261,10 @@ def first_choice(content: Mapping[str, Any]) -> Mapping[str, Any]:
     return choice if "message" in choice or "logprobs" in choice else {**choice, "message": {}}
 
 
-def served_by(content: Mapping[str, Any]) -> str:
-    """The model that answered, and its version, as the server names them."""
-    return " ".join(str(content[key])[:LONGEST_NAME] for key in ("model", "system_fingerprint") if content.get(key))
+def served_by(reply: Reply) -> Served:
+    """Who answered."""
+    model, fingerprint = (str(reply.content.get(key) or "")[:LONGEST_NAME] for key in ("model", "system_fingerprint"))
+    return Served(model, fingerprint, reply.server, reply.at)
 
 
 def billed(content: Mapping[str, Any]) -> tuple[int, int]:

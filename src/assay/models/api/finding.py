@@ -164,7 +164,7 @@ class _Search:
                 raise _NotThereError(f"not tested: {MOST_REQUESTS} requests were sent")
             self.sent += 1
             try:
-                content = await self.client.post(path, body)
+                content, _ = await self.client.post(path, body)
             except TryAgainError as error:
                 if not error.pressed or attempt == 2:
                     raise _NotThereError(f"fails ({error})") from None

@@ -11,7 +11,7 @@ from assay.errors import DataError, ModelError, UsageError
 from assay.models.api.client import Client
 from assay.models.api.dialects import CHATS, LISTED, Echo, Text, billed, options_distinct, served_by
 from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError, unable
-from assay.queries import Answer, ChoiceQuery, ListedQuery, Query, SampleQuery, Scoring, Status, TextQuery
+from assay.queries import Answer, ChoiceQuery, ListedQuery, Query, SampleQuery, Scoring, Served, Status, TextQuery
 
 ECHO, TEXT = Echo(), Text()
 
@@ -54,9 +54,9 @@ class ApiModel:
         raise unable(self.spec.name, type(query).__name__)
 
     async def send(self, call: Call) -> Reply:
-        return self.received(call, await self._client.post(call.path, call.body))
+        return self.received(call, *await self._client.post(call.path, call.body))
 
-    def received(self, call: Call, content: Mapping[str, Any]) -> Reply:
+    def received(self, call: Call, content: Mapping[str, Any], server: str = "") -> Reply:
         """A reply to a call; raises TryAgainError if it lacks what was requested."""
         read, written = billed(content)
         try:
@@ -64,11 +64,11 @@ class ApiModel:
         except ValueError as error:
             problem = f"200, but it {error}"
             raise TryAgainError(problem, input_tokens=read, output_tokens=written) from None
-        return Reply(_kept(content), served_by(content), read, written)
+        return Reply(_kept(content), read, written, server)
 
     def read(self, query: Query, scoring: Scoring, replies: Sequence[Reply]) -> Answer:
         contents = [reply.content for reply in replies]
-        served = replies[0].served
+        served = served_by(replies[0])
         try:
             match query:
                 case ListedQuery():
@@ -111,7 +111,7 @@ def _written(query: TextQuery) -> Callable[[Mapping[str, Any]], Answer]:
     return partial(TEXT.read, begun=begun or "")
 
 
-def _together(drawn: Sequence[Answer], served: str) -> Answer:
+def _together(drawn: Sequence[Answer], served: Served) -> Answer:
     """Several answers to one query, with their common status if they agree."""
     (first, *others) = {each.status for each in drawn}
     texts = tuple(each.text or "" for each in drawn)

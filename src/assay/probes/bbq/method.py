@@ -231,12 +231,9 @@ def orders_of(settings: Settings) -> str:
 
 
 def said_of(settings: Settings) -> dict[str, str | int | None]:
-    """The settings for run.json, with the order and language that were chosen; for BBQ itself as before editions."""
-    written = {**as_written(settings), "orders": orders_of(settings)}
-    if settings.edition == ORIGINAL:
-        newer = {"edition", "language", *(key for key in ("prompts", "prompts_file") if written[key] is None)}
-        return {key: value for key, value in written.items() if key not in newer}
-    return {**written, "language": language_of(settings.edition, settings.language)}
+    """The settings for run.json, with the order and language that were chosen."""
+    language = language_of(settings.edition, settings.language)
+    return {**as_written(settings), "orders": orders_of(settings), "language": language}
 
 
 def notes_on_set(settings: Settings) -> list[str]:

@@ -1,10 +1,9 @@
 """Models side by side, and changes between two models on the same items, with intervals over templates.
 
-Items are matched by content (see `tables.content_digest`), or by number if a run has no such digests, and in two
-languages of one set. Intervals are computed as for a run (`tally.Units`), with the same templates drawn for both
-models. p comes from exchanging the two models' answers template by template; under the null hypothesis it does not
-matter whose they are. Templates are independent, so this is the exact test. q is corrected over the same families as in
-a run (`family_of`).
+Items are matched by content (see `tables.content_digest`), and in two languages of one set by number. Intervals
+are computed as for a run (`tally.Units`), with the same templates drawn for both models. p comes from exchanging the
+two models' answers template by template; under the null hypothesis it does not matter whose they are. Templates are
+independent, so this is the exact test. q is corrected over the same families as in a run (`family_of`).
 
 Sets that ask different questions have no templates in common: each set's are drawn by themselves, and p is Student's t
 test of the difference, with the error that the interval has.
@@ -70,10 +69,6 @@ class Opened:
             self._made[refusals, contents] = Items.of(self.answers, refusals, contents)
         return self._made[refusals, contents]
 
-    @property
-    def has_contents(self) -> bool:
-        return "content" in self.answers.columns
-
 
 def opened(run: Run) -> Opened:
     if "answers" not in run.findings.tables:
@@ -98,21 +93,15 @@ def paired(
     Refusals are counted as in the first run. With `common`, items must be matched by content.
     """
     apart = one.variety != other.variety
-    contents = one.has_contents and other.has_contents and not apart
-    if common and not contents:
-        if apart:
-            problem = f"{one.folder} and {other.folder} are in different languages, or from different sets."
-            raise DataError(problem, "Compare them without --common.", code="not-comparable", key="language")
-        old = one if not one.has_contents else other
-        problem = "an older version of assay wrote this table of answers, without digests of the questions."
-        again = "Score it again (assay score bbq DIR), and compare the result."
-        raise DataError(problem, again, code="not-comparable", file=old.folder, key="content")
+    if common and apart:
+        problem = f"{one.folder} and {other.folder} are in different languages, or from different sets."
+        raise DataError(problem, "Compare them without --common.", code="not-comparable", key="language")
     if one.variety.is_control != other.variety.is_control and one.variety.language != other.variety.language:
         return Contrast([], [], notes=["a control set is compared with its own language only"])
     notes = []
     if one.refusals != other.refusals:
         notes.append(f"refusals count as {one.refusals} in both; this run itself has refusals={other.refusals}")
-    first, second = (side.items(one.refusals, contents) for side in (one, other))
+    first, second = (side.items(one.refusals, not apart) for side in (one, other))
     how = resamples, exchanges, about, {*one.variety.without, *other.variety.without}
     if one.variety.family != other.variety.family:
         keys, tallies = _side_by_side(first, second)

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.plan import Arrays, digest_of
-from assay.probes.bbq.editions import ORIGINAL
 from assay.probes.bbq.examples import AMBIGUOUS, OPTIONS, Dataset, Example
 from assay.probes.bbq.prompts import OWN, Words
 from assay.probes.bbq.settings import CHOICE_FORMS, LETTERS, UNLISTED_FORMS
@@ -28,7 +27,7 @@ from assay.queries import (
     TextQuery,
 )
 
-VERSION = 1
+VERSION = 2
 """Part of the digest: raise it when the same examples are asked differently."""
 
 ORDERS = tuple(permutations(range(OPTIONS)))  # the stored order first
@@ -63,7 +62,6 @@ class BBQPlan:
 
     @property
     def digest(self) -> str:
-        words = self.words.content(self.form)
         return digest_of(
             {
                 "bbq": VERSION,
@@ -71,17 +69,12 @@ class BBQPlan:
                 "source": [self.source.meaning, self.source.defects, self.source.skip_bad, self.source.categories],
                 "sample": [self.sample.in_all, self.sample.per_template, self.sample.seed],
                 "form": [self.form, self.contexts, self.orders, self.chat],
-                **({"words": words} if words else {}),  # not in digests of before there was a choice
-                **({"set": [self.source.edition, self.source.language]} if self.source.edition != ORIGINAL else {}),
-                **({"shuffled": True} if self.drawn_orders is not None else {}),
-                **self._of_endpoint(),
+                "words": self.words.content(self.form),
+                "set": [self.source.edition, self.source.language],
+                "shuffled": self.drawn_orders is not None,
+                "asked": [self.answer, self.samples if self.answer == "samples" else 1, self.tokens],
             }
         )
-
-    def _of_endpoint(self) -> dict[str, object]:
-        """What else determines the answers; left out of digests of plans that are older than these settings."""
-        drawn = self.samples if self.answer == "samples" else 1
-        return {"asked": [self.answer, drawn, self.tokens]} if self.answer or self.tokens else {}
 
     @property
     def dataset(self) -> Dataset:

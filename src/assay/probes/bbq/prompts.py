@@ -105,9 +105,7 @@ class Words:
         return self.published is not None and self.published.first is not None
 
     def content(self, form: str) -> list[Any]:
-        """All words around a question, for digests; empty for the oldest forms."""
-        if self == OWN and form in (OPTIONS, LETTERS, RACE, ARC):  # stored answers are older than the choice
-            return []
+        """All words around a question, for digests."""
         published = None if self.published is None else asdict(self.published)
         own = "" if form in (RACE, ARC) else template_in(form, self.language)
         listed = [self.letters, self.unknown] if self.lists_singly else []

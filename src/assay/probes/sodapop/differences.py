@@ -177,11 +177,6 @@ def separations(findings: Findings) -> list[Estimate]:
     return [e for e in findings.estimates if e.metric == "kmeans_accuracy" and {"a", "b"} <= e.group.keys()]
 
 
-def tested_by(found: Sequence[Estimate]) -> str:
-    """What `told_apart` compares with the threshold: q, or p for runs of assay 0.1, which have no q."""
-    return "p" if all(estimate.q is None for estimate in found) else "q"
-
-
 def told_apart(estimate: Estimate) -> bool:
     """Whether the groups are told apart better than chance."""
     return estimate.chance is Chance.ABOVE

@@ -266,9 +266,9 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
 
 
 def _preset(request: Request) -> Mapping[str, Any]:
-    """What the preset sets; it chooses among the paper's groups alone, and not in a run of assay 0.1.0 read again."""
-    own = PRESETS[request.preset]
-    return {key: own[key] for key in own if key != "compare"} if request.again or "groups" in request.settings else own
+    """What the preset sets; it chooses among the paper's groups only."""
+    preset = PRESETS[request.preset]
+    return {key: preset[key] for key in preset if key != "compare"} if "groups" in request.settings else preset
 
 
 def _left_out(every: Groups, groups: Groups) -> list[str]:

@@ -79,7 +79,7 @@ class ScorePlan(_AnswerPlan):
 
     @property
     def digest(self) -> str:
-        return self._digest("sodapop score", *([] if self.chat else ["no chat"]))  # stored answers are older than it
+        return self._digest("sodapop score", self.chat)
 
     def columns_from(self, arrays: Arrays, lo: int, hi: int) -> ChoiceColumns:
         names, strings = arrays["row"][lo:hi].T

@@ -18,7 +18,6 @@ from assay.probes.sodapop.differences import (
     knows_pieces,
     read_pairs,
     separations,
-    tested_by,
     told_apart,
 )
 from assay.probes.sodapop.present_groups import behind_pair, groups_in_short, groups_told_apart, names, picture
@@ -235,13 +234,13 @@ def _separation(found: Found) -> Text:
         return [
             Strong(f"The words alone tell the groups apart in {len(separated)} of {pairs}"),
             ": two clusters of names, formed without knowing the groups, match them better than chance "
-            f"({tested_by(tested)} at most {CLEAR}). The clearest: ",
+            f"(q at most {CLEAR}). The clearest: ",
             *(listed(surest, "; "), "."),
         ]
     return [
         Strong(f"The words alone do not tell the groups apart in any of {pairs}:"),
         " two clusters of names, formed without knowing the groups, do not match them better than chance "
-        f"({tested_by(tested)} at most {CLEAR}). The closest: ",
+        f"(q at most {CLEAR}). The closest: ",
         *(_agreed(tested[0], in_full=True), "."),
     ]
 
@@ -251,7 +250,7 @@ def _agreed(e: Estimate, *, in_full: bool) -> Text:
     floor = "" if e.floor is None else f", chance level {share(e.floor)}"
     return [
         Name(say_group(e.group)),
-        f" ({share(e.value)}{cluster}{floor}, {tested_by([e])} {equals(e.p if e.q is None else e.q)})",
+        f" ({share(e.value)}{cluster}{floor}, q {equals(e.q)})",
     ]
 
 

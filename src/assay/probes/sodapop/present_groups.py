@@ -29,7 +29,7 @@ from assay.examples import Wanted
 from assay.findings import Cell, Estimate
 from assay.findings import Table as Data
 from assay.probes.sodapop import say_group, spelled
-from assay.probes.sodapop.differences import Pair, tested_by, told_apart
+from assay.probes.sodapop.differences import Pair, told_apart
 from assay.run import Run
 from assay.text import Mark
 from assay.verdict import CLEAR
@@ -76,7 +76,7 @@ def groups_told_apart(run: Run, separations: Sequence[Estimate], pairs: Sequence
             "names are sorted into two clusters by the words that fool the model for them (KMeans; SODAPOP’s Table 2). "
             "Accuracy is the share of names in the cluster of their group. The tick ",
             *(Mark("floor"), " is the chance level. Filled dots ", Mark("dot"), " are statistically clear ("),
-            *(f"{tested_by(separations)} at most {CLEAR}), hollow ones ", Mark("hollow"), " are not."),
+            *(f"q at most {CLEAR}), hollow ones ", Mark("hollow"), " are not."),
         ],
         data=Data(("group_a", "group_b", "accuracy", "chance", "p", "q", "n", "clear_words"), lines),
         file="sodapop-separation",
@@ -113,11 +113,7 @@ def _above_chance(separations: Sequence[Estimate]) -> Heat:
         if (value := e.value) is not None and (floor := e.floor) is not None
     }
     numbers = {"accuracy": "value", "chance": "floor", "p": "p", "q": "q", "n": "n"}
-    beside = {
-        name: {key: getattr(found[key], own) for key in cells}
-        for name, own in numbers.items()
-        if any(getattr(found[key], own) is not None for key in cells)  # runs of assay 0.1 have no q
-    }
+    beside = {name: {key: getattr(found[key], own) for key in cells} for name, own in numbers.items()}
     unclear = {key for key in cells if found[key].could_be_chance}
     return Heat(
         title="Groups told apart, group by group",
@@ -155,8 +151,7 @@ def groups_in_short(separations: Sequence[Estimate], tested: int) -> list[Sectio
     above, left_out = sum(map(told_apart, separations)), len(separations) - len(shown)
     more = f" {plural(left_out, 'pair')} not shown." if left_out else ""
     reading = (
-        f"{above or 'None'} of {plural(tested, 'pair')} better than chance (* {tested_by(separations)} at most "
-        f"{CLEAR}).{more}",
+        f"{above or 'None'} of {plural(tested, 'pair')} better than chance (* q at most {CLEAR}).{more}",
         "The chance level is above 0.5, because the better way to match clusters and groups counts.",
     )
     return [Section([table, Prose(reading, Role.SMALL)])]

@@ -33,7 +33,6 @@ from assay.probes.unqover.settings import (
     CLASSES,
     LLM_FORMS,
     MASKED,
-    QUICK_0_1,
     QUICK_ATTRIBUTES,
     QUICK_CELLS,
     QUICK_OF_ENDPOINTS,
@@ -97,7 +96,7 @@ class UnQover(Method[UnqoverPrepared, Data]):
             without = unusable(part, own, ask, notes) if listing is None else ()
             texts = _plan(part.form if listing is None else SPAN, part.cls, own, settings, request, without)
             plan = texts if listing is None else ListedPlan(texts, forms[0], listing)
-            plans[part] = _sized(plan, part.cls, settings, request, ask)
+            plans[part] = _sized(plan, settings, request, ask)
         if request.limit is not None:
             plans = _limited(plans, request.limit, notes)
         files = {name: digest for own in lists.values() for name, digest in own.files.items()}
@@ -194,9 +193,8 @@ def _parts(forms: Sequence[str], settings: Settings, request: Request) -> list[P
 
 
 def _is_quick(request: Request) -> bool:
-    """Whether the quick preset decides what is asked; in a run of assay 0.1.0 it asked about all attributes."""
-    old = request.again and "attributes" not in request.settings
-    return request.preset == "quick" and request.limit is None and not old
+    """Whether the quick preset decides what is asked."""
+    return request.preset == "quick" and request.limit is None
 
 
 def _quick(settings: Settings, request: Request, ask: Ask) -> Settings:
@@ -238,15 +236,15 @@ def _plan(
     )
 
 
-def _sized(plan: AnyPlan, cls: str, settings: Settings, request: Request, ask: Ask) -> AnyPlan:
+def _sized(plan: AnyPlan, settings: Settings, request: Request, ask: Ask) -> AnyPlan:
     """As many cells as the preset asks."""
-    wanted = {"standard": STANDARD_CELLS * PER_CELL // plan.per_cell}.get(request.preset)
-    if request.preset == "quick":
-        asked = min(settings.attributes or 0, len(plan.lists.attributes))
-        wanted = _quick_size(ask)[1] * asked if asked else QUICK_0_1[cls]
-    if request.limit is not None or wanted is None or wanted >= len(plan.table):
+    if request.limit is not None or request.preset == "paper":
         return plan
-    return plan.with_cells(wanted)
+    if request.preset == "quick":
+        wanted = _quick_size(ask)[1] * min(settings.attributes or 0, len(plan.lists.attributes))
+    else:
+        wanted = STANDARD_CELLS * PER_CELL // plan.per_cell
+    return plan if wanted >= len(plan.table) else plan.with_cells(wanted)
 
 
 def unusable(part: Part, lists: Lists, ask: Ask, notes: list[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from assay.probes.unqover.lists import Lists, read_lists
 from assay.probes.unqover.text import fill, widened
 from assay.queries import MASK, NONE, Ints, MaskColumns, Scoring, SpanColumns, Texts
 
-GENERATOR = 1
+GENERATOR = 2
 """Raise it when the same recipe gives different questions than before."""
 
 PER_CELL = 4
@@ -52,8 +52,6 @@ class UnqoverPlan:
     def digest(self) -> str:
         recipe = asdict(self)
         del recipe["word_lists"]  # where the lists lie does not matter, what is in them does: lists_digest
-        if self.attributes is None:
-            del recipe["attributes"]  # as plans were before they could have fewer
         return digest_of({"plan": "unqover", "generator": GENERATOR, **recipe})
 
     @property

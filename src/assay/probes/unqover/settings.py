@@ -26,9 +26,6 @@ QUICK_CELLS = 140
 QUICK_OF_ENDPOINTS = 4, 31
 """quick: attributes, and cells of each, where every question is a request: about 1,000 with eight questions a cell."""
 
-QUICK_0_1 = {"gender": 70 * 6, "ethnicity": 105 * 3, "religion": 55 * 4, "nationality": 69 * 6 // 2}
-"""Cells of all attributes that assay 0.1.0 asked with quick: for reading its runs."""
-
 STANDARD_CELLS = 50_000
 """standard: at most 200,000 questions in each class and form, where a cell has four."""
 
