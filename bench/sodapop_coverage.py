@@ -12,7 +12,7 @@ the level of rates, as if all distractors came from one context and each name ha
 and groups of names, really differ.
 
 A run reports what remains after Holm's correction over its two kinds of claims (words, pairs of groups that KMeans
-separates). For comparison: q over all words of all contrasts, as in assay, and within each contrast, as in assay 0.1.
+separates). For comparison: q over all words of all contrasts, as in assay, and within each contrast.
 KMeans' accuracy has no interval. To save time, p comes from Student's t for the correlation of labels and rates. It
 agrees with the permutation test to a few percent, or to a fifth where it is below 0.001; where no group differs, words
 that might be reported get the permutation test. Intervals are computed for a few words, since all are drawn the same

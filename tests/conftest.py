@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, settings
 
 import tiny_models
 from golden_numbers import Golden
+from nursery import MODULES, Nursery, nursery
+from sharing import Shared
 from tiny_models import ModelFolder
 
 settings.register_profile("assay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -77,24 +79,36 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
-def model_folder(tmp_path_factory: pytest.TempPathFactory) -> ModelFolder:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
+    """`shared(name, make, …)`: a folder that is made once for all processes of this test run."""
+    here = tmp_path_factory.getbasetemp()
+    root = (here.parent if "PYTEST_XDIST_WORKER" in os.environ else here) / "shared"
+    root.mkdir(exist_ok=True)
+    return Shared(root)
+
+
+@pytest.fixture(scope="session")
+def programs() -> Iterator[Nursery]:
+    """assay as a program, in forks of a process that has imported everything: for tests that are not about starting."""
+    with nursery(*MODULES) as process:
+        yield process
+
+
+@pytest.fixture(scope="session")
+def model_folder(shared: Shared) -> ModelFolder:
     """`model_folder(kind, family, **options)`: the folder of a tiny model, made when first asked for.
 
     kind is "span", "mask", "choice" (families like "bert", the default), "text" ("t5") or "causal" ("gpt2"); the
-    options are those of `tiny_models`. Tests must not write into the folder: it is shared by all tests of a process.
+    options are those of `tiny_models`. Tests must not write into the folder: it is shared by all tests.
     """
     import torch
 
     torch.set_num_threads(1)  # the tests run in several processes, and tiny models gain nothing from threads
-    made: dict[str, Path] = {}
 
     def folder(kind: Kind, family: str | None = None, **options: Any) -> Path:
         family = family or {"text": "t5", "causal": "gpt2"}.get(kind, "bert")
-        key = repr((kind, family, sorted(options.items())))
-        if key not in made:
-            make: Any = getattr(tiny_models, f"make_{kind}_model")
-            made[key] = make(tmp_path_factory.mktemp(f"{family}-{kind}"), family, **options)
-        return made[key]
+        make: Any = getattr(tiny_models, f"make_{kind}_model")
+        return shared(f"{family}-{kind}", lambda folder: make(folder, family, **options), *sorted(options.items()))
 
     return folder
 
@@ -109,6 +123,14 @@ def span_model_folder(model_folder: ModelFolder) -> Path:
 def mask_model_folder(model_folder: ModelFolder) -> Path:
     """A tiny BERT that fills masks."""
     return model_folder("mask", "bert")
+
+
+@pytest.fixture(scope="session")
+def kept_runs(shared: Shared) -> Path:
+    """The run folders of tests/kept_runs.py: `one/NAME` and `two/NAME`. Tests must not write into them."""
+    from kept_runs import write_runs
+
+    return shared("kept-runs", write_runs)
 
 
 @pytest.fixture(scope="session")

@@ -258,13 +258,13 @@ def _drawn(*what: object) -> float:
 
 
 @contextmanager
-def serving(dialects: frozenset[str] = ALL, **how: Any) -> Iterator[Server]:
-    """A server in a thread of its own."""
+def serving(dialects: frozenset[str] = ALL, port: int = 0, **how: Any) -> Iterator[Server]:
+    """A server in a thread of its own, at a free port or the given one."""
     server = Server(dialects, **how)
     loop = asyncio.new_event_loop()
     thread = Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    started = asyncio.run_coroutine_threadsafe(asyncio.start_server(server.handle, "127.0.0.1", 0), loop).result()
+    started = asyncio.run_coroutine_threadsafe(asyncio.start_server(server.handle, "127.0.0.1", port), loop).result()
     server.url = f"http://127.0.0.1:{started.sockets[0].getsockname()[1]}/v1"
     try:
         yield server

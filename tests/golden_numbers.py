@@ -137,10 +137,11 @@ def unpacked(name: str, folder: Path) -> Path:
         with (folder / "tables" / f"{title}.csv").open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows(rows)
     places = {title: f"tables/{title}.csv" for title in tables}
-    found = {key: kept[key] for key in ("probe", "model", "verdict")} | {"schema": 2, "tables": places}
+    found = {key: kept[key] for key in ("probe", "model", "verdict")} | {"schema": 3, "tables": places}
     found["estimates"] = [{"value": None, **estimate} for estimate in estimates]
     (folder / "findings.json").write_text(_json(found), encoding="utf-8")
     info = {key: value for key, value in kept.items() if key in ABOUT} | {
+        "schema": 3,
         "identity": {},
         "model": {"name": kept["model"]},
     }

@@ -34,14 +34,6 @@ from endpoint_server import serving
 from kill_points import AFTER, BEFORE, ERRORS, FAULTS, HALF, SIGNALS, VANISH
 from nursery import KILLED, Nursery
 
-MODULES = (
-    *("torch", "transformers.models.bert.modeling_bert", "transformers.trainer", "accelerate", "rich.console"),
-    *("httpx2", "httpcore2", "anyio._backends._asyncio", "assay.models.api.finding", "assay.compare.present"),
-    *("assay.runs.audit", "assay.runs.score", "assay.runs.export", "assay.report.html", "assay.engine.worker"),
-    *("assay.lab.training", "assay.lab.debiasing", "assay.lab.studies", "assay.lab.studies.run_study"),
-    *("assay.probes.unqover.method", "assay.probes.bbq_starter.method", "assay.files.fetch", "sklearn.linear_model"),
-)
-
 EXIT_CODES = {
     **dict.fromkeys(ERRORS, (UsageError.exit_code,)),
     **{name: (128 + getattr(signal, name),) for name in SIGNALS},

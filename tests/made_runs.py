@@ -27,7 +27,7 @@ FEW_TEMPLATES = "no interval: 4 templates, and it takes 5 to resample them"
 TOO_FEW = "fewer than 5 cells for each subject and attribute"
 
 RUN: Mapping[str, Any] = {
-    "schema": 2,
+    "schema": 3,
     "kind": "asked",
     "probe": "unqover",
     "model": {
@@ -65,7 +65,8 @@ def write_run(folder: Path, findings: Findings, run: object = None) -> Path:
     for table, content in findings.tables.items():
         (folder / "tables" / f"{table}.csv").write_text(content.to_csv(), encoding="utf-8", newline="")
     if run is not None:
-        (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+        content = {"schema": 3, **run} if isinstance(run, dict) else run
+        (folder / "run.json").write_text(json.dumps(content), encoding="utf-8")
     if findings.examples:
         (folder / FILE).write_bytes(to_lines(findings.examples))
     return folder

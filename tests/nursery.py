@@ -12,9 +12,19 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 KILLED = 9  # how waitpid says it
+
+MODULES = (
+    *("torch", "transformers.models.bert.modeling_bert", "transformers.trainer", "accelerate", "rich.console"),
+    *("httpx2", "httpcore2", "anyio._backends._asyncio", "assay.models.api.finding", "assay.compare.present"),
+    *("assay.runs.audit", "assay.runs.score", "assay.runs.export", "assay.report.html", "assay.engine.worker"),
+    *("assay.lab.training", "assay.lab.debiasing", "assay.lab.studies", "assay.lab.studies.run_study"),
+    *("assay.probes.unqover.method", "assay.probes.bbq_starter.method", "assay.files.fetch", "sklearn.linear_model"),
+)
+"""What commands import, late: whatever a fork lacks, it imports by itself."""
 
 _PROGRAM = """
 import json, os, resource, signal, sys, tempfile, time, traceback
@@ -30,8 +40,9 @@ def main(arguments):
     return program()
 
 def prepared(order):
-    log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(log, 1), os.dup2(log, 2)
+    for number, name in ((1, "log"), (2, "errors")):
+        os.dup2(os.open(order[name] or order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    os.chdir(order["folder"])
     os.environ["ASSAY_CACHE"] = order["cache"]
     os.environ.update(order["environment"])
     for name, most in order["limits"].items():
@@ -71,7 +82,7 @@ for line in sys.stdin:
     order = json.loads(line)
     beside = os.fork() if order["beside"] else None
     if beside == 0:
-        prepared({**order, "log": os.devnull})
+        prepared({**order, "log": os.devnull, "errors": None})
         os._exit(main(order["beside"]))
     began = time.monotonic()
     child = os.fork()
@@ -119,21 +130,40 @@ class Nursery:
         environment: Mapping[str, str] | None = None,
         limits: Mapping[str, int] | None = None,
         beside: Sequence[str] = (),
+        folder: Path | None = None,
+        errors: Path | None = None,
     ) -> dict[str, Any]:
         """Run until the end, or until it is killed: how it ended, and when.
 
         It gets the signal `fault` after `delay` seconds, or is disturbed by a `fault` at the call `at` among those that
         change files `below` a folder. The clock then stands still, and if it ends by itself the names of these calls
         are in LOG.calls. `limits` are those of `resource`, for RLIMIT_AS beyond what is
-        used already. Another command runs `beside` it.
+        used already. Another command runs `beside` it. `folder` is the working folder, and `errors` the file of the
+        standard error if it is not the log.
         """
         order = {"arguments": [*arguments], "delay": delay, "cache": str(cache), "log": str(log)}
         order |= {"below": below and str(below), "at": at, "when": when, "fault": fault}
         order |= {"environment": {**(environment or {})}, "limits": {**(limits or {})}, "beside": [*beside]}
+        order |= {"folder": str(folder or Path.cwd()), "errors": errors and str(errors)}
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())
         return answer
+
+    def run(
+        self, *arguments: object, folder: Path, cache: Path | None = None, environment: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """`assay ARGUMENTS` in a folder, like `subprocess.run` with its output captured."""
+        with TemporaryDirectory() as place:
+            out, err = Path(place, "out"), Path(place, "err")
+            now = {name: value for name, value in os.environ.items() if name.startswith("ASSAY_")}
+            how = {"cache": cache or Path(now["ASSAY_CACHE"]), "environment": {**now, **(environment or {})}}
+            if cache is not None:
+                how["environment"]["ASSAY_CACHE"] = str(cache)
+            ended = self.attempt([*map(str, arguments)], log=out, errors=err, folder=folder, **how)
+            code = os.waitstatus_to_exitcode(ended["status"])
+            said = (path.read_text(encoding="utf-8", errors="replace") for path in (out, err))
+            return subprocess.CompletedProcess(["assay", *arguments], code, *said)
 
 
 @contextmanager
@@ -145,6 +175,6 @@ def nursery(*modules: str) -> Iterator[Nursery]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, "PYTHONPATH": path},
+        env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
     ) as process:  # it ends when its input does
         yield Nursery(process)

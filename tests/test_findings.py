@@ -133,15 +133,6 @@ def test_an_interval_belongs_to_the_corrected_value_where_there_is_one(tmp_path:
     assert read_findings(tmp_path).estimates == [corrected]
 
 
-def test_findings_of_schema_1_are_still_read(tmp_path: Path) -> None:
-    write(tmp_path)
-    content = json.loads(FOUND.to_json()) | {"schema": 1}
-    for estimate in content["estimates"]:
-        del estimate["corrected"], estimate["interval_of"]
-    (tmp_path / "findings.json").write_text(json.dumps(content))
-    assert read_findings(tmp_path).estimates == FOUND.estimates
-
-
 def test_findings_that_are_not_there_are_a_data_error(tmp_path: Path) -> None:
     with raises("unfinished-run", DataError, file=tmp_path / "findings.json", exit_code=3):
         read_findings(tmp_path)

@@ -39,12 +39,12 @@ from assay.probes.bbq.targets import read_metadata
 from assay.probes.sodapop.contexts import read_contexts
 from assay.probes.sodapop.names import read_groups
 from assay.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
-from foreign_readers import MORE, POLICY
+from foreign_readers import MORE, POLICY, files_in
 from fuzzing import CASES, Case, FoundError, Reader, Use, attempt, command, function
 
 INPUTS = int(os.environ.get("ASSAY_SOAK_INPUTS", "200"))
 SEED = int(os.environ.get("ASSAY_SOAK_SEED", "0"))
-OLD = Path(__file__).parent / "golden" / "runs_0_1_0"
+GOLDEN = Path(__file__).parent / "golden"
 FEW = ("--set", "resamples=20")
 MANY = ("--set", "permutations=100", "--set", "min_count=1")
 
@@ -70,8 +70,8 @@ def rows() -> Reader:
     bbq = rows_of_bbq()
     cells = {key: json.dumps(value) if isinstance(value, dict | list) else str(value) for key, value in bbq[0].items()}
     quoted = [",".join('"' + cell.replace('"', '""') + '"' for cell in each) for each in (cells, cells.values())]
-    sodapop = (OLD / "predictions" / "sodapop_1.jsonl").read_bytes()
-    unqover = json.loads((OLD / "predictions" / "unqover_1.json").read_bytes())
+    sodapop = (GOLDEN / "predictions" / "sodapop_1.jsonl").read_bytes()
+    unqover = json.loads((GOLDEN / "predictions" / "unqover_1.json").read_bytes())
     corpus = {
         "bbq.jsonl": text_of(bbq),
         "bbq.jsonl.gz": gzip.compress(text_of(bbq)),
@@ -81,7 +81,7 @@ def rows() -> Reader:
         "sodapop.jsonl": sodapop,
     }
     return Reader(
-        {**corpus, "groups.json": (OLD / "predictions" / "groups.json").read_bytes()},
+        {**corpus, "groups.json": (GOLDEN / "predictions" / "groups.json").read_bytes()},
         {
             **{name: score("bbq", name, "--answers", "prediction") for name in corpus if name.startswith("bbq")},
             "unqover.json": score("unqover", "unqover.json", *FEW),
@@ -165,12 +165,12 @@ def logs() -> Reader:
     return Reader(corpus, {name: score("bbq", name) for name in corpus})
 
 
-def toml() -> Reader:
+def toml(kept: Path) -> Reader:
     """Policies and studies."""
-    run = folder_of("one/scored-bbq")
+    run = files_in(kept / "one" / "scored-bbq")
     corpus = {
         **{f"{place}/{name}": content for name, content in run.items() for place in ("run", "one")},
-        "policy.toml": (OLD.parent / "policy.toml").read_bytes(),
+        "policy.toml": (GOLDEN / "policy.toml").read_bytes(),
         **dict.fromkeys(("socialiqa/train.jsonl", "socialiqa/dev.jsonl"), text_of([{**SIQA, "correct": "A"}] * 2)),
         "study.toml": (Path(__file__).parents[1] / "src/assay/data/studies/study-small.toml").read_bytes(),
     }
@@ -180,20 +180,15 @@ def toml() -> Reader:
     )
 
 
-def folder_of(name: str) -> dict[str, bytes]:
-    files = sorted(path for path in (OLD / name).rglob("*") if path.is_file())
-    return {path.relative_to(OLD / name).as_posix(): path.read_bytes() for path in files}
-
-
-def runs() -> Reader:
+def runs(kept: Path) -> Reader:
     """Run folders of others."""
-    names = ("one/scored-bbq", "one/scored-unqover", "one/scored-sodapop", "one/sodapop-names", "one/bbq")
+    names = ("scored-bbq", "scored-unqover", "scored-sodapop", "sodapop-names", "bbq")
     corpus: dict[str, bytes] = {"policy.toml": POLICY}
     uses: dict[str, list[Use]] = {}
-    for name in names:
-        own = name.rpartition("/")[2]
-        corpus |= {f"{own}/{file}": content for file, content in folder_of(name).items()}
-        corpus |= {f"two-{own}/{file}": content for file, content in folder_of(name.replace("one", "two")).items()}
+    for own in names:
+        files = files_in(kept / "one" / own)
+        corpus |= {f"{own}/{file}": content for file, content in files.items()}
+        corpus |= {f"two-{own}/{file}": content for file, content in files_in(kept / "two" / own).items()}
         readers = [
             command("report", own, "--format", "md"),
             command("report", own, "--format", "model-card"),
@@ -203,7 +198,7 @@ def runs() -> Reader:
             command("export", own, "--out", "out.zip"),
             command("score", own.removeprefix("scored-"), own, "--out", "out"),
         ]
-        uses |= {f"{own}/{file}": readers for file in folder_of(name) if not file.endswith("exported")}
+        uses |= {f"{own}/{file}": readers for file in files if not file.endswith("exported")}
     return Reader(corpus, uses)
 
 
@@ -313,22 +308,25 @@ def _block(folder: Path) -> int:
 
 
 READERS: Mapping[str, Callable[[], Reader]] = {
-    **{"rows": rows, "data": data, "logs": logs, "toml": toml, "runs": runs},
+    **{"rows": rows, "data": data, "logs": logs},
     **{"models": models, "endpoints": endpoints, "blocks": blocks},
     **MORE,
 }
-made = cache(lambda name: READERS[name]())
+OF_RUNS: Mapping[str, Callable[[Path], Reader]] = {"toml": toml, "runs": runs}
+made = cache(lambda name, kept: OF_RUNS[name](kept) if name in OF_RUNS else READERS[name]())
 
 
-@pytest.mark.parametrize("name", READERS)
-def test_whatever_is_in_a_file_it_is_read_or_refused(name: str, record_property: Callable[[str, int], None]) -> None:
+@pytest.mark.parametrize("name", [*READERS, *OF_RUNS])
+def test_whatever_is_in_a_file_it_is_read_or_refused(
+    name: str, kept_runs: Path, record_property: Callable[[str, int], None]
+) -> None:
     codes: Counter[int] = Counter()
 
     @seed(f"{SEED} {name}")
     @settings(max_examples=INPUTS, database=None)
     @given(CASES)
     def tried(case: Case) -> None:
-        codes[attempt(made(name), case)] += 1
+        codes[attempt(made(name, kept_runs), case)] += 1
 
     try:
         tried()

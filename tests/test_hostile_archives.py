@@ -24,7 +24,6 @@ from assay.files import opening
 from probes.bbq.test_logs import EXAMPLES, inspected, read, write_eval
 from raising import raises
 
-OLD = Path(__file__).parent / "golden" / "runs_0_1_0"
 KEY = "a" * 64
 
 
@@ -145,8 +144,8 @@ def test_arrays_that_unpack_to_more_than_they_have_are_refused(tmp_path: Path) -
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(OLD / "one" / "scored-bbq", tmp_path / "run"))
+def run(kept_runs: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(kept_runs / "one" / "scored-bbq", tmp_path / "run"))
 
 
 @pytest.mark.parametrize("linked", ["a table", "the folder of tables"])

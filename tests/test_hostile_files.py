@@ -29,7 +29,6 @@ from assay.rows import Bad, rows_of
 from bounded import Said, bounded, saying
 from raising import raises
 
-OLD = Path(__file__).parent / "golden" / "runs_0_1_0"
 MB = 1 << 20
 
 
@@ -89,7 +88,7 @@ READ = {
     "score bbq": ("score", "bbq", "FILE", "--answers", "prediction"),
     "score unqover": ("score", "unqover", "FILE"),
     "score sodapop": ("score", "sodapop", "FILE"),
-    "gate": ("gate", str(OLD / "one" / "scored-bbq"), "--policy", "FILE"),
+    "gate": ("gate", "run", "--policy", "FILE"),
     "study": ("study", "FILE", "--dry-run"),
     "names": ("run", "sodapop", "--set", "groups=FILE", "--dry-run"),
     "metadata": ("run", "bbq", "--data", "data", "--set", "metadata=FILE", "--dry-run"),
@@ -102,6 +101,7 @@ def official(tmp_path: Path) -> None:
     small_bbq.write(tmp_path / "data" / "Age.jsonl", small_bbq.quartet())
 
 
+@pytest.mark.usefixtures("run")
 @pytest.mark.parametrize("command", READ)
 @pytest.mark.usefixtures("official")
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder"])
@@ -118,6 +118,7 @@ def test_only_regular_files_are_opened(command: str, kind: str, said: Said, tmp_
     assert "Traceback" not in text
 
 
+@pytest.mark.usefixtures("run")
 @pytest.mark.parametrize(
     "command",
     [
@@ -341,9 +342,9 @@ def test_metadata_that_are_not_utf8_are_refused(said: Said, tmp_path: Path) -> N
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    shutil.copytree(OLD / "two" / "scored-bbq", tmp_path / "two")
-    return shutil.copytree(OLD / "one" / "scored-bbq", tmp_path / "run")
+def run(kept_runs: Path, tmp_path: Path) -> Path:
+    shutil.copytree(kept_runs / "two" / "scored-bbq", tmp_path / "two")
+    return shutil.copytree(kept_runs / "one" / "scored-bbq", tmp_path / "run")
 
 
 def changed(path: Path, key: str, value: Any) -> None:

@@ -40,7 +40,6 @@ from bounded import Said, bounded, saying
 from fake_models import FakeModel, fake_spec
 from raising import raises
 
-OLD = Path(__file__).parent / "golden" / "runs_0_1_0"
 NAN = float("nan")
 PLAN = WordPlan(("one", "two"))
 
@@ -59,9 +58,9 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
-    shutil.copytree(OLD / "two" / "scored-bbq", tmp_path / "two")
-    return shutil.copytree(OLD / "one" / "scored-bbq", tmp_path / "run")
+def run(kept_runs: Path, tmp_path: Path) -> Path:
+    shutil.copytree(kept_runs / "two" / "scored-bbq", tmp_path / "two")
+    return shutil.copytree(kept_runs / "one" / "scored-bbq", tmp_path / "run")
 
 
 # --- pipes and names
@@ -332,10 +331,10 @@ def test_a_comparison_of_a_study_with_wrong_types_is_refused(wrong: dict[str, ob
 
 @pytest.mark.parametrize("share", ["x", "-0.5", "3.0", "nan"])
 def test_runs_with_a_share_that_is_none_are_not_paired_and_a_note_says_so(
-    share: str, tmp_path: Path, said: Said
+    share: str, kept_runs: Path, tmp_path: Path, said: Said
 ) -> None:
     for place in ("one", "two"):
-        shutil.copytree(OLD / place / "sodapop-names", tmp_path / place)
+        shutil.copytree(kept_runs / place / "sodapop-names", tmp_path / place)
     table = tmp_path / "one" / "tables" / "names.csv"
     table.write_text(table.read_text(encoding="utf-8").replace("5.8985,0.0,", f"5.8985,{share},"), encoding="utf-8")
     code, told = said("compare", "one", "two", "--json")
@@ -362,16 +361,16 @@ def test_a_run_json_with_values_that_no_run_has_is_refused(key: str, value: obje
     assert "Traceback" not in told
 
 
-def test_a_run_whose_near_ties_are_no_numbers_can_be_scored_again(tmp_path: Path, said: Said) -> None:
-    run = shutil.copytree(OLD / "one" / "tour" / "bbq-starter", tmp_path / "run")
+def test_a_run_whose_near_ties_are_no_numbers_can_be_scored_again(kept_runs: Path, tmp_path: Path, said: Said) -> None:
+    run = shutil.copytree(kept_runs / "one" / "tour" / "bbq-starter", tmp_path / "run")
     path = run / "run.json"
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {"near_ties": {"items": {"a": NAN}}}), encoding="utf-8")
     code, told = said("score", "bbq-starter", "run", "--set", "resamples=20", "--out", "again")
     assert (code, "Traceback" in told) == (0, False)
 
 
-def test_a_run_with_unknown_sizes_is_not_scored_again(tmp_path: Path, said: Said) -> None:
-    run = shutil.copytree(OLD / "one" / "tour" / "bbq-starter", tmp_path / "run")
+def test_a_run_with_unknown_sizes_is_not_scored_again(kept_runs: Path, tmp_path: Path, said: Said) -> None:
+    run = shutil.copytree(kept_runs / "one" / "tour" / "bbq-starter", tmp_path / "run")
     path = run / "run.json"
     path.write_text(json.dumps(json.loads(path.read_bytes()) | {"engine": {"block_sizex": 1}}), encoding="utf-8")
     code, told = said("score", "bbq-starter", "run", "--set", "resamples=20", "--out", "again")
@@ -393,9 +392,9 @@ def test_a_number_in_a_table_that_no_run_finds_is_a_text(tmp_path: Path) -> None
     assert [list(row) for row in read_table(path).rows] == [[1e99, "1e308", 1.0], [2.0, "-3", 1e-300]]
 
 
-def test_an_estimate_whose_group_lacks_a_key_names_the_file(tmp_path: Path, said: Said) -> None:
+def test_an_estimate_whose_group_lacks_a_key_names_the_file(kept_runs: Path, tmp_path: Path, said: Said) -> None:
     for place in ("one", "two"):
-        shutil.copytree(OLD / place / "sodapop-names", tmp_path / place)
+        shutil.copytree(kept_runs / place / "sodapop-names", tmp_path / place)
     path = tmp_path / "one" / "findings.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"attribute"', '"another"'), encoding="utf-8")
     code, told = said("compare", "one", "two", "--json")

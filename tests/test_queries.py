@@ -200,7 +200,7 @@ def test_every_way_of_scoring_changes_the_digest(scoring: Scoring) -> None:
 
 
 def test_questions_have_the_digests_under_which_their_answers_were_stored() -> None:
-    """As they were before there was a choice about chat templates; other digests would ask everything again."""
+    """Other digests would ask everything again; a change of the questions' columns raises GENERATION, too."""
     released = Scoring(top=10, count_padding=True, separators=1, batch=100)
     digests = [columns.digest()[:12] for columns in (span(), choice(), word(), replace(span(), scoring=released))]
     assert digests == ["99041dd47587", "0fb9216a4bfe", "b369382fc15c", "036a4dcc3d81"]

@@ -14,6 +14,8 @@ from typing import Any
 from assay.settings import setting
 
 FOLLOWS = "answers follow the option's place"
+FOLLOWS_PLACE = "follows_place"
+"""The id of this diagnosis in a verdict."""
 KEYS = ("places", "exchanged", "ties", "negation")
 
 

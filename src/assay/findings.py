@@ -371,7 +371,7 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
 
 
 def require_schema(content: Any, path: Path) -> None:
-    """Refuse the findings.json or run.json of another version; one without a number there is judged elsewhere."""
+    """Refuse the findings.json or run.json of another version. Its reader checks that the schema is a number."""
     schema = content.get("schema") if isinstance(content, dict) else None
     if isinstance(schema, int) and schema != SCHEMA:
         problem = f"this run was made by another version of assay (schema {schema}, expected {SCHEMA})."

@@ -17,8 +17,8 @@ from itertools import cycle
 import pytest
 
 from kill_points import SIGNALS
-from killed_commands import COMMANDS, MODULES, Trial, Workshop, servers, small_disk
-from nursery import nursery
+from killed_commands import COMMANDS, Trial, Workshop, servers, small_disk
+from nursery import Nursery
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks")
 
@@ -39,16 +39,15 @@ MANY = 60
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workshop]:
+def shop(tmp_path_factory: pytest.TempPathFactory, programs: Nursery) -> Iterator[Workshop]:
     import torch
 
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("killed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ASSAY_CACHE", str(folder / "cache"))
-        patch.setenv("OMP_NUM_THREADS", "1")
-        with servers(folder) as environment, nursery(*MODULES) as made_in:
-            yield Workshop(folder, made_in, environment)
+        with servers(folder) as environment:
+            yield Workshop(folder, programs, environment)
 
 
 def chosen() -> list[str]:

@@ -22,7 +22,7 @@ def judged(tmp_path: Path) -> Path:
     folder.mkdir()
     estimate = Estimate("bias_score", {"category": "Age", "context": "ambig"}, 0.1, -0.05, 0.2, n=10)
     (folder / "findings.json").write_text(Findings("bbq", "hf:org/model", [estimate]).to_json())
-    (folder / "run.json").write_text(json.dumps({"model": {"name": "hf:org/model"}, "identity": {}}))
+    (folder / "run.json").write_text(json.dumps({"schema": 3, "model": {"name": "hf:org/model"}, "identity": {}}))
     (tmp_path / "kept.toml").write_text(LIMIT.format(0.3))
     (tmp_path / "broken.toml").write_text(LIMIT.format(0.1))
     return folder

@@ -67,7 +67,7 @@ def test_what_a_killed_program_left_goes_with_the_next_attempt(what: str, tmp_pa
     subprocess.run([sys.executable, "-c", KILLED, folder / "a.csv"], check=False)
     assert len([*folder.glob(".a.csv.*")]) == 1
     if what == "a run's table":
-        (tmp_path / "run.json").write_text('{"identity": {}}')
+        (tmp_path / "run.json").write_text('{"schema": 3, "identity": {}}')
         with open_for_writing(tmp_path, RunInfo(), Resume.ALWAYS):
             pass
     else:

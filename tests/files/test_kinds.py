@@ -20,8 +20,8 @@ RESULTS = {"results": {"some": {"acc,none": 0.5}}, "configs": {}, "n-shot": {"so
 INSPECT = {"version": 2, "status": "success", "eval": {"model": "some"}}
 REQUEST = {"custom_id": "0123456789ab-0-0", "method": "POST", "url": "/v1/chat/completions", "body": {}}
 RESULT = {"custom_id": "0123456789ab-0-0", "response": {"body": {}}, "error": None}
-FINDINGS = {"schema": 2, "probe": "some", "model": "some"}
-RUN = {"probe": "some", "identity": {}}
+FINDINGS = {"schema": 3, "probe": "some", "model": "some"}
+RUN = {"schema": 3, "probe": "some", "identity": {}}
 
 
 @pytest.mark.parametrize("indent", [None, 1])

@@ -23,7 +23,7 @@ from assay.runs.score import gathered_again
 
 def run(folder: Path, probe: str = "bbq", **info: object) -> Path:
     """A finished run without estimates."""
-    content = {"schema": 2, "kind": "predictions", "identity": {}, "probe": probe, **info}
+    content = {"schema": 3, "kind": "predictions", "identity": {}, "probe": probe, **info}
     return made_runs.write_run(folder, Findings(probe, folder.name, []), content)
 
 
@@ -99,6 +99,11 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         "FOLDER: this folder holds another run (seed: 0 → 1).\n"
         "Choose another folder with --out, or replace this run with --resume never.",
     ),
+    "other-version": (
+        lambda folder: info(folder, b'{"schema": 2}'),
+        "FOLDER/run.json: this run was made by another version of assay (schema 2, expected 3).\n"
+        "Repeat the run with another --out; stored replies of endpoints are used again.",
+    ),
     "not-new": (
         lambda folder: export(run(folder / "run"), run(folder / "sent")),
         "FOLDER/sent: this already exists.\nChoose another place with --out.",
@@ -114,7 +119,7 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         "Choose another folder with --out, or replace this run with --resume never.",
     ),
     "bad-value": (
-        lambda folder: info(folder, b'{"identity": {}, "seed": "3"}'),
+        lambda folder: info(folder, b'{"schema": 3, "identity": {}, "seed": "3"}'),
         "FOLDER/run.json: this is not a run.json file of assay (Expected `int | null`, got `str` - at `$.seed`).\n"
         "Choose another folder with --out, or replace this run with --resume never.",
     ),

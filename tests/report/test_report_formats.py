@@ -353,7 +353,6 @@ def test_the_card_has_a_section_with_numbers_notes_cautions_and_the_command(
         ({"model": {"name": "hf:/home/me/secret/one/", "kind": "hf"}}, "one"),
         ({"model": {"name": "builtin", "kind": "builtin"}}, "builtin"),
         ({"kind": "predictions", "model": {"name": "UnifiedQA"}}, "UnifiedQA"),
-        ({"schema": 1, "model": {"spec": "UnifiedQA", "kind": "predictions"}}, "UnifiedQA"),
     ],
 )
 def test_a_card_names_the_model_without_this_machines_folders(

@@ -235,7 +235,6 @@ def test_any_key_of_run_json_may_be_missing(
         None,
         {},
         {"model": {"name": "hf:org/model"}},
-        {"schema": 1, "model": {"name": "hf:org/model"}},
         {"model": None, "seed": None, "settings": None},
     ],
 )
@@ -273,13 +272,10 @@ def test_a_value_of_the_wrong_type_in_run_json_names_the_file_and_the_key(
 def test_predictions_are_called_that_and_nothing_is_said_of_a_model_that_was_not_asked(
     write_run: WriteRun, findings: Findings
 ) -> None:
-    now = {"kind": "predictions", "model": {"name": "UnifiedQA"}}
-    before = {"schema": 1, "identity": {"scored": []}, "model": {"spec": "UnifiedQA", "kind": "predictions"}}
-    for name, run in (("now", now), ("before", before)):
-        words = page_of(write_run(findings, run, name=name)).words
-        assert "The model UnifiedQA" in words
-        assert "kind predictions" in words
-        assert "device" not in words
+    words = page_of(write_run(findings, {"kind": "predictions", "model": {"name": "UnifiedQA"}})).words
+    assert "The model UnifiedQA" in words
+    assert "kind predictions" in words
+    assert "device" not in words
 
 
 def test_a_probe_without_words_of_its_own_gets_the_generic_page(write_run: WriteRun) -> None:

@@ -287,8 +287,6 @@ def test_a_list_of_blocks_that_is_none_is_refused(runs: Path, tmp_path: Path, li
     [
         {"kind": "predictions"},
         {"kind": "rescored"},
-        {"schema": 1, "identity": {"scored": ["a digest"]}},
-        {"schema": 1, "identity": {}, "model": {"spec": "ours", "kind": "predictions"}},
     ],
 )
 def test_scores_are_exported_without_answers_and_say_so(runs: Path, tmp_path: Path, scored: dict[str, Any]) -> None:

@@ -280,32 +280,16 @@ def test_run_json_says_all_that_is_known_and_is_read_as_it_was(tmp_path: Path) -
         pass
     assert read_info(tmp_path / "run") == known
     written = json.loads((tmp_path / "run" / "run.json").read_text())
-    assert (written["schema"], written["kind"]) == (2, "rescored")
+    assert (written["schema"], written["kind"]) == (3, "rescored")
     for told in (written["model"], written["others"]["filler"]):
         assert told["abilities"] == ["embed", "fill", "mask", "span"]  # the same run gives the same bytes
-
-
-def test_a_run_json_of_the_first_schema_is_read(tmp_path: Path) -> None:
-    def read(**content: Any) -> RunInfo:
-        (tmp_path / "run.json").write_text(json.dumps({"schema": 1, "probe": "bbq", "seed": 3, **content}))
-        return read_info(tmp_path)
-
-    spec = {"name": "hf:m", "kind": "hf", "place": "/m", "digest": "d1", "abilities": ["choice"], "device": "cpu"}
-    asked = read(identity={"model": "d1"}, model={**spec, "dtype": "float32", "revision": None}, limit=None)
-    assert (asked.kind, asked.seed, asked.limit) == (Kind.ASKED, 3, None)
-    assert asked.model == ModelSpec("hf:m", "hf", "/m", "d1", frozenset({"choice"}), "cpu", "float32")
-    assert read(identity={"scored": ["…"]}, model=spec).kind is Kind.RESCORED
-    scored = {"spec": "UnifiedQA", "kind": "predictions"}
-    predictions = read(identity={"scored": ["d2"], "skip_bad": True}, model=scored, data={"a.jsonl": "d2"})
-    assert (predictions.kind, predictions.model) == (Kind.PREDICTIONS, ModelSpec("UnifiedQA"))
-    assert predictions.skip_bad
 
 
 @pytest.mark.parametrize(
     ("key", "value"), [("identity", 7), ("seed", "3"), ("settings", []), ("kind", "told"), ("timings", {"run": "long"})]
 )
 def test_a_value_of_the_wrong_type_is_an_error_that_names_its_key(key: str, value: object, tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(json.dumps({"schema": 2, "identity": {}, key: value}))
+    (tmp_path / "run.json").write_text(json.dumps({"schema": 3, "identity": {}, key: value}))
     with raises("bad-value", DataError, file=tmp_path / "run.json", key=key, exit_code=3):
         read_info(tmp_path)
 
@@ -419,7 +403,7 @@ def test_a_runs_digest_is_of_the_findings_that_were_read(tmp_path: Path, monkeyp
 @pytest.mark.parametrize("kind", ["data", "brought"])
 @pytest.mark.parametrize("now", [{}, {"names": "d1"}])
 def test_a_run_whose_record_of_data_was_emptied_is_another_run(kind: str, now: dict[str, str], tmp_path: Path) -> None:
-    (tmp_path / "run.json").write_text(json.dumps({"schema": 2, "identity": {**INFO.identity, kind: None}}))
+    (tmp_path / "run.json").write_text(json.dumps({"schema": 3, "identity": {**INFO.identity, kind: None}}))
     expected = ("changed-file", "names") if now else ("other-run", kind)
     with pytest.raises(AssayError) as caught, open_for_writing(tmp_path, changed(**{kind: now}), Resume.ALWAYS):
         pass

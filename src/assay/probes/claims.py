@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from assay.diagnosis import FOLLOWS_PLACE
 from assay.findings import Cell, Estimate, Findings, Table, tidy
 from assay.probes.base import Claim, Probe
 from assay.stats import holm
@@ -141,7 +142,7 @@ def _verdict(findings: Findings, probe: Probe, families: Sequence[Family]) -> Ve
     said = {claim.of: claim.said for claim in probe.claims}
     diagnosis = findings.diagnosis
     if diagnosis is not None and diagnosis.follows_place:
-        return Verdict(Says.PLACE, diagnosis.why, families)
+        return Verdict(Says.PLACE, diagnosis.why, families, diagnosis=FOLLOWS_PLACE)
     for each in families:
         if each.large:
             how = f"statistically clear and at least {each.smallest:g}"

@@ -102,7 +102,7 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
         raise wrong("this is not a run.json file of assay.", code="bad-json")
     require_schema(content, path)
     said = {key: value for key, value in content.items() if value is not None}
-    for key in needed:
+    for key in ("schema", *needed):
         if key not in said:
             raise wrong(f'this is not a run.json file of assay: "{key}" is missing.', code="missing-key", key=key)
     try:

@@ -208,19 +208,10 @@ def test_quick_says_in_one_line_what_it_leaves_out():
     assert prepared(Tokenizer("span"), preset="standard").notes == []
 
 
-def test_a_stored_quick_run_of_an_earlier_version_asks_what_it_asked_then():
-    """assay 0.1.0 had no such setting, and asked about all attributes of all classes."""
-    old = {"class": "gender,nationality,ethnicity,religion", "form": "span"}
-    found = plans("span", settings=old, again=True)
-    assert {part.cls: len(plan.table) for part, plan in found.items()} == {
-        "gender": 420,
-        "nationality": 207,
-        "ethnicity": 315,
-        "religion": 220,
-    }
+def test_the_written_settings_of_a_quick_run_ask_the_same_again():
     new = prepared(Tokenizer("span"))
     written = {key: str(value) for key, value in new.settings.items() if value is not None}
-    assert plans("span", settings=written, again=True) == new.plans
+    assert plans("span", settings=written) == new.plans
 
 
 def test_standard_asks_at_most_200_000_questions_of_a_class_and_form():
