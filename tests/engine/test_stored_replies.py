@@ -1,7 +1,7 @@
 """Replies of endpoints cost money: those that an earlier version stored are used, and nothing is sent again.
 
-tests/golden/paid has the questions, and a journal that the version before schema 3 of findings.json wrote with `ask`. It
-is never written again. Requests that test what an endpoint can do are not answers, and may change.
+tests/golden/paid has the questions, and a journal that the version before schema 3 of findings.json wrote with `ask`.
+It is never written again. Requests that test what an endpoint can do are not answers, and may change.
 """
 
 from __future__ import annotations
