@@ -161,7 +161,8 @@ def test_changed_data_are_a_data_error(tmp_path: Path) -> None:
         ("{", "bad-json", None),
         ("[]", "bad-json", None),
         ("7", "bad-json", None),
-        ('{"probe": "unqover"}', "missing-key", "identity"),
+        ('{"probe": "unqover"}', "missing-key", "schema"),
+        ('{"schema": 3, "probe": "unqover"}', "missing-key", "identity"),
     ],
 )
 def test_a_run_json_of_something_else_is_refused(content: str, code: str, key: str | None, tmp_path: Path) -> None:
