@@ -6,10 +6,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from assay.examples import FILE, to_lines
 from assay.findings import Estimate, Findings, Table
+from assay.verdict import CLEAR
 
 GAMMA = ("class", "form", "subject", "attribute", "gamma", "low", "high", "eta", "p", "q", "n")
 GROUPS = tuple("group" if column == "subject" else column for column in GAMMA)
@@ -60,6 +61,7 @@ RUN: Mapping[str, Any] = {
 
 def write_run(folder: Path, findings: Findings, run: object = None) -> Path:
     """Writes findings, their examples and, if given, run.json into a folder as a run does."""
+    findings = with_claims(findings)
     (folder / "tables").mkdir(parents=True)
     (folder / "findings.json").write_text(findings.to_json(), encoding="utf-8", errors="surrogatepass")
     for table, content in findings.tables.items():
@@ -70,6 +72,20 @@ def write_run(folder: Path, findings: Findings, run: object = None) -> Path:
     if findings.examples:
         (folder / FILE).write_bytes(to_lines(findings.examples))
     return folder
+
+
+def with_claims(findings: Findings) -> Findings:
+    """The same with a column `claimed` after q in tables that lack it, as runs write it."""
+    return replace(findings, tables={name: _claimed(table) for name, table in findings.tables.items()})
+
+
+def _claimed(table: Table) -> Table:
+    if "q" not in table.columns or "claimed" in table.columns:
+        return table
+    after = [*table.columns].index("q") + 1
+    flags = [None if row[after - 1] is None else int(cast("float", row[after - 1]) <= CLEAR) for row in table.rows]
+    rows = [[*row[:after], flag, *row[after:]] for row, flag in zip(table.rows, flags, strict=True)]
+    return Table([*table.columns[:after], "claimed", *table.columns[after:]], rows)
 
 
 def unqover() -> Findings:

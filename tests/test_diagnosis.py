@@ -51,14 +51,6 @@ def test_the_file_says_how_large_every_share_is() -> None:
     assert (told["negation"], told["missing"]) == (None, {"negation": "no question has a negation"})
 
 
-def test_findings_of_an_earlier_assay_have_none(tmp_path: Path) -> None:
-    def earlier(content: dict[str, Any]) -> None:
-        del content["diagnosis"]
-        content["schema"] = 1
-
-    assert read_findings(written(tmp_path, WHOLE, earlier)).diagnosis is None
-
-
 @pytest.mark.parametrize(
     ("key", "value"),
     [

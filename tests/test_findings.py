@@ -84,7 +84,7 @@ def test_tidy_findings_differ_from_what_was_found_by_less_than_anybody_measures(
 def test_the_file_has_what_the_contract_says() -> None:
     content = json.loads(FOUND.to_json())
     assert {*content} == {"schema", "probe", "model", "verdict", "diagnosis", "estimates", "tables"}
-    assert (content["schema"], content["probe"], content["model"]) == (2, "unqover", "hf:./größe")
+    assert (content["schema"], content["probe"], content["model"]) == (3, "unqover", "hf:./größe")
     assert content["tables"] == {"gamma": "tables/gamma.csv"}
     assert content["estimates"][0] == {
         "metric": "mu",
@@ -107,7 +107,7 @@ def test_the_file_has_what_the_contract_says() -> None:
 
 
 def test_the_same_findings_are_the_same_bytes_and_text_stays_readable() -> None:
-    digest = "8db837482ac2fdb8fba1d7dcee5a337637a2604e94ea807b2d4de43d20877e4c"
+    digest = "40f8aacaea166d90975a6f3ccc60c0b3536b00f7d53c26a5d3313b49eb21e1ee"
     assert hashlib.sha256(FOUND.to_json().encode()).hexdigest() == digest, "another program may have stored this file"
     assert "größe" in FOUND.to_json()
     assert FOUND.to_json().endswith("}\n")
@@ -145,7 +145,7 @@ def test_findings_that_are_not_there_are_a_data_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"schema": 3},
+        {"schema": "3"},
         {"estimates": [{**FOUND.estimates[0].as_json(), "interval_of": "corrected"}]},
         {"estimates": [{"metric": "mu"}]},
         {"estimates": [{**FOUND.estimates[0].as_json(), "value": None}]},

@@ -67,7 +67,7 @@ def test_findings_keep_the_contract(
 
     found = json.loads(done.out, parse_constant=no_constant)
     assert list(found) == ["schema", "probe", "model", "verdict", "diagnosis", "estimates", "tables"]
-    assert (found["schema"], found["probe"], found["model"]) == (2, "unqover", f"hf:./{model.name}")
+    assert (found["schema"], found["probe"], found["model"]) == (3, "unqover", f"hf:./{model.name}")
     seen = set()
     for estimate in found["estimates"]:
         numbers = {"value", "corrected", "low", "high", "level", "n", "p", "q", "floor"}

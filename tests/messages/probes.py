@@ -18,6 +18,7 @@ from assay.probes import method_of, probe_named
 from assay.probes.base import Request
 from assay.probes.bbq.paired import Opened, paired
 from assay.probes.bbq.reading import data_files
+from assay.probes.bbq.varieties import Variety
 from assay.probes.bbq_starter.templates import read_starter
 from assay.probes.sodapop.contexts import paper_contexts, read_contexts
 from assay.probes.sodapop.names import read_groups
@@ -87,9 +88,12 @@ def improbable(folder: Path) -> None:
     analyse(cells, Labels(["x", "y"], ["late"], ["time"], 1, None, sampled=False), cls="religion", form="span", seed=0)
 
 
-def older(folder: Path) -> None:
-    run = Opened(Table(("model",), []), "wrong", str(folder))
-    paired(probe_named("bbq"), run, run, resamples=1, common=True)
+def of_two_languages(folder: Path) -> None:
+    one, other = (
+        Opened(Table(("model",), []), "wrong", str(folder / language), Variety("bbq", language))
+        for language in ("en", "es")
+    )
+    paired(probe_named("bbq"), one, other, resamples=1, common=True)
 
 
 CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
@@ -220,9 +224,8 @@ CASES: Mapping[str, tuple[Callable[[Path], object], str]] = {
         "Get them with `assay data fetch bbq`, or name their folder or one of them with --data.",
     ),
     "not-comparable": (
-        older,
-        "FOLDER: an older version of assay wrote this table of answers, without digests of the questions.\n"
-        "Score it again (assay score bbq DIR), and compare the result.",
+        of_two_languages,
+        "FOLDER/en and FOLDER/es are in different languages, or from different sets.\nCompare them without --common.",
     ),
     "bad-scores": (
         improbable,

@@ -213,15 +213,17 @@ def test_every_format_is_printed_whatever_the_data_hold(
     assert printed == text_of(hostile_run, form)
 
 
-def test_lone_halves_of_characters_can_be_written(write_run: WriteRun, tmp_path: Path) -> None:
+def test_lone_halves_of_characters_are_refused(
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = write_run(Findings("mine", "m", [Estimate("own", {}, 0.5)]))
     path = folder / "findings.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"m"', '"\\ud800"'), encoding="utf-8")
     for form in FORMATS:
         out = tmp_path / form
-        assert main(["report", str(folder), "--format", form, "--out", str(out)]) == 0
-        assert "\\ud800" in out.read_text(encoding="utf-8").lower()
-    assert json.loads((tmp_path / "json").read_text(encoding="utf-8"))["runs"][0]["findings"]["model"] == "\ud800"
+        assert main(["report", str(folder), "--format", form, "--out", str(out)]) == 3
+        assert f"{path}: not a findings.json" in capsys.readouterr().err
+        assert not out.exists()
 
 
 # JSON and CSV.

@@ -190,12 +190,6 @@ def test_an_undefined_estimate_shows_its_reason_once(
     assert "None" not in page.text
 
 
-def test_an_interval_that_leaves_its_value_out_is_explained(write_run: WriteRun) -> None:
-    inside, outside = (Estimate("eta", {"class": "religion"}, 0.11, 0.0, high) for high in (0.12, 0.09))
-    assert "An interval that lies below" not in page_of(write_run(Findings("unqover", "m", [inside]), name="a")).words
-    assert "An interval that lies below" in page_of(write_run(Findings("unqover", "m", [outside]), name="b")).words
-
-
 def test_the_column_of_what_chance_gives_is_there_only_where_chance_was_asked(write_run: WriteRun) -> None:
     for name, floor in (("with", 0.05), ("without", None)):
         estimates = [Estimate("mu", {"class": "religion"}, 0.11, 0.0, 0.2, floor=floor)]

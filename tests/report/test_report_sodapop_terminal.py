@@ -35,7 +35,8 @@ def test_words_come_clearest_first_and_groups_surest_first(
     write_run: WriteRun, sodapop: Findings, run: Mapping[str, Any]
 ) -> None:
     stages = {"words to fill, at most": 308, "answers, at most": 6000}
-    folder = write_run(sodapop, {**run, "stages": stages, "settings": {"distractors": "shared"}})
+    told_apart = replace(sodapop, estimates=[replace(each, q=each.p) for each in sodapop.estimates])
+    folder = write_run(told_apart, {**run, "stages": stages, "settings": {"distractors": "shared"}})
     write_page(folder)
     lines = [" ".join(line.split()) for line in summary_of(folder).splitlines()]
     assert "sodapop · hf:org/model · at most 6,308 questions · preset quick · seed 7" in lines
@@ -46,8 +47,8 @@ def test_words_come_clearest_first_and_groups_surest_first(
         "loud European American female European American male 0.025 – 0.040 0.200",
         "let European American female European American male 2.000 0.100 to 2.000 1.000 1.000",
         "kind African American female European American female 0.049 -0.100 to 0.100 0.500 0.900",
-        "European American and African American female names 0.980* 0.580 <0.001 – 12",
-        "European American female and male names 0.750 0.580 0.190 – 12",
+        "European American and African American female names 0.980* 0.580 <0.001 <0.001 12",
+        "European American female and male names 0.750 0.580 0.190 0.190 12",
         "European American and African American male names – 0.580 – – 12",
     ]
     places = [lines.index(row) for row in rows]
@@ -56,7 +57,7 @@ def test_words_come_clearest_first_and_groups_surest_first(
     assert "3 differences are clear (2 words, in 2 of 3 comparisons of two groups)." in words
     assert "1 of the 3 shrinks to less than half, or changes sign" in words
     assert "All names had the same wrong answers (shared pools)." in words
-    assert "1 of 2 pairs better than chance (* p at most 0.05" in words
+    assert "1 of 2 pairs better than chance (* q at most 0.05" in words
     assert "tables/words.csv each word with each pair of groups (7 rows)" in lines
 
 

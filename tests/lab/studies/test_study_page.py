@@ -94,7 +94,7 @@ def comparison(differences: Sequence[Any], words: Sequence[Any] = (), notes: Seq
 
 
 def test_words_that_changed_are_counted_and_what_could_not_be_paired_is_said() -> None:
-    words = [{"q": 0.01}, {"q": 0.2}, {"q": None}]
+    words = [{"q": 0.01, "claimed": 1}, {"q": 0.2, "claimed": 0}, {"q": None, "claimed": None}]
     change = {"metric": "kmeans_accuracy", "group": NAMES, "value": -0.2, "n": 50, "p": 0.01, "q": 0.04}
     told = {"probe": "sodapop", "model": "hf:m", "baseline": "hf:b", "baseline_value": 0.8, "model_value": 0.6}
     better: Any = {**told, "change": change, "worse": change}
@@ -210,10 +210,9 @@ def test_groups_are_told_apart_by_model_and_clear_ones_counted(bench: Any) -> No
         rd = -0.5 if debiased else 0.5
         word = [*group.values(), "kind", 0.4, 0.2, 0.2, 0.3, rd, None, None, 0.001, 0.01, 50, None, None]
         findings = replace(made_runs.sodapop(), model=model, estimates=[kmeans], tables={})
-        (more["out"] / "findings.json").write_text(
-            replace(findings, tables={"words": Table(made_runs.WORDS, [word])}).to_json()
-        )
-        (more["out"] / "tables" / "words.csv").write_text(Table(made_runs.WORDS, [word]).to_csv())
+        findings = made_runs.with_claims(replace(findings, tables={"words": Table(made_runs.WORDS, [word])}))
+        (more["out"] / "findings.json").write_text(findings.to_json())
+        (more["out"] / "tables" / "words.csv").write_text(findings.tables["words"].to_csv())
 
     bench.fakes.audit = found
     page = page_of(bench)

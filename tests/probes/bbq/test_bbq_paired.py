@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -202,15 +201,6 @@ def test_a_question_that_a_file_asks_twice_is_two_items() -> None:
     found = differences(answered(chosen, twice), answered(chosen, twice))
     assert {each.change.n for each in found.values()} == {len(DATASET)}
     assert {each.change.value for each in found.values()} == {0.0}
-
-
-def test_tables_of_older_runs_are_matched_by_numbers_where_data_are_the_same() -> None:
-    table = answered(GOLD).tables["answers"]
-    old = Table(table.columns[:-1], [row[:-1] for row in table.rows])
-    one, other = Opened(old, "wrong", "runs/old"), Opened(table, "wrong")
-    assert paired(one, other, common=False).counts[0].common == len(DATASET)
-    with raises("not-comparable", file=Path("runs", "old"), key="content"):
-        paired(one, other, common=True)
 
 
 def test_refusals_are_counted_alike_and_it_is_said() -> None:

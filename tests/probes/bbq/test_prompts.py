@@ -163,18 +163,22 @@ def plan(tmp_path: Path) -> BBQPlan:
     return BBQPlan(official(tmp_path, (), None, "auto", "keep", False), Sample(), "letters")
 
 
-def test_the_digests_of_forms_that_always_were_are_what_they_were(plan: BBQPlan) -> None:
-    """Answers that are stored under them are used again."""
+def test_the_digest_is_of_everything_that_decides_the_questions(plan: BBQPlan) -> None:
+    """Another digest would ask everything again, of models whose answers are stored."""
     source, sample = plan.source, plan.sample
     for form in ("options", "letters", "race", "arc"):
-        own = replace(plan, form=form)
-        assert own.digest == digest_of(
+        asked = replace(plan, form=form)
+        assert asked.digest == digest_of(
             {
                 "bbq": VERSION,
                 "data": dict(source.read().files),
                 "source": [source.meaning, source.defects, source.skip_bad, source.categories],
                 "sample": [sample.in_all, sample.per_template, sample.seed],
-                "form": [form, True, own.orders, True],
+                "form": [form, True, asked.orders, True],
+                "words": asked.words.content(form),
+                "set": ["bbq", "en"],
+                "shuffled": False,
+                "asked": ["", 1, 0],
             }
         )
 

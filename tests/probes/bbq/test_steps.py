@@ -236,7 +236,7 @@ def test_run_json_has_a_prompt_of_every_stage_and_digests_of_what_was_brought() 
     assert set(info("two")["prompts"]) == {"bbq-starter: first step", "bbq-starter"}
     assert "(what the model wrote)" in info("two")["prompts"]["bbq-starter"]["text"]
     assert info("two")["brought"] == {}
-    assert "brought" not in info("two")["identity"]
+    assert info("two")["identity"]["brought"] == {}
 
 
 def test_a_prompt_that_changed_makes_another_run() -> None:

@@ -32,7 +32,10 @@ def findings(words: list[tuple[str, str, str, float | None, float]], **accuracie
         for pair, value in accuracies.items()
     ]
     return Findings(
-        "sodapop", "m", estimates, {"words": Table(WORDS, [[row.get(key) for key in WORDS] for row in cells])}
+        "sodapop",
+        "m",
+        estimates,
+        {"words": Table([*WORDS, "claimed"], [[*map(row.get, WORDS), int(row["q"] <= 0.05)] for row in cells])},
     )
 
 
