@@ -409,7 +409,7 @@ def test_what_the_comparison_refuses_is_passed_on(write_run: WriteRun) -> None:
         raise DataError("other data.", "Use --common.", code="not-comparable", file="a.csv", line=3, key="names")
 
     folder, base = write_run(*CELLS), write_run(*CELLS, name="base")
-    with raises("not-comparable", UsageError, file=Path("a.csv"), line=3, key="names") as caught:
+    with raises("not-comparable", DataError, file=Path("a.csv"), line=3, key="names") as caught:
         judge_runs(folder, Policy([Limit("bbq.bias_score", name="no worse", baseline=base, worse_by=0.1)]), refuses)
     assert str(caught.value) == "policy, no worse: a.csv, line 3: other data.\nUse common = true in the limit."
 

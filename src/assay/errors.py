@@ -35,6 +35,7 @@ CODES: Mapping[str, str] = {
     "not-a-run": "the folder is not a run folder",
     "unfinished-run": "the run is not finished, or some of its answers are not stored",
     "other-run": "the folder holds another run, training or study",
+    "stale-answers": "the answers that the run used are not stored any more, only others",
     "other-version": "another version of assay made the run",
     "not-new": "the file or folder already exists",
     "in-use": "another program is writing to this folder",

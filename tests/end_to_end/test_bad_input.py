@@ -208,7 +208,7 @@ def _stored_block(folder: str) -> tuple[str, int, int, Path]:
     """Label, range and file of the last block that a run used."""
     asked = json.loads(Path(folder, "blocks.json").read_text())[-1]
     lo, hi, _ = asked["blocks"][0]
-    found = list(Path(os.environ["ASSAY_CACHE"]).rglob(f"{asked['key']}/{lo:010d}-{hi:010d}.block"))
+    found = list(Path(os.environ["ASSAY_CACHE"]).rglob(f"{asked['key']}/{lo:010d}-{hi:010d}-*.block"))
     assert len(found) == 1
     return asked["label"], lo, hi, found[0]
 

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from assay.engine import store as store_module
 from assay.engine.ask import Asker, Resume, StoredAsk
 from assay.engine.executor import ComputedBlock, LocalExecutor, Settings, block_key, forward_all
-from assay.engine.store import BlockStore
+from assay.engine.store import BlockStore, StoredBlock
 from assay.engine.work import WorkExecutor
 from assay.errors import ModelError, UsageError
+from block_files import block_file, used_by
 from fake_models import FakeModel, FakePlan, expected_values, fake_spec
 from raising import raises
 
@@ -93,7 +95,7 @@ def test_a_model_is_not_even_loaded_when_all_is_stored(model: FakeModel, store: 
 def test_only_what_is_missing_is_asked(model: FakeModel, store: BlockStore) -> None:
     asker(model, store)(PLAN, "words")
     whole = files(store)
-    store.path(block_key(model.spec, PLAN, SETTINGS), 16, 32).unlink()
+    block_file(store, block_key(model.spec, PLAN, SETTINGS), 16, 32).unlink()
     model.encoded.clear()
     progress = Watched()
     answers = asker(model, store, progress=progress)(PLAN, "words")
@@ -107,7 +109,7 @@ def test_only_what_is_missing_is_asked(model: FakeModel, store: BlockStore) -> N
 def test_a_damaged_block_is_asked_again_with_a_warning(model: FakeModel, store: BlockStore) -> None:
     asker(model, store)(PLAN, "words")
     whole = files(store)
-    path = store.path(block_key(model.spec, PLAN, SETTINGS), 16, 32)
+    path = block_file(store, block_key(model.spec, PLAN, SETTINGS), 16, 32)
     path.write_bytes(path.read_bytes()[:-1] + b"!")
     model.encoded.clear()
     with pytest.warns(UserWarning, match="checksum is wrong; its questions are asked again") as warned:
@@ -119,7 +121,7 @@ def test_a_damaged_block_is_asked_again_with_a_warning(model: FakeModel, store: 
 
 
 def test_a_folder_in_a_blocks_place_is_refused_before_anything_is_asked(model: FakeModel, store: BlockStore) -> None:
-    path = store.path(block_key(model.spec, PLAN, SETTINGS), 16, 32)
+    path = store.path(StoredBlock(block_key(model.spec, PLAN, SETTINGS), 16, 32, "0" * 64))
     path.mkdir(parents=True)
     with (
         pytest.warns(UserWarning, match="cannot be read"),
@@ -204,10 +206,11 @@ def test_what_was_asked_is_written_down(model: FakeModel, store: BlockStore) -> 
 def test_what_was_computed_is_not_read_again(
     model: FakeModel, store: BlockStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    reading: list[int] = []
-    monkeypatch.setattr(BlockStore, "content", lambda self, key, lo, hi: reading.append(lo))
+    reading: list[tuple[Path, ...]] = []
+    monkeypatch.setattr(store_module, "read_whole", lambda path, most: reading.append(path))
     assert np.array_equal(asker(model, store)(PLAN, "words")["value"], expected_values(PLAN))
-    assert reading == [0, 16, 32], "each block is looked for once, before it is computed"
+    assert len(files(store)) == 3
+    assert reading == []
 
 
 @dataclass
@@ -321,19 +324,21 @@ def test_a_model_that_never_fits_ends_with_one_clear_error(store: BlockStore) ->
 
 
 def test_stored_answers_can_be_read_without_the_model(model: FakeModel, store: BlockStore) -> None:
-    asker(model, store)(PLAN, "words")
-    stored = StoredAsk(model.spec, store, SETTINGS)
+    ask = asker(model, store)
+    ask(PLAN, "words")
+    stored = StoredAsk(model.spec, store, used_by(ask), SETTINGS)
     assert stored.abilities == model.spec.abilities
     assert np.array_equal(stored(PLAN, "words")["value"], expected_values(PLAN))
 
 
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 def test_reading_says_what_is_not_there(harm: str, model: FakeModel, store: BlockStore) -> None:
-    asker(model, store)(PLAN, "words")
-    path = store.path(block_key(model.spec, PLAN, SETTINGS), 16, 32)
+    ask = asker(model, store)
+    ask(PLAN, "words")
+    path = block_file(store, block_key(model.spec, PLAN, SETTINGS), 16, 32)
     path.unlink() if harm == "missing" else path.write_bytes(b"")
     with raises("unfinished-run", UsageError) as missing:
-        StoredAsk(model.spec, store, SETTINGS)(PLAN, "words")
+        StoredAsk(model.spec, store, used_by(ask), SETTINGS)(PLAN, "words")
     assert "16 to 32" in str(missing.value)
 
 

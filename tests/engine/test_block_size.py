@@ -20,6 +20,7 @@ from assay.engine.store import BlockStore
 from assay.errors import UsageError
 from assay.models.base import Endpoint
 from assay.queries import ChoiceColumns, ChoiceQuery, MaskColumns, TextColumns, TextQuery, Texts
+from block_files import used_by
 from fake_models import FakeModel, FakePlan, MemoryArrays, expected_values, fake_spec
 from raising import raises
 
@@ -109,7 +110,7 @@ def test_a_run_keeps_the_size_that_it_began_with(store: BlockStore) -> None:
     ask = Asker(model.spec, store, LocalExecutor(lambda spec: model), BUDGET, sizes={PLAN.digest: 32})
     answers = ask(PLAN, "words")
     assert model.encoded == [32, 32, 32, 4]
-    stored = StoredAsk(model.spec, store, BUDGET, sizes=ask.sizes)(PLAN, "words")
+    stored = StoredAsk(model.spec, store, used_by(ask), BUDGET, sizes=ask.sizes)(PLAN, "words")
     assert np.array_equal(stored["value"], answers["value"])
 
 
@@ -137,7 +138,7 @@ def test_a_given_size_is_that_of_every_plan_and_needs_no_note(store: BlockStore)
 
 def test_a_plan_that_the_run_never_asked_is_not_stored(store: BlockStore) -> None:
     with raises("unfinished-run", UsageError):
-        StoredAsk(fake_spec(), store, BUDGET)(PLAN, "words")
+        StoredAsk(fake_spec(), store, {}, BUDGET)(PLAN, "words")
 
 
 def test_stopped_at_any_moment_a_run_loses_at_most_a_block(store: BlockStore) -> None:

@@ -99,7 +99,7 @@ def seconds(model: Limited, folder: Path, questions: int = QUESTIONS) -> float:
     """How long asking takes on the server's clock."""
     loop, done = VirtualLoop(), list[_Block]()
     journal = Journal(folder)
-    asking = _Asking(model, journal, Spending(), again=False, advance=lambda rows: None)
+    asking = _Asking(model, journal, Spending(), advance=lambda rows: None)
     try:
         in_own_thread(lambda: loop.run_until_complete(asking._work(columns, [range(questions)], done.append)))
     finally:

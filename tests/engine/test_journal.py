@@ -20,9 +20,9 @@ def reply(number: int) -> Reply:
     return Reply({"choices": [{"text": f"ä\nb {number}"}], "model": "model v1"}, number, 1, "engine/1.2")
 
 
-def got(journal: Journal, call: str) -> Reply | None:
+def got(journal: Journal, call: str, **period: float) -> Reply | None:
     """A stored reply without its time."""
-    stored = journal.get(call)
+    stored = journal.get(call, **period)
     return stored and replace(stored, at=0.0)
 
 
@@ -60,6 +60,34 @@ def test_of_two_replies_the_later_counts_even_if_the_clock_was_set_back(
         again = Journal(tmp_path)
         assert [got(each, "call") for each in (journal, again)] == [reply(number)] * 2
         journal.close(), again.close()
+
+
+def test_a_run_that_is_built_again_gets_the_replies_that_it_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever came later; and where everything is asked again, no earlier reply counts."""
+    journal = Journal(tmp_path)
+    for number in (1, 2, 3):
+        monkeypatch.setattr(time, "time", lambda now=number * 100.0: now)
+        journal.put("call", reply(number))
+    journal.close()
+    again = Journal(tmp_path)
+    assert [got(again, "call", until=moment) for moment in (100.0, 199.0, 200.0, 250.0, 300.0)] == [
+        reply(number) for number in (1, 1, 2, 2, 3)
+    ]
+    assert got(again, "call", until=50.0) == reply(1), "the first after it, as it had none"
+    assert [got(again, "call", since=moment) for moment in (150.0, 300.0, 301.0)] == [reply(3), reply(3), None]
+    assert got(again, "call", since=150.0, until=250.0) == reply(2)
+    again.close()
+
+
+def test_a_reply_is_never_older_than_what_it_was_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even if the clock was set back meanwhile."""
+    monkeypatch.setattr(time, "time", lambda: 1e9)
+    journal = Journal(tmp_path)
+    journal.put("call", reply(1), 2e9)
+    assert got(journal, "call", since=2e9) == reply(1)
+    journal.close()
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs resource limits")

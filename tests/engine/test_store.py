@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
-from assay.engine import store as store_module
-from assay.engine.store import BadBlockError, Block, BlockStore
+from assay.engine.store import BadBlockError, Block, BlockStore, StoredBlock
 from assay.queries import Answers
+from block_files import block_file, write_block_file
 
 KEY = "ab" + "0" * 62
 QUERIES = hashlib.sha256(b"queries").hexdigest()
@@ -34,14 +34,6 @@ def block(rows: int = 3, lo: int = 0) -> Block:
         "key": np.arange(rows, dtype=np.uint64) + np.uint64(2**63),
     }
     return Block(lo, lo + rows, QUERIES, Answers(np.zeros(rows, np.uint8), arrays))
-
-
-def write_raw(store: BlockStore, payload: bytes, *, checksum: bytes | None = None) -> Path:
-    """A file with a right checksum over any payload: what a forger would write."""
-    path = store.path(KEY, 0, 3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(store_module._MAGIC + (checksum or hashlib.sha256(payload).digest()) + payload)
-    return path
 
 
 def zipped(**arrays: Any) -> bytes:
@@ -86,7 +78,8 @@ def test_any_array_of_numbers_survives(tmp_path_factory: pytest.TempPathFactory,
 def test_the_same_block_is_the_same_bytes(store: BlockStore, tmp_path: Path) -> None:
     other = BlockStore(tmp_path / "elsewhere")
     assert store.write(KEY, block()) == other.write(KEY, block())
-    assert store.path(KEY, 0, 3).read_bytes() == other.path(KEY, 0, 3).read_bytes()
+    one, same = (block_file(place, KEY, 0, 3) for place in (store, other))
+    assert (one.name, one.read_bytes()) == (same.name, same.read_bytes())
 
 
 def test_a_block_that_was_never_stored_is_missing(store: BlockStore) -> None:
@@ -105,7 +98,7 @@ def test_blocks_of_other_ranges_and_keys_do_not_meet(store: BlockStore) -> None:
 @pytest.mark.parametrize("where", [0, 5, 14, 40, 60, -1], ids=lambda at: f"byte {at}")
 def test_a_flipped_bit_is_noticed(where: int, store: BlockStore) -> None:
     store.write(KEY, block())
-    path = store.path(KEY, 0, 3)
+    path = block_file(store, KEY, 0, 3)
     content = bytearray(path.read_bytes())
     content[where] ^= 1
     path.write_bytes(content)
@@ -116,21 +109,21 @@ def test_a_flipped_bit_is_noticed(where: int, store: BlockStore) -> None:
 @pytest.mark.parametrize("kept", [0, 10, 20, 46, 47, 200])
 def test_a_file_cut_short_is_noticed(kept: int, store: BlockStore) -> None:
     store.write(KEY, block())
-    path = store.path(KEY, 0, 3)
+    path = block_file(store, KEY, 0, 3)
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(BadBlockError, match="checksum"):
         store.read(KEY, 0, 3)
 
 
 def test_a_file_that_cannot_be_read_is_a_bad_block(store: BlockStore) -> None:
-    store.path(KEY, 0, 3).mkdir(parents=True)
+    store.path(StoredBlock(KEY, 0, 3, "0" * 64)).mkdir(parents=True)
     with pytest.raises(BadBlockError, match="cannot be read"):
         store.read(KEY, 0, 3)
 
 
 def test_half_written_files_are_ignored(store: BlockStore) -> None:
     store.write(KEY, block())
-    path = store.path(KEY, 0, 3)
+    path = block_file(store, KEY, 0, 3)
     content = path.read_bytes()
     path.unlink()
     for name in (f".{path.name}.123.tmp", f"{path.name}.tmp", "0000000000-0000000003"):
@@ -165,7 +158,7 @@ def test_nothing_pickled_is_ever_loaded(store: BlockStore) -> None:
         pickle.dumps(Mine()),
     ]
     for payload in payloads:
-        write_raw(store, payload)
+        write_block_file(store, KEY, 0, 3, payload)
         with pytest.raises(BadBlockError, match="not a block"):
             store.read(KEY, 0, 3)
     assert not Mine.loaded
@@ -192,7 +185,7 @@ def test_answers_that_are_objects_cannot_be_stored(store: BlockStore) -> None:
     ids=["nothing", "no zip", "empty zip", "no queries", "too few rows", "no rows", "too few answers"],
 )
 def test_a_file_that_is_no_block_of_this_range_is_noticed(payload: bytes, store: BlockStore) -> None:
-    write_raw(store, payload)
+    write_block_file(store, KEY, 0, 3, payload)
     with pytest.raises(BadBlockError):
         store.read(KEY, 0, 3)
 
@@ -200,7 +193,7 @@ def test_a_file_that_is_no_block_of_this_range_is_noticed(payload: bytes, store:
 def test_a_single_array_is_no_block(store: BlockStore) -> None:
     buffer = io.BytesIO()
     np.save(buffer, np.zeros(3))
-    write_raw(store, buffer.getvalue())
+    write_block_file(store, KEY, 0, 3, buffer.getvalue())
     with pytest.raises(BadBlockError):
         store.read(KEY, 0, 3)
 

@@ -22,6 +22,7 @@ import pytest
 
 from assay.engine.executor import TRIES, ComputedBlock, LocalExecutor, Settings, block_key
 from assay.engine.recipes import of_data, to_data
+from assay.engine.store import StoredBlock
 from assay.engine.work import Job, JobFolder, WorkExecutor
 from assay.engine.worker import Worker
 from assay.errors import DataError, ModelError, UsageError
@@ -318,7 +319,7 @@ def test_a_model_that_cannot_be_loaded_keeps_only_its_worker_away(tmp_path: Path
 
 def test_a_damaged_block_is_computed_again(tmp_path: Path) -> None:
     place = JobFolder(tmp_path / KEY)
-    path = place.store.path("64", 0, 8)
+    path = place.store.path(StoredBlock("64", 0, 8, "0" * 64))
     path.parent.mkdir(parents=True)
     path.write_bytes(b"damaged")
     with telling() as told, driving(tmp_path) as running:

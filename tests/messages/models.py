@@ -20,7 +20,6 @@ import numpy as np
 import tiny_models
 from assay.engine.ask import Asker, StoredAsk
 from assay.engine.executor import TRIES, LocalExecutor, forward_all
-from assay.engine.executor import Settings as EngineSettings
 from assay.engine.ray import _Work
 from assay.engine.spending import Price, Spending
 from assay.engine.store import ArrayStore, BlockStore
@@ -41,6 +40,7 @@ from assay.models.python import python_model
 from assay.queries import ChoiceQuery, FillColumns, TextColumns, Texts
 from assay.rows import Bad, rows_of
 from assay.settings import read_settings, setting
+from block_files import used_by, write_block_file
 from endpoint_server import Sent, serving
 from fake_models import FakeModel, FakePlan, fake_spec
 from own_loop import run_alone
@@ -127,6 +127,18 @@ def without_mask(folder: Path) -> None:
 def asker(folder: Path, **model: Any) -> Asker:
     fake = FakeModel(fake_spec(**model))
     return Asker(fake.spec, BlockStore(folder), LocalExecutor(lambda spec: fake))
+
+
+def read_stored(folder: Path, *, replaced: bool = False) -> None:
+    """The stored answers of a run whose block is gone; another one may be there."""
+    ask = asker(folder)
+    ask(FakePlan(9), "names (mask)")
+    (path,) = folder.rglob("*.block")
+    if replaced:
+        write_block_file(ask.store, ask.asked[0].key, 0, 9, b"others")
+    path.unlink()
+    sizes = {FakePlan(9).digest: ask.sizes[FakePlan(9).digest]}
+    StoredAsk(ask.model, ask.store, used_by(ask), sizes=sizes)(FakePlan(9), "names (mask)")
 
 
 def dying_workers(folder: Path) -> None:
@@ -323,9 +335,15 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         "names (mask): there are no questions to ask.\nChoose more subjects, attributes or templates.",
     ),
     "unfinished-run": (
-        lambda folder: StoredAsk(fake_spec(), BlockStore(folder), EngineSettings(16))(FakePlan(9), "names (mask)"),
+        read_stored,
         "the answers to names (mask) are not all stored (questions 0 to 9 are missing).\n"
         "Repeat the run's `assay run` command first: it computes the missing answers.",
+    ),
+    "stale-answers": (
+        lambda folder: read_stored(folder, replaced=True),
+        "the answers to names (mask) that this run used (questions 0 to 9) are not stored any more; there are other "
+        "answers to the same questions, which are not this run's.\n"
+        "Use a copy of the run that `assay export` made, or repeat the run with another --out.",
     ),
     "changed-file": (
         changed_arrays,

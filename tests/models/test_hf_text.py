@@ -22,6 +22,7 @@ from assay.models import find_model, load, load_model
 from assay.models.base import BatchTooLargeError, Options
 from assay.plan import digest_of
 from assay.queries import ChoiceColumns, ChoiceQuery, Scoring, TextColumns, Texts, WordColumns
+from block_files import used_by
 from fake_models import FakeModel, FakePlan, fake_spec
 from raising import raises
 from tiny_models import CAUSAL_FAMILIES, TEXT_FAMILIES
@@ -224,7 +225,7 @@ def test_texts_are_stored_whole_and_a_resumed_run_gives_the_same(
     assert resumed(plan, "texts")["text"].tolist() == expected
     assert resumed.asked == fresh.asked
     assert middle.read_bytes() == files[middle]
-    assert StoredAsk(spec, store, settings)(plan, "texts")["text"].tolist() == expected
+    assert StoredAsk(spec, store, used_by(fresh), settings)(plan, "texts")["text"].tolist() == expected
 
 
 def test_a_long_text_in_a_later_batch_is_not_cut() -> None:

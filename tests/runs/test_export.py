@@ -15,7 +15,7 @@ import pytest
 
 from assay.cli import main
 from assay.compare import compare
-from assay.engine.store import BlockStore
+from assay.engine.store import BlockStore, StoredBlock
 from assay.errors import DataError, UsageError
 from assay.models.base import Options
 from assay.probes import concluded, method_of
@@ -221,8 +221,8 @@ def test_a_damaged_answer_of_an_export_is_taken_from_the_cache(runs: Path) -> No
 def cached(run: Path) -> Path:
     """The file in the cache of the last block that a run uses."""
     entry = json.loads((run / "blocks.json").read_text(encoding="utf-8"))[-1]
-    lo, hi, _ = entry["blocks"][-1]
-    return BlockStore(Path(os.environ["ASSAY_CACHE"]) / "blocks").path(entry["key"], lo, hi)
+    block = StoredBlock(entry["key"], *entry["blocks"][-1])
+    return BlockStore(Path(os.environ["ASSAY_CACHE"]) / "blocks").path(block)
 
 
 def remove(file: Path) -> None:
@@ -235,17 +235,18 @@ def damage(file: Path) -> None:
 
 def replace_by_another(file: Path) -> None:
     """A block that is sound, with other answers than the run used."""
-    key, (lo, hi) = file.parent.name, map(int, file.stem.split("-"))
+    key, (lo, hi) = file.parent.name, map(int, file.stem.split("-")[:2])
     store = BlockStore(file.parents[2])
     read = store.read(key, lo, hi)
     assert read is not None
     read[0].answers.status[:] = 1
     store.write(key, read[0])
+    file.unlink()
 
 
 @pytest.mark.parametrize(
     ("harm", "code"),
-    [(remove, "unfinished-run"), (damage, "unreadable-file"), (replace_by_another, "changed-file")],
+    [(remove, "unfinished-run"), (damage, "unreadable-file"), (replace_by_another, "stale-answers")],
 )
 @pytest.mark.parametrize("into", ["itself", "sent", "sent.zip"])
 def test_a_run_whose_answers_are_not_all_there_is_refused_and_nothing_is_written(

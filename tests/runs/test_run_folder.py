@@ -250,7 +250,7 @@ def test_everything_that_was_written_can_be_read_again(tmp_path: Path) -> None:
         folder.write_blocks([Asked("words", "p1", "k1", ((0, 16, "c1"), (16, 20, "c2")))])
         folder.write_findings(FINDINGS)
     assert json.loads((tmp_path / "run" / "blocks.json").read_text()) == [
-        {"label": "words", "plan": "p1", "key": "k1", "blocks": [[0, 16, "c1"], [16, 20, "c2"]]}
+        {"label": "words", "plan": "p1", "key": "k1", "until": None, "blocks": [[0, 16, "c1"], [16, 20, "c2"]]}
     ]
     found = read_findings(tmp_path / "run")
     assert (found.probe, found.model, list(found.estimates)) == ("unqover", "a model", list(FINDINGS.estimates))
@@ -346,8 +346,10 @@ def test_a_full_disk_is_one_clear_error_that_names_the_file(
 def test_a_full_disk_leaves_no_part_of_a_block(tmp_path: Path, full_disk: Callable[[], None]) -> None:
     store = BlockStore(tmp_path)
     full_disk()
-    with raises("no-space", UsageError, file=store.path("ab" * 32, 0, 2)):
+    with raises("no-space", UsageError) as full:
         store.write("ab" * 32, Block(0, 2, "00" * 32, Answers(np.zeros(2, np.uint8), {"score": np.zeros(2)})))
+    assert full.value.file is not None
+    assert full.value.file.name.startswith("0000000000-0000000002-")
     assert names(tmp_path) == set()
     assert store.read("ab" * 32, 0, 2) is None
 

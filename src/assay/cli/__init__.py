@@ -19,6 +19,7 @@ from typing import Any, NoReturn
 
 from assay import __version__
 from assay.cli import (
+    cache,
     compare,
     completion,
     data,
@@ -41,7 +42,7 @@ from assay.files.atomic import of_system
 
 COMMANDS: Sequence[Any] = (
     *(run, score, generate, report, gate, compare, export, data, list_),
-    *(train, debias, study, work, doctor, completion),
+    *(train, debias, study, work, cache, doctor, completion),
 )
 """Modules with NAME, HELP, `add_options(parser)` and `call(options) -> exit code`; and with EXAMPLES, or
 `examples(about)`, where `about` is the probe, method or kind that was named before --help, if any."""

@@ -222,10 +222,12 @@ def _diagnosed(names: Sequence[str], runs: Sequence[Run]) -> Iterator[tuple[str,
 
 
 def _or_note(make: Callable[[], T], name: str, notes: list[str]) -> T | None:
-    """What `make` returns; where it fails, None and a note that says why."""
+    """What `make` returns; where it fails, None and a note that says why. Answers of another run are an error."""
     try:
         return make()
     except AssayError as error:
+        if error.code == "stale-answers":
+            raise
         notes.append(f"no paired differences with {name}: {error.problem} {error.remedy}".rstrip())
         return None
 

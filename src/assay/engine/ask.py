@@ -10,6 +10,8 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
+from math import inf
+from pathlib import Path
 
 import numpy as np
 
@@ -17,9 +19,17 @@ from assay.engine.block_size import size_for
 from assay.engine.endpoints import Desk
 from assay.engine.executor import ComputedBlock, Executor, Settings, block_key
 from assay.engine.number_type import settled
-from assay.engine.store import BadBlockError, BlockStore, columns_of, digest_of_arrays
+from assay.engine.store import (
+    BadBlockError,
+    BlockStore,
+    UsedBlocks,
+    begun_at,
+    columns_of,
+    digest_of_arrays,
+    read_block,
+)
 from assay.engine.work import WorkExecutor
-from assay.errors import ModelError, UsageError
+from assay.errors import DataError, ModelError, UsageError
 from assay.models.base import AUTO, FLOAT32, ModelSpec, ServedModel, in_type
 from assay.plan import AnyPlan, Arrays
 from assay.progress import Progress, Silent
@@ -49,6 +59,7 @@ class Asked:
     key: str
     blocks: tuple[tuple[int, int, str], ...]  # lo, hi, checksum
     ability: str = ""
+    until: float | None = None  # when the last reply of an endpoint came (Unix time)
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -65,9 +76,12 @@ class Asker:
     when a plan is added.
     `types` has, by model whose number type was left open, the same model with the type that was decided; `typed` is
     called before it answers its first question. `expected` is the number of questions of the run, if it is known.
-    `find` finds other models by name, for probes that ask two; `others` are those that were asked. Endpoints are asked
-    through the `desk`, not the executor; `notes` says what their answers show about the run, `billed` counts the
-    requests, input tokens and output tokens of these answers, whenever they were made, and `served` says who gave them.
+    `used` are, by key, the blocks that a finished run in the same folder used: they are taken, and not newer ones.
+    `run` stands for the run's folder: a run that asks everything again, and was stopped, continues with what it has
+    asked itself. `find` finds other models by name, for probes that ask two; `others` are those that were asked.
+    Endpoints are asked through the `desk`, not the executor; `notes` says what their answers show about the run,
+    `billed` counts the requests, input tokens and output tokens of these answers, whenever they were made, and `served`
+    says who gave them.
     """
 
     model: ModelSpec
@@ -83,6 +97,8 @@ class Asker:
     types: dict[ModelSpec, ModelSpec] = field(default_factory=dict)
     typed: Callable[[], None] = lambda: None
     expected: int = 0
+    used: Mapping[str, UsedBlocks] = field(default_factory=dict)
+    run: str = ""
     asked: list[Asked] = field(default_factory=list)
     find: Callable[[str], ModelSpec] | None = None
     others: dict[str, ModelSpec] = field(default_factory=dict)
@@ -127,28 +143,34 @@ class Asker:
         key = block_key(self.model, plan, settings)
         found: dict[int, tuple[Answers, str]] = {}
         self.progress.start(label, len(plan))
-        missing = []
+        missing, (asking, files) = [], self._files(key)
         for block in _blocks(len(plan), settings.block_size):
-            stored = None if self.resume is Resume.NEVER else self._stored(key, plan, block)
+            stored = self._stored(files.get((block.start, block.stop), []), plan, block)
             if stored is None or (self.model.endpoint and _failed(stored[0])):
                 missing.append(block)
             else:
                 found[block.start] = stored
                 self.progress.advance(len(block), stored=True)
         if missing:
-            self.store.clean(key)
-            computing = self._of_endpoint if self.model.endpoint else self._compute
+            self.store.clean(key, asking)
+            computing = self._compute
+            if self.model.endpoint:
+                latest = self.used[key].until if key in self.used else inf
+                computing = partial(self._of_endpoint, asking=asking, until=latest)
             with closing(computing(plan, missing, settings)) as coming:
                 for computed in coming:
-                    found[computed.lo] = computed.answers, self.store.write(key, computed)
+                    found[computed.lo] = computed.answers, self.store.write(key, computed, asking)
                     if not self.model.endpoint:
                         self.progress.advance(computed.hi - computed.lo)
         elif isinstance(self.executor, WorkExecutor):
             self.executor.forget(key)
+        if asking:
+            self.store.finish(key, asking)
         order = sorted(found)
         blocks = tuple((lo, lo + len(found[lo][0]), found[lo][1]) for lo in order)
-        self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, time.perf_counter() - began))
         answers = Answers.joined([found[lo][0] for lo in order])
+        until = float(answers["at"].max()) if self.model.endpoint else None
+        self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, until, time.perf_counter() - began))
         if self.model.endpoint:
             self.notes.extend(told(label, answers))
             costs = answers["billed"].sum(axis=0).tolist()
@@ -185,7 +207,9 @@ class Asker:
             self.resized(self.sizes)
         return self.sizes[plan.digest]
 
-    def _of_endpoint(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Generator[ComputedBlock]:
+    def _of_endpoint(
+        self, plan: AnyPlan, missing: list[range], settings: Settings, asking: str, until: float
+    ) -> Generator[ComputedBlock]:
         """Blocks of a model behind an endpoint, from the journal and, where it has no reply, from the endpoint."""
         if self.desk is None:
             remedy = "Ask through assay.audit or `assay run`."
@@ -195,7 +219,8 @@ class Asker:
             self.model,
             lambda rows: columns_of(plan, self.store.arrays, rows.start, rows.stop),
             missing,
-            again=self.resume is Resume.NEVER,
+            since=begun_at(asking),
+            until=until,
             advance=self.progress.advance,
         )
         with closing(asked):  # what it cannot store is an error here, and not in a destructor
@@ -215,9 +240,18 @@ class Asker:
                 self.remember(self.backed_off)
             yield computed
 
-    def _stored(self, key: str, plan: AnyPlan, block: range) -> tuple[Answers, str] | None:
+    def _files(self, key: str) -> tuple[str, dict[tuple[int, int], list[Path]]]:
+        """The files with stored answers, by range; and the asking that they belong to, if everything is asked again."""
+        if self.resume is Resume.NEVER:
+            return self.store.begin(key, self.run), {}
+        if key in self.used:
+            return "", {span: self.store.copies(block) for span, block in self.used[key].blocks.items()}
+        asking = self.store.unfinished(key, self.run)
+        return asking, self.store.newest(key, asking)
+
+    def _stored(self, copies: Sequence[Path], plan: AnyPlan, block: range) -> tuple[Answers, str] | None:
         try:
-            stored = self.store.read(key, block.start, block.stop)
+            stored = read_block(copies, block.start, block.stop)
         except BadBlockError as error:
             warnings.warn(f"{error}; its questions are asked again.", stacklevel=2)
             return None
@@ -225,8 +259,9 @@ class Asker:
             return None
         entry, checksum = stored
         if entry.queries != columns_of(plan, self.store.arrays, block.start, block.stop).digest():
-            path = self.store.path(key, block.start, block.stop)
-            warnings.warn(f"{path}: it holds answers to other questions; its questions are asked again.", stacklevel=2)
+            warnings.warn(
+                f"{copies[0]}: it holds answers to other questions; its questions are asked again.", stacklevel=2
+            )
             return None
         return entry.answers, checksum
 
@@ -301,10 +336,11 @@ _WORDS = {
 
 @dataclass
 class StoredAsk:
-    """Answers only from stored blocks, to score again without the model. `sizes` is as in `Asker`."""
+    """Answers only from the blocks that a run `used`, to score again without the model. `sizes` is as in `Asker`."""
 
     model: ModelSpec
     store: BlockStore
+    used: Mapping[str, UsedBlocks]
     settings: Settings = field(default_factory=Settings)
     others: Mapping[str, ModelSpec] = field(default_factory=dict)
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -331,12 +367,17 @@ class StoredAsk:
         if not size:
             raise _unfinished(label, "the questions differ from those of the run")
         key = block_key(self.model, plan, replace(self.settings, block_size=size))
-        parts = []
+        used, parts = self.used[key].blocks if key in self.used else {}, []
         for block in _blocks(len(plan), size):
+            span = block.start, block.stop
+            if span not in used:
+                raise _unfinished(label, f"the run did not ask questions {block.start} to {block.stop}")
             try:
-                stored = self.store.read(key, block.start, block.stop)
+                stored = read_block(self.store.copies(used[span]), *span)
             except BadBlockError:
-                stored = None
+                raise _unfinished(label, f"questions {block.start} to {block.stop} are damaged") from None
+            if stored is None and span in self.store.newest(key):
+                raise _stale(label, block)
             if stored is None:
                 raise _unfinished(label, f"questions {block.start} to {block.stop} are missing")
             parts.append(stored[0].answers)
@@ -346,6 +387,15 @@ class StoredAsk:
 def _unfinished(label: str, why: str) -> UsageError:
     remedy = "Repeat the run's `assay run` command first: it computes the missing answers."
     return UsageError(f"the answers to {label} are not all stored ({why}).", remedy, code="unfinished-run")
+
+
+def _stale(label: str, block: range) -> DataError:
+    problem = (
+        f"the answers to {label} that this run used (questions {block.start} to {block.stop}) are not stored any more; "
+        "there are other answers to the same questions, which are not this run's."
+    )
+    remedy = "Use a copy of the run that `assay export` made, or repeat the run with another --out."
+    return DataError(problem, remedy, code="stale-answers")
 
 
 def _blocks(total: int, size: int) -> Iterator[range]:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from math import inf
 from pathlib import Path
 
 from assay.engine.executor import answers_of, loop_in_thread
@@ -49,19 +50,21 @@ class Desk:
         columns: Callable[[range], QueryColumns],
         blocks: Iterable[range],
         *,
-        again: bool = False,
+        since: float = 0.0,
+        until: float = inf,
         advance: Callable[[int], None] = lambda rows: None,
     ) -> Generator[tuple[range, str, Answers]]:
         """Yield ranges of questions with their digests and answers, each as soon as it is complete.
 
-        With `again`, stored replies are not used. `advance` gets the number of answered rows, from another thread.
+        Stored replies count from `since` on (Unix time); those until `until` are preferred. `advance` gets the number
+        of answered rows, from another thread.
         """
         model = self.load(spec)
         if not isinstance(model, EndpointModel):
             raise unable(spec.name, "an endpoint's")
         journal = Journal.of(self.root, spec)
         try:
-            yield from _Asking(model, journal, self.spending, again, advance).run(columns, blocks)
+            yield from _Asking(model, journal, self.spending, advance, (since, until)).run(columns, blocks)
         finally:
             journal.close()
 
@@ -102,14 +105,19 @@ class _Asking:
     """One stream of questions to one endpoint, in its own event loop."""
 
     def __init__(
-        self, model: EndpointModel, journal: Journal, spending: Spending, again: bool, advance: Callable[[int], None]
+        self,
+        model: EndpointModel,
+        journal: Journal,
+        spending: Spending,
+        advance: Callable[[int], None],
+        period: tuple[float, float] = (0.0, inf),
     ) -> None:
-        self.model, self.journal, self.spending, self.again, self.advance = model, journal, spending, again, advance
+        self.model, self.journal, self.spending, self.advance = model, journal, spending, advance
+        self.since, self.until = period
         self.pace = Pace()
         self.stopping = False
         self.flying: set[asyncio.Task[None]] = set()
         self.shared: dict[str, asyncio.Future[Reply | None]] = {}  # equal calls under way
-        self.now: set[str] = set()  # calls whose replies came in this asking
         self.in_a_row, self.last_words, self.heard_at = 0, "", 0.0
 
     def run(
@@ -211,11 +219,10 @@ class _Asking:
         digest = call.digest(self.model.spec.place)
         if digest in self.shared:
             return await asyncio.shield(self.shared[digest])
-        if not self.again or digest in self.now:
-            stored = self.journal.get(digest)
-            if stored is not None:
-                self.spending.used += 1
-                return stored
+        stored = self.journal.get(digest, self.since, self.until)
+        if stored is not None:
+            self.spending.used += 1
+            return stored
         shared = self.shared[digest] = asyncio.get_running_loop().create_future()
         try:
             reply = await self._sent(call, digest)
@@ -269,8 +276,7 @@ class _Asking:
         try:
             reply = await self.model.send(call)
             cost = billed(reply)
-            reply = self.journal.put(digest, reply)
-            self.now.add(digest)
+            reply = self.journal.put(digest, reply, self.since)
             self.spending.used += 1
             return reply
         except TryAgainError as error:

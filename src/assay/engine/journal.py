@@ -2,7 +2,8 @@
 
 There is one folder for each endpoint and model, with one file for each program that asked; only that program appends to
 it. A line has a checksum, the digest of the call, the time of the reply, and the reply as JSON. A killed program
-leaves at most a part of its last line, whose checksum is then wrong. If a call has two replies, the later one counts.
+leaves at most a part of its last line, whose checksum is then wrong. Of several replies to a call the latest counts,
+except for a run that is built again: it gets those that it had.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import re
 import time
 import zlib
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -45,7 +47,8 @@ class Journal:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, _Entry] = {}  # the latest
+        self._earlier: dict[str, list[_Entry]] = {}
         self._readers: dict[Path, BinaryIO] = {}
         self._file: BinaryIO | None = None
         self._path = (
@@ -68,11 +71,16 @@ class Journal:
     def __contains__(self, digest: str) -> bool:
         return digest in self._entries
 
-    def get(self, digest: str) -> Reply | None:
-        """The reply to a call, or None."""
-        entry = self._entries.get(digest)
-        if entry is None:
+    def get(self, digest: str, since: float = 0.0, until: float = inf) -> Reply | None:
+        """The latest reply to a call that came `until` then or, if there is none, the first after that; None if there
+        is none `since` then.
+        """
+        latest = self._entries.get(digest)
+        if latest is None or latest.at < since:
             return None
+        replies = [entry for entry in (*self._earlier.get(digest, ()), latest) if entry.at >= since]
+        before = [entry for entry in replies if entry.at <= until]
+        entry = max(before, key=_at) if before else min(replies, key=_at)
         if entry.path not in self._readers:
             self._readers[entry.path] = open_regular(entry.path)
         reader = self._readers[entry.path]
@@ -84,14 +92,14 @@ class Journal:
             remedy = "Delete the file, which assay did not write like this: its requests are then sent again."
             raise DataError(problem, remedy, code="bad-value", file=entry.path) from None
 
-    def put(self, digest: str, reply: Reply) -> Reply:
-        """Store a reply, which is returned with its time: the operating system has it then, and the disk within a
-        second (`sync`).
+    def put(self, digest: str, reply: Reply, since: float = 0.0) -> Reply:
+        """Store a reply, which is returned with its time, at least `since`: the operating system has it then, and the
+        disk within a second (`sync`).
         """
         fields = {each.name: getattr(reply, each.name) for each in dataclasses.fields(reply) if each.name != "at"}
         content = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         before = self._entries.get(digest)
-        at = max(time.time(), before.at + 1e-6 if before else 0.0)  # the clock may have been set back
+        at = max(time.time(), since + 1e-6, before.at + 1e-6 if before else 0.0)  # the clock may have been set back
         head = f"{digest} {at:.6f} ".encode()
         line = f"{zlib.crc32(head + content):08x} ".encode() + head + content + b"\n"
         with explained(self._path, "file"):
@@ -131,8 +139,14 @@ class Journal:
 
     def _note(self, digest: str, entry: _Entry) -> None:
         before = self._entries.get(digest)
-        if before is None or before.at <= entry.at:
-            self._entries[digest] = entry
+        if before is not None:
+            before, entry = sorted((before, entry), key=_at)  # of the same time, the one read last is the latest
+            self._earlier.setdefault(digest, []).append(before)
+        self._entries[digest] = entry
+
+
+def _at(entry: _Entry) -> float:
+    return entry.at
 
 
 def _entries(path: Path) -> Iterator[tuple[str, _Entry]]:

@@ -8,24 +8,39 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import re
+import time
 import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from itertools import chain
+from math import inf
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import UsageError
-from assay.files.atomic import remove_leftovers, write_atomically
+from assay.files.atomic import explained, move_file, remove_leftovers, write_atomically
 from assay.files.cache import cache_folder
 from assay.files.opening import digest_as_stored, open_regular, read_whole, reason
 from assay.plan import AnyPlan, ArrayPlan, Arrays
 from assay.queries import Answers, QueryColumns
 
+T = TypeVar("T")
+
 _MAGIC = b"assay-block-1\n"
 _HEAD = len(_MAGIC) + hashlib.sha256().digest_size
+
+_SHORT = 16
+"""How many digits of its checksum a block's name has."""
+_NAME = re.compile(rf"([0-9]{{10,15}})-([0-9]{{10,15}})-[0-9a-f]{{{_SHORT}}}\.block")
+_ASKING = re.compile(r"[0-9a-z]+-[0-9]{1,20}")
+_COMPLETE = "complete"
+"""The file in an asking's folder that says that it has all blocks."""
 
 _LARGEST = 4 << 30  # bytes of a block's file
 _RECENT = 4
@@ -51,11 +66,33 @@ class BadBlockError(Exception):
     """A block file that cannot be trusted; the message says why."""
 
 
+class StoredBlock(NamedTuple):
+    """A block of a run, as its blocks.json lists it."""
+
+    key: str
+    lo: int
+    hi: int
+    checksum: str
+
+
+@dataclass(frozen=True)
+class UsedBlocks:
+    """The blocks that a run used of one key, by range; and, of an endpoint, when the last of its replies had come (Unix
+    time).
+    """
+
+    blocks: Mapping[tuple[int, int], StoredBlock]
+    until: float = inf
+
+
 @dataclass(frozen=True)
 class BlockStore:
     """A folder of blocks. A key stands for model, plan and settings; the blocks of a key differ by their range.
 
-    Missing blocks are looked for in the folders `beyond`, which are never written.
+    A block's file is named after its range and its checksum, so that other answers to the same questions never replace
+    it: a run refers to its blocks by their checksums. Where everything is asked again, the blocks are in a folder of
+    that asking until it has all of them, and until then nothing else uses them. Blocks of a known checksum are looked
+    for in the folders `beyond`, too, which are never written.
     """
 
     root: Path
@@ -84,20 +121,23 @@ class BlockStore:
         """The arrays that plans asked here refer to."""
         return ArrayStore(self.root / "arrays")
 
-    def path(self, key: str, lo: int, hi: int) -> Path:
-        return self.root / key[:2] / key / f"{lo:010d}-{hi:010d}.block"
+    def folder(self, key: str) -> Path:
+        return self.root / key[:2] / key
 
-    def clean(self, key: str) -> None:
+    def path(self, block: StoredBlock) -> Path:
+        return self.folder(block.key) / f"{block.lo:010d}-{block.hi:010d}-{block.checksum[:_SHORT]}.block"
+
+    def clean(self, key: str, asking: str = "") -> None:
         """Remove temporary files of killed programs beside the blocks of a key; refuse what no block could replace."""
-        folder = self.path(key, 0, 0).parent
+        folder = self.folder(key) / asking
         remove_leftovers(folder)
         for path in folder.glob("*.block"):
             if path.is_dir():
                 remedy = "Remove it, then run the same command again."
                 raise UsageError("this is a folder, not a block.", remedy, code="cannot-write", file=path)
 
-    def write(self, key: str, block: Block) -> str:
-        """Store a block; returns its checksum."""
+    def write(self, key: str, block: Block, asking: str = "") -> str:
+        """Store a block, in the folder of an asking if there is one; returns its checksum."""
         buffer = io.BytesIO()
         arrays: dict[str, Any] = {f"answer.{name}": values for name, values in block.answers.arrays.items()}
         arrays |= {"status": block.answers.status, "queries": np.frombuffer(bytes.fromhex(block.queries), np.uint8)}
@@ -107,41 +147,132 @@ class BlockStore:
                     np.lib.format.write_array(member, np.ascontiguousarray(arrays[name]), allow_pickle=False)
         payload = buffer.getvalue()
         checksum = hashlib.sha256(payload).digest()
-        write_atomically(self.path(key, block.lo, block.hi), _MAGIC + checksum + payload, clean=False)
+        path = self.path(StoredBlock(key, block.lo, block.hi, checksum.hex()))
+        write_atomically(path.parent / asking / path.name, _MAGIC + checksum + payload, clean=False)
         return checksum.hex()
 
-    def read(self, key: str, lo: int, hi: int) -> tuple[Block, str] | None:
-        """A stored block and its checksum, or None; raises BadBlockError if it is damaged."""
-        found = self.content(key, lo, hi)
-        if found is None:
-            return None
-        content, checksum = found
-        path = self.path(key, lo, hi)
-        try:
-            arrays = _arrays_in(io.BytesIO(content[_HEAD:]))
-            answers = {name[7:]: values for name, values in arrays.items() if name.startswith("answer.")}
-            block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
-            whole = all(values.shape[:1] == (hi - lo,) for values in (block.answers.status, *answers.values()))
-        except Exception as error:  # numpy and zipfile raise almost anything for a file that somebody made
-            raise BadBlockError(f"{path}: this is not a block ({error})") from error
-        if not whole:
-            raise BadBlockError(f"{path}: it does not have {hi - lo} answers")
-        return block, checksum
+    # --- reading
 
-    def content(self, key: str, lo: int, hi: int) -> tuple[bytes, str] | None:
-        """The bytes of a block's file and its verified checksum; None and errors as in `read`."""
-        bad: BadBlockError | None = None
-        for root in (self.root, *self.beyond):
-            try:
-                found = _checked(BlockStore(root).path(key, lo, hi))
-            except BadBlockError as error:
-                bad = bad or error
-            else:
-                if found is not None:
-                    return found
-        if bad is not None:
-            raise bad
-        return None
+    def newest(self, key: str, asking: str = "") -> dict[tuple[int, int], list[Path]]:
+        """The newest file of each range: of an asking that is named, otherwise of all that are complete."""
+        files = [*_files(self.folder(key) / asking)]
+        if not asking:
+            for complete in files_matching(self.folder(key), f"*/{_COMPLETE}"):
+                files += _files(complete.parent)
+        newest: dict[tuple[int, int], tuple[int, Path]] = {}
+        for span, written, path in files:
+            newest[span] = max(newest.get(span, (0, path)), (written, path))
+        return {span: [path] for span, (_, path) in newest.items()}
+
+    def copies(self, block: StoredBlock) -> list[Path]:
+        """The files that should be this very block."""
+        paths = [BlockStore(root).path(block) for root in (self.root, *self.beyond)]
+        within = (files_matching(path.parent, f"*/{path.name}") for path in paths)
+        return [path for path in (*paths, *chain(*within)) if path.exists()]
+
+    def read(self, key: str, lo: int, hi: int) -> tuple[Block, str] | None:
+        """The newest block of a range and its checksum, or None; raises BadBlockError if it is damaged."""
+        return read_block(self.newest(key).get((lo, hi), []), lo, hi)
+
+    # --- asking everything again
+
+    def begin(self, key: str, run: str) -> str:
+        """A new asking of a run (a text of letters and digits): the name of its folder, which has the time."""
+        asking = f"{run or 'none'}-{time.time_ns()}"
+        with explained(self.folder(key) / asking, "folder"):
+            (self.folder(key) / asking).mkdir(parents=True, exist_ok=True)
+        return asking
+
+    def unfinished(self, key: str, run: str) -> str:
+        """The last asking of a run that has not finished; empty if there is none."""
+        return max((path.name for path in self.stopped(key) if run and path.name.startswith(f"{run}-")), default="")
+
+    def stopped(self, key: str) -> list[Path]:
+        """The folders of askings that have not finished: they were stopped, or go on."""
+        folders = files_matching(self.folder(key), "*-*")
+        return [path for path in folders if _ASKING.fullmatch(path.name) and not (path / _COMPLETE).exists()]
+
+    def finish(self, key: str, asking: str) -> None:
+        """Have an asking's blocks used from now on: it has all of them. They move to the other blocks of the key."""
+        folder = self.folder(key) / asking
+        write_atomically(folder / _COMPLETE, b"")
+        for path in sorted(folder.glob("*.block")):
+            os.utime(path)  # now, which makes them the newest
+            move_file(path, folder.parent / path.name)
+        (folder / _COMPLETE).unlink()
+        with suppress(OSError):  # what is in there is not assay's
+            folder.rmdir()
+
+
+def begun_at(asking: str) -> float:
+    """When an asking began (Unix time); 0 for none."""
+    return int(asking.rpartition("-")[2]) / 1e9 if asking else 0.0
+
+
+def read_block(copies: Sequence[Path], lo: int, hi: int) -> tuple[Block, str] | None:
+    """A stored block and its checksum, from the first copy that is not damaged; None if there is no copy."""
+    return _first(partial(_block_in, lo=lo, hi=hi), copies)
+
+
+def read_content(copies: Sequence[Path]) -> tuple[bytes, str] | None:
+    """The bytes of a block's file and its verified checksum, as `read_block`."""
+    return _first(_content_of, copies)
+
+
+def _first(read: Callable[[Path], T], copies: Sequence[Path]) -> T | None:
+    bad: BadBlockError | None = None
+    for path in copies:
+        try:
+            return read(path)
+        except BadBlockError as error:
+            bad = bad or error
+    if bad is not None:
+        raise bad
+    return None
+
+
+def _block_in(path: Path, lo: int, hi: int) -> tuple[Block, str]:
+    content, checksum = _content_of(path)
+    try:
+        arrays = _arrays_in(io.BytesIO(content[_HEAD:]))
+        answers = {name[7:]: values for name, values in arrays.items() if name.startswith("answer.")}
+        block = Block(lo, hi, arrays["queries"].tobytes().hex(), Answers(arrays["status"], answers))
+        whole = all(values.shape[:1] == (hi - lo,) for values in (block.answers.status, *answers.values()))
+    except Exception as error:  # numpy and zipfile raise almost anything for a file that somebody made
+        raise BadBlockError(f"{path}: this is not a block ({error})") from error
+    if not whole:
+        raise BadBlockError(f"{path}: it does not have {hi - lo} answers")
+    return block, checksum
+
+
+def _content_of(path: Path) -> tuple[bytes, str]:
+    try:
+        content = read_whole(path, _LARGEST)
+    except OSError as error:
+        raise BadBlockError(f"{path}: cannot be read ({error.strerror})") from error
+    checksum = content[len(_MAGIC) : _HEAD]
+    if not content.startswith(_MAGIC) or hashlib.sha256(content[_HEAD:]).digest() != checksum:
+        raise BadBlockError(f"{path}: its checksum is wrong")
+    if not path.stem.endswith(f"-{checksum.hex()[:_SHORT]}"):
+        raise BadBlockError(f"{path}: it is another block than its name says")
+    return content, checksum.hex()
+
+
+def files_matching(folder: Path, pattern: str) -> list[Path]:
+    """Files that match a pattern; none if the folder is missing or removed meanwhile."""
+    try:
+        return list(folder.glob(pattern))
+    except FileNotFoundError:
+        return []
+
+
+def _files(folder: Path) -> Iterator[tuple[tuple[int, int], int, Path]]:
+    """The blocks in a folder: range, time and file."""
+    for path in files_matching(folder, "*.block"):
+        name = _NAME.fullmatch(path.name)
+        with suppress(FileNotFoundError):  # removed meanwhile
+            if name:
+                yield (int(name[1]), int(name[2])), path.stat().st_mtime_ns, path
 
 
 def _arrays_in(file: IO[bytes]) -> dict[str, NDArray[Any]]:
@@ -158,19 +289,6 @@ def _arrays_in(file: IO[bytes]) -> dict[str, NDArray[Any]]:
 def digest_of_list(folder: Path) -> str:
     """The digest of a run's list of blocks."""
     return digest_as_stored(folder / "blocks.json")
-
-
-def _checked(path: Path) -> tuple[bytes, str] | None:
-    try:
-        content = read_whole(path, _LARGEST)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise BadBlockError(f"{path}: cannot be read ({error.strerror})") from error
-    checksum = content[len(_MAGIC) : _HEAD]
-    if not content.startswith(_MAGIC) or hashlib.sha256(content[_HEAD:]).digest() != checksum:
-        raise BadBlockError(f"{path}: its checksum is wrong")
-    return content, checksum.hex()
 
 
 # --- the arrays of plans

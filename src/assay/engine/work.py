@@ -5,7 +5,7 @@
     KEY/job.json              model, plan, settings and ranges, as plain data
     KEY/arrays/DIGEST.npz     the plan's arrays
     KEY/claims/LO-HI.N        who computes a block, at the Nth try; its time is renewed as long as the worker lives
-    KEY/blocks/…/LO-HI.block  computed blocks, by the token budget that was used
+    KEY/blocks/…/LO-HI-….block  computed blocks, by the token budget that was used
     KEY/failed/LO-HI.json     the error that a block ended with
     KEY/refused/WORKER.json   why a worker does not take part
 
@@ -33,7 +33,7 @@ import msgspec
 
 from assay.engine.executor import ComputedBlock, Settings, block_key
 from assay.engine.recipes import to_data
-from assay.engine.store import ArraySource, ArrayStore, BadBlockError, BlockStore, columns_of
+from assay.engine.store import ArraySource, ArrayStore, BadBlockError, BlockStore, columns_of, files_matching
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.files.atomic import write_atomically
 from assay.files.decoding import json_typed
@@ -48,6 +48,7 @@ FORMAT = 1
 """Of jobs: raise it when older workers could not read them."""
 
 _WHOLE = re.compile("[0-9]{1,15}")
+_OF_BLOCK = re.compile(r"([0-9]{1,15})-([0-9]{1,15})(?:-[0-9a-f]{16}\.block|\.[0-9a-z]+)")
 
 LEASE = 60.0
 """Seconds after which a claim that is not renewed may be taken over."""
@@ -113,13 +114,13 @@ class JobFolder:
 
     def done(self) -> dict[range, int]:
         """The computed blocks, with the token budget of each."""
-        files = listed(self.path, "blocks/*/*/*.block")
+        files = files_matching(self.path, "blocks/*/*/*.block")
         return {block: int(each.parent.name) for block, each in _ranges(files) if _WHOLE.fullmatch(each.parent.name)}
 
     def claims(self) -> dict[range, int]:
         """The claimed blocks, with the number of the last try of each."""
         found: dict[range, int] = {}
-        for block, each in _ranges(listed(self.path, "claims/*-*.*")):
+        for block, each in _ranges(files_matching(self.path, "claims/*-*.*")):
             if _WHOLE.fullmatch(each.suffix[1:]):
                 found[block] = max(found.get(block, 0), int(each.suffix[1:]))
         return found
@@ -128,16 +129,16 @@ class JobFolder:
         return self.path / "claims" / f"{_name(block)}.{number}"
 
     def failures(self) -> dict[range, Failure]:
-        return {block: _read(each, Failure) for block, each in _ranges(listed(self.path, "failed/*.json"))}
+        return {block: _read(each, Failure) for block, each in _ranges(files_matching(self.path, "failed/*.json"))}
 
     def has_failed(self) -> bool:
-        return any(_ranges(listed(self.path, "failed/*.json")))
+        return any(_ranges(files_matching(self.path, "failed/*.json")))
 
     def fail(self, block: range, why: Failure) -> None:
         _write(self.path / "failed" / f"{_name(block)}.json", why)
 
     def refusals(self) -> list[Failure]:
-        return [_read(each, Failure) for each in sorted(listed(self.path, "refused/*.json"))]
+        return [_read(each, Failure) for each in sorted(files_matching(self.path, "refused/*.json"))]
 
     def refuse(self, why: Failure) -> None:
         _write(self.path / "refused" / f"{worker_name()}.json", why)
@@ -152,13 +153,14 @@ class JobFolder:
     def forget(self, block: range) -> None:
         """Have a block computed again, whatever became of it."""
         name = _name(block)
-        for each in listed(self.path, f"blocks/*/*/{name}.block") + listed(self.path, f"claims/{name}.*"):
-            each.unlink(missing_ok=True)
+        for pattern in (f"blocks/*/*/{name}-*.block", f"claims/{name}.*"):
+            for path in files_matching(self.path, pattern):
+                path.unlink(missing_ok=True)
         (self.path / "failed" / f"{name}.json").unlink(missing_ok=True)
 
     def begin_again(self) -> None:
         """Forget why blocks failed and who refused: a driver that starts wants to know what is so now."""
-        for block, _ in _ranges(listed(self.path, "failed/*.json")):
+        for block, _ in _ranges(files_matching(self.path, "failed/*.json")):
             self.forget(block)
         shutil.rmtree(self.path / "refused", ignore_errors=True)
 
@@ -281,14 +283,6 @@ class Pause:
         self.seconds = min(1.0, 1.5 * self.seconds)
 
 
-def listed(folder: Path, pattern: str) -> list[Path]:
-    """Files that match a pattern; none if the folder is missing or removed meanwhile."""
-    try:
-        return list(folder.glob(pattern))
-    except FileNotFoundError:
-        return []
-
-
 def worker_name() -> str:
     """This process, for people who read the folder."""
     return f"{platform.node()}-{os.getpid()}"
@@ -301,9 +295,8 @@ def _name(block: range) -> str:
 def _ranges(files: Iterable[Path]) -> Iterator[tuple[range, Path]]:
     """Files that are named after blocks, with these; others are not assay's."""
     for each in files:
-        lo, _, hi = each.stem.partition("-")
-        if _WHOLE.fullmatch(lo) and _WHOLE.fullmatch(hi):
-            yield range(int(lo), int(hi)), each
+        if name := _OF_BLOCK.fullmatch(each.name):
+            yield range(int(name[1]), int(name[2])), each
 
 
 def _write(path: Path, content: Any) -> None:

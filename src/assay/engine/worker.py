@@ -18,8 +18,8 @@ from pathlib import Path
 
 from assay.engine.executor import TRIES, LocalExecutor, Settings, block_key
 from assay.engine.recipes import of_data
-from assay.engine.store import ArrayStore
-from assay.engine.work import FORMAT, LEASE, Failure, JobFolder, Pause, listed, worker_name
+from assay.engine.store import ArrayStore, files_matching
+from assay.engine.work import FORMAT, LEASE, Failure, JobFolder, Pause, worker_name
 from assay.errors import AssayError, DataError, ModelError, UsageError
 from assay.files.opening import open_regular
 from assay.models.base import AnyModel, ModelSpec, Options
@@ -80,7 +80,7 @@ class Worker:
     def _ready(self) -> Iterator[_Ready]:
         """The jobs that this worker can take part in, the oldest first."""
         found: list[tuple[int, Path]] = []
-        for path in listed(self.folder, "*/job.json"):
+        for path in files_matching(self.folder, "*/job.json"):
             with contextlib.suppress(OSError):  # it is finished
                 found.append((path.stat().st_mtime_ns, path))
         if not found:

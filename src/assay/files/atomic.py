@@ -83,6 +83,13 @@ def temporary_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
+def move_file(path: Path, target: Path) -> None:
+    """Move a file within a disk, in place of what is there."""
+    with explained(target, "file"):
+        _replace(path, target)
+        _sync_folder(target.parent)
+
+
 def rename_folder(folder: Path, path: Path) -> None:
     """Rename a complete folder. An empty folder of that name is replaced; anything else is an error."""
     with explained(path, "folder"):

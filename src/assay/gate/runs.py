@@ -90,7 +90,7 @@ class _Gate:
             except AssayError as error:
                 remedy = error.remedy.replace("--common", "common = true in the limit")
                 problem = f"{self.policy.name}, {limit.title}: {error.problem}"
-                refused = UsageError(problem, remedy, code=error.code, key=error.key)
+                refused = type(error)(problem, remedy, code=error.code, key=error.key)
                 refused.file, refused.line = error.file, error.line  # which the problem names already
                 raise refused from None
             if comparison.model:

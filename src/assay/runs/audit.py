@@ -22,7 +22,7 @@ from assay.engine.executor import Executor, LocalExecutor, Settings
 from assay.engine.number_type import settled_before
 from assay.engine.ray import RayExecutor, imported
 from assay.engine.spending import Spending
-from assay.engine.store import BlockStore
+from assay.engine.store import OWN_BLOCKS, BlockStore
 from assay.engine.work import WorkExecutor
 from assay.errors import DataError, UsageError
 from assay.files.atomic import temporary_folder
@@ -31,12 +31,13 @@ from assay.files.names import in_name
 from assay.models import find_model, find_second, load, load_elsewhere
 from assay.models.base import AUTO, ModelSpec, Options
 from assay.models.python import python_model
+from assay.plan import digest_of
 from assay.probes import concluded, described, method_of, tour_probes
 from assay.probes.base import Method, Prepared, Request, Stage
 from assay.progress import Progress, Silent, showing
 from assay.queries import OF_THE_TOKENIZER
 from assay.run import EndpointInfo, Run, RunInfo
-from assay.runs.folder import info_in, open_for_writing, read_run
+from assay.runs.folder import info_in, open_for_writing, read_run, used_blocks
 from assay.settings import names_of, read_settings
 from assay.wording import without_folders
 
@@ -164,7 +165,10 @@ def begin(
     engine = replace(engine, block_size=engine.block_size or before.engine.get("block_size", 0))
     find = partial(find_second, options=options)
     desk = new_desk(spending)
-    ask = Asker(spec, BlockStore.default(), executor, engine, resume=resume, find=find, desk=desk)
+    store = BlockStore(BlockStore.default().root, (folder / OWN_BLOCKS,))  # its own after `assay export`
+    ask = Asker(spec, store, executor, engine, resume=resume, find=find, desk=desk)
+    ask.run = digest_of(str(folder.resolve()))[:12]
+    ask.used = {} if resume is Resume.NEVER else used_blocks(folder)
     ask.sizes.update(before.block_sizes)
     _settle_as_before(ask, before)
     prepared = method.prepare(request, ask)

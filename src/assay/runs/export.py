@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import filecmp
 import os
-import re
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
-from assay.engine.store import EXPORTED, OWN_BLOCKS, BadBlockError, BlockStore, digest_of_list
+from assay.engine.store import (
+    EXPORTED,
+    OWN_BLOCKS,
+    BadBlockError,
+    BlockStore,
+    StoredBlock,
+    digest_of_list,
+    read_content,
+)
 from assay.errors import DataError, UsageError
 from assay.examples import FILE as EXAMPLES
 from assay.files.atomic import folder_beside, rename_folder, write_atomically
-from assay.files.decoding import json_value
-from assay.files.opening import is_zip, read_whole
+from assay.files.opening import is_zip
 from assay.run import Kind
-from assay.runs.folder import open_runs, read_info
+from assay.runs.folder import BLOCKS, open_runs, read_info, read_run, used_blocks
 
 _unusable = partial(
     DataError, remedy="Repeat the run's `assay run` command, which computes the missing answers; then export it."
@@ -42,15 +47,6 @@ class Exported:
     blocks: int
     size: int
     notes: tuple[str, ...]
-
-
-class _Stored(NamedTuple):
-    """One block of a run, as listed in blocks.json."""
-
-    key: str
-    lo: int
-    hi: int
-    checksum: str
 
 
 def export(folder: str | Path, out: str | Path | None = None, *, examples: bool = True) -> Exported:
@@ -109,45 +105,33 @@ def _require_outside(out: Path, source: Path) -> None:
         raise _misplaced("this is inside the folder that is being exported.", code="bad-option", file=out, key="out")
 
 
-def _blocks(run: Path) -> list[_Stored]:
+def _blocks(run: Path) -> list[StoredBlock]:
     """The blocks of a run, each once; empty if it scored existing answers."""
-    path = run / "blocks.json"
     if not (run / "findings.json").exists():
         raise _unusable("this run is not finished: it has no findings.json.", code="unfinished-run", file=run)
-    try:
-        blocks = [
-            _Stored(str(entry["key"]), int(lo), int(hi), str(checksum))
-            for entry in json_value(read_whole(path))
-            for lo, hi, checksum in entry["blocks"]
-        ]
-    except FileNotFoundError:
-        if read_info(run).kind is not Kind.ASKED:
-            return []
-        raise _unusable("this run is not finished: it has no blocks.json.", code="unfinished-run", file=run) from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise _unusable(f"this is not a list of blocks ({error}).", code="bad-json", file=path) from None
-    if not all(re.fullmatch("[0-9a-f]{64}", block.key) for block in blocks):
-        raise _unusable("this is not a list of blocks (a key is not a digest).", code="bad-value", file=path, key="key")
-    return list(dict.fromkeys(blocks))
+    opened, blocks = read_run(run), used_blocks(run)  # refused if its files are not of one run
+    if not (run / BLOCKS).exists() and opened.info.kind is Kind.ASKED:
+        raise _unusable("this run is not finished: it has no blocks.json.", code="unfinished-run", file=run)
+    return [block for of_key in blocks.values() for block in of_key.blocks.values()]
 
 
-def _content(run: Path, block: _Stored) -> bytes:
-    """The content of a block's file; refuses one that changed since the run used it."""
-    said = f"the answers to questions {block.lo} to {block.hi} ({block.key[:12]}…)"
+def _content(run: Path, block: StoredBlock) -> bytes:
+    """The content of a block's file: the very answers that the run used."""
+    answers = f"the answers to questions {block.lo} to {block.hi} ({block.key[:12]}…)"
+    store = BlockStore.of_run(run)
     try:
-        found = BlockStore.of_run(run).content(block.key, block.lo, block.hi)
+        stored = read_content(store.copies(block))
     except BadBlockError as error:
-        raise _unusable(f"{said} are damaged: {error}.", code="unreadable-file", file=run) from None
-    if found is None:
-        raise _unusable(f"{said} are not stored here.", code="unfinished-run", file=run)
-    content, checksum = found
-    if checksum != block.checksum:
-        problem = f"{said} were computed again and differ from those that this run used."
-        raise _unusable(problem, code="changed-file", file=run)
-    return content
+        raise _unusable(f"{answers} are damaged: {error}.", code="unreadable-file", file=run) from None
+    if stored is not None and stored[1] == block.checksum:
+        return stored[0]
+    if (block.lo, block.hi) in store.newest(block.key):
+        problem = f"{answers} that this run used are not stored any more; others are, which are not this run's."
+        raise DataError(problem, "Repeat the run with another --out, and export that.", code="stale-answers", file=run)
+    raise _unusable(f"{answers} are not stored here.", code="unfinished-run", file=run)
 
 
-def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]]) -> Files:
+def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[StoredBlock]]) -> Files:
     """All files of an exported folder, except hidden ones (locks, unfinished files)."""
     if source not in runs:
         own = [path for path in _visible(source) if path.is_file()]
@@ -157,10 +141,10 @@ def _files(source: Path, runs: Sequence[Path], blocks: Mapping[Path, Sequence[_S
         yield from ((run.relative_to(source) / name, content) for name, content in _answers(run, blocks[run]))
 
 
-def _answers(run: Path, blocks: Sequence[_Stored]) -> Files:
+def _answers(run: Path, blocks: Sequence[StoredBlock]) -> Files:
     """The blocks of a run, and last the file that marks them as complete."""
     own = BlockStore(Path(OWN_BLOCKS))
-    yield from ((own.path(block.key, block.lo, block.hi), _content(run, block)) for block in blocks)
+    yield from ((own.path(block), _content(run, block)) for block in blocks)
     if blocks:
         yield Path(OWN_BLOCKS) / EXPORTED, digest_of_list(run).encode()
 
@@ -238,7 +222,7 @@ def _without_examples(place: Path, runs: Sequence[Path]) -> None:
             write_html(folder, open_runs(folder), examples=False)
 
 
-def _notes(runs: Sequence[Path], blocks: Mapping[Path, Sequence[_Stored]], examples: bool) -> Iterator[str]:
+def _notes(runs: Sequence[Path], blocks: Mapping[Path, Sequence[StoredBlock]], examples: bool) -> Iterator[str]:
     """Notes on what is not included, and on what is and may not be shared."""
     if data := sorted({name for run in runs for name in read_info(run).data}):
         yield (

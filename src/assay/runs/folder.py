@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import msgspec  # over pydantic: it decodes our own dataclasses, names the key that is wrong, and loads in half the time
 
 from assay.engine.ask import Asked, Resume
+from assay.engine.store import StoredBlock, UsedBlocks
 from assay.errors import AssayError, DataError, UsageError
 from assay.examples import FILE, read_examples, to_lines
 from assay.files.atomic import remove_leftovers, write_atomically
@@ -25,8 +27,9 @@ from assay.findings import NEAR_TIE, Findings, read_digested, require_schema
 from assay.probes import described
 from assay.run import Run, RunInfo, Tour
 
-INFO = "run.json"
+INFO, BLOCKS = "run.json", "blocks.json"
 _DEPTHS = ("*", "*/*")  # a tour; several models with a folder each
+_ASK_AGAIN = "Repeat the run with --resume never, which asks everything again, or with another --out."
 OTHER_FOLDER = "Choose another folder with --out, or replace this run with --resume never."
 
 
@@ -114,6 +117,31 @@ def _info(folder: Path, remedy: str, needed: Sequence[str] = ()) -> RunInfo | No
         ) from None
 
 
+def used_blocks(folder: Path) -> dict[str, UsedBlocks]:
+    """The blocks of a run by key, as its blocks.json lists them; none if it has no such file."""
+    path = folder / BLOCKS
+    wrong = partial(DataError, remedy=_ASK_AGAIN, file=path)
+    used: dict[str, UsedBlocks] = {}
+    try:
+        for entry in json_value(read_whole(path)):
+            key, until = str(entry["key"]), entry.get("until")
+            blocks = [StoredBlock(key, int(lo), int(hi), str(checksum)) for lo, hi, checksum in entry["blocks"]]
+            used[key] = UsedBlocks(
+                {(block.lo, block.hi): block for block in blocks}, inf if until is None else float(until)
+            )
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise wrong(f"cannot be read ({reason(error)}).", code="unreadable-file") from None
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        raise wrong(f"this is not a list of blocks ({error}).", code="bad-json") from None
+    for block in (block for of_key in used.values() for block in of_key.blocks.values()):
+        for name in ("key", "checksum"):
+            if not re.fullmatch("[0-9a-f]{64}", getattr(block, name)):
+                raise wrong(f"this is not a list of blocks (a {name} is not a digest).", code="bad-value", key=name)
+    return used
+
+
 def info_json(info: RunInfo) -> bytes:
     """The content of run.json."""
     others = {name: other.as_json() for name, other in info.others.items()}
@@ -146,9 +174,11 @@ class RunFolder:
         self.note(block_sizes=dict(sizes))
 
     def write_blocks(self, asked: list[Asked]) -> None:
-        content = [{name: getattr(each, name) for name in ("label", "plan", "key", "blocks")} for each in asked]
+        content = [
+            {name: getattr(each, name) for name in ("label", "plan", "key", "until", "blocks")} for each in asked
+        ]
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
-        write_atomically(self.path / "blocks.json", f"{text}\n".encode())
+        write_atomically(self.path / BLOCKS, f"{text}\n".encode())
 
     def write_findings(self, findings: Findings) -> None:
         tables = {name: table.to_csv().encode() for name, table in findings.tables.items()}

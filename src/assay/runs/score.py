@@ -26,7 +26,7 @@ from assay.run import Kind as RunKind
 from assay.run import Run, RunInfo
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
-from assay.runs.folder import INFO, info_in, open_for_writing, read_run
+from assay.runs.folder import INFO, info_in, open_for_writing, read_run, used_blocks
 from assay.wording import without_folders
 
 UNNAMED = "unnamed model"
@@ -225,7 +225,8 @@ def gathered_again(
         raise DataError(
             problem, "Repeat the run to rewrite it.", code="unknown-key", file=run.folder / INFO, key="engine"
         )
-    ask = StoredAsk(info.model, store, Settings(**info.engine), info.others, info.block_sizes)
+    used = used_blocks(run.folder)
+    ask = StoredAsk(info.model, store, used, Settings(**info.engine), info.others, info.block_sizes)
     prepared = method.prepare(request, ask)
     if changed := [name for name, digest in info.brought.items() if prepared.brought.get(name) != digest]:
         problem = f"{changed[0]} has changed since this run."

@@ -68,7 +68,7 @@ class ApiModel:
 
     def read(self, query: Query, scoring: Scoring, replies: Sequence[Reply]) -> Answer:
         contents = [reply.content for reply in replies]
-        served = served_by(replies[0])
+        served = served_by(replies[0])._replace(at=max(reply.at for reply in replies))
         try:
             match query:
                 case ListedQuery():
