@@ -6,7 +6,6 @@ assay reads logs of Inspect (.eval), blocks and arrays of answers (zip files of 
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import shutil
@@ -21,6 +20,8 @@ from assay.cli import main
 from assay.engine.store import ArrayStore, BadBlockError, BlockStore, digest_of_arrays
 from assay.errors import DataError, UsageError
 from assay.files import opening
+from block_files import write_block_file
+from kept_runs import without_digests
 from probes.bbq.test_logs import EXAMPLES, inspected, read, write_eval
 from raising import raises
 
@@ -97,9 +98,8 @@ def packed(arrays: dict[str, np.ndarray], compression: int = zipfile.ZIP_DEFLATE
 
 
 def put_block(root: Path, content: bytes, size: int) -> BlockStore:
-    path = BlockStore(root).path(KEY, 0, size)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(b"assay-block-1\n" + hashlib.sha256(content).digest() + content)
+    shutil.rmtree(root / "aa", ignore_errors=True)
+    write_block_file(BlockStore(root), KEY, 0, size, content)
     return BlockStore(root)
 
 
@@ -145,7 +145,7 @@ def test_arrays_that_unpack_to_more_than_they_have_are_refused(tmp_path: Path) -
 
 @pytest.fixture
 def run(kept_runs: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(kept_runs / "one" / "scored-bbq", tmp_path / "run"))
+    return without_digests(Path(shutil.copytree(kept_runs / "one" / "scored-bbq", tmp_path / "run")))
 
 
 @pytest.mark.parametrize("linked", ["a table", "the folder of tables"])

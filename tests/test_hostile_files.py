@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import hashlib
 import io
 import json
 import lzma
@@ -20,13 +19,15 @@ import pytest
 
 import small_bbq
 from assay.cli import main
-from assay.engine.store import BadBlockError, BlockStore
+from assay.engine.store import BadBlockError, BlockStore, StoredBlock
 from assay.errors import DataError, ModelError, UsageError
 from assay.files.decoding import json_value, toml_value
 from assay.files.opening import open_bytes, open_text, read_whole
 from assay.files.toml import TomlFile
 from assay.rows import Bad, rows_of
+from block_files import write_block_file
 from bounded import Said, bounded, saying
+from kept_runs import without_digests
 from raising import raises
 
 MB = 1 << 20
@@ -235,7 +236,7 @@ def test_a_table_heading_of_blanks_takes_no_time(tmp_path: Path) -> None:
 
 
 def test_a_pipe_in_place_of_a_block_is_a_damaged_block(tmp_path: Path) -> None:
-    path = BlockStore(tmp_path).path("a" * 64, 0, 3)
+    path = BlockStore(tmp_path).path(StoredBlock("a" * 64, 0, 3, "0" * 64))
     path.parent.mkdir(parents=True)
     os.mkfifo(path)
     with pytest.raises(BadBlockError, match="not a regular file"):
@@ -247,10 +248,7 @@ def test_a_block_of_impossible_shapes_is_a_damaged_block(tmp_path: Path) -> None
     with zipfile.ZipFile(packed, "w") as archive:
         header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000000,), }\n"
         archive.writestr("queries.npy", b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-    path = BlockStore(tmp_path).path("a" * 64, 0, 3)
-    path.parent.mkdir(parents=True)
-    content = packed.getvalue()
-    path.write_bytes(b"assay-block-1\n" + hashlib.sha256(content).digest() + content)
+    write_block_file(BlockStore(tmp_path), "a" * 64, 0, 3, packed.getvalue())
     with pytest.raises(BadBlockError, match="not a block"):
         BlockStore(tmp_path).read("a" * 64, 0, 3)
 
@@ -344,7 +342,7 @@ def test_metadata_that_are_not_utf8_are_refused(said: Said, tmp_path: Path) -> N
 @pytest.fixture
 def run(kept_runs: Path, tmp_path: Path) -> Path:
     shutil.copytree(kept_runs / "two" / "scored-bbq", tmp_path / "two")
-    return shutil.copytree(kept_runs / "one" / "scored-bbq", tmp_path / "run")
+    return without_digests(shutil.copytree(kept_runs / "one" / "scored-bbq", tmp_path / "run"))
 
 
 def changed(path: Path, key: str, value: Any) -> None:

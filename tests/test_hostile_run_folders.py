@@ -38,6 +38,7 @@ from assay.probes.unqover.lists import File, _entries
 from assay.runs.export import export
 from bounded import Said, bounded, saying
 from fake_models import FakeModel, fake_spec
+from kept_runs import without_digests
 from raising import raises
 
 NAN = float("nan")
@@ -60,7 +61,7 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 @pytest.fixture
 def run(kept_runs: Path, tmp_path: Path) -> Path:
     shutil.copytree(kept_runs / "two" / "scored-bbq", tmp_path / "two")
-    return shutil.copytree(kept_runs / "one" / "scored-bbq", tmp_path / "run")
+    return without_digests(shutil.copytree(kept_runs / "one" / "scored-bbq", tmp_path / "run"))
 
 
 # --- pipes and names
@@ -334,7 +335,7 @@ def test_runs_with_a_share_that_is_none_are_not_paired_and_a_note_says_so(
     share: str, kept_runs: Path, tmp_path: Path, said: Said
 ) -> None:
     for place in ("one", "two"):
-        shutil.copytree(kept_runs / place / "sodapop-names", tmp_path / place)
+        without_digests(shutil.copytree(kept_runs / place / "sodapop-names", tmp_path / place))
     table = tmp_path / "one" / "tables" / "names.csv"
     table.write_text(table.read_text(encoding="utf-8").replace("5.8985,0.0,", f"5.8985,{share},"), encoding="utf-8")
     code, told = said("compare", "one", "two", "--json")
@@ -394,7 +395,7 @@ def test_a_number_in_a_table_that_no_run_finds_is_a_text(tmp_path: Path) -> None
 
 def test_an_estimate_whose_group_lacks_a_key_names_the_file(kept_runs: Path, tmp_path: Path, said: Said) -> None:
     for place in ("one", "two"):
-        shutil.copytree(kept_runs / place / "sodapop-names", tmp_path / place)
+        without_digests(shutil.copytree(kept_runs / place / "sodapop-names", tmp_path / place))
     path = tmp_path / "one" / "findings.json"
     path.write_text(path.read_text(encoding="utf-8").replace('"attribute"', '"another"'), encoding="utf-8")
     code, told = said("compare", "one", "two", "--json")

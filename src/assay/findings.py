@@ -332,9 +332,9 @@ def read_findings(folder: Path) -> Findings:
     return read_digested(folder)[0]
 
 
-def read_digested(folder: Path) -> tuple[Findings, str]:
-    """The findings of a run folder, and the digest of its findings.json."""
-    path = folder / "findings.json"
+def read_digested(folder: Path) -> tuple[Findings, dict[str, str]]:
+    """The findings of a run folder, and the digests of the files that they were read from, by name."""
+    path, digests = folder / "findings.json", dict[str, str]()
     try:
         written = read_whole(path)
         content = json_value(written)
@@ -344,7 +344,10 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
         estimates = [_checked(estimate, path) for estimate in content["estimates"]]
         if not isinstance(content["probe"], str) or not isinstance(content["model"], str):
             raise DataError('"probe" and "model" must be text.', _REPEAT, code="bad-findings", file=path)
-        tables = {name: read_table(_inside(folder, where)) for name, where in content["tables"].items()}
+        digests["findings.json"] = hashlib.sha256(written).hexdigest()
+        tables = {}
+        for name, where in content["tables"].items():
+            tables[name], digests[where] = _digested_table(_inside(folder, where))
         findings = Findings(
             content["probe"],
             content["model"],
@@ -353,7 +356,7 @@ def read_digested(folder: Path) -> tuple[Findings, str]:
             diagnosis=read_diagnosis(content.get("diagnosis")),
             verdict=read_verdict(content.get("verdict")),
         )
-        return findings, hashlib.sha256(written).hexdigest()
+        return findings, digests
     except FileNotFoundError as error:
         raise DataError(
             "this folder has no findings.",
@@ -411,7 +414,12 @@ def _checked(content: dict[str, Any], path: Path) -> Estimate:
 
 def read_table(path: Path) -> Table:
     """A table written by a run; columns of numbers become numbers, empty cells None."""
-    lines = list(csv.reader(io.StringIO(read_whole(path, _LARGEST).decode(), newline="")))
+    return _digested_table(path)[0]
+
+
+def _digested_table(path: Path) -> tuple[Table, str]:
+    content = read_whole(path, _LARGEST)
+    lines = list(csv.reader(io.StringIO(content.decode(), newline="")))
     if not lines:
         raise DataError("this table is empty; it has not even column names.", _REPEAT, code="bad-findings", file=path)
     columns, rows = lines[0], lines[1:]
@@ -425,9 +433,8 @@ def read_table(path: Path) -> Table:
             line=wrong,
         )
     kinds = [_kind(cells) for cells in zip(*rows, strict=True)] if rows else []
-    return Table(
-        columns, [[kind(cell) if cell else None for kind, cell in zip(kinds, row, strict=True)] for row in rows]
-    )
+    cells = [[kind(cell) if cell else None for kind, cell in zip(kinds, row, strict=True)] for row in rows]
+    return Table(columns, cells), hashlib.sha256(content).hexdigest()
 
 
 _SHORT = 5  # characters of a number that cannot be above LARGEST

@@ -51,8 +51,21 @@ def open_bare(folder: Path) -> Run:
 
 
 def _opened(folder: Path, info: RunInfo) -> Run:
-    findings, digest = read_digested(folder)
-    return Run(folder, info, replace(described(findings), examples=read_examples(folder)), digest)
+    findings, digests = read_digested(folder)
+    _require_parts(folder, info, digests)
+    findings = replace(described(findings), examples=read_examples(folder))
+    return Run(folder, info, findings, digests["findings.json"])
+
+
+def _require_parts(folder: Path, info: RunInfo, digests: Mapping[str, str]) -> None:
+    """Refuse files that are not those of the run.json beside them. A run.json without digests cannot tell."""
+    expected = {f"tables/{name}.csv": digest for name, digest in info.table_digests.items()}
+    expected |= {"findings.json": info.findings_digest} if info.findings_digest else {}
+    for file, digest in digests.items():
+        if file in expected and digest != expected[file]:
+            problem = f"this file is not the one that the run wrote: its digest differs from that in {INFO}."
+            remedy = "Repeat the run's command, which writes all of its files, or restore the file."
+            raise DataError(problem, remedy, code="other-run", file=folder / file)
 
 
 def open_runs(folder: Path) -> list[Run]:
