@@ -46,6 +46,9 @@ from assay.queries import Answers, SpanColumns
 from assay.settings import GENERATE, SCORE, as_written, read_settings
 from assay.wording import plural
 
+_LISTS = Path("unqover", "word_lists")
+"""Where official data have the authors' lists."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -132,6 +135,8 @@ class UnQover(Method[UnqoverPrepared, Data]):
                 key="answers",
             )
         settings = read_settings(Settings, request.settings, self.probe.name, remedy=SCORE)
+        if request.data is not None and (request.data / _LISTS).is_dir():
+            settings = _with_lists(settings, request.data)
         scored, notes = scored_files(files, settings, "class" in request.settings, skip_bad=request.skip_bad)
         return UnqoverPrepared(as_written(settings), {}, (), notes, request.seed, {}, settings), scored
 
@@ -309,7 +314,7 @@ def _with_lists(settings: Settings, data: Path | None) -> Settings:
     """The settings with the authors' word lists among the official data, where such data are named."""
     if data is None or settings.word_lists is not None:
         return settings
-    lists = data / "unqover" / "word_lists"
+    lists = data / _LISTS
     if not lists.is_dir():
         raise UsageError(
             f"{data} has no UnQover word lists (unqover/word_lists).",

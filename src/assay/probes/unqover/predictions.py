@@ -5,7 +5,8 @@
        "q0": {"question": …, "pred": …, "ans0": {"text": "Mary", "start": p, "end": p}, "ans1": …},
        "q1": …}}
 
-q0 is the question, q1 its negation; the subjects' other order is an entry of its own.
+q0 is the question, q1 its negation; the subjects' other order is an entry of its own. What an entry says twice is
+compared: `agreement.py`.
 """
 
 from __future__ import annotations
@@ -22,20 +23,26 @@ import numpy as np
 from assay.errors import DataError, UsageError
 from assay.files.decoding import json_at
 from assay.files.opening import open_text
+from assay.probes.unqover.agreement import Agreement, DisagreementError, Key, Known, UnclearError
 from assay.probes.unqover.contents import Content, Contents, content, with_slots
 from assay.probes.unqover.lists import FILES, read_lists, regions
 from assay.probes.unqover.metrics import Cells, Labels
 from assay.probes.unqover.settings import MASKED, SPAN
+from assay.wording import plural
 
 _CHUNK = 1 << 20
 _MOST_NAMED = 5  # problems named one by one when bad entries are left out; of the others only the number
+_ANSWERS = "ans0 and ans1 exchanged together with their texts"
+_QUESTIONS = "q0 and q1 exchanged together with their answers"
 _LONGEST = 8 * _CHUNK
 """Longer than any entry: text that does not end within it is not JSON, and reading stops there."""
 
 
 @dataclass
 class Predictions:
-    """A predictions file as cells; `skipped` says what was left out, where that was allowed."""
+    """A predictions file as cells; `skipped` says what was left out, where that was allowed, `righted` what was put
+    right.
+    """
 
     cls: str
     form: str
@@ -43,21 +50,36 @@ class Predictions:
     labels: Labels
     contents: Contents
     skipped: list[str] = field(default_factory=list)
+    righted: list[str] = field(default_factory=list)
 
 
-def read_predictions(path: Path, cls: str | None, form: str | None, *, skip_bad: bool = False) -> Predictions:
-    """Read a predictions file. The class and form are seen from its content where they are not given."""
-    reader = _Reader(path, skip_bad)
+def read_predictions(
+    path: Path, cls: str | None, form: str | None, *, skip_bad: bool = False, word_lists: str | None = None
+) -> Predictions:
+    """Read a predictions file. The class and form are seen from its content where they are not given.
+
+    `word_lists` is a folder of the lists that its questions were made from, if they are not the packaged ones.
+    """
+    known = Known.of(word_lists)
+    agreement = Agreement(known)
+    reader = _read(path, agreement, skip_bad)
+    if learned := agreement.learn():
+        reader = _read(path, Agreement(known, learned), skip_bad)
+    return reader.finish(cls, form)
+
+
+def _read(path: Path, agreement: Agreement, skip_bad: bool) -> _Reader:
+    reader = _Reader(path, agreement, skip_bad)
     for key, value, line in _stream(path):
         reader.add(key, value, line)
-    return reader.finish(cls, form)
+    return reader
 
 
 class _Reader:
     """Collects entries into cells: (subject i < subject j, template, attribute) -> 8 scores."""
 
-    def __init__(self, path: Path, skip_bad: bool) -> None:
-        self.path, self.skip_bad = path, skip_bad
+    def __init__(self, path: Path, agreement: Agreement, skip_bad: bool) -> None:
+        self.path, self.agreement, self.skip_bad = path, agreement, skip_bad
         self.subjects: dict[str, int] = {}
         self.clusters: list[str] = []
         self.attributes: dict[str, int] = {}
@@ -69,39 +91,43 @@ class _Reader:
         self.masked = False
         self.skipped: list[str] = []
         self.left_out = 0
+        self.exchanged: dict[str, tuple[int, str]] = {}  # how many entries were put right, and the first of their keys
 
     def add(self, key: str, value: Any, line: int) -> None:
         try:
-            cluster0, cluster1, name0, name1, tid, act_cluster, act, _ = key.split("|")
-            scores = [[_score(value[q][ans]) for ans in ("ans0", "ans1")] for q in ("q0", "q1")]
-            texts = [value["q0"][ans]["text"] for ans in ("ans0", "ans1")]
-            context, asked = value["context"], value["q0"]["question"]
-            if not all(isinstance(text, str) for text in (context, asked, *texts)):
-                raise ValueError("context, question and answers must be texts")
+            about = Key.of(key)
+            entry = self.agreement.entry(about, value)
+            scores = [[_score(answer) for answer in answers] for answers in entry.answers]
+        except UnclearError:
+            return
+        except DisagreementError as error:
+            problem = str(error) if error.code == "bad-text" else f"the entry {key!r} contradicts its key: {error}"
+            self._bad(problem, line, error.code, key)
+            return
         except (ValueError, KeyError, TypeError) as error:
             problem = f"the entry {key!r} is not in the authors' format with scores ({_said(error)})"
             self._bad(problem, line, "bad-row", key)
             return
-        missing = [text for text in texts if text.lower() not in context.lower()]
-        if missing:
-            self._bad(f"the subject {missing[0]!r} is missing from its passage {context!r}", line, "bad-text", key)
-            return
-        self.masked |= not asked.rstrip().endswith("?")
-        ends = [self._subject(name0, cluster0), self._subject(name1, cluster1)]
-        if act not in self.attributes:
-            self.attributes[act] = len(self.attributes)
-            self.classes.append(act_cluster)
-        template = self.templates.setdefault(tid, len(self.templates))
+        self.masked |= not entry.questions[0].rstrip().endswith("?")
+        ends = [self._subject(name, cluster) for name, cluster in zip(about.names, about.clusters, strict=True)]
+        if about.attribute not in self.attributes:
+            self.attributes[about.attribute] = len(self.attributes)
+            self.classes.append(about.attribute_class)
+        attribute = self.attributes[about.attribute]
+        template = self.templates.setdefault(about.template, len(self.templates))
         swapped = int(ends[0] > ends[1])
-        cell = self.cells.setdefault((min(ends), max(ends), template, self.attributes[act]), len(self.cells))
+        cell = self.cells.setdefault((min(ends), max(ends), template, attribute), len(self.cells))
         if len(self.scores) < 8 * (cell + 1):
             self.scores.extend([math.nan] * 8)
         if not math.isnan(self.scores[8 * cell + 4 * swapped]):
             self._bad(f"the entry {key!r} is in the file twice", line, "duplicate", key)
             return
-        if (place := (template, self.attributes[act])) not in self.contents:
-            negated = str(value["q1"].get("question", ""))
-            self.contents[place] = content(with_slots(context, texts), asked, negated)
+        for kind, exchanged in ((_ANSWERS, entry.answers_exchanged), (_QUESTIONS, entry.questions_exchanged)):
+            if exchanged:
+                count, first = self.exchanged.get(kind, (0, key))
+                self.exchanged[kind] = count + 1, min(first, key)
+        if (place := (template, attribute)) not in self.contents:
+            self.contents[place] = content(with_slots(entry.context, entry.texts), *entry.questions)
         for polarity, row in enumerate(scores):
             for position, score in enumerate(row):
                 self.scores[8 * cell + 4 * swapped + 2 * polarity + (position ^ swapped)] = score
@@ -143,7 +169,7 @@ class _Reader:
         )
         cells = Cells(columns[:, 2], columns[:, 0], columns[:, 1], columns[:, 3], scores)
         form = form or (MASKED if self.masked else SPAN)
-        return Predictions(cls, form, cells, labels, self.contents, self._skipped())
+        return Predictions(cls, form, cells, labels, self.contents, self._skipped(), self._righted())
 
     def _subject(self, name: str, cluster: str) -> int:
         if name not in self.subjects:
@@ -176,6 +202,13 @@ class _Reader:
     def _skipped(self) -> list[str]:
         more = self.left_out - len(self.skipped)
         return [*self.skipped, f"and {more:,} more"] if more else self.skipped
+
+    def _righted(self) -> list[str]:
+        """What was put right: how many entries, and one of them."""
+        return [
+            f"{plural(count, 'entry has', 'entries have')} {what}, which is put right; for example {first!r}"
+            for what, (count, first) in sorted(self.exchanged.items())
+        ]
 
     def _bad(self, problem: str, line: int | None, code: str, key: str | None = None) -> None:
         if not self.skip_bad:

@@ -34,7 +34,7 @@ def scored_files(
     parts, notes = [], []
     seen: dict[tuple[str, str], Path] = {}
     for file in files:
-        found = read_predictions(file, cls, form, skip_bad=skip_bad)
+        found = read_predictions(file, cls, form, skip_bad=skip_bad, word_lists=settings.word_lists)
         part = found.cls, found.form
         if part in seen:
             raise UsageError(
@@ -43,6 +43,7 @@ def scored_files(
                 code="duplicate",
             )
         seen[part] = file
+        notes += [f"{file.name}: {each}" for each in found.righted]
         notes += [f"{file.name}: left out: {problem}" for problem in found.skipped]
         contents = partial(_known, found.contents)
         parts.append(Scored(found.cls, found.form, found.cells, found.labels, None, contents, settings.released))
