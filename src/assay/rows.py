@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar
 
 from assay.errors import DataError
-from assay.files.decoding import json_value
+from assay.files.decoding import TwiceError, json_value, once
 from assay.files.opening import LONGEST_ROW, open_text
 
 Row = Mapping[str, Any]
@@ -62,12 +62,20 @@ def not_none(found: Iterable[Some], path: Path, what: str, remedy: str) -> Itera
         raise DataError(f"this file has no {what}.", remedy, code="empty-file", file=path)
 
 
+def appears_twice(key: str, path: Path, line: int | None = None) -> DataError:
+    """The error that a key of an object, or a column, is there twice."""
+    return DataError(f'"{key}" appears twice.', "Keep one of them.", code="duplicate", file=path, line=line, key=key)
+
+
 def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
     for line, content in enumerate(file, 1):
         if not content.strip():
             continue
         try:
-            row = json_value(content)
+            row = json_value(content, once)
+        except TwiceError as error:
+            bad.found(appears_twice(error.key, path, line))
+            continue
         except ValueError as error:
             bad.found(DataError(f"cannot be read as JSON ({error}).", _OBJECTS, code="bad-json", file=path, line=line))
             continue
@@ -79,6 +87,7 @@ def _json_rows(file: IO[str], path: Path, bad: Bad) -> Iterator[tuple[int, Row]]
 
 def _csv_rows(file: IO[str], path: Path, bad: Bad, delimiter: str) -> Iterator[tuple[int, Row]]:
     reader = csv.DictReader(file, delimiter=delimiter, strict=True)
+    compared = False
     while True:
         try:
             row = next(reader, None)
@@ -86,6 +95,9 @@ def _csv_rows(file: IO[str], path: Path, bad: Bad, delimiter: str) -> Iterator[t
             problem = f"this is not CSV ({error})."
             bad.found(DataError(problem, "Fix the file.", code="bad-csv", file=path, line=reader.line_num))
             continue
+        if not compared:
+            _require_different(reader.fieldnames or (), path)
+            compared = True
         if row is None:
             return
         if None in row or None in row.values():
@@ -93,3 +105,11 @@ def _csv_rows(file: IO[str], path: Path, bad: Bad, delimiter: str) -> Iterator[t
             bad.found(DataError(problem, "Fix the line.", code="bad-csv", file=path, line=reader.line_num))
             continue
         yield reader.line_num, row
+
+
+def _require_different(columns: Iterable[str], path: Path) -> None:
+    """Refuse two columns of one name. Several without a name are usual: nothing can ask for them."""
+    names = [name for name in columns if name]
+    for place, name in enumerate(names):
+        if name in names[:place]:
+            raise appears_twice(name, path, 1)

@@ -27,6 +27,23 @@ T = TypeVar("T")
 Pairs = Callable[[list[tuple[str, Any]]], Any]
 
 
+class TwiceError(ValueError):
+    """A key that an object has twice; which of its values is meant is unknown."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f'"{key}" appears twice in an object')
+        self.key = key
+
+
+def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys must differ: for `pairs` of the functions below. Otherwise the last value wins."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise TwiceError(next(key for key in keys if keys.count(key) > 1))
+    return found
+
+
 def json_value(text: str | bytes, pairs: Pairs | None = None, *, mend: bool = False) -> Any:
     """The value of a JSON text.
 
@@ -87,10 +104,13 @@ def require_typed(value: Any, kind: Any) -> None:
     json.dumps(value, allow_nan=False)
 
 
-def json_at(text: str, at: int) -> tuple[Any, int]:
-    """The value that begins at a place of a text, and the place after it. Its nesting is not checked."""
+def json_at(text: str, at: int, *, distinct: bool = False) -> tuple[Any, int]:
+    """The value that begins at a place of a text, and the place after it. Its nesting is not checked.
+
+    `distinct` refuses objects that have a key twice.
+    """
     try:
-        value, end = _DECODER.raw_decode(text, at)
+        value, end = (_DISTINCT if distinct else _DECODER).raw_decode(text, at)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     if _surrogates(text, at, end):
@@ -219,4 +239,4 @@ def _decoder(pairs: Pairs | None = None) -> json.JSONDecoder:
     return json.JSONDecoder(parse_int=whole, parse_float=_number, object_pairs_hook=pairs)
 
 
-_DECODER = _decoder()
+_DECODER, _DISTINCT = _decoder(), _decoder(once)

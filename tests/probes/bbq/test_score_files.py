@@ -221,3 +221,36 @@ def test_settings_that_make_no_sense_are_refused(tmp_path: Path, key: str, value
     file = small_bbq.write(tmp_path / "a.jsonl", rows())
     with raises(code, UsageError, key=key):
         scored("bbq", [file], Request(settings={key: value}), "said")
+
+
+# --- columns and keys that are there twice
+
+
+def test_a_column_that_is_there_twice_is_an_error(tmp_path: Path) -> None:
+    file = write_csv(tmp_path / "a.csv", rows())
+    lines = file.read_text(encoding="utf-8").splitlines()
+    file.write_text("\n".join([f"said,{lines[0]}", *(f"A,{line}" for line in lines[1:])]) + "\n", encoding="utf-8")
+    for skip_bad in (False, True):
+        with raises("duplicate", DataError, file=file, line=1, key="said"):
+            score(file, skip_bad=skip_bad)
+
+
+def test_columns_without_a_name_may_be_several(tmp_path: Path) -> None:
+    file = write_csv(tmp_path / "a.csv", rows())
+    reference = score(file).to_json()
+    file.write_text("".join(f",,{line}\n" for line in file.read_text(encoding="utf-8").splitlines()), encoding="utf-8")
+    assert score(file).to_json() == reference
+
+
+@pytest.mark.parametrize(
+    ("key", "old", "new"),
+    [("said", '"said": ', '"said": "A", "said": '), ("ans0", '{"ans0": [', '{"ans0": ["x", "y"], "ans0": [')],
+)
+def test_a_key_that_is_there_twice_is_an_error(tmp_path: Path, key: str, old: str, new: str) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", rows())
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    lines[6] = lines[6].replace(old, new, 1)
+    file.write_text("".join(lines), encoding="utf-8")
+    with raises("duplicate", DataError, file=file, line=7, key=key):
+        score(file)
+    score(file, skip_bad=True)

@@ -143,3 +143,11 @@ def test_a_byte_order_mark_does_not_matter(tmp_path):
     path = file(tmp_path / "x.json", entry("A", "B", [[0, 0], [0, 0]]), entry("B", "A", [[0, 0], [0, 0]]))
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
     assert len(read_predictions(path, "religion", None).cells) == 1
+
+
+def test_a_key_that_is_in_an_entry_twice_is_an_error(tmp_path):
+    path = file(tmp_path / "x.json", entry("A", "B", [[0, 0], [0, 0]]), entry("B", "A", [[0, 0], [0, 0]]))
+    written = path.read_text(encoding="utf-8")
+    path.write_text(written.replace('"start": 0', '"start": 1, "start": 0', 1), encoding="utf-8")
+    with raises("duplicate", file=path, line=2, key="start"):
+        read_predictions(path, "religion", None)

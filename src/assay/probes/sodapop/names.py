@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assay.errors import DataError, UsageError
-from assay.files.decoding import json_value, toml_value
+from assay.files.decoding import TwiceError, json_value, once, toml_value
 from assay.files.opening import open_text
 from assay.plan import digest_of
+from assay.rows import appears_twice
 
 PACKAGED = Path(__file__).parents[2] / "data" / "sodapop"
 
@@ -173,19 +174,13 @@ def read_groups(path: Path) -> Groups:
 
 def read_table(path: Path, remedy: str) -> dict[str, Any]:
     """The object in a JSON file, or the table in a TOML file; a key that is there twice is an error in both."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in pairs]
-        if len(set(keys)) < len(keys):
-            twice = next(key for key in keys if keys.count(key) > 1)
-            raise DataError(f'"{twice}" appears twice.', "Keep one of them.", code="duplicate", file=path, key=twice)
-        return dict(pairs)
-
     kind = "TOML" if path.suffix == ".toml" else "JSON"
     with open_text(path) as file:
         try:
             text = file.read().replace("\r\n", "\n")
             table = toml_value(text) if kind == "TOML" else json_value(text, once)
+        except TwiceError as error:
+            raise appears_twice(error.key, path) from None
         except (ValueError, RecursionError) as error:
             code = "bad-toml" if kind == "TOML" else "bad-json"
             raise DataError(f"this is not {kind} ({error}).", remedy, code=code, file=path) from None

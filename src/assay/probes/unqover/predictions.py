@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from assay.errors import DataError, UsageError
-from assay.files.decoding import json_at
+from assay.files.decoding import TwiceError, json_at
 from assay.files.opening import open_text
 from assay.probes.unqover.agreement import Agreement, DisagreementError, Key, Known, UnclearError
 from assay.probes.unqover.contents import Content, Contents, content, with_slots
@@ -261,7 +261,9 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
                     colon = _blank_end(buffer, end)
                     if buffer[colon] != ":":
                         raise ValueError("expected a colon")
-                    value, end = json_at(buffer, _blank_end(buffer, colon + 1))
+                    value, end = json_at(buffer, _blank_end(buffer, colon + 1), distinct=True)
+                except TwiceError as error:
+                    raise _twice(error.key, path, line + buffer.count("\n", at, begin), key) from None
                 except (ValueError, IndexError):
                     chunk = file.read(_CHUNK) if len(buffer) - at < _LONGEST else ""  # perhaps the entry goes on there
                     if not chunk:
@@ -282,6 +284,11 @@ def _stream(path: Path) -> Iterator[tuple[str, Any, int]]:
             file=path,
             line=line,
         ) from None
+
+
+def _twice(key: str, path: Path, line: int, entry: str) -> DataError:
+    problem = f'"{key}" appears twice in the entry {entry!r}.'
+    return DataError(problem, "Keep one of them.", code="duplicate", file=path, line=line, key=key)
 
 
 def _blank_end(buffer: str, at: int, also: str = "") -> int:
