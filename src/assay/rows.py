@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -50,6 +51,22 @@ def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
                 yield from _csv_rows(file, path, bad, delimiter)
                 return
         yield from _json_rows(file, path, bad)
+
+
+_MONTHS = "jan|feb|mar|mrz|mär|apr|abr|may|mai|jun|jul|aug|ago|aoû|sep|set|oct|okt|out|nov|dec|dez|dic|déc|fév|avr|ene"
+_DATE = re.compile(
+    rf"\d{{1,2}}\.?[ -](?:{_MONTHS})[a-zéû]*\.?(?:[ -]\d{{2,4}})?|(?:{_MONTHS})[a-zéû]*\.?[ -]\d{{1,4}}"
+    r"|\d{4}-\d\d-\d\d(?:[ T]00:00(?::00)?)?|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}",
+    re.IGNORECASE,
+)
+
+
+def require_no_date(value: object, key: str, path: Path | str, line: int) -> None:
+    """Refuse a number or name of a question that a spreadsheet turned into a date: Excel makes 1-Jan of 1-1."""
+    if isinstance(value, str) and _DATE.fullmatch(value.strip()):
+        problem = f'"{key}" is {value!r}: a spreadsheet made a date of what was there.'
+        remedy = "Export the rows again; in Excel, import them with Data > From Text/CSV and this column as text."
+        raise DataError(problem, remedy, code="bad-value", file=path, line=line, key=key)
 
 
 def not_none(found: Iterable[Some], path: Path, what: str, remedy: str) -> Iterator[Some]:

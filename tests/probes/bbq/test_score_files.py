@@ -254,3 +254,24 @@ def test_a_key_that_is_there_twice_is_an_error(tmp_path: Path, key: str, old: st
     with raises("duplicate", DataError, file=file, line=7, key=key):
         score(file)
     score(file, skip_bad=True)
+
+
+# --- what a spreadsheet made of the rows
+
+
+@pytest.mark.parametrize("date", ["1-Jan", "Jan-01", "2026-01-01", "01-Jan-26", "1/1/2026", "2026-01-01 00:00:00"])
+@pytest.mark.parametrize("key", ["example_id", "question_index"])
+def test_a_date_in_place_of_an_index_says_what_happened(tmp_path: Path, key: str, date: str) -> None:
+    changed = rows()
+    changed[4][key] = date
+    file = write_csv(tmp_path / "a.csv", changed)
+    with raises("bad-value", DataError, file=file, line=6, key=key) as caught:
+        score(file)
+    assert f"'{date}': a spreadsheet made a date of what was there" in caught.value.problem
+    assert "this column as text" in caught.value.remedy
+
+
+def test_names_of_templates_that_only_look_a_little_like_dates_are_used(tmp_path: Path) -> None:
+    for name in ("1", "12-3", "jan", "template-1", "1-january-x", "mar1", "2026"):
+        changed = [row | {"question_index": name} if row["question_index"] == "3" else row for row in rows()]
+        assert name in str(score(small_bbq.write(tmp_path / "a.jsonl", changed)).tables["by_template"].rows)

@@ -13,7 +13,7 @@ from assay.files.decoding import whole_number, written_value
 from assay.probes.bbq.editions import Read
 from assay.probes.bbq.examples import AMBIGUOUS, QUARTET, UNKNOWN_LABEL, Example
 from assay.probes.bbq.reading import short
-from assay.rows import Bad, Row, not_none, rows_of
+from assay.rows import Bad, Row, not_none, require_no_date, rows_of
 
 Some = TypeVar("Some")
 
@@ -46,7 +46,11 @@ class Fields:
             return number
         if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**_MOST_DIGITS:
             return value
+        self.require_no_date(name)
         self.wrong(name, "a whole number")
+
+    def require_no_date(self, name: str) -> None:
+        require_no_date(self.row.get(name), name, self.path, self.line)
 
     def meant(self, name: str, meanings: Mapping[str, Some]) -> Some:
         """What a code means."""

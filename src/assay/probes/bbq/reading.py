@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 from assay.errors import DataError, UsageError
 from assay.files.decoding import whole_number, written_value
 from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, CONDITIONS, OPTIONS, POLARITIES, UNKNOWN_LABEL, Example
-from assay.rows import Bad, Row, rows_of
+from assay.rows import Bad, Row, require_no_date, rows_of
 
 _ENDINGS = (".jsonl", ".jsonl.gz")
 _REMEDY = "Every example needs the fields of the official files; see `assay data check bbq`."
@@ -79,6 +79,7 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
 
     def whole(name: str) -> int:
         value = row.get(name)
+        require_no_date(value, name, path, line)
         if isinstance(value, str) and whole_number(value.removeprefix("-")) is not None:
             return int(value)
         return value if isinstance(value, int) and not isinstance(value, bool) else wrong(name, "a whole number")
@@ -104,6 +105,7 @@ def example_of(row: Row, path: Path | str, line: int) -> Example:
     if about is None or not isinstance(groups, list) or not all(isinstance(group, str) for group in groups):
         wrong("additional_metadata", "an object with a list of texts, stereotyped_groups")
     index = row.get("question_index")
+    require_no_date(index, "question_index", path, line)
     return Example(
         example_id=whole("example_id"),
         question_index=sys.intern(index if isinstance(index, str) and index else str(whole("question_index"))),

@@ -81,6 +81,7 @@ def _read(fields: Fields, unknown: Mapping[Asked, set[int]]) -> Read:
     polarity = fields.meant("question_polarity", _POLARITIES)
     condition = fields.meant("context_type", _CONDITIONS)
     counted = fields.number("id")
+    fields.require_no_date("qid")
     if not counted or number((counted - 1) // len(QUARTET), polarity, condition) != counted - 1:
         fields.wrong("id", "ids from 1, with a quartet in the order neg amb, neg disamb, non-neg amb, non-neg disamb")
     example = Example(
