@@ -275,3 +275,28 @@ def test_names_of_templates_that_only_look_a_little_like_dates_are_used(tmp_path
     for name in ("1", "12-3", "jan", "template-1", "1-january-x", "mar1", "2026"):
         changed = [row | {"question_index": name} if row["question_index"] == "3" else row for row in rows()]
         assert name in str(score(small_bbq.write(tmp_path / "a.jsonl", changed)).tables["by_template"].rows)
+
+
+# --- columns that hold something else than answers
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_column_of_true_and_false_is_no_column_of_answers(tmp_path: Path, ending: str) -> None:
+    changed = [row | {"said": None if k == 3 else k % 3 > 0} for k, row in enumerate(rows())]
+    if ending == "csv":
+        changed = [row | {"said": "" if row["said"] is None else str(row["said"]).upper()} for row in changed]
+    file = tmp_path / f"a.{ending}"
+    (write_csv if ending == "csv" else small_bbq.write)(file, changed)
+    for skip_bad in (False, True):
+        with raises("bad-value", DataError, file=file, key="said") as caught:
+            score(file, skip_bad=skip_bad)
+    assert "TRUE or FALSE in every row" in caught.value.problem
+
+
+def test_a_single_true_among_answers_names_none(tmp_path: Path) -> None:
+    changed = rows()
+    changed[0]["said"] = True
+    _, notes = scored(
+        "bbq", [small_bbq.write(tmp_path / "a.jsonl", changed)], Request(settings={"resamples": "20"}), "said"
+    )
+    assert any("1 of 96 answers name no option" in note for note in notes)

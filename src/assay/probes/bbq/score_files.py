@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from difflib import get_close_matches
-from numbers import Real
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assay.answers import TIED, UNPARSED, parse_answer, parse_index, parse_released
+from assay.answers import TIED, UNPARSED, parse_answer, parse_released
 from assay.errors import AssayError, DataError, UsageError
 from assay.languages import language
 from assay.probes.base import Request
+from assay.probes.bbq.answer_columns import numbered
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
 from assay.probes.bbq.examples import AMBIGUOUS, Dataset, Example
@@ -27,7 +25,7 @@ from assay.probes.bbq.showcase import Said
 from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, note_on_files, note_on_rows, sound_rows
 from assay.probes.bbq.tally import Answered
 from assay.probes.bbq.targets import read_metadata, template_stereotypes
-from assay.rows import Bad, Row, not_none, rows_of
+from assay.rows import Bad, Row, rows_of
 
 _SHOWN = 3
 """How many answers that were not understood are quoted in the notes."""
@@ -118,7 +116,7 @@ def _given(file: Path, column: str | None, official: Official | None, bad: Bad, 
             texts.append(Given(example_of(row, file, line), answer, line))
         except DataError as error:
             bad.found(error)
-    yield from _numbered(texts, file)
+    yield from numbered(texts, file, column)
 
 
 def _given_to(own: Edition, file: Path, column: str | None, bad: Bad) -> Iterator[Given]:
@@ -134,7 +132,7 @@ def _given_to(own: Edition, file: Path, column: str | None, bad: Bad) -> Iterato
             texts.append(Given(each.example, _answer(each.row, column, file, each.line), each.line, read=each))
         except DataError as error:
             bad.found(error)
-    yield from _numbered(texts, file)
+    yield from numbered(texts, file, column)
 
 
 def _answer(row: Row, column: str, file: Path, line: int) -> object:
@@ -145,30 +143,6 @@ def _answer(row: Row, column: str, file: Path, line: int) -> object:
     problem, close = f"there is no column {column!r}. {listed}", get_close_matches(column, there, 1)
     remedy = f"--answers {(close or there or ['COLUMN'])[0]}"
     raise DataError(problem, remedy, code="missing-key", file=file, line=line, key=column)
-
-
-def _numbered(texts: list[Given], file: Path) -> Iterator[Given]:
-    """Numbers of options, as numbers; other answers as texts.
-
-    A text such as "1" is a number only if all answers are numbers or letters. A number that is no option's, such as -1
-    for no answer, is a text that names none.
-    """
-    numbers = [parse_index(each.answer) for each in texts]
-    told = zip(numbers, texts, strict=True)
-    whole = all(number >= 0 or each.answer in ("", None) or _is_number(each.answer) for number, each in told)
-    for place, (number, each) in enumerate(zip(numbers, texts, strict=True)):
-        if number >= 0 and (whole or not isinstance(each.answer, str)):
-            texts[place] = replace(each, answer=number)
-        elif each.answer is not None:
-            texts[place] = replace(each, answer=str(each.answer))
-    yield from not_none(texts, file, "usable answer", "Leave it out, or give a file of BBQ's rows.")
-
-
-def _is_number(answer: object) -> bool:
-    return isinstance(answer, Real) or (isinstance(answer, str) and bool(_NUMBER.fullmatch(answer)))
-
-
-_NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|nan)\s*", re.IGNORECASE)
 
 
 _OFFICIAL_FIELDS = {
