@@ -300,3 +300,16 @@ def test_a_single_true_among_answers_names_none(tmp_path: Path) -> None:
         "bbq", [small_bbq.write(tmp_path / "a.jsonl", changed)], Request(settings={"resamples": "20"}), "said"
     )
     assert any("1 of 96 answers name no option" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("column", "told"), [("label", "these are the scores of the data themselves"), ("said", "are they a model's")]
+)
+def test_right_answers_in_place_of_a_models_are_noted(tmp_path: Path, column: str, told: str) -> None:
+    changed = [row | {"said": row["label"]} for row in rows()]
+    file = small_bbq.write(tmp_path / "a.jsonl", changed)
+    _, notes = scored("bbq", [file], Request(settings={"resamples": "20"}), column)
+    assert sum(told in note for note in notes) == 1
+    file = small_bbq.write(tmp_path / "b.jsonl", rows())
+    _, notes = scored("bbq", [file], Request(settings={"resamples": "20"}), "said")
+    assert not any("these are the" in note or "are right" in note for note in notes)

@@ -34,6 +34,23 @@ def numbered(texts: list[Given], file: Path, column: str) -> Iterator[Given]:
     yield from not_none(texts, file, "usable answer", "Leave it out, or give a file of BBQ's rows.")
 
 
+GOLD = "label"
+"""BBQ's column of right answers."""
+
+_MANY = 20  # so many right answers are hardly a model's
+
+
+def note_on_gold(column: str | None, right: Sequence[bool]) -> list[str]:
+    """A note if the answers are the data's own right ones, or seem to be."""
+    if column == GOLD:
+        return [f'"{GOLD}" has the right answers: these are the scores of the data themselves, not of a model']
+    if len(right) >= _MANY and all(right):
+        return [
+            f'all {len(right):,} answers in "{column}" are right: are they a model\'s, or the right answers themselves?'
+        ]
+    return []
+
+
 def _require_answers(texts: Sequence[Given], file: Path, column: str) -> None:
     """Refuse a column that only has TRUE and FALSE."""
     written = {str(each.answer).strip().casefold() for each in texts if not _is_blank(each.answer)}

@@ -13,7 +13,7 @@ from assay.answers import TIED, UNPARSED, parse_answer, parse_released
 from assay.errors import AssayError, DataError, UsageError
 from assay.languages import language
 from assay.probes.base import Request
-from assay.probes.bbq.answer_columns import numbered
+from assay.probes.bbq.answer_columns import note_on_gold, numbered
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
 from assay.probes.bbq.examples import AMBIGUOUS, Dataset, Example
@@ -63,6 +63,10 @@ def answered_files(
         raise UsageError("there are no answers to score.", remedy, code="nothing-to-ask")
     chosen = np.array([_option(each, settings) for each in given], np.int64)
     notes += [*bad.notes("answers"), *_not_understood(given, chosen)]
+    if answers is not None:
+        notes += note_on_gold(
+            answers, [each.example.label == option for each, option in zip(given, chosen, strict=True)]
+        )
     if own:
         dataset = dataset_of_rows(own, [each.read for each in given if each.read])
     else:
