@@ -21,6 +21,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "files", nargs="+", metavar="FILE", help="predictions, batch results, logs or a folder of logs, or a run folder"
     )
     parser.add_argument("--answers", metavar="COLUMN", help="the column of answers, in a table of questions")
+    parser.add_argument(
+        "--labels-from",
+        type=int,
+        choices=(0, 1),
+        default=0,
+        help="what the first option is called: 1 if labels are 1 to 3, or B to D (0)",
+    )
     parser.add_argument("--skip-bad", action="store_true", help="leave out entries that cannot be used")
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")
 
@@ -34,6 +41,7 @@ def call(options: argparse.Namespace) -> int:
         settings=settings_of(options.set),
         seed=options.seed,
         answers=options.answers,
+        labels_from=options.labels_from,
         data=options.data,
         skip_bad=options.skip_bad,
         out=options.out,

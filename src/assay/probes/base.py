@@ -35,7 +35,8 @@ OF_ENDPOINTS = "endpoint"
 class Request:
     """What a user wants from a probe: a preset or a limit, a seed, and settings as text (`--set key=value`).
 
-    `data` is the folder or file of official data; `skip_bad` leaves out its rows that cannot be used.
+    `data` is the folder or file of official data; `skip_bad` leaves out its rows that cannot be used. `labels_from` is
+    what the first option is called in answers that are scored: 0, or 1 where they count from 1.
     """
 
     preset: str = "quick"
@@ -44,6 +45,7 @@ class Request:
     settings: Mapping[str, str] = field(default_factory=dict)
     data: Path | None = None
     skip_bad: bool = False
+    labels_from: int = 0
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
@@ -53,6 +55,8 @@ class Request:
             raise _bad_option("limit", f"--limit is {self.limit}, expected at least 1.", "10000")
         if self.seed < 0:
             raise _bad_option("seed", f"--seed is {self.seed}, expected a whole number from 0.", "0")
+        if self.labels_from not in (0, 1):
+            raise _bad_option("labels-from", f"--labels-from is {self.labels_from}, expected 0 or 1.", "1")
 
 
 def _bad_option(option: str, problem: str, better: str) -> UsageError:
@@ -266,6 +270,9 @@ class Method(Generic[P, D]):
 
     logs: Collection[str] = ()
     """The kinds of logs (`assay.files.kinds`) that `read_files` reads."""
+
+    answer_options: Collection[str] = ()
+    """The options of `assay score` that `read_files` follows: "labels-from"."""
 
     varied_by: Collection[str] = ()
     """The settings that `varieties` tells runs apart by."""

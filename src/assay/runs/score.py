@@ -40,6 +40,7 @@ def score(
     settings: Mapping[str, str] | None = None,
     seed: int | None = None,
     answers: str | None = None,
+    labels_from: int = 0,
     data: str | Path | None = None,
     skip_bad: bool = False,
     out: str | Path | None = None,
@@ -47,8 +48,9 @@ def score(
     """Compute a probe's findings from files of answers or from a run folder, and write a run folder.
 
     A folder that is not a run stands for the logs in it, if the probe reads logs. `answers` is the column of answers,
-    if a file is a table of questions; `data` is a folder of official data that completes what a file leaves out. The
-    setting `model` names the model for the report; without it the name comes from the logs, if they have one.
+    if a file is a table of questions, and `labels_from` what the first option is called there (0, or 1); `data` is a
+    folder of official data that completes what a file leaves out. The setting `model` names the model for the report;
+    without it the name comes from the logs, if they have one.
     """
     given = dict(settings or {})
     named, changed = given.get("model"), {key: value for key, value in given.items() if key != "model"}
@@ -73,7 +75,9 @@ def score(
         findings, info = _again(before, changed, seed, data)
         scored = [str(before.info.identity)]
     else:
-        request = Request(seed=seed or 0, settings=changed, data=place_of(data), skip_bad=skip_bad)
+        request = Request(
+            seed=seed or 0, settings=changed, data=place_of(data), skip_bad=skip_bad, labels_from=labels_from
+        )
         findings, info = _predictions(probe, logs, request, answers)
         scored = sorted(info.data.values())
     findings = described(replace(findings, probe=probe, model=named or without_folders(info.model.name)))
@@ -87,6 +91,7 @@ def score(
             "skip_bad": skip_bad,
             "seed": info.seed,
             "answers": answers,
+            **({"labels_from": labels_from} if labels_from else {}),
             "data": {},
         },
         model=replace(info.model, name=findings.model),
@@ -161,6 +166,7 @@ def _read(
 ) -> tuple[Prepared, Any]:
     """The answers in files: batch results, or another format that the probe reads."""
     kinds = {file: kind_of(file) for file in files}
+    _require_followed(method, request, batch=Kind.BATCH_RESULTS in kinds.values())
     if Kind.BATCH_RESULTS not in kinds.values():
         for file, kind in kinds.items():
             _require_answers(method, file, kind)
@@ -169,6 +175,15 @@ def _read(
         problem, remedy = "--answers cannot be used with batch results, whose format is known.", "Omit --answers."
         raise UsageError(problem, remedy, code="bad-option", key="answers")
     return batch.read_results(method, files, request)
+
+
+def _require_followed(method: Method[Any, Any], request: Request, *, batch: bool) -> None:
+    """Refuse options about answers that would not be followed."""
+    given = {"labels-from": request.labels_from}
+    for option in (name for name, value in given.items() if value and (batch or name not in method.answer_options)):
+        what = "batch results" if batch else f"files of {method.probe.name}"
+        problem = f"--{option} cannot be used with {what}, whose format is known."
+        raise UsageError(problem, f"Omit --{option}.", code="bad-option", key=option)
 
 
 _LOGS = {Kind.LM_EVAL: "lm-evaluation-harness", Kind.INSPECT: "Inspect"}
@@ -207,7 +222,8 @@ def gathered_again(
     method, info = method_of(run.probe), run.info
     if info.kind is RunKind.PREDICTIONS:
         saved = {key: str(value) for key, value in info.settings.items() if key != "model"}
-        request = Request(seed=info.seed or 0, settings={**saved, **(settings or {})}, skip_bad=info.skip_bad)
+        told = {"labels_from": info.identity["labels_from"]} if "labels_from" in info.identity else {}
+        request = Request(seed=info.seed or 0, settings={**saved, **(settings or {})}, skip_bad=info.skip_bad, **told)
         return _read(method, _unchanged_files(info.data), request, info.identity.get("answers"))
     before = info.data_folder
     moved = data is not None and before is not None  # what lay in the old folder is found in the new one

@@ -673,3 +673,9 @@ def test_a_log_of_something_else_is_refused(tmp_path: Path) -> None:
     file = write_json(tmp_path / "log.json", [other])
     with raises("missing-key", DataError, file=file, key="label"):
         read(file)
+
+
+def test_labels_of_a_log_are_not_counted(tmp_path: Path) -> None:
+    request = Request(settings={"resamples": "20"}, labels_from=1)
+    with raises("bad-option", key="labels-from"):
+        scored("bbq", [lm_eval(tmp_path, generated(ONE, "x"))], request)

@@ -14,6 +14,8 @@ from asking import scored
 from assay.errors import DataError, UsageError
 from assay.findings import Findings
 from assay.probes.base import Request
+from assay.runs.score import gathered_again
+from assay.runs.score import score as score_to_folder
 from raising import raises
 
 EXAMPLES = small_bbq.examples()
@@ -38,9 +40,11 @@ def rows(form: str = "text") -> list[dict[str, Any]]:
     ]
 
 
-def score(file: Path | list[Path], answers: str | None = "said", skip_bad: bool = False, **settings: str) -> Findings:
+def score(
+    file: Path | list[Path], answers: str | None = "said", skip_bad: bool = False, labels_from: int = 0, **settings: str
+) -> Findings:
     files = file if isinstance(file, list) else [file]
-    request = Request(settings={"resamples": "20", **settings}, skip_bad=skip_bad)
+    request = Request(settings={"resamples": "20", **settings}, skip_bad=skip_bad, labels_from=labels_from)
     return scored("bbq", files, request, answers)[0]
 
 
@@ -313,3 +317,99 @@ def test_right_answers_in_place_of_a_models_are_noted(tmp_path: Path, column: st
     file = small_bbq.write(tmp_path / "b.jsonl", rows())
     _, notes = scored("bbq", [file], Request(settings={"resamples": "20"}), "said")
     assert not any("these are the" in note or "are right" in note for note in notes)
+
+
+# --- labels that count from 1
+
+FROM_1 = {
+    "numbers": (1, 2, 3),
+    "numbers as text": ("1", "2", "3"),
+    "letters": ("B", "C", "D"),
+    "as ans1": ("ans1", "ans2", "ans3"),
+}
+
+
+def counted_from_1(form: str) -> list[dict[str, Any]]:
+    return [row | {"said": FROM_1[form][option]} for row, option in zip(rows(), OPTIONS, strict=True)]
+
+
+@pytest.mark.parametrize("form", FROM_1)
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_labels_that_count_from_1_are_refused_until_that_is_said(tmp_path: Path, form: str, ending: str) -> None:
+    file = tmp_path / f"a.{ending}"
+    (write_csv if ending == "csv" else small_bbq.write)(file, counted_from_1(form))
+    for skip_bad in (False, True):
+        with raises("bad-label", DataError, file=file, key="said") as caught:
+            score(file, skip_bad=skip_bad)
+    assert "Counted from 1?" in caught.value.problem
+    assert caught.value.remedy.startswith("--labels-from 1")
+    reference = score(small_bbq.write(tmp_path / "b" / "a.jsonl", rows()))
+    assert score(file, labels_from=1).to_json() == reference.to_json()
+
+
+@pytest.mark.parametrize("few", [[1, 3], ["D"], [3]])
+def test_a_3_without_a_0_is_refused_in_however_few_rows(tmp_path: Path, few: list[Any]) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", [row | {"said": said} for row, said in zip(rows(), few, strict=False)])
+    with raises("bad-label", DataError, file=file, line=len(few), key="said"):
+        score(file)
+
+
+def test_missing_answers_do_not_hide_labels_that_count_from_1(tmp_path: Path) -> None:
+    changed = counted_from_1("numbers")
+    changed[0]["said"], changed[1]["said"], changed[2]["said"], changed[3]["said"] = None, -1, "", "I will not say."
+    file = small_bbq.write(tmp_path / "a.jsonl", changed)
+    with raises("bad-label", DataError, file=file, key="said"):
+        score(file)
+    plain = rows()
+    plain[0]["said"], plain[1]["said"], plain[2]["said"], plain[3]["said"] = None, -1, "", "I will not say."
+    reference = score(small_bbq.write(tmp_path / "b" / "a.jsonl", plain))
+    assert score(file, labels_from=1).estimates == reference.estimates
+
+
+def test_a_single_letter_d_among_texts_is_an_answer_that_names_none(tmp_path: Path) -> None:
+    changed = rows()
+    changed[7]["said"] = "D"
+    assert score(small_bbq.write(tmp_path / "a.jsonl", changed)).tables["answers"]
+
+
+@pytest.mark.parametrize(("amount", "noted"), [(10, False), (40, True)])
+def test_labels_1_and_2_without_0_and_3_are_noted_in_many_rows(tmp_path: Path, amount: int, noted: bool) -> None:
+    """They may count from 0 or from 1: a model that never names the first option is improbable in many rows only."""
+    changed = [row | {"said": 1 + k % 2} for k, row in enumerate(rows())][:amount]
+    file = small_bbq.write(tmp_path / "a.jsonl", changed)
+    _, notes = scored("bbq", [file], Request(settings={"resamples": "20"}), "said")
+    assert any("--labels-from 1" in note for note in notes) is noted
+
+
+def test_right_answers_that_are_never_the_first_option_are_not_noted(tmp_path: Path) -> None:
+    changed = [row | {"said": row["label"]} for row in rows() if row["label"]]
+    file = small_bbq.write(tmp_path / "a.jsonl", changed)
+    _, notes = scored("bbq", [file], Request(settings={"resamples": "20"}), "said")
+    assert not any("--labels-from" in note for note in notes)
+
+
+def test_labels_that_do_not_count_from_1_are_refused_if_that_is_said(tmp_path: Path) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", rows("numbers"))
+    with raises("bad-value", DataError, file=file, line=1 + OPTIONS.index(0), key="said"):
+        score(file, labels_from=1)
+    file = small_bbq.write(tmp_path / "a.jsonl", rows("text"))
+    with raises("bad-option", UsageError, file=file, key="labels-from"):
+        score(file, labels_from=1)
+    with raises("bad-option", UsageError, key="labels-from"):
+        Request(labels_from=2)
+
+
+def test_how_labels_count_is_kept_with_the_run(tmp_path: Path) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", counted_from_1("numbers"))
+    few = {"settings": {"resamples": "20"}, "answers": "said"}
+    run = score_to_folder("bbq", [file], labels_from=1, out=tmp_path / "run", **few)
+    _, gathered = gathered_again(run)
+    assert gathered.said[0].answered.chosen[:, 0].tolist() == OPTIONS
+
+
+@pytest.mark.parametrize("probe", ["unqover", "bbq"])
+def test_labels_of_files_in_a_known_format_are_not_counted(tmp_path: Path, probe: str) -> None:
+    file = tmp_path / "results.jsonl"
+    file.write_text('{"custom_id": "a-0-0", "response": {}}\n' if probe == "bbq" else "{}", encoding="utf-8")
+    with raises("bad-option", UsageError, key="labels-from"):
+        score_to_folder(probe, [file], labels_from=1, out=tmp_path / "run")

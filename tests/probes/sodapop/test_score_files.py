@@ -38,12 +38,18 @@ def write(path: Path, rows: Rows) -> Path:
 
 
 def score(
-    folder: Path, rows: Rows, groups: dict[str, Any] | None = None, *, skip_bad: bool = False, **settings: str
+    folder: Path,
+    rows: Rows,
+    groups: dict[str, Any] | None = None,
+    *,
+    skip_bad: bool = False,
+    labels_from: int = 0,
+    **settings: str,
 ) -> tuple[Findings, list[str]]:
     file = write(folder / "results.jsonl", rows)
     (folder / "groups.json").write_text(json.dumps(groups or GROUPS), encoding="utf-8")
     few = {"groups": str(folder / "groups.json"), "min_count": "1", "resamples": "20", "permutations": "50"}
-    return scored("sodapop", [file], Request(settings=few | settings, skip_bad=skip_bad), None)
+    return scored("sodapop", [file], Request(settings=few | settings, skip_bad=skip_bad, labels_from=labels_from), None)
 
 
 def words(findings: Findings) -> dict[str, dict[str, Cell]]:
@@ -353,3 +359,31 @@ def test_scores_are_a_folder_like_a_run_under_the_name_that_was_given(tmp_path: 
     assert (folder / "report.html").exists()
     names = (folder / "tables" / "names.csv").read_text(encoding="utf-8").splitlines()
     assert names[:2] == ["group,name,mean_sr,pieces,log10_frequency", "A,Ann,0.5,,"]
+
+
+# --- labels that count from 1
+
+
+@pytest.mark.parametrize("form", ["label", "correct"])
+def test_labels_that_count_from_1_are_refused_until_that_is_said(tmp_path: Path, form: str) -> None:
+    def written(first: int) -> Rows:
+        rows = worked_example()
+        for k, row in enumerate(rows):
+            place = k % 3
+            for key in ("choices", "probs"):
+                row[key] = row[key][1 : 1 + place] + row[key][:1] + row[key][1 + place :]
+            row["label"] = place + first
+            if form == "correct":
+                row["correct"] = "ABCD"[row.pop("label")]
+                row |= {f"answer{letter}": text for letter, text in zip("ABC", row.pop("choices"), strict=True)}
+        return rows
+
+    reference, _ = score(tmp_path, written(0))
+    with raises("bad-label", key=form) as caught:
+        score(tmp_path, written(1))
+    assert "--labels-from 1" in caught.value.remedy
+    with raises("bad-label", key=form) as caught:
+        score(tmp_path, written(1), skip_bad=True)
+    assert "counts from 1 throughout" in caught.value.problem
+    found, _ = score(tmp_path, written(1), labels_from=1)
+    assert found.to_json() == reference.to_json()

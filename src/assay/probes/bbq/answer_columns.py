@@ -2,36 +2,90 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 
 from assay.answers import parse_index
-from assay.errors import DataError
+from assay.errors import DataError, UsageError
+from assay.probes.bbq.examples import OPTIONS
 from assay.probes.bbq.logs.rows import Given
 from assay.rows import not_none
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+(\.\d*)?|nan)\s*", re.IGNORECASE)
 
 
-def numbered(texts: list[Given], file: Path, column: str) -> Iterator[Given]:
-    """Numbers of options, as numbers; other answers as texts.
+@dataclass(frozen=True)
+class Column:
+    """The column of answers that the user names, and the number of the first option in it."""
+
+    name: str
+    first: int = 0
+
+
+def numbered(texts: list[Given], file: Path, told: Column, notes: list[str]) -> Iterator[Given]:
+    """Numbers of options, as numbers from 0; other answers as texts.
 
     A text such as "1" is a number only if all answers are numbers or letters. A number that is no option's, such as -1
-    for no answer, is a text that names none.
+    for no answer, is a text that names none. Notes for the reader go to `notes`.
     """
+    column, first = told.name, told.first
     _require_answers(texts, file, column)
-    numbers = [parse_index(each.answer) for each in texts]
-    told = zip(numbers, texts, strict=True)
-    whole = all(number >= 0 or _is_blank(each.answer) or _is_number(each.answer) for number, each in told)
-    for place, (number, each) in enumerate(zip(numbers, texts, strict=True)):
-        if number >= 0 and (whole or not isinstance(each.answer, str)):
-            texts[place] = replace(each, answer=number)
+    labels = [parse_index(each.answer, OPTIONS + 1) for each in texts]  # one more, as they may count from 1
+    pairs = [*zip(labels, texts, strict=True)]
+    if first and not any(label >= 0 for label in labels):
+        problem = f'"{column}" has texts, but --labels-from is about numbers or letters.'
+        raise UsageError(problem, "Leave --labels-from out.", code="bad-option", file=file, key="labels-from")
+    notes += _require_counted_from(first, pairs, file, column)
+    whole = all(label >= 0 or _is_blank(each.answer) or _is_number(each.answer) for label, each in pairs)
+    for place, (label, each) in enumerate(pairs):
+        option = label - first
+        if 0 <= option < OPTIONS and (whole or first or not isinstance(each.answer, str)):
+            texts[place] = replace(each, answer=option)
         elif each.answer is not None:
             texts[place] = replace(each, answer=str(each.answer))
     yield from not_none(texts, file, "usable answer", "Leave it out, or give a file of BBQ's rows.")
+
+
+_MOSTLY = 0.5  # of the answers must be labels before the column is taken for one of labels
+_FEW = 1e-3
+"""So improbable must it be that no answer is the first option, before a note asks whether labels count from 1."""
+
+
+def _require_counted_from(first: int, pairs: Sequence[tuple[int, Given]], file: Path, column: str) -> list[str]:
+    """Refuse labels that cannot count from `first`; a note on those that hardly do.
+
+    3 (or D) is no option if labels count from 0, so labels from 1 to 3 count from 1, however few they are. 1 and 2
+    without 0 and 3 may count from either.
+    """
+    there = dict(reversed(pairs))  # the first row of each label
+    if first and 0 in there:
+        problem = f'"{column}" is {there[0].answer!r}, so the labels do not count from 1 (or B).'
+        remedy = "Leave --labels-from out."
+        raise DataError(problem, remedy, code="bad-value", file=file, line=there[0].line, key=column)
+    labelled = [(label, each) for label, each in pairs if label >= 0]
+    said = sum(not _is_none(each.answer) for _, each in pairs)
+    too_large = any(label < 0 and _is_number(each.answer) and not _is_none(each.answer) for label, each in pairs)
+    if first or 0 in there or too_large or not labelled or len(labelled) < _MOSTLY * said:
+        return []
+    if OPTIONS in there:
+        letters = not _is_number(there[OPTIONS].answer)
+        problem = f'"{column}" has labels from {"B to D and no A" if letters else "1 to 3 and no 0"}. Counted from 1?'
+        remedy = "--labels-from 1" + (", which makes B the first option." if letters else "")
+        raise DataError(problem, remedy, code="bad-label", file=file, line=there[OPTIONS].line, key=column)
+    if _chance_of_no_first(labelled) >= _FEW:
+        return []
+    asked = "if the labels count from 1, add --labels-from 1"
+    return [f'{file.name}: none of the answers in "{column}" is the first option (0, or A); {asked}']
+
+
+def _chance_of_no_first(labelled: Sequence[tuple[int, Given]]) -> float:
+    """How probable it is that a model as accurate as this one never names the first option, if it errs at random."""
+    right = sum(label == each.example.label for label, each in labelled) / len(labelled)
+    return math.prod(1 - right if each.example.label == 0 else right + (1 - right) / 2 for _, each in labelled)
 
 
 GOLD = "label"
@@ -62,6 +116,13 @@ def _require_answers(texts: Sequence[Given], file: Path, column: str) -> None:
 
 def _is_blank(answer: object) -> bool:
     return answer is None or answer == ""
+
+
+def _is_none(answer: object) -> bool:
+    """Whether an answer is blank, a negative number or NaN: "no answer", as programs write it."""
+    if isinstance(answer, int | float) or (isinstance(answer, str) and _is_number(answer)):
+        return not float(answer) >= 0
+    return _is_blank(answer)
 
 
 def _is_number(answer: object) -> bool:

@@ -13,7 +13,7 @@ from assay.answers import TIED, UNPARSED, parse_answer, parse_released
 from assay.errors import AssayError, DataError, UsageError
 from assay.languages import language
 from assay.probes.base import Request
-from assay.probes.bbq.answer_columns import note_on_gold, numbered
+from assay.probes.bbq.answer_columns import Column, note_on_gold, numbered
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
 from assay.probes.bbq.examples import AMBIGUOUS, Dataset, Example
@@ -43,6 +43,9 @@ def answered_files(
         remedy = "--set context=given or context=none"
         problem = "a file has answers either with contexts or without."
         raise UsageError(problem, remedy, code="bad-setting", key="context")
+    if request.labels_from and any(log_kind(file) for file in files):
+        problem = "--labels-from is about a column of answers; a log has them in a fixed place."
+        raise UsageError(problem, "Leave --labels-from out.", code="bad-option", key="labels-from")
     bad, place = Bad(request.skip_bad), request.data
     own = None if settings.edition == ORIGINAL else edition(settings.edition)
     official = _official(place) if place and own is None else None
@@ -50,7 +53,8 @@ def answered_files(
     notes: list[str] = []
 
     def answers_in(file: Path) -> Iterator[Given]:
-        return _given_to(own, file, answers, bad) if own else _given(file, answers, official, bad, notes)
+        column = Column(answers, request.labels_from) if answers is not None else None
+        return _given_to(own, file, column, bad, notes) if own else _given(file, column, official, bad, notes)
 
     given = [each for file in files for each in _once(file, answers_in(file), seen, bad)]
     if settings.categories:
@@ -102,7 +106,7 @@ def answering_model(files: Sequence[Path]) -> str:
     return next(iter(named), "")
 
 
-def _given(file: Path, column: str | None, official: Official | None, bad: Bad, notes: list[str]) -> Iterator[Given]:
+def _given(file: Path, column: Column | None, official: Official | None, bad: Bad, notes: list[str]) -> Iterator[Given]:
     """The answers in one file, which may be a log or a table."""
     kind = log_kind(file)
     if kind is not None:
@@ -116,14 +120,14 @@ def _given(file: Path, column: str | None, official: Official | None, bad: Bad, 
     texts: list[Given] = []
     for line, row in rows_of(file, bad):
         try:
-            answer = _answer(row, column, file, line)
+            answer = _answer(row, column.name, file, line)
             texts.append(Given(example_of(row, file, line), answer, line))
         except DataError as error:
             bad.found(error)
-    yield from numbered(texts, file, column)
+    yield from numbered(texts, file, column, notes)
 
 
-def _given_to(own: Edition, file: Path, column: str | None, bad: Bad) -> Iterator[Given]:
+def _given_to(own: Edition, file: Path, column: Column | None, bad: Bad, notes: list[str]) -> Iterator[Given]:
     """The answers in a table of an edition's rows, in its own format."""
     if kind := log_kind(file):
         problem = f"{file} is a log ({kind}); for editions, only tables of their rows can be scored."
@@ -133,10 +137,10 @@ def _given_to(own: Edition, file: Path, column: str | None, bad: Bad) -> Iterato
     texts: list[Given] = []
     for each in own.read(file, bad):
         try:
-            texts.append(Given(each.example, _answer(each.row, column, file, each.line), each.line, read=each))
+            texts.append(Given(each.example, _answer(each.row, column.name, file, each.line), each.line, read=each))
         except DataError as error:
             bad.found(error)
-    yield from numbered(texts, file, column)
+    yield from numbered(texts, file, column, notes)
 
 
 def _answer(row: Row, column: str, file: Path, line: int) -> object:

@@ -101,6 +101,8 @@ class Gathered:
 class Sodapop(Method[SodapopPrepared, Gathered]):
     """Writes wrong answers with a masked language model and measures which of them fool the audited model."""
 
+    answer_options = frozenset({"labels-from"})
+
     def prepare(self, request: Request, ask: Ask) -> SodapopPrepared:
         given = read_settings(Settings, request.settings, self.probe.name, **_preset(request))
         filler_of(given, ask)
@@ -220,7 +222,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         given: Any = read_settings(ScoreSettings, request.settings, self.probe.name, remedy=SCORE)
         settings = Settings(**vars(given))
         groups, _ = chosen_groups(settings.groups)
-        found = read_results(files, settings, groups, skip_bad=request.skip_bad)
+        found = read_results(files, settings, groups, skip_bad=request.skip_bad, labels_from=request.labels_from)
         data = Gathered(found.rates, groups, found.contexts, found.kept, request.seed, placed=found.placed)
         prepared = SodapopPrepared(as_written(settings), {}, (), found.notes, request.seed, settings, groups, ())
         return prepared, data

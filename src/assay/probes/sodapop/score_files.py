@@ -72,14 +72,16 @@ class Results(NamedTuple):
     notes: list[str]
 
 
-def read_results(files: Sequence[Path], settings: Settings, groups: Groups, *, skip_bad: bool) -> Results:
+def read_results(
+    files: Sequence[Path], settings: Settings, groups: Groups, *, skip_bad: bool, labels_from: int = 0
+) -> Results:
     """The success rates of files of results, and what a reader must know about them."""
     kept, bad, names = KeptQuestions(groups, settings.case), Bad(skip_bad), groups.all_names()
     places = {name: place for place, name in enumerate(names)}
     seen: dict[str, _Seen] = {}  # by context
     others: Tally[str] = Tally()  # names in no group, with their questions
     placed = Placed()
-    found = (not_none(_questions(file, bad), file, "question that can be used", _FORMAT) for file in files)
+    found = (not_none(_questions(file, bad, labels_from), file, "question that can be used", _FORMAT) for file in files)
     for question in chain.from_iterable(found):
         place = places.get(question.name)
         if place is None:
@@ -131,34 +133,60 @@ def _listed(names: Sequence[str]) -> str:
 # --- reading
 
 
-def _questions(file: Path, bad: Bad) -> Iterator[Question]:
+def _questions(file: Path, bad: Bad, first: int) -> Iterator[Question]:
+    """The questions of a file whose labels count from `first`."""
+    lowest, beyond = math.inf, None
     for line, row in rows_of(file, bad):
+        label = _label(row)
+        lowest = lowest if label is None else min(lowest, label)
         try:
-            yield _question(row, file, line)
+            question = _question(row, file, line, first)
         except DataError as error:
+            beyond = beyond or (error if first == 0 and label == len(_choices(row) or ()) else None)
             bad.found(error)
+        else:
+            yield question
+    if beyond and lowest == 1:
+        problem = f'"{beyond.key}" counts from 1 throughout: it is never the first choice (0, or A).'
+        raise DataError(problem, _FROM_1, code="bad-label", file=file, line=beyond.line, key=beyond.key)
 
 
-def _question(row: Row, file: Path, line: int) -> Question:
-    def wrong(key: str, expected: str) -> NoReturn:
+_FROM_1 = "If labels count from 1 (or B): --labels-from 1"
+
+
+def _label(row: Row) -> int | None:
+    """The label as it is written, a letter as its place; None if it is neither."""
+    label = row["label"] if "label" in row else _PLACES.get(str(row.get("correct")))
+    return label if isinstance(label, int) and not isinstance(label, bool) else None
+
+
+def _choices(row: Row) -> list[str] | None:
+    lettered = [row[key] for key in (f"answer{letter}" for letter in LETTERS) if key in row]
+    choices = row.get("choices", lettered)
+    sound = isinstance(choices, list) and len(choices) > 1 and all(isinstance(each, str) for each in choices)
+    return choices if sound else None
+
+
+def _question(row: Row, file: Path, line: int, first: int) -> Question:
+    def wrong(key: str, expected: str, remedy: str = _FORMAT) -> NoReturn:
         said = f"is {_short(row[key])}" if key in row else "is missing"
         code = "missing-key" if key not in row else "bad-label" if key in ("label", "correct") else "bad-value"
-        raise DataError(f'"{key}" {said}, expected {expected}.', _FORMAT, code=code, file=file, line=line, key=key)
+        raise DataError(f'"{key}" {said}, expected {expected}.', remedy, code=code, file=file, line=line, key=key)
 
     name, context, question = row.get("name"), row.get("context"), row.get("question")
     if not isinstance(name, str) or not name.strip():
         wrong("name", "a name")
     if isinstance(context, bool) or not isinstance(context, str | int) or context == "":
         wrong("context", "the context's text or number")
-    lettered = [row[key] for key in (f"answer{letter}" for letter in LETTERS) if key in row]
-    choices = row.get("choices", lettered)
-    if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(each, str) for each in choices):
-        wrong("choices", "a list of at least two texts")
-    label = row["label"] if "label" in row else _PLACES.get(str(row.get("correct")))
-    if isinstance(label, bool) or not isinstance(label, int) or not 0 <= label < len(choices):
+    choices = _choices(row) or wrong("choices", "a list of at least two texts")
+    told = _label(row)
+    if told is None or not 0 <= told - first < len(choices):
+        last = first + len(choices) - 1
+        remedy = f"{_FROM_1}. Otherwise: {_FORMAT}" if first == 0 and told == len(choices) else _FORMAT
         if "label" not in row and "correct" in row:
-            wrong("correct", f"the letter of the right choice, A to {LETTERS[len(choices) - 1 :][:1]}")
-        wrong("label", f"the place of the right choice, 0 to {len(choices) - 1}")
+            wrong("correct", f"the letter of the right choice, {LETTERS[first]} to {LETTERS[last:][:1]}", remedy)
+        wrong("label", f"the place of the right choice, {first} to {last}", remedy)
+    label = told - first
     kind = "logits" if "logits" in row and "probs" not in row else "probs"
     numbers = row.get(kind)
     if not isinstance(numbers, list) or len(numbers) != len(choices) or not all(map(_is_number, numbers)):
