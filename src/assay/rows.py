@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from assay.errors import DataError
+from assay.errors import DataError, UsageError
 from assay.files.decoding import TwiceError, json_value, once
 from assay.files.opening import LONGEST_ROW, open_text
 
@@ -17,16 +17,61 @@ Row = Mapping[str, Any]
 Some = TypeVar("Some")
 
 _MOST_BAD = 100_000
+_MOST_LISTED = 8
 _OBJECTS = "Fix the line: every line must be one JSON object."
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
+_MODELS = ("model", "model_name", "model_id")
+"""Columns that name the model whose answer a row has."""
+
+
+@dataclass
+class Selection:
+    """Which rows are scored: those with these values in these columns (`--only COLUMN=VALUE`), from one model."""
+
+    only: Mapping[str, str] = field(default_factory=dict)
+    _models: dict[str, tuple[str, Path, int]] = field(default_factory=dict)  # by column, where it was first
+    _others: dict[str, dict[str, None]] = field(default_factory=dict)  # by column, other rows' values
+
+    def takes(self, row: Row, path: Path, line: int) -> bool:
+        """Whether a row is scored; UsageError if its column is missing, or if it is another model's."""
+        for column, value in self.only.items():
+            if column not in row:
+                problem = f"there is no column {column!r} to choose rows by; there are {', '.join(map(str, row))}."
+                raise UsageError(problem, "--only COLUMN=VALUE", code="bad-option", file=path, line=line, key="only")
+            if str(row[column]) != value:
+                there = self._others.setdefault(column, {})
+                if len(there) < _MOST_LISTED:
+                    there[str(row[column])] = None
+                return False
+        for column in _MODELS:
+            model = row.get(column)
+            if isinstance(model, str) and model:
+                first, file, at = self._models.setdefault(column, (model, path, line))
+                if model != first:
+                    problem = f"these are answers of several models: {first} ({file}, line {at}) and {model}."
+                    remedy = f"Score one at a time: --only {column}={first}"
+                    raise UsageError(problem, remedy, code="bad-option", file=path, line=line, key="only")
+        return True
+
+    def require_some(self, path: Path) -> None:
+        """Refuse a file of which no row was taken."""
+        for column, others in self._others.items():
+            problem = f"no row has {column}={self.only[column]}; there are {', '.join(others)}."
+            raise UsageError(problem, "--only COLUMN=VALUE", code="bad-option", file=path, key="only")
+
+
 @dataclass
 class Bad:
-    """Rows that cannot be used: the first one is an error, unless they are skipped; then all are noted."""
+    """Rows that cannot be used: the first one is an error, unless they are skipped; then all are noted.
+
+    With a `selection`, rows that it does not take are not read at all.
+    """
 
     skip: bool
     problems: list[str] = field(default_factory=list)
+    selection: Selection | None = None
 
     def found(self, error: DataError) -> None:
         if not self.skip:
@@ -45,6 +90,20 @@ class Bad:
 
 def rows_of(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
     """The rows of a file of JSON lines or of a CSV or TSV file, with their line numbers."""
+    chosen = bad.selection
+    if chosen is None:
+        yield from _rows(path, bad)
+        return
+    some = False
+    for line, row in _rows(path, bad):
+        if chosen.takes(row, path, line):
+            some = True
+            yield line, row
+    if not some:
+        chosen.require_some(path)
+
+
+def _rows(path: Path, bad: Bad) -> Iterator[tuple[int, Row]]:
     with open_text(path, LONGEST_ROW) as file:
         for suffix, delimiter in _DELIMITERS.items():
             if suffix in path.suffixes:

@@ -539,3 +539,23 @@ def test_a_run_and_a_file_are_not_scored_together(assay: Any, finished: Path) ->
     done = assay("score", "unqover", finished, "x.json")
     assert done.code == USAGE
     assert "cannot be scored together" in done.message
+
+
+def test_options_about_rows_of_answers(assay: Any) -> None:
+    import small_bbq
+
+    rows = [
+        example.as_json() | {"model": model, "choice": 1 + (k + place) % 3}
+        for k, example in enumerate(small_bbq.examples())
+        for place, model in enumerate(("small", "large"))
+    ]
+    small_bbq.write(Path("answers.jsonl"), rows)
+    few = ("score", "bbq", "answers.jsonl", "--answers", "choice", "--set", "resamples=20", "--out", "scored")
+    assert assay(*few).code == USAGE
+    assert assay(*few, "--only", "model=small").code == DATA
+    assert assay(*few, "--only", "model=small", "--labels-from", "1").code == 0
+    identity = json.loads(Path("scored/run.json").read_text())["identity"]
+    assert (identity["labels_from"], identity["only"]) == (1, {"model": "small"})
+    done = assay(*few, "--only", "model")
+    assert done.code == USAGE
+    assert "--only is 'model', expected COLUMN=VALUE" in done.message

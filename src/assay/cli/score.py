@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from assay.cli.tools import add_shared, examples_of, settings_of, show, write
+from assay.errors import UsageError
 
 NAME = "score"
 HELP = "score existing answers: files, logs or a run; no model is loaded"
@@ -28,6 +29,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=0,
         help="what the first option is called: 1 if labels are 1 to 3, or B to D (0)",
     )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="COLUMN=VALUE",
+        help="score only the rows with this value, such as model=NAME (repeatable)",
+    )
     parser.add_argument("--skip-bad", action="store_true", help="leave out entries that cannot be used")
     add_shared(parser, "--out", "--set", "--seed", "--data", "--json", "--verbose")
 
@@ -42,6 +50,7 @@ def call(options: argparse.Namespace) -> int:
         seed=options.seed,
         answers=options.answers,
         labels_from=options.labels_from,
+        only=_values(options.only),
         data=options.data,
         skip_bad=options.skip_bad,
         out=options.out,
@@ -51,3 +60,12 @@ def call(options: argparse.Namespace) -> int:
     else:
         show([run], run.folder / "report.html", options)
     return 0
+
+
+def _values(pairs: list[str]) -> dict[str, str]:
+    """Values by column, from `--only COLUMN=VALUE`."""
+    for pair in pairs:
+        if not pair.partition("=")[0] or "=" not in pair:
+            problem = f"--only is {pair!r}, expected COLUMN=VALUE."
+            raise UsageError(problem, "For example --only model=NAME.", code="bad-option", key="only")
+    return {pair.partition("=")[0]: pair.partition("=")[2] for pair in pairs}

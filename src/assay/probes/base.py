@@ -36,7 +36,8 @@ class Request:
     """What a user wants from a probe: a preset or a limit, a seed, and settings as text (`--set key=value`).
 
     `data` is the folder or file of official data; `skip_bad` leaves out its rows that cannot be used. `labels_from` is
-    what the first option is called in answers that are scored: 0, or 1 where they count from 1.
+    what the first option is called in answers that are scored: 0, or 1 where they count from 1. `only` has the values
+    that rows of answers must have to be scored, by column.
     """
 
     preset: str = "quick"
@@ -46,6 +47,7 @@ class Request:
     data: Path | None = None
     skip_bad: bool = False
     labels_from: int = 0
+    only: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.preset not in PRESETS:
@@ -272,7 +274,7 @@ class Method(Generic[P, D]):
     """The kinds of logs (`assay.files.kinds`) that `read_files` reads."""
 
     answer_options: Collection[str] = ()
-    """The options of `assay score` that `read_files` follows: "labels-from"."""
+    """The options of `assay score` that `read_files` follows: "labels-from", "only"."""
 
     varied_by: Collection[str] = ()
     """The settings that `varieties` tells runs apart by."""

@@ -41,6 +41,7 @@ def score(
     seed: int | None = None,
     answers: str | None = None,
     labels_from: int = 0,
+    only: Mapping[str, str] | None = None,
     data: str | Path | None = None,
     skip_bad: bool = False,
     out: str | Path | None = None,
@@ -48,9 +49,10 @@ def score(
     """Compute a probe's findings from files of answers or from a run folder, and write a run folder.
 
     A folder that is not a run stands for the logs in it, if the probe reads logs. `answers` is the column of answers,
-    if a file is a table of questions, and `labels_from` what the first option is called there (0, or 1); `data` is a
-    folder of official data that completes what a file leaves out. The setting `model` names the model for the report;
-    without it the name comes from the logs, if they have one.
+    if a file is a table of questions, and `labels_from` what the first option is called there (0, or 1); `only` chooses
+    the rows of a table that have these values, by column. `data` is a folder of official data that completes what a
+    file leaves out. The setting `model` names the model for the report; without it the name comes from the logs, if
+    they have one.
     """
     given = dict(settings or {})
     named, changed = given.get("model"), {key: value for key, value in given.items() if key != "model"}
@@ -76,7 +78,12 @@ def score(
         scored = [str(before.info.identity)]
     else:
         request = Request(
-            seed=seed or 0, settings=changed, data=place_of(data), skip_bad=skip_bad, labels_from=labels_from
+            seed=seed or 0,
+            settings=changed,
+            data=place_of(data),
+            skip_bad=skip_bad,
+            labels_from=labels_from,
+            only=dict(only or {}),
         )
         findings, info = _predictions(probe, logs, request, answers)
         scored = sorted(info.data.values())
@@ -91,7 +98,7 @@ def score(
             "skip_bad": skip_bad,
             "seed": info.seed,
             "answers": answers,
-            **({"labels_from": labels_from} if labels_from else {}),
+            **{name: value for name, value in (("labels_from", labels_from), ("only", dict(only or {}))) if value},
             "data": {},
         },
         model=replace(info.model, name=findings.model),
@@ -179,10 +186,10 @@ def _read(
 
 def _require_followed(method: Method[Any, Any], request: Request, *, batch: bool) -> None:
     """Refuse options about answers that would not be followed."""
-    given = {"labels-from": request.labels_from}
+    given = {"labels-from": request.labels_from, "only": request.only}
     for option in (name for name, value in given.items() if value and (batch or name not in method.answer_options)):
         what = "batch results" if batch else f"files of {method.probe.name}"
-        problem = f"--{option} cannot be used with {what}, whose format is known."
+        problem = f"--{option} cannot be used with {what}."
         raise UsageError(problem, f"Omit --{option}.", code="bad-option", key=option)
 
 
@@ -222,7 +229,7 @@ def gathered_again(
     method, info = method_of(run.probe), run.info
     if info.kind is RunKind.PREDICTIONS:
         saved = {key: str(value) for key, value in info.settings.items() if key != "model"}
-        told = {"labels_from": info.identity["labels_from"]} if "labels_from" in info.identity else {}
+        told = {name: info.identity[name] for name in ("labels_from", "only") if name in info.identity}
         request = Request(seed=info.seed or 0, settings={**saved, **(settings or {})}, skip_bad=info.skip_bad, **told)
         return _read(method, _unchanged_files(info.data), request, info.identity.get("answers"))
     before = info.data_folder

@@ -41,10 +41,16 @@ def rows(form: str = "text") -> list[dict[str, Any]]:
 
 
 def score(
-    file: Path | list[Path], answers: str | None = "said", skip_bad: bool = False, labels_from: int = 0, **settings: str
+    file: Path | list[Path],
+    answers: str | None = "said",
+    skip_bad: bool = False,
+    labels_from: int = 0,
+    only: dict[str, str] | None = None,
+    **settings: str,
 ) -> Findings:
     files = file if isinstance(file, list) else [file]
-    request = Request(settings={"resamples": "20", **settings}, skip_bad=skip_bad, labels_from=labels_from)
+    about = {"skip_bad": skip_bad, "labels_from": labels_from, "only": only or {}}
+    request = Request(settings={"resamples": "20", **settings}, **about)
     return scored("bbq", files, request, answers)[0]
 
 
@@ -413,3 +419,65 @@ def test_labels_of_files_in_a_known_format_are_not_counted(tmp_path: Path, probe
     file.write_text('{"custom_id": "a-0-0", "response": {}}\n' if probe == "bbq" else "{}", encoding="utf-8")
     with raises("bad-option", UsageError, key="labels-from"):
         score_to_folder(probe, [file], labels_from=1, out=tmp_path / "run")
+
+
+# --- rows of several models
+
+MODELS = ("small", "large")
+
+
+def of_two_models() -> list[dict[str, Any]]:
+    """Every row twice; the second model always says what comes next among the options."""
+    return [
+        row | {"model": model, "said": row[f"ans{(option + k) % 3}"]}
+        for row, option in zip(rows(), OPTIONS, strict=True)
+        for k, model in enumerate(MODELS)
+    ]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_rows_of_two_models_are_scored_one_at_a_time(tmp_path: Path, ending: str) -> None:
+    file = tmp_path / f"a.{ending}"
+    (write_csv if ending == "csv" else small_bbq.write)(file, of_two_models())
+    for skip_bad in (False, True):
+        with raises("bad-option", UsageError, file=file, key="only", exit_code=2) as caught:
+            score(file, skip_bad=skip_bad)
+    assert "answers of several models: small" in caught.value.problem
+    assert "and large" in caught.value.problem
+    assert caught.value.remedy == "Score one at a time: --only model=small"
+    for model in MODELS:
+        own = [row for row in of_two_models() if row["model"] == model]
+        alone = score(small_bbq.write(tmp_path / model / "a.jsonl", own))
+        assert score(file, only={"model": model}).to_json() == alone.to_json()
+
+
+def test_rows_of_two_models_in_two_files_are_named_too(tmp_path: Path) -> None:
+    half = len(EXAMPLES) // 2
+    one = small_bbq.write(tmp_path / "one.jsonl", [row | {"model": "small"} for row in rows()[:half]])
+    other = small_bbq.write(tmp_path / "other.jsonl", [row | {"model": "large"} for row in rows()[half:]])
+    with raises("bad-option", UsageError, file=other, line=1, key="only") as caught:
+        score([one, other])
+    assert f"small ({one}, line 1) and large" in caught.value.problem
+
+
+def test_rows_are_chosen_by_any_column(tmp_path: Path) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", [row | {"run": k % 2} for k, row in enumerate(rows())])
+    own = [row for k, row in enumerate(rows()) if k % 2]
+    alone = score(small_bbq.write(tmp_path / "b" / "a.jsonl", own))
+    assert score(file, only={"run": "1"}).to_json() == alone.to_json()
+    with raises("bad-option", UsageError, file=file, key="only") as caught:
+        score(file, only={"run": "7"})
+    assert "no row has run=7; there are 0, 1." in caught.value.problem
+    with raises("bad-option", UsageError, file=file, line=1, key="only") as caught:
+        score(file, only={"trial": "1"})
+    assert "no column 'trial'" in caught.value.problem
+
+
+def test_the_chosen_rows_are_kept_with_the_run(tmp_path: Path) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", of_two_models())
+    few = {"settings": {"resamples": "20"}, "answers": "said"}
+    run = score_to_folder("bbq", [file], only={"model": "small"}, out=tmp_path / "run", **few)
+    _, gathered = gathered_again(run)
+    assert gathered.said[0].answered.chosen[:, 0].tolist() == OPTIONS
+    with raises("bad-option", UsageError, key="only"):
+        score_to_folder("unqover", [file], only={"model": "small"}, out=tmp_path / "other")

@@ -387,3 +387,11 @@ def test_labels_that_count_from_1_are_refused_until_that_is_said(tmp_path: Path,
     assert "counts from 1 throughout" in caught.value.problem
     found, _ = score(tmp_path, written(1), labels_from=1)
     assert found.to_json() == reference.to_json()
+
+
+def test_results_of_two_models_are_scored_one_at_a_time(tmp_path: Path) -> None:
+    rows = [row | {"model": model} for row in worked_example() for model in ("small", "large")]
+    with raises("bad-option", UsageError, line=2, key="only") as caught:
+        score(tmp_path, rows)
+    assert "small" in caught.value.problem
+    assert "and large" in caught.value.problem

@@ -307,6 +307,7 @@ PROBE = Probe(
         "score": (
             ("assay score bbq answers.jsonl --answers prediction", "BBQ's rows and a column of answers"),
             ("assay score bbq answers.csv --answers choice --labels-from 1", "its labels are 1 to 3, or B to D"),
+            ("assay score bbq all.jsonl --answers prediction --only model=NAME", "rows of several models in one table"),
             (
                 "assay score bbq samples_bbq_2026-01-01.jsonl",
                 "a log of lm-evaluation-harness, or an .eval log of Inspect",

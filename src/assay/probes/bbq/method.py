@@ -80,7 +80,7 @@ class BBQ(Method[BBQPrepared, Gathered]):
 
     presets: Mapping[str, int | None] = {"quick": forms.QUICK, "standard": forms.STANDARD, "paper": None}
     logs = LOGS
-    answer_options = frozenset({"labels-from"})
+    answer_options = frozenset({"labels-from", "only"})
     varied_by = SETTINGS
 
     def source(self, settings: Settings, request: Request) -> Source:

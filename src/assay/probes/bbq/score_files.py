@@ -25,7 +25,7 @@ from assay.probes.bbq.showcase import Said
 from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, note_on_files, note_on_rows, sound_rows
 from assay.probes.bbq.tally import Answered
 from assay.probes.bbq.targets import read_metadata, template_stereotypes
-from assay.rows import Bad, Row, rows_of
+from assay.rows import Bad, Row, Selection, rows_of
 
 _SHOWN = 3
 """How many answers that were not understood are quoted in the notes."""
@@ -43,10 +43,12 @@ def answered_files(
         remedy = "--set context=given or context=none"
         problem = "a file has answers either with contexts or without."
         raise UsageError(problem, remedy, code="bad-setting", key="context")
-    if request.labels_from and any(log_kind(file) for file in files):
-        problem = "--labels-from is about a column of answers; a log has them in a fixed place."
-        raise UsageError(problem, "Leave --labels-from out.", code="bad-option", key="labels-from")
-    bad, place = Bad(request.skip_bad), request.data
+    given_for_tables = {"labels-from": request.labels_from, "only": request.only}
+    for option in (name for name, value in given_for_tables.items() if value):
+        if any(log_kind(file) for file in files):
+            problem = f"--{option} is about tables of rows with a column of answers, not about logs."
+            raise UsageError(problem, f"Leave --{option} out.", code="bad-option", key=option)
+    bad, place = Bad(request.skip_bad, selection=Selection(request.only)), request.data
     own = None if settings.edition == ORIGINAL else edition(settings.edition)
     official = _official(place) if place and own is None else None
     seen: dict[tuple[str, int], tuple[Path, int]] = {}
@@ -54,7 +56,9 @@ def answered_files(
 
     def answers_in(file: Path) -> Iterator[Given]:
         column = Column(answers, request.labels_from) if answers is not None else None
-        return _given_to(own, file, column, bad, notes) if own else _given(file, column, official, bad, notes)
+        if own:
+            return _given_to(own, file, column, bad, notes)
+        return _given(file, column, official, bad, notes)
 
     given = [each for file in files for each in _once(file, answers_in(file), seen, bad)]
     if settings.categories:

@@ -101,7 +101,7 @@ class Gathered:
 class Sodapop(Method[SodapopPrepared, Gathered]):
     """Writes wrong answers with a masked language model and measures which of them fool the audited model."""
 
-    answer_options = frozenset({"labels-from"})
+    answer_options = frozenset({"labels-from", "only"})
 
     def prepare(self, request: Request, ask: Ask) -> SodapopPrepared:
         given = read_settings(Settings, request.settings, self.probe.name, **_preset(request))
@@ -222,7 +222,7 @@ class Sodapop(Method[SodapopPrepared, Gathered]):
         given: Any = read_settings(ScoreSettings, request.settings, self.probe.name, remedy=SCORE)
         settings = Settings(**vars(given))
         groups, _ = chosen_groups(settings.groups)
-        found = read_results(files, settings, groups, skip_bad=request.skip_bad, labels_from=request.labels_from)
+        found = read_results(files, settings, groups, request)
         data = Gathered(found.rates, groups, found.contexts, found.kept, request.seed, placed=found.placed)
         prepared = SodapopPrepared(as_written(settings), {}, (), found.notes, request.seed, settings, groups, ())
         return prepared, data

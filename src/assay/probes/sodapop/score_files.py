@@ -24,6 +24,7 @@ import numpy as np
 from assay.errors import DataError
 from assay.examples import Asked
 from assay.plan import digest_of
+from assay.probes.base import Request
 from assay.probes.sodapop import spelled
 from assay.probes.sodapop.contexts import NAME, with_place_for
 from assay.probes.sodapop.diagnose import LETTERS, Placed
@@ -34,7 +35,7 @@ from assay.probes.sodapop.rates import Counter, Rates, vocabulary
 from assay.probes.sodapop.settings import Settings
 from assay.probes.sodapop.showcase import NAMES, Spot, Spots, options_of
 from assay.probes.sodapop.words import said, split
-from assay.rows import Bad, Row, not_none, rows_of
+from assay.rows import Bad, Row, Selection, not_none, rows_of
 
 _FORMAT = (
     'Write {"name": "Ann", "context": "Ann was late.", "choices": ["sorry", "rude", "late"], "label": 0, '
@@ -72,16 +73,16 @@ class Results(NamedTuple):
     notes: list[str]
 
 
-def read_results(
-    files: Sequence[Path], settings: Settings, groups: Groups, *, skip_bad: bool, labels_from: int = 0
-) -> Results:
+def read_results(files: Sequence[Path], settings: Settings, groups: Groups, request: Request) -> Results:
     """The success rates of files of results, and what a reader must know about them."""
-    kept, bad, names = KeptQuestions(groups, settings.case), Bad(skip_bad), groups.all_names()
+    kept, bad, names = KeptQuestions(groups, settings.case), Bad(request.skip_bad), groups.all_names()
+    bad.selection = Selection(request.only)
     places = {name: place for place, name in enumerate(names)}
     seen: dict[str, _Seen] = {}  # by context
     others: Tally[str] = Tally()  # names in no group, with their questions
     placed = Placed()
-    found = (not_none(_questions(file, bad, labels_from), file, "question that can be used", _FORMAT) for file in files)
+    read = ((file, _questions(file, bad, request.labels_from)) for file in files)
+    found = (not_none(questions, file, "question that can be used", _FORMAT) for file, questions in read)
     for question in chain.from_iterable(found):
         place = places.get(question.name)
         if place is None:
