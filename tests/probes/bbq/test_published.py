@@ -106,6 +106,46 @@ def test_rows_with_one_label_changed_or_a_row_less_are_noted_with_their_category
     assert score_notes(tmp_path, examples, category="Religion") == []
 
 
+def all_notes(tmp_path: Path, examples: list[Example], data: Path | None = None) -> list[str]:
+    rows = [example.as_json() | {"said": example.answers[0]} for example in examples]
+    file = small_bbq.write(tmp_path / "answers.jsonl", rows)
+    request = Request(settings={"resamples": "20"}, data=data)
+    return list(method_of("bbq").read_files([file], request, "said")[0].notes)
+
+
+def test_an_edited_row_is_named_even_in_a_subset(published: Path, tmp_path: Path) -> None:
+    examples = read(published / "Age.jsonl")
+    edited = replace(examples[2], context=f"{examples[2].context} Later it rained.", answers=("She", "He", "Nobody"))
+    notes = all_notes(tmp_path, [examples[0], edited, examples[5]], published)
+    assert "Age: 1 of 3 rows differ from the published ones: 2 (context, answers)" in notes
+    assert any(note.startswith(OTHERS) for note in notes)
+
+
+def test_a_row_that_was_never_published_is_named(published: Path, tmp_path: Path) -> None:
+    examples = read(published / "Age.jsonl")
+    notes = all_notes(tmp_path, [examples[0], replace(examples[1], example_id=4711)], published)
+    assert "Age: 1 of 2 rows differ from the published ones: 4711 (no such row)" in notes
+
+
+def test_a_sound_subset_is_said_to_be_one(published: Path, tmp_path: Path) -> None:
+    examples = read(published / "Age.jsonl")
+    assert f"Age: all 3 rows are published ones, of {len(examples)}" in all_notes(tmp_path, examples[:3], published)
+    assert all_notes(tmp_path, [*examples, *read(published / "Religion.jsonl")], published) == []
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_without_the_published_files_edits_are_said_to_be_unknown(
+    published: Path, tmp_path: Path, changed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A changed copy of the files tells nothing either."""
+    monkeypatch.setenv("ASSAY_DATA", str(tmp_path / "nothing"))
+    examples = read(published / "Age.jsonl")
+    small_bbq.write(published / "Age.jsonl", with_another_gold(examples))
+    notes = all_notes(tmp_path, examples[:3], published if changed else None)
+    assert any("whether rows of Age were edited is unknown: --data DIR" in note for note in notes)
+    assert not any("differ from" in note for note in notes)
+
+
 def test_official_files_and_the_authors_predictions_have_no_note(official_data: Path) -> None:
     assert run_notes(official_data) == []
     for file in sorted((official_data / "bbq" / "unifiedqa_predictions").iterdir()):

@@ -19,10 +19,11 @@ from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
 from assay.probes.bbq.examples import AMBIGUOUS, Dataset, Example
 from assay.probes.bbq.logs import log_kind, model_of, read_log
 from assay.probes.bbq.logs.rows import Given, Official
+from assay.probes.bbq.published_rows import notes_on_rows
 from assay.probes.bbq.reading import data_files, example_of, read_examples
 from assay.probes.bbq.settings import Settings
 from assay.probes.bbq.showcase import Said
-from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, note_on_files, note_on_rows, sound_rows
+from assay.probes.bbq.source import beside, dataset_of, dataset_of_rows, note_on_files, sound_rows
 from assay.probes.bbq.tally import Answered
 from assay.probes.bbq.targets import read_metadata, template_stereotypes
 from assay.rows import Bad, Row, Selection, rows_of
@@ -63,7 +64,7 @@ def answered_files(
     given = [each for file in files for each in _once(file, answers_in(file), seen, bad)]
     if settings.categories:
         given = [each for each in given if each.example.category in settings.categories]
-    notes += note_on_rows(each.example for each in given) if own is None else []
+    notes += notes_on_rows([each.example for each in given], place) if own is None else []
     if settings.context == "none":
         given = [each for each in given if each.example.condition == AMBIGUOUS]
     if not given:

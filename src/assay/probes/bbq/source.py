@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import groupby
 from pathlib import Path
 from typing import ClassVar
 
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from assay.errors import UsageError
 from assay.files.opening import MOST_WHOLE, digest_of_file, open_bytes
 from assay.files.published import DataSet, is_published
-from assay.probes.bbq import PROBE, category_words
+from assay.probes.bbq import PROBE
 from assay.probes.bbq.defects import DROP, by_template, dropped, find_defects
 from assay.probes.bbq.editions import ORIGINAL, Edition, Read, edition, has_targets, set_name
 from assay.probes.bbq.examples import QUARTET, Dataset, Example
@@ -276,7 +275,7 @@ def note_on(source: Source) -> tuple[str, ...]:
 
 def note_on_files(files: Iterable[Path], name: str = ORIGINAL) -> list[str]:
     """A note that names those files whose content was not published, if there are any and the set is pinned."""
-    title, pinned = _published(name)
+    title, pinned = published_set(name)
     if pinned is None:
         return []
     others = []
@@ -286,28 +285,10 @@ def note_on_files(files: Iterable[Path], name: str = ORIGINAL) -> list[str]:
     return [f"not the published files: {', '.join(others)}; results on them are not {title} results"] if others else []
 
 
-def _published(name: str) -> tuple[str, DataSet | None]:
+def published_set(name: str) -> tuple[str, DataSet | None]:
     """What BBQ or an edition is called, and its data set if that is pinned."""
     if name == ORIGINAL:
         return PROBE.title, _OFFICIAL
     own = edition(name)
     called = own.data_set or name
     return own.title, next((each for each in PROBE.data_sets if each.pinned and each.name == called), None)
-
-
-def note_on_rows(examples: Iterable[Example]) -> list[str]:
-    """The same for BBQ's rows that came with answers: the rows of a category, written back, must equal the published
-    file.
-
-    Only complete categories can be recognised.
-    """
-    ordered = sorted(examples, key=lambda each: (each.category, each.example_id))
-    others = [
-        category
-        for category, own in groupby(ordered, key=lambda each: each.category)
-        if not is_published(_OFFICIAL, "".join(f"{each.to_line()}\n" for each in own).encode())
-    ]
-    if not others:
-        return []
-    names = ", ".join(map(category_words, others))
-    return [f"not the published rows, or not all of them: {names}; results on them may not be BBQ results"]
