@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import small_bbq
 from asking import scored
@@ -481,3 +483,31 @@ def test_the_chosen_rows_are_kept_with_the_run(tmp_path: Path) -> None:
     assert gathered.said[0].answered.chosen[:, 0].tolist() == OPTIONS
     with raises("bad-option", UsageError, key="only"):
         score_to_folder("unqover", [file], only={"model": "small"}, out=tmp_path / "other")
+
+
+# --- the order of the rows
+
+
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 10_000), named=st.sampled_from([None, "3-b"]))
+def test_the_order_of_the_rows_decides_nothing(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, named: str | None
+) -> None:
+    """Two categories and templates beyond 9; some answers are not understood, and examples are shown."""
+    religion = small_bbq.examples(6, 2, "Religion", labels=("Hindu", "Sikh"))
+    more = [example.as_json() | {"said": "B"} for example in religion]
+    both = [*rows()[:48], *more, *small_unread()]
+    both = [row | {"question_index": named} if named and row["question_index"] == "3" else row for row in both]
+    folder, rng = tmp_path_factory.mktemp("rows"), np.random.default_rng(seed)
+    request = Request(settings={"resamples": "20"})
+    reference = scored("bbq", [small_bbq.write(folder / "a.jsonl", both)], request, "said")
+    mixed = [both[k] for k in rng.permutation(len(both))]
+    found = scored("bbq", [small_bbq.write(folder / "a.jsonl", mixed)], request, "said")
+    assert found[0].to_json() == reference[0].to_json()
+    assert found[1] == reference[1]
+
+
+def small_unread() -> list[dict[str, Any]]:
+    """Rows of templates 10 and 11, with answers that name no option."""
+    quartets = [small_bbq.quartet("Age", str(10 + k), 40 + k) for k in range(2)]
+    return [example.as_json() | {"said": "the weather"} for own in quartets for example in own]

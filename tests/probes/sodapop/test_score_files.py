@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from asking import scored
 from assay.errors import DataError, UsageError
@@ -395,3 +397,32 @@ def test_results_of_two_models_are_scored_one_at_a_time(tmp_path: Path) -> None:
         score(tmp_path, rows)
     assert "small" in caught.value.problem
     assert "and large" in caught.value.problem
+
+
+@settings(max_examples=6, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_the_order_of_the_rows_decides_nothing(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    """Neither an interval nor an example; also where only some questions are kept for the examples."""
+    rows = many_rows()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(score_files, "TEXTS", 4)
+        patched.setattr(score_files, "EACH", 2)
+        folder = tmp_path_factory.mktemp("rows")
+        (reference, notes), rng = score(folder, rows), np.random.default_rng(seed)
+        again = score(folder, [rows[k] for k in rng.permutation(len(rows))])
+    assert again[0].to_json() == reference.to_json()
+    assert again[1] == notes
+
+
+def many_rows() -> Rows:
+    """Two names of each group, and a stranger, in several texts, with made-up probabilities at changing places."""
+    rng, rows = np.random.default_rng(3), []
+    for name in ("Ann", "Amy", "Bob", "Ben", "Zoe", "Yan"):
+        for text in ("{} was late.", "{} came home.", "They met {}.", "10 saw {}.", "9 saw {}."):
+            for second, third in (("kind", "rude"), ("very kind", "wild"), ("rude", "kind"), ("calm and kind", "rude")):
+                probs = rng.dirichlet(np.ones(3)).round(4).tolist()
+                row = question(name, second, third, probs, context=text.format(name))
+                order = rng.permutation(3).tolist()
+                row |= {"choices": [row["choices"][k] for k in order], "label": order.index(0)}
+                rows.append(row | {"probs": [probs[k] for k in order]})
+    return rows

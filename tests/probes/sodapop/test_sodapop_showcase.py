@@ -275,6 +275,7 @@ def test_results_without_texts_have_no_examples(tmp_path: Path) -> None:
 
 
 def test_of_many_results_only_some_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score_files, "QUESTIONS", 5)
+    monkeypatch.setattr(score_files, "TEXTS", 5)
+    monkeypatch.setattr(score_files, "EACH", 1)
     few = results(tmp_path, texts=True).examples
     assert len({asked.text for example in few for asked in example.asked}) <= 5

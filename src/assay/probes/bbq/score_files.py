@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ from assay.probes.base import Request
 from assay.probes.bbq.answer_columns import Column, note_on_gold, numbered
 from assay.probes.bbq.defects import DROP
 from assay.probes.bbq.editions import ORIGINAL, Edition, edition, language_of
-from assay.probes.bbq.examples import AMBIGUOUS, Dataset, Example
+from assay.probes.bbq.examples import AMBIGUOUS, CATEGORIES, Dataset, Example
 from assay.probes.bbq.logs import log_kind, model_of, read_log
 from assay.probes.bbq.logs.rows import Given, Official
 from assay.probes.bbq.published_rows import notes_on_rows
@@ -62,6 +64,7 @@ def answered_files(
         return _given(file, column, official, bad, notes)
 
     given = [each for file in files for each in _once(file, answers_in(file), seen, bad)]
+    given.sort(key=partial(_place, CATEGORIES if own is None else own.categories))
     if settings.categories:
         given = [each for each in given if each.example.category in settings.categories]
     notes += notes_on_rows([each.example for each in given], place) if own is None else []
@@ -88,6 +91,25 @@ def answered_files(
     answered = Answered(dataset, chosen[:, None], question_only=settings.context == "none")
     written = [each.answer if isinstance(each.answer, str) else None for each in given]  # not the number of an option
     return Said(answered, written=written.__getitem__), notes
+
+
+def _place(categories: Sequence[str], given: Given) -> tuple[object, ...]:
+    """A key that sorts rows as the published files do, so that their order in a file changes nothing."""
+    category = given.example.category
+    rank = categories.index(category) if category in categories else len(categories)
+    return rank, category, _natural(given.called), given.example.example_id
+
+
+_DIGITS = re.compile(r"(\d+)")
+
+
+def _natural(name: str) -> list[tuple[int, int, str]]:
+    """A key that sorts names with their numbers as numbers: 9, 10, a, b2, b10."""
+    parts = (part for part in _DIGITS.split(name) if part)
+    return [(0, int(part), part) if part.isdecimal() and len(part) < _LONG else (1, 0, part) for part in parts]
+
+
+_LONG = 19  # digits that are no number of a row
 
 
 def _dataset(examples: list[Example], settings: Settings, place: Path | None) -> Dataset:

@@ -65,7 +65,7 @@ class Placed:
         if len({place for counts in self.pools.values() for place in np.flatnonzero(counts[len(counts) // 2 :])}) < 2:
             return []
         most = max(choices for _, _, choices in self.pools)
-        numbers = {pool: number for number, pool in enumerate(dict.fromkeys(key[:2] for key in self.pools))}
+        numbers = {pool: number for number, pool in enumerate(sorted({key[:2] for key in self.pools}))}
         chosen, expected = np.zeros((2, len(numbers), most))  # (pool, place)
         share = self.right / sum(sum(counts) // 2 for counts in self.pools.values())
         for (name, context, choices), counts in self.pools.items():

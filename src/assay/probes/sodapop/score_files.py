@@ -15,6 +15,7 @@ from collections import Counter as Tally
 from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from functools import lru_cache
+from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -92,6 +93,8 @@ def read_results(files: Sequence[Path], settings: Settings, groups: Groups, requ
             kept.add(place, question)
             placed.add(place, question.unnamed, question.label, question.numbers)
     _require_names({place for each in seen.values() for place in each.names}, groups, files)
+    seen = dict(sorted(seen.items()))  # the order of the rows decides nothing
+    kept.settle()
     rates = _rates(list(seen.values()), names, settings)
     texts = list(seen)
     if len(texts) > BLOCKS:  # blocks of contexts stand for them, and are the same where all contexts are
@@ -103,8 +106,9 @@ def read_results(files: Sequence[Path], settings: Settings, groups: Groups, requ
 
 def _notes(seen: Collection[_Seen], names: int, others: Tally[str]) -> list[str]:
     pairs, there = names * len(seen), sum(len(each.names) for each in seen)
+    often = sorted(others, key=lambda name: (-others[name], name))
     said = {
-        f"{others.total():,} questions about names in no group are left out: {_listed(list(others))}": others,
+        f"{others.total():,} questions about names in no group are left out: {_listed(often)}": others,
         f"{pairs - there:,} of {pairs:,} pairs of name and context have no question: names' success rates come "
         "from different contexts": there < pairs,
         f"intervals resample {BLOCKS} blocks of the {len(seen):,} contexts": len(seen) > BLOCKS,
@@ -215,9 +219,7 @@ def _short(value: object) -> str:
 
 @dataclass
 class _Seen:
-    """The distractors that occurred in one context, numbered; and those that every name met in it, in the order of the
-    questions, and which of them won.
-    """
+    """The distractors that occurred in one context, numbered; and those that every name met, and which of them won."""
 
     numbers: dict[str, int] = field(default_factory=dict)
     names: dict[int, tuple[array[int], bytearray]] = field(default_factory=dict)
@@ -237,14 +239,17 @@ class _Seen:
         A distractor that a name met several times is in the sets once, and has won if it ever did.
         """
         words = {"": 0}  # which is no word: it fills up the strings that are shorter than the longest
-        strings = [[words.setdefault(word, len(words)) for word in split(text).words] for text in self.numbers]
+        ordered = sorted(self.numbers)
+        sorted_place = np.empty(len(ordered), np.int64)  # (number,)
+        sorted_place[[self.numbers[text] for text in ordered]] = np.arange(len(ordered))
+        strings = [[words.setdefault(word, len(words)) for word in split(text).words] for text in ordered]
         table = np.zeros((len(strings), max(map(len, strings), default=0) or 1), np.int32)
         for number, string in enumerate(strings):
             table[number, : len(string)] = string
         members, success = [], []
         for name in range(names):
             numbers, won = self.names.get(name, (array("q"), bytearray()))
-            met, place = np.unique(np.array(numbers, np.int64), return_inverse=True)
+            met, place = np.unique(sorted_place[np.array(numbers, np.int64)], return_inverse=True)
             ever = np.zeros(len(met))
             np.maximum.at(ever, place, np.frombuffer(won, np.uint8).astype(np.float64))
             members.append(met)
@@ -272,8 +277,8 @@ def _rates(seen: Sequence[_Seen], names: tuple[str, ...], settings: Settings) ->
 
 # --- questions to be shown
 
-QUESTIONS, EACH = 20_000, 40
-"""Kept at most: questions, and questions about a name in a text."""
+TEXTS, EACH = 500, 40
+"""Kept at most: names in a text, and questions about each of them. Digests choose them, not the order of the rows."""
 
 _KINDS = {
     "probs": "the probability that the model gave each answer",
@@ -281,32 +286,52 @@ _KINDS = {
 }
 
 
+_Text = tuple[str, str, int]
+"""A text's digest, the text, and a name in it: the names of one text are kept together, as examples compare them."""
+
+
 @dataclass
 class KeptQuestions:
-    """Some questions about the first names of every group, where the text is known."""
+    """Some questions about the first names of every group, where the text is known: `add` them all, then `settle`."""
 
     groups: Groups
     case: str
     scores: str = ""
-    _times: Tally[tuple[int, str]] = field(default_factory=Tally)  # questions about a name in a text
+    _drawn: dict[_Text, list[tuple[str, Question]]] = field(default_factory=dict)  # with the questions' digests
+    _last: _Text | None = None  # what comes after it is not kept
     _contexts: dict[str, int] = field(default_factory=dict)
     _strings: dict[str, int] = field(default_factory=dict)
     _put: dict[Spot, Question] = field(default_factory=dict)
     _met: dict[str, dict[Spot, float]] = field(default_factory=dict)  # by word, with their leads
 
     def __post_init__(self) -> None:
-        self._left = QUESTIONS
         self._names = {name for group in self.groups.groups for name in self.groups.rows(group)[:NAMES].tolist()}
 
     def add(self, name: int, put: Question) -> None:
         """A question about a name."""
-        key = name, put.unnamed
-        if name not in self._names or NAME not in put.unnamed or self._times[key] >= EACH or not self._left:
+        if name not in self._names or NAME not in put.unnamed:
             return
-        self._times[key] += 1
-        self._left -= 1
+        key = _digest(put.unnamed), put.unnamed, name
+        if self._last and key > self._last:
+            return
+        own = self._drawn.setdefault(key, [])
+        own.append((_digest(put), put))
+        if len(own) > EACH:
+            own.remove(max(own))
+        if len(self._drawn) > TEXTS:
+            del self._drawn[max(self._drawn)]
+            self._last = max(self._drawn)
+
+    def settle(self) -> None:
+        """Number the questions that were kept, in an order of their own."""
+        every = [(unnamed, name, put) for (_, unnamed, name), own in self._drawn.items() for _, put in own]
+        for unnamed, name, put in sorted(every):
+            self._number(unnamed, name, put)
+        self._drawn.clear()
+
+    def _number(self, unnamed: str, name: int, put: Question) -> None:
         self.scores = self.scores or _KINDS[put.kind]
-        context = self._contexts.setdefault(put.unnamed, len(self._contexts))
+        context = self._contexts.setdefault(unnamed, len(self._contexts))
         for place, choice in enumerate(put.choices):
             string = self._strings.setdefault(with_place_for(put.name, choice), len(self._strings))
             spot = Spot(context, string, name)
@@ -328,3 +353,7 @@ class KeptQuestions:
             for put in (self._put[first], self._put[second])
         )
         return one, other
+
+
+def _digest(what: object) -> str:
+    return blake2b(repr(what).encode(), digest_size=8).hexdigest()
