@@ -59,8 +59,8 @@ def test_the_reversed_entry_may_come_first(tmp_path):
         read_predictions(file(tmp_path / f"{k}.json", *order), "religion", None)
         for k, order in enumerate((rows, rows[::-1]))
     )
-    assert back.labels.subjects == ["B", "A"]
-    np.testing.assert_array_equal(back.cells.scores[0], there.cells.scores[0, ::-1, :, ::-1])
+    assert back.labels.subjects == there.labels.subjects == ["A", "B"]
+    np.testing.assert_array_equal(back.cells.scores, there.cells.scores)
 
 
 def test_groups_of_gender_stand_one_behind_the_other(tmp_path):
@@ -96,7 +96,7 @@ def test_templates_and_attributes_are_told_apart(tmp_path):
     ]
     found = read_predictions(file(tmp_path / "x.json", *rows), "religion", None)
     assert found.labels.templates == 2
-    assert found.labels.attributes == ["was late", "was early"]
+    assert found.labels.attributes == ["was early", "was late"]
     assert found.labels.attribute_classes == ["c", "c"]
     cells = list(zip(found.cells.template.tolist(), found.cells.attribute.tolist(), strict=True))
     assert sorted(cells) == [(0, 0), (0, 1), (1, 0), (1, 1)]

@@ -92,6 +92,7 @@ PROBE = Probe(
         "score": (
             ("assay score unqover predictions.json", "a file in the authors' format"),
             ("assay score unqover gender.json religion.json --out runs/their-model", ""),
+            ("assay score unqover predictions.json --set word_lists=DIR", "made from lists of their own"),
             ("assay score unqover runs/my-run --set draws=10000", "a run's stored answers, without the model"),
         ),
         "generate": (

@@ -71,24 +71,34 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Known:
-    """What word lists say: the texts of names, and the forms of attributes, as asked and negated."""
+    """What word lists say: the texts of names, and the forms of attributes, as asked and negated.
+
+    `subjects` and `attributes` are their places in the lists.
+    """
 
     texts: Mapping[str, frozenset[str]]
     asked: Mapping[str, frozenset[str]]
     negated: Mapping[str, frozenset[str]]
+    subjects: Mapping[str, int]
+    attributes: Mapping[str, int]
 
     @staticmethod
     def of(folder: str | None) -> Known:
         """From the packaged lists and those in a folder."""
         texts: dict[str, set[str]] = {}
         forms: tuple[dict[str, set[str]], dict[str, set[str]]] = {}, {}
+        subjects: dict[str, int] = {}
+        attributes: dict[str, int] = {}
         for lists in every_list(folder):
             for subject in lists.subjects:
+                subjects.setdefault(subject.name, len(subjects))
                 texts.setdefault(_plain(subject.name), set()).update(map(_plain, subject.forms.values()))
             for attribute in lists.attributes:
+                attributes.setdefault(attribute.text, len(attributes))
                 for head, text in attribute.forms.items():
                     forms[head.endswith(":neg")].setdefault(_plain(attribute.text), set()).add(_plain(text))
-        return Known(*({name: frozenset(own) for name, own in each.items()} for each in (texts, *forms)))
+        known, asked, negated = ({name: frozenset(own) for name, own in each.items()} for each in (texts, *forms))
+        return Known(known, asked, negated, subjects, attributes)
 
 
 def every_list(folder: str | None) -> Iterator[Lists]:

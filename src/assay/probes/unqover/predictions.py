@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from assay.errors import DataError, UsageError
 from assay.files.decoding import TwiceError, json_at
@@ -140,28 +141,23 @@ class _Reader:
                 code="empty-file",
                 file=self.path,
             )
-        columns = np.array(list(self.cells), np.int32)  # (cell, 4)
-        scores = np.frombuffer(self.scores, np.float32).reshape(-1, 2, 2, 2)
+        cls = cls or self._guess()
+        subjects, attributes, templates = self._order(cls)
+        columns, scores = self._sorted([np.argsort(order) for order in (subjects, subjects, templates, attributes)])
+        names, clusters = [[*self.subjects][k] for k in subjects], [self.clusters[k] for k in subjects]
         whole = np.isfinite(scores.reshape(-1, 8).sum(1))  # (cell,)
         if not whole.all():
-            first = list(self.cells)[int(np.argmin(whole))]
-            names = list(self.subjects)
+            first = columns[int(np.argmin(whole))]
             problem = (
                 f"{int((~whole).sum())} of {len(whole)} comparisons have only one order of their subjects, so C is "
                 f"undefined; the first is {names[first[0]]} and {names[first[1]]}"
             )
             self._bad(problem, None, "bad-row")
             columns, scores = columns[whole], scores[whole]
-        cls = cls or self._guess()
-        names, clusters = list(self.subjects), self.clusters
-        if cls == "gender":  # one group behind the other, as in the word lists
-            order = sorted(range(len(names)), key=lambda k: clusters.index(clusters[k]))
-            columns[:, :2] = np.argsort(order)[columns[:, :2]]
-            names, clusters = [names[k] for k in order], [clusters[k] for k in order]
         labels = Labels(
             subjects=names,
-            attributes=list(self.attributes),
-            attribute_classes=self.classes,
+            attributes=[[*self.attributes][k] for k in attributes],
+            attribute_classes=[self.classes[k] for k in attributes],
             templates=len(self.templates),
             groups=clusters if cls == "gender" else None,
             sampled=len(columns) < self._full(cls),
@@ -169,7 +165,43 @@ class _Reader:
         )
         cells = Cells(columns[:, 2], columns[:, 0], columns[:, 1], columns[:, 3], scores)
         form = form or (MASKED if self.masked else SPAN)
-        return Predictions(cls, form, cells, labels, self.contents, self._skipped(), self._righted())
+        contents = {(templates.index(t), attributes.index(a)): said for (t, a), said in self.contents.items()}
+        return Predictions(cls, form, cells, labels, contents, self._skipped(), self._righted())
+
+    def _order(self, cls: str) -> tuple[list[int], list[int], list[int]]:
+        """Subjects, attributes and templates in an order that the entries' order does not decide: that of the word
+        lists, then by name; of gender, one group behind the other.
+        """
+        known = self.agreement.known
+        rank = {name: (known.subjects.get(name, len(known.subjects)), name) for name in self.subjects}
+        acts = {act: (known.attributes.get(act, len(known.attributes)), act) for act in self.attributes}
+        groups: dict[str, tuple[int, str]] = {}  # by cluster, the first of its subjects
+        for name, cluster in self._people():
+            groups[cluster] = min(groups.get(cluster, rank[name]), rank[name])
+        subjects = [(*(groups[cluster] if cls == "gender" else ()), *rank[name]) for name, cluster in self._people()]
+        return (
+            _sorting(subjects),
+            _sorting([*acts.values()]),
+            _sorting([(len(number), number) for number in self.templates]),  # numbers, written
+        )
+
+    def _people(self) -> Iterator[tuple[str, str]]:
+        """Every subject's name and cluster."""
+        return zip(self.subjects, self.clusters, strict=True)
+
+    def _sorted(self, places: Sequence[NDArray[np.int64]]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """The cells (cell, 4) and their scores in the order of these new numbers of each column's values, the subject
+        with the smaller number first.
+        """
+        columns = np.array(list(self.cells), np.int32)
+        for column, place in enumerate(places):
+            columns[:, column] = place[columns[:, column]]
+        scores = np.frombuffer(self.scores, np.float32).reshape(-1, 2, 2, 2).copy()
+        turned = columns[:, 0] > columns[:, 1]
+        columns[turned, :2] = columns[turned, 1::-1]
+        scores[turned] = scores[turned][:, ::-1, :, ::-1]  # the other order is the first, and the other subject
+        order = np.lexsort(columns.T[::-1])
+        return columns[order], scores[order]
 
     def _subject(self, name: str, cluster: str) -> int:
         if name not in self.subjects:
@@ -223,6 +255,11 @@ class _Reader:
         self.left_out += 1
         if self.left_out <= _MOST_NAMED:
             self.skipped.append(problem)
+
+
+def _sorting(keys: Sequence[tuple[int | str, ...]]) -> list[int]:
+    """The places of keys, in the keys' order."""
+    return sorted(range(len(keys)), key=keys.__getitem__)
 
 
 def _score(answer: Any) -> float:
