@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from assay.answers import TIED, UNPARSED, parse_answer, parse_released
 from assay.errors import AssayError, DataError, UsageError
+from assay.files.decoding import whole_number
 from assay.languages import language
 from assay.probes.base import Request
 from assay.probes.bbq.answer_columns import Column, note_on_gold, numbered
@@ -105,11 +106,8 @@ _DIGITS = re.compile(r"(\d+)")
 
 def _natural(name: str) -> list[tuple[int, int, str]]:
     """A key that sorts names with their numbers as numbers: 9, 10, a, b2, b10."""
-    parts = (part for part in _DIGITS.split(name) if part)
-    return [(0, int(part), part) if part.isdecimal() and len(part) < _LONG else (1, 0, part) for part in parts]
-
-
-_LONG = 19  # digits that are no number of a row
+    parts = [(part, whole_number(part)) for part in _DIGITS.split(name) if part]
+    return [(1, 0, part) if number is None else (0, number, part) for part, number in parts]
 
 
 def _dataset(examples: list[Example], settings: Settings, place: Path | None) -> Dataset:
