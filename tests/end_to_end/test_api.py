@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from assay.engine.store import BlockStore
+from assay.models.api import redaction
 from endpoint_server import ALL, Asked, Sent, serving
 
 Command = Any
@@ -288,6 +291,51 @@ def test_the_key_is_nowhere_but_in_the_header(assay: Command, tmp_path: Path, mo
     assert any(path.suffix == ".journal" for path in files)
     assert KEY not in said
     assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+
+
+def test_a_reply_with_the_key_is_the_same_from_the_journal(
+    assay: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", KEY)
+
+    def repeating(asked: Asked) -> Sent | None:
+        content = server.usual(asked)
+        content["choices"][0]["message"]["content"] += f" {KEY}, or {KEY.upper()}."
+        return Sent(content=content)
+
+    def run(name: str) -> bytes:
+        options = ("--limit", 16, *FEW, "--key-env", "MY_KEY", "--set", "answer=text", "--out", tmp_path / name)
+        done = assay("run", "bbq-starter", "--model", server.model, *options)
+        assert done.code == 0, done.err
+        return b"".join((tmp_path / name / file).read_bytes() for file in ("findings.json", "tables/answers.csv"))
+
+    with serving() as server:
+        server.behave = repeating
+        first, asked = run("one"), len(server.asked)
+        shutil.rmtree(BlockStore.default().root)
+        assert run("two") == first
+        assert len(server.asked) == asked
+
+
+@pytest.mark.parametrize("way", ["letters", "text"])
+def test_a_dummy_for_a_key_changes_no_number(
+    way: str, assay: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Words that stand in replies: the name of a field, letters of options, and a letter of almost any word."""
+    monkeypatch.setattr(redaction, "_warned", set())
+    findings, requests = {}, {}
+    with serving() as server:
+        for key in (KEY, "token", "A", "B", "C", "a"):
+            monkeypatch.setenv("OPENAI_API_KEY", key)
+            monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache" / f"{ord(key[0])} {len(key)}"))
+            out, before = tmp_path / f"run {key}", len(server.asked)
+            options = ("--limit", 32, *FEW, "--set", f"answer={way}", "--out", out)
+            done = assay("run", "bbq-starter", "--model", server.model, *options)
+            assert done.code == 0, done.err
+            assert ("OPENAI_API_KEY has fewer than 16 characters" in done.err) == (key == "token")  # said once
+            findings[key], requests[key] = (out / "findings.json").read_bytes(), len(server.asked) - before
+    assert len(set(findings.values())) == 1
+    assert len(set(requests.values())) == 1
 
 
 # --- money

@@ -277,7 +277,7 @@ def test_an_account_without_money_stops_at_once(made: Made) -> None:
 def test_redirects_are_not_followed_and_the_key_stays(
     target: str, status: int, made: Made, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-7")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-7-of-nobody")
     with serving() as other, serving() as server:
         asking, target = made(server), target.replace("OTHER", other.url)
         server.behave = lambda asked: Sent(status, b"", {"Location": target})

@@ -351,10 +351,10 @@ def test_the_usual_key_never_travels_unencrypted_by_itself(monkeypatch: pytest.M
 
 
 def test_the_key_is_sent_and_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MY_KEY", "sk-very-secret")
+    monkeypatch.setenv("MY_KEY", "sk-this-is-very-secret")
     with serving() as server:
         find_model(server.model, Options(key_env="MY_KEY"))
-        assert {each.headers["authorization"] for each in server.asked} == {"Bearer sk-very-secret"}
+        assert {each.headers["authorization"] for each in server.asked} == {"Bearer sk-this-is-very-secret"}
     kept = [path.read_bytes() for path in Path(cache_folder()).rglob("*") if path.is_file()]
     assert kept
     assert not any(b"very-secret" in content for content in kept)

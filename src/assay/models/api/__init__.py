@@ -4,6 +4,7 @@
 |--------------|----------------------------------------------------------------------------|
 | `address.py` | NAME@URL, and the key                                                      |
 | `client.py`  | one request over HTTP: which errors are final, which can be retried        |
+| `redaction.py`| removes the key from what a server sends back                             |
 | `dialects.py`| the wire formats: what is posted for a query, and what a reply says        |
 | `finding.py` | tests which of them an endpoint speaks, and remembers it                   |
 | `model.py`   | the model: queries to calls, replies to answers                            |

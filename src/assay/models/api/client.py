@@ -5,8 +5,8 @@ maintained by httpx's author. Requests use its lower layer, httpcore2, which tak
 or a connection pool; with many requests per second this time is scarce. A vendor's SDK would add its own retries and
 fields.
 
-The key is in one header, and is removed from everything that a server sends back. Redirects are not followed, so the
-key never reaches another host.
+The key is in one header, and is removed once, here, from the texts that a server sends back: the journal and the
+parser get the same. Redirects are not followed, so the key never reaches another host.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from assay import __version__
 from assay.errors import ModelError, how_to_install, needing
 from assay.files.decoding import json_value
 from assay.models.api.address import is_local, key_of
+from assay.models.api.redaction import Redaction, warn_if_short
 from assay.models.base import TryAgainError
 
 if TYPE_CHECKING:
@@ -66,7 +67,9 @@ class Client:
 
     def __init__(self, url: str, key_env: str = "", *, seconds: float | None = None) -> None:
         self.url = url
-        self._key = key_of(key_env)
+        key = key_of(key_env)
+        warn_if_short(key, key_env)
+        self._redaction = Redaction(key)
         self._seconds = SECONDS if seconds is None else seconds
         self._place = in_ascii(url)
         self._idle: list[Connection] = []
@@ -77,7 +80,7 @@ class Client:
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "Content-Type": "application/json",
-            **({"Authorization": f"Bearer {self._key}"} if self._key else {}),
+            **({"Authorization": f"Bearer {key}"} if key else {}),
         }
 
     async def _connection(self) -> Connection:
@@ -132,7 +135,7 @@ class Client:
         except httpcore2.TimeoutException as error:
             raise TryAgainError(f"no reply in time ({type(error).__name__})") from None
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as error:
-            raise TryAgainError(self._clean(f"{error}" or type(error).__name__)) from None
+            raise TryAgainError(self._redaction.text(f"{error}" or type(error).__name__)) from None
         finally:
             if done:
                 self._idle.append(http)
@@ -140,22 +143,21 @@ class Client:
                 await http.aclose()
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
         received = self._judged(response.status, headers, bytes(content).decode(errors="replace"))
-        return Posted(received, self._clean(headers.get("server", ""))[:LONGEST_NAME])
+        return Posted(received, self._redaction.text(headers.get("server", ""))[:LONGEST_NAME])
 
     def _judged(self, status: int, headers: Mapping[str, str], said: str) -> dict[str, Any]:
-        parsed, said = _object(said), self._clean(said)
-        found: dict[str, Any] | None = self._cleaned(parsed) if self._key and parsed is not None else parsed
-        words = words_of(found, said)
-        if status == 200:
-            if found is None:
-                raise TryAgainError(f"200 with something that is not a JSON object: {words!r}")
-            if isinstance(found.get("error"), Mapping | str) and found["error"]:
-                raise TryAgainError(f"200 with an error: {words!r}")
+        """The reply as an object without the key, or the error that it is."""
+        found: dict[str, Any] | None = self._redaction.value(_object(said))
+        if status == 200 and found is not None and not _has_error(found):
             return found
         if status == 400 and found is not None and is_filtered(found):
             return found
+        words = words_of(found, self._redaction.text(said))
+        if status == 200:
+            what = "something that is not a JSON object" if found is None else "an error"
+            raise TryAgainError(f"200 with {what}: {words!r}")
         if 300 <= status < 400:
-            where = self._clean(str(headers.get("location", "somewhere else")))
+            where = self._redaction.text(headers.get("location", "somewhere else"))
             problem = f"{self.url} redirects to {where}; the key is not sent there."
             raise ModelError(problem, "If you trust that address, name it in --model.", code="refused-request")
         after = retry_after(headers)
@@ -164,17 +166,9 @@ class Client:
             raise ModelError(f"{self.url} answers {status}: {words}", remedy, code="refused-request", key=str(status))
         raise TryAgainError(f"{status}: {words}", after=after, pressed=status in _PRESSED)
 
-    def _clean(self, text: str) -> str:
-        """A text without the key."""
-        return text.replace(self._key, "[key]") if self._key else text
 
-    def _cleaned(self, value: Any) -> Any:
-        """JSON without the key, which a server may have written with escapes."""
-        if isinstance(value, str):
-            return self._clean(value)
-        if isinstance(value, dict):
-            return {self._clean(key): self._cleaned(inner) for key, inner in value.items()}
-        return [self._cleaned(inner) for inner in value] if isinstance(value, list) else value
+def _has_error(found: Mapping[str, Any]) -> bool:
+    return isinstance(found.get("error"), Mapping | str) and bool(found["error"])
 
 
 def in_ascii(url: str) -> str:

@@ -31,8 +31,8 @@ from assay.prompts import WAYS
 from assay.queries import Answer, ListedQuery, Status, TextQuery
 
 MOST_REQUESTS = 12
-VERSION = 3
-"""Part of the file name of remembered results: raise it when the tests change."""
+VERSION = 4
+"""Part of the file name of remembered results: raise it when the tests change, or what they read."""
 SECONDS = 120.0
 TOP = (20, 5)
 """How many alternatives for a token are requested; some servers list fewer."""
