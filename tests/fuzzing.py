@@ -14,6 +14,7 @@ import io
 import json
 import lzma
 import os
+import re
 import resource
 import shutil
 import tempfile
@@ -101,6 +102,8 @@ TEXTS: Sequence[str] = (
     "{{x}}" * 500,
 )
 """What may be in a text, to the cost of regular expressions."""
+NUMBERS: Sequence[str] = ("0", "99999", "1" + "0" * 19, "9" * 400, "1e400", "-1")
+"""What may be in the place of a number within a text, such as a date's year."""
 _MARK = '"@hostile@"'
 _BITS: Sequence[bytes] = (
     *(
@@ -165,6 +168,8 @@ def _in_json(text: str, kind: int, place: int, number: int) -> str:
         case 4 if isinstance(holder[last], str):  # something within a text
             at = number % (len(holder[last]) + 1)
             holder[last] = holder[last][:at] + TEXTS[number % len(TEXTS)] + holder[last][at:]
+        case 5 if isinstance(holder[last], str) and re.search(r"\d", holder[last]):  # a large number within a text
+            holder[last] = re.sub(r"\d+", NUMBERS[number % len(NUMBERS)], holder[last], count=1 + number % 3)
         case 3 if isinstance(holder, dict):  # a value from somewhere else
             other = value
             for key in found[number % len(found)]:

@@ -26,6 +26,7 @@ import small_bbq
 from assay.dialogue import Dialogue
 from assay.engine.store import BadBlockError, BlockStore
 from assay.errors import AssayError
+from assay.files.decoding import json_value
 from assay.lab.debiasing.corpus import Corpus
 from assay.lab.debiasing.words import read_words
 from assay.lab.training.choice_data import read_choice_data
@@ -39,6 +40,7 @@ from assay.probes.sodapop.contexts import read_contexts
 from assay.probes.sodapop.names import read_groups
 from assay.queries import ChoiceQuery, ListedQuery, Scoring, SpanColumns, TextColumns, TextQuery, Texts
 from block_files import write_block_file
+from changed_replies import search, unchanged
 from foreign_readers import MORE, POLICY, files_in
 from fuzzing import CASES, Case, FoundError, Reader, Use, attempt, command, function
 from kept_runs import without_digests
@@ -243,7 +245,7 @@ def _asked(kind: str, folder: Path) -> int:
 
 
 def endpoints() -> Reader:
-    """Answers of servers."""
+    """Answers of servers, with their headers, and the tests of what a server can do."""
     chat = {"model": "m", "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
     top = [{"token": letter, "logprob": -1.2} for letter in "ABC"]
     entry = {"token": "A", "logprob": -1.2, "top_logprobs": top}
@@ -258,9 +260,14 @@ def endpoints() -> Reader:
         "echo": {**chat, "choices": [{"text": "", "logprobs": echoed}]},
     }
     corpus = {f"{way}.json": json.dumps(reply).encode() for way, reply in replies.items()}
-    return Reader(
-        corpus, {f"{way}.json": [partial(_received, way, status) for status in (200, 400, 429)] for way in replies}
-    )
+    uses: dict[str, list[Use]] = {}
+    for way in replies:
+        uses[f"{way}.json"] = [*(partial(_received, way, status) for status in (200, 400, 429)), partial(_tested, way)]
+    date = "Wed, 21 Oct 2026 07:28:00 GMT"
+    corpus["heads.json"] = json.dumps(
+        {"retry-after": date, "date": date, "retry-after-ms": "2", "server": "x"}
+    ).encode()
+    return Reader(corpus, {**uses, "heads.json": [partial(_received, "text", status) for status in (200, 302, 429)]})
 
 
 OPTIONS = ("a", "b", "c")
@@ -277,7 +284,7 @@ def _received(way: str, status: int, folder: Path) -> int:
     said = (folder / f"{way}.json").read_bytes().decode(errors="replace")
     try:
         calls = model.calls(query, scoring)
-        content = model._client._judged(status, {"retry-after": said[:20]}, said)
+        content = model._client._judged(status, _headers((folder / "heads.json").read_bytes()), said)
         replies = [model.received(call, content) for call in calls]
         json.dumps([reply.content for reply in replies], ensure_ascii=False).encode()  # the journal
         model.read(query, scoring, replies)
@@ -286,6 +293,32 @@ def _received(way: str, status: int, folder: Path) -> int:
     except AssayError as error:
         return error.exit_code
     return 0
+
+
+def _headers(said: bytes) -> dict[str, str]:
+    try:
+        given = json_value(said)
+    except ValueError:
+        return {"retry-after": said.decode("latin-1")}
+    return {name: head for name, head in given.items() if isinstance(head, str)} if isinstance(given, dict) else {}
+
+
+def _tested(way: str, folder: Path) -> int:
+    """Test an endpoint that replies like this to the requests of one way, and else as it should."""
+    said = (folder / f"{way}.json").read_bytes()
+    try:
+        search(lambda number, right: said if _way_of(right) == way else unchanged(number, right))
+    except AssayError as error:
+        return error.exit_code
+    return 0
+
+
+def _way_of(right: Mapping[str, Any]) -> str:
+    """The way that a right reply answers."""
+    if "choices" not in right:
+        return "decisions" if isinstance(right["answers"], list) else "systemone"
+    choice = right["choices"][0]
+    return "echo" if "text" in choice else "letters" if "logprobs" in choice else "text"
 
 
 def blocks() -> Reader:

@@ -6,6 +6,7 @@
 | `client.py`  | one request over HTTP: which errors are final, which can be retried        |
 | `redaction.py`| removes the key from what a server sends back                             |
 | `dialects.py`| the wire formats: what is posted for a query, and what a reply says        |
+| `fields.py`  | typed access to the fields of a reply                                      |
 | `finding.py` | tests which of them an endpoint speaks, and remembers it                   |
 | `model.py`   | the model: queries to calls, replies to answers                            |
 

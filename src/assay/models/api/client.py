@@ -12,7 +12,6 @@ parser get the same. Redirects are not followed, so the key never reaches anothe
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import email.utils
 import json
 import re
@@ -42,6 +41,8 @@ KEPT_OPEN = 60.0
 """Seconds for which an idle connection is kept."""
 LONGEST_NAME = 200
 """The most characters kept of a name that a server gives itself, its model or the model's version."""
+LONGEST_PAUSE = 366 * 86_400.0
+"""The most seconds that a server can ask for; more mean the same."""
 LONGEST_WORDS = 300
 """The most characters shown of a server's message."""
 
@@ -215,16 +216,22 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     """
     for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         said = headers.get(name, "").strip()
-        if re.fullmatch(r"\d+(\.\d+)?", said):
-            return float(said) * unit
-    try:
-        moment = email.utils.parsedate_to_datetime(headers.get("retry-after", ""))
-    except ValueError:
+        if re.fullmatch(r"\d+(\.\d+)?", said, re.ASCII):
+            return min(float(said) * unit, LONGEST_PAUSE)
+    moment, now = _moment(headers.get("retry-after", "")), _moment(headers.get("date", ""))
+    if moment is None:
         return None
-    now = time.time()
-    with contextlib.suppress(ValueError):  # the server's clock, as this machine's may be wrong
-        now = email.utils.parsedate_to_datetime(headers.get("date", "")).timestamp()
-    return max(0.0, moment.timestamp() - now)
+    if now is None:  # the server's clock comes first, as this machine's may be wrong
+        now = time.time()
+    return min(max(0.0, moment - now), LONGEST_PAUSE)
+
+
+def _moment(date: str) -> float | None:
+    """The Unix time of a header's date; None if it is no date, or one that no clock shows."""
+    try:
+        return email.utils.parsedate_to_datetime(date).timestamp()
+    except (ValueError, TypeError, OverflowError, OSError):
+        return None
 
 
 def _object(said: str) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from assay.dialogue import ASSISTANT, Dialogue, Turn, behind, message, messages
 from assay.models.api.client import LONGEST_NAME
+from assay.models.api.fields import number_at, object_at, objects_at, text_at, tokens_at
 from assay.models.base import Endpoint, Reply
 from assay.prompts import OF_FIELDS, lettered, letters_for
 from assay.queries import Answer, ChoiceQuery, Served, Status, TextQuery
@@ -22,8 +23,6 @@ LEAST_MASS = 0.5
 
 LONGEST_TEXT = 8_000
 """Characters kept of a written answer, half of them from its end; a server may ignore the token limit."""
-MOST_TOKENS = 10**9
-"""The most tokens that a server may bill for a reply."""
 
 CONTINUED: Mapping[str, Mapping[str, bool]] = {
     "message": {},
@@ -75,9 +74,8 @@ class Letters:
         declined = _declined(choice)
         if declined is not None:
             return declined
-        logprobs = choice.get("logprobs")
-        entries = logprobs.get("content") if isinstance(logprobs, Mapping) else None
-        written = _content(choice.get("message") or {}).strip()
+        entries = object_at(choice, "logprobs").get("content")
+        written = _content(object_at(choice, "message")).strip()
         if entries == [] and not written:
             return Answer(Status.EMPTY)  # the model ended its answer at once
         if not entries and written == HALF:  # of which llama.cpp gives no logprobs
@@ -93,10 +91,10 @@ class Letters:
                 letter = text.strip(_AROUND)
                 if letter in known and (not bracketed or "(" in text):
                     known[letter] += reached * probability
-            said += str(entry.get("token", ""))
+            said += text_at(entry, "token")
             if said.strip(_AROUND) or not bracketed:
                 break
-            reached *= math.exp(_number(entry, "logprob", most=1e-3))
+            reached *= math.exp(number_at(entry, "logprob", most=1e-3))
         mass = min(1.0, sum(known.values()))
         if mass == 0.0:
             return Answer(Status.UNCLEAR, mass=mass)
@@ -122,13 +120,13 @@ class Decisions:
         return {"model": endpoint.model, "input": query.context or query.question, "questions": [asked]}
 
     def read(self, query: ChoiceQuery, content: Mapping[str, Any]) -> Answer:
-        answers = content.get("answers")
-        answer = answers[0] if isinstance(answers, list) and len(answers) == 1 else None
+        answers = objects_at(content, "answers") or []
+        answer = answers[0] if len(answers) == 1 else {}
         declined = _undecided(content, answer)
         if declined is not None:
             return declined
-        given = answer.get("probabilities") if isinstance(answer, Mapping) else None
-        if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
+        given = objects_at(answer, "probabilities")
+        if given is None:
             raise ValueError("gives no probabilities")
         return _shares(query, {str(each.get("value")): each for each in given}, len(given))
 
@@ -143,14 +141,13 @@ class SystemOne:
         return {"model": endpoint.model, "state": query.context or query.question, "questions": {"answer": asked}}
 
     def read(self, query: ChoiceQuery, content: Mapping[str, Any]) -> Answer:
-        answers = content.get("answers")
-        answer = answers.get("answer") if isinstance(answers, Mapping) else None
+        answer = object_at(object_at(content, "answers"), "answer")
         declined = _undecided(content, answer)
         if declined is not None:
             return declined
-        given = answer.get("probabilities") if isinstance(answer, Mapping) else None
-        if not isinstance(given, Mapping):
+        if not isinstance(answer.get("probabilities"), Mapping):
             raise ValueError("gives no probabilities")
+        given = object_at(answer, "probabilities")
         return _shares(query, {name: {"probability": value} for name, value in given.items()}, len(given))
 
 
@@ -178,19 +175,18 @@ class Echo:
         """The natural logarithm of the option's probability, summed over its tokens."""
         before = query.plain
         whole = behind(before, option)
-        logprobs = first_choice(content).get("logprobs")
-        tokens, values = _echoed(logprobs if isinstance(logprobs, Mapping) else {})
-        if not isinstance(tokens, list) or not isinstance(values, list) or len(tokens) != len(values):
+        tokens, values = _echoed(object_at(first_choice(content), "logprobs"))
+        if len(tokens) != len(values):
             raise ValueError("ignores logprobs")
-        spelled = "".join(map(str, tokens))
+        spelled = "".join(tokens)
         start = spelled.find(whole)  # special tokens may stand before it
         if start < 0:
             raise ValueError("ignores echo")
         total, at = 0.0, 0
         for token, value in zip(tokens, values, strict=True):
-            ends = at + len(str(token))
+            ends = at + len(token)
             if ends > start + len(before) and at < start + len(whole):
-                total += _number({"logprob": value}, "logprob", most=1e-3)
+                total += number_at({"logprob": value}, "logprob", most=1e-3)
             at = ends
         return total
 
@@ -201,24 +197,25 @@ def _bracketed(query: ChoiceQuery) -> bool:
 
 def _alternatives(entry: Any, least: int) -> list[tuple[str, float]]:
     """The likeliest tokens at a place of a reply and their probabilities; at least as many as required."""
-    listed = entry.get("top_logprobs") if isinstance(entry, Mapping) else None
-    if not isinstance(listed, list) or len(listed) < least:
+    listed = objects_at(entry, "top_logprobs") if isinstance(entry, Mapping) else None
+    if listed is None or len(listed) < least:
         raise ValueError("ignores top_logprobs")
-    if not all(isinstance(each, Mapping) for each in listed):
-        raise ValueError("gives alternatives that are not objects")
-    found = [(str(each.get("token", "")), math.exp(_number(each, "logprob", most=1e-3))) for each in listed]
+    found = [(text_at(each, "token"), math.exp(number_at(each, "logprob", most=1e-3))) for each in listed]
     total = sum(probability for _, probability in found)
     if total > 1.01:
         raise ValueError(f"gives probabilities that sum to {total:.3g}")
     return found
 
 
-def _echoed(logprobs: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Tokens and their log probabilities, as completions have them, or as chats do."""
-    entries = logprobs.get("content")
-    if isinstance(entries, list) and all(isinstance(each, Mapping) for each in entries):
-        return [each.get("token") for each in entries], [each.get("logprob") for each in entries]
-    return logprobs.get("tokens"), logprobs.get("token_logprobs")
+def _echoed(logprobs: Mapping[str, Any]) -> tuple[list[str], list[Any]]:
+    """Tokens and their log probabilities, as completions have them, or as chats do; a special token may be null."""
+    entries = objects_at(logprobs, "content")
+    if entries is not None:
+        return [text_at(each, "token") for each in entries], [each.get("logprob") for each in entries]
+    tokens, values = logprobs.get("tokens"), logprobs.get("token_logprobs")
+    if not isinstance(tokens, list) or not isinstance(values, list):
+        raise ValueError("ignores logprobs")
+    return [token if isinstance(token, str) else "" for token in tokens], values
 
 
 class Text:
@@ -236,8 +233,10 @@ class Text:
         declined = _declined(choice)
         if declined is not None:
             return declined
+        if "message" not in choice:
+            raise ValueError("gives no message")
         cut = choice.get("finish_reason") == "length"
-        said = _without_reasoning(_content(choice["message"]), cut).removeprefix(begun)
+        said = _without_reasoning(_content(object_at(choice, "message")), cut).removeprefix(begun)
         if not said.strip():
             return Answer(Status.EMPTY)
         if len(said) > LONGEST_TEXT:
@@ -263,44 +262,35 @@ def first_choice(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def served_by(reply: Reply) -> Served:
     """Who answered."""
-    model, fingerprint = (str(reply.content.get(key) or "")[:LONGEST_NAME] for key in ("model", "system_fingerprint"))
+    model, fingerprint = (text_at(reply.content, field)[:LONGEST_NAME] for field in ("model", "system_fingerprint"))
     return Served(model, fingerprint, reply.server, reply.at)
 
 
 def billed(content: Mapping[str, Any]) -> tuple[int, int]:
     """Input and output tokens as the server counts them; 0 if it does not."""
-    usage = content.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
-    read, written = (
-        next((usage[key] for key in keys if isinstance(usage.get(key), int)), 0)
-        for keys in (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"))
-    )
-    return min(max(0, read), MOST_TOKENS), min(max(0, written), MOST_TOKENS)
+    usage = object_at(content, "usage")
+    return tokens_at(usage, "prompt_tokens", "input_tokens"), tokens_at(usage, "completion_tokens", "output_tokens")
 
 
-def _undecided(content: Mapping[str, Any], answer: Any) -> Answer | None:
+def _undecided(content: Mapping[str, Any], answer: Mapping[str, Any]) -> Answer | None:
     if isinstance(content.get("error"), Mapping):  # of a content filter: other errors do not come so far
         return Answer(Status.FILTERED)
-    refused = isinstance(answer, Mapping) and answer.get("type") == "refusal"
-    return Answer(Status.REFUSED) if refused else None
+    return Answer(Status.REFUSED) if answer.get("type") == "refusal" else None
 
 
 def _declined(choice: Mapping[str, Any]) -> Answer | None:
-    said = choice.get("message") or {}
     if choice.get("finish_reason") == "content_filter":
         return Answer(Status.FILTERED)
-    if isinstance(said.get("refusal"), str) and said["refusal"].strip():
-        return Answer(Status.REFUSED, text=said["refusal"])
-    return None
+    refusal = text_at(object_at(choice, "message"), "refusal")
+    return Answer(Status.REFUSED, text=refusal) if refusal.strip() else None
 
 
-def _content(said: Mapping[str, Any]) -> str:
+def _content(message: Mapping[str, Any]) -> str:
     """A message's text, which may be null, or in parts."""
-    content = said.get("content")
+    content = message.get("content")
     if isinstance(content, list):
-        parts = [each.get("text") for each in content if isinstance(each, Mapping)]
-        return "".join(part for part in parts if isinstance(part, str))
-    return content if isinstance(content, str) else ""
+        return "".join(text_at(part, "text") for part in content if isinstance(part, Mapping))
+    return text_at(message, "content")
 
 
 def _without_reasoning(text: str, cut: bool) -> str:
@@ -318,20 +308,11 @@ def _without_reasoning(text: str, cut: bool) -> str:
 def _shares(query: ChoiceQuery, given: Mapping[str, Mapping[str, Any]], entries: int) -> Answer:
     if entries != len(query.options) or given.keys() != set(query.options):
         raise ValueError("gives probabilities of other options")
-    shares = [_number(given[option], "probability", least=0.0, most=1.0 + 1e-6) for option in query.options]
+    shares = [number_at(given[option], "probability", least=0.0, most=1.0 + 1e-6) for option in query.options]
     total = sum(shares)
     if abs(total - 1.0) > 0.005 * len(shares) + 1e-3:  # some services round to two decimals
         raise ValueError(f"gives probabilities that sum to {total:.3g}")
     return Answer(Status.OK, tuple(_log(share) for share in shares), mass=min(1.0, total))
-
-
-def _number(entry: Mapping[str, Any], key: str, *, least: float = -math.inf, most: float = math.inf) -> float:
-    value = entry.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"gives a {key} that is not a number")
-    if not least <= value <= most:
-        raise ValueError(f"gives a {key} of {value:g}")
-    return float(value)
 
 
 def _log(probability: float) -> float:

@@ -287,9 +287,10 @@ def _require_moving(one: Answer, two: Answer) -> None:
 
 
 def _refusal(error: AssayError) -> str:
-    """A server's refusal in its own words, after its status."""
-    status, _, words = error.problem.rpartition(" answers ")[2].partition(": ")
-    return "not there (404)" if status in ("404", "405") else f"refused ({status}: {words})"
+    """A server's refusal in its own words, after its status; a redirect is one, too."""
+    if error.key in ("404", "405"):
+        return "not there (404)"
+    return f"refused ({error.problem.partition(' answers ')[2] if error.key else error.problem})"
 
 
 def _adapted(endpoint: Endpoint, why: str) -> Endpoint:
