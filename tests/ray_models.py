@@ -5,6 +5,7 @@ In a module of its own, so that workers can import it.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import time
@@ -57,6 +58,22 @@ class Deadly:
         with self.file.open("a") as file:
             file.write(f"{os.getpid()}\n")
         os.kill(os.getpid(), signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Noting:
+    """Writes the names of the environment's variables to a file when a model is loaded, and those that the process
+    began with.
+    """
+
+    file: Path
+
+    def __call__(self, spec: ModelSpec) -> FakeModel:
+        began = Path("/proc/self/environ").read_bytes().decode().split("\0")
+        names = {"now": sorted(os.environ), "began": sorted(each.partition("=")[0] for each in began)}
+        with self.file.open("a") as file:
+            file.write(json.dumps(names) + "\n")
+        return FakeModel(spec)
 
 
 def small_memory(spec: ModelSpec) -> FakeModel:

@@ -6,6 +6,7 @@ One small cluster serves all tests of a process; some add machines to it. `make 
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import shutil
@@ -17,6 +18,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +37,12 @@ from assay.runs.audit import audit, new_executor
 from assay.runs.tour import tour
 from fake_models import FakeModel, FakePlan, MemoryArrays, expected_values, fake_spec
 from raising import raises
-from ray_models import Deadly, Picky, Slow, small_memory
+from ray_models import Deadly, Noting, Picky, Slow, small_memory
 
 KILLS = int(os.environ.get("ASSAY_SOAK_WORKER_KILLS", "3"))
 SMALL = Settings(block_size=16, token_budget=64)
 NO_ARRAYS = MemoryArrays()
+SECRETS = ("OPENAI_API_KEY", "SOME_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_WORD", "HF_TOKEN")
 ONE_THREAD = Options(threads=1)
 
 
@@ -52,7 +55,10 @@ def cluster() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         ours = str(Path(__file__).parents[1])  # where workers find ray_models
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH")])))
-        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+        with pytest.MonkeyPatch.context() as secrets:
+            for name in SECRETS:
+                secrets.setenv(name, "of whoever started the cluster")
+            made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
         ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
         yield made
         ray.shutdown()
@@ -278,6 +284,64 @@ def test_workers_are_placed_where_there_are_gpus_for_them(more: Callable[..., An
         assert [worker.node for worker in executor.pool] == [two.node_id]
 
 
+def noted(file: Path, when: str = "now") -> list[set[str]]:
+    """Which of the secrets were there when a model was loaded, each time."""
+    return [{*json.loads(line)[when]} & {*SECRETS} for line in file.read_text().splitlines()]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_workers_of_an_existing_cluster_forget_its_secrets(cluster: Any, tmp_path: Path) -> None:
+    """They know the hub's token from the first model of the hub on; nothing is sent to them."""
+    hub = replace(fake_spec("fake:two"), revision="1a2b")
+    with RayExecutor(Noting(tmp_path / "names"), workers=1, key_env="MY_WORD") as executor:
+        computed(executor, FakePlan(16))
+        computed(executor, FakePlan(16), hub)
+        computed(executor, FakePlan(16))
+    assert noted(tmp_path / "names") == [set(), {"HF_TOKEN"}, {"HF_TOKEN"}]
+    assert noted(tmp_path / "names", "began") == [{*SECRETS}] * 3
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_cluster_of_our_own_starts_without_secrets(tmp_path: Path) -> None:
+    """Neither its workers nor the processes that start them have ever had them."""
+    pytest.importorskip("ray", reason='needs Ray: pip install "assay-bias[ray]"')
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM, encoding="utf-8")
+    paths = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])
+    own = {name: value for name, value in os.environ.items() if name != "RAY_ADDRESS"}
+    own |= {**dict.fromkeys(SECRETS, "of the user"), "PYTHONPATH": paths, "HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, program, tmp_path / "names"], env=own, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert noted(tmp_path / "names", "began") == [set(), {"HF_TOKEN"}]
+    assert {*said["local"]} & {*SECRETS} == set()
+    assert {*said["hub"]} & {*SECRETS} == {"HF_TOKEN"}
+    assert {*SECRETS} <= {*said["own"]}
+    assert "HOME" in said["local"]
+
+
+PROGRAM = """
+import json, os, sys
+from dataclasses import replace
+from pathlib import Path
+import psutil
+from assay.engine.executor import Settings
+from assay.engine.ray import RayExecutor
+from fake_models import FakePlan, MemoryArrays, fake_spec
+from ray_models import Noting
+
+def names(model):
+    "Of all processes below this one while the model is asked: every variable."
+    plan = FakePlan(16)
+    list(executor.run(model, plan, [range(16)], Settings(block_size=16, token_budget=64), MemoryArrays()))
+    return sorted({name for each in psutil.Process().children(recursive=True) for name in each.environ()})
+
+with RayExecutor(Noting(Path(sys.argv[1])), workers=1, key_env="MY_WORD") as executor:
+    local, hub = names(fake_spec()), names(replace(fake_spec("fake:two"), revision="1a2b"))
+print(json.dumps({"local": local, "hub": hub, "own": sorted(os.environ)}))
+"""
+
+
 def test_more_workers_than_the_cluster_has_room_for_are_refused(cluster: Any) -> None:
     with RayExecutor(Slow, workers=3) as executor, raises("bad-option", UsageError, key="workers"):
         computed(executor, FakePlan(16))
@@ -406,6 +470,21 @@ def test_options_that_make_no_sense_are_refused(
     assert said in capsys.readouterr().err
 
 
+def test_the_variable_with_an_endpoints_key_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
+    executors = []
+
+    def made(*named: Any) -> Any:
+        executors.append(new_executor(*named))
+        raise UsageError("enough.")
+
+    pytest.importorskip("ray", reason='needs Ray: pip install "assay-bias[ray]"')
+    monkeypatch.setattr("assay.runs.audit.new_executor", made)
+    assert main(["run", "bbq-starter", "--executor", "ray", "--key-env", "MY_WORD"]) == 2
+    (executor,) = executors
+    assert isinstance(executor, RayExecutor)
+    assert "MY_WORD" in executor._secrets
+
+
 def test_the_runs_of_a_study_compute_with_the_executor_that_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -417,7 +496,7 @@ def test_the_runs_of_a_study_compute_with_the_executor_that_is_named(
             return super().run(model, plan, *rest)
 
     def made(*named: object) -> Watched:
-        assert named == ("ray:auto", 3, 0.5)
+        assert named == ("ray:auto", 3, 0.5, "")
         return Watched(load)
 
     monkeypatch.setattr("assay.runs.audit.new_executor", made)

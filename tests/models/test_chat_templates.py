@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from assay.environment import HARMLESS
 from assay.errors import ModelError
 from assay.models import chat_templates
 from assay.models.chat_templates import TemplateError, rendered
@@ -129,6 +130,23 @@ def test_where_its_program_cannot_run_that_is_said(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(chat_templates, "PROGRAM", tmp_path / "missing.py")
     with raises("cannot-load", ModelError):
         rendered(ECHO, TOKENS, [talk("a")])
+
+
+def test_its_program_gets_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even one whose name says nothing: it gets what is on a list, such as the time zone, and nothing else."""
+    for name in ("OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_WORD", "LC_MINE", "TZ", "LANG"):
+        monkeypatch.setenv(name, "UTC")
+    chat_templates._PROCESS.stop()
+    try:
+        assert rendered(ECHO, TOKENS, [talk("a")]) == ["<s><user>a<a>"]
+        started = chat_templates._PROCESS._started
+        assert started is not None
+        environment = psutil.Process(started.pid).environ()
+    finally:
+        chat_templates._PROCESS.stop()
+    assert set(environment) <= HARMLESS | {"PYTHONPATH", "HF_HUB_OFFLINE"}
+    assert environment["TZ"] == environment["LANG"] == "UTC"
+    assert environment["PATH"] == os.environ["PATH"]
 
 
 USER = """

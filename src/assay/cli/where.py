@@ -43,6 +43,7 @@ def executor_of(options: argparse.Namespace) -> Iterator[Executor]:
             problem = f"--{option} is {given:g}, expected at least {least}."
             raise UsageError(problem, f"--{option} {least}", code="bad-option", key=option)
     workers = None if options.workers == "auto" else options.workers
-    executor = new_executor(options.executor, workers, options.gpus_per_worker)
+    key_env = getattr(options, "key_env", None) or ""  # not every command that asks models has it
+    executor = new_executor(options.executor, workers, options.gpus_per_worker, key_env)
     with executor if isinstance(executor, AbstractContextManager) else nullcontext():
         yield executor

@@ -25,6 +25,7 @@ from typing import Any, Self
 from assay import __version__
 from assay.engine.executor import TRIES, ComputedBlock, LocalExecutor, Settings, forward_all
 from assay.engine.store import ArraySource, columns_of
+from assay.environment import Secrets
 from assay.errors import AssayError, ModelError, UsageError, how_to_install, needing
 from assay.models.base import AnsweringModel, AnyModel, EndpointModel, ModelSpec
 from assay.plan import AnyPlan, ArrayPlan, Arrays
@@ -52,9 +53,14 @@ class _Brought:
 
 
 class Worker:
-    """Loads a model and computes blocks, in threads. Errors are returned, not raised: Ray would wrap them."""
+    """Loads a model and computes blocks, in threads. Errors are returned, not raised: Ray would wrap them.
 
-    def __init__(self, load: Callable[[ModelSpec], AnyModel]) -> None:
+    `secrets` are removed from its process's environment.
+    """
+
+    def __init__(self, load: Callable[[ModelSpec], AnyModel], secrets: Secrets | None = None) -> None:
+        if secrets is not None:  # of a cluster that was started with them
+            secrets.forget()
         self._local = LocalExecutor(load)
         self._encoding, self._computing = Lock(), Lock()
 
@@ -129,21 +135,27 @@ class RayExecutor:
     `load` must find the model on the worker's machine and refuse other weights. `address` is a cluster's, or LOCAL.
     `workers` None: as many as the cluster has room for. `gpus` is how many each worker reserves; None: one if the model
     is on a GPU. If this process is connected to Ray already, that cluster is used and stays.
+
+    Ray's processes get no secrets: not the variable `key_env`, nor those of `Secrets`. They get the hub's token only if
+    a model is on the hub; a cluster of our own that was started without it is then started again.
     """
 
     load: Callable[[ModelSpec], AnyModel]
     address: str = LOCAL
     workers: int | None = None
     gpus: float | None = None
+    key_env: str = ""
     pool: list[_Hired] = field(default_factory=list, repr=False)
     _cpus: int = 1
     _reserved: Mapping[str, Any] = field(default_factory=dict, repr=False)
     _folder: Path | None = None  # of a cluster of our own
     _connected: bool = False
+    _hub: bool = False  # whether a model was on the hub
 
     def run(
         self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]:
+        self._admit(model)
         ray = self._connect()
         gpus = self.gpus if self.gpus is not None else float(model.device.startswith("cuda"))
         if not self.pool or gpus > self._reserved["num_gpus"]:  # the run's other model may not have needed a GPU
@@ -210,6 +222,18 @@ class RayExecutor:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
+    def _admit(self, model: ModelSpec) -> None:
+        """Begin anew with the hub's token if this is the first model that needs it."""
+        if model.revision is not None and not self._hub:
+            if self._folder is not None:
+                self.close()
+            self._dismiss()
+            self._hub = True
+
+    @property
+    def _secrets(self) -> Secrets:
+        return Secrets(self.key_env, self._hub)
+
     def _dismiss(self) -> None:
         for worker in self.pool:
             imported().kill(worker.actor)
@@ -226,7 +250,8 @@ class RayExecutor:
             self._folder = Path(tempfile.mkdtemp(prefix="assay-ray-", dir="/tmp" if os.name == "posix" else None))
             own = {"include_dashboard": False, "_temp_dir": str(self._folder)}
         try:
-            ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR, **own)
+            with self._secrets.withheld():  # processes that Ray starts inherit this environment
+                ray.init(address=self.address, log_to_driver=False, logging_level=logging.ERROR, **own)
         except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
             problem = f"cannot connect to Ray at {self.address} ({(str(error).splitlines() or [''])[0]})."
             remedy = "Start a cluster with `ray start --head`, and give the address that it prints."
@@ -245,7 +270,7 @@ class RayExecutor:
     def _actor(self, ray: Any) -> Any:
         """A new actor. Ray neither restarts it nor repeats its calls: `run` does, and counts."""
         how = {"max_restarts": 0, "max_task_retries": 0, "max_concurrency": AT_ONCE, "scheduling_strategy": "SPREAD"}
-        return ray.remote(Worker).options(**how, **self._reserved).remote(self.load)
+        return ray.remote(Worker).options(**how, **self._reserved).remote(self.load, self._secrets)
 
     def _placed(self, model: ModelSpec) -> ModelSpec:
         """The model as a worker loads it: on the first of the GPUs that it sees, or with its share of CPUs."""

@@ -1,8 +1,8 @@
 """Runs chat templates in a process of their own, because they are programs that come with a model.
 
 transformers' sandbox keeps them away from files and from Python. It does not keep them from running for ever, or from
-filling the memory in one step (`"x" * 10**10`). The process has limits for that (`template_program.py`); it is started
-with the first template and serves all models of this process.
+filling the memory in one step (`"x" * 10**10`). The process has limits for that (`template_program.py`), and no
+key in its environment; it is started with the first template and serves all models of this process.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from assay.environment import harmless
 from assay.errors import ModelError
 
 SECONDS = 20.0
@@ -72,8 +73,8 @@ class _Process:
         if self._started is not None and self._owner == os.getpid() and self._started.poll() is None:
             return self._started
         self.stop()
-        paths = os.pathsep.join(path for path in sys.path if path)
-        self._started, self._owner = _start({**os.environ, "PYTHONPATH": paths}), os.getpid()
+        own = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "HF_HUB_OFFLINE": "1"}
+        self._started, self._owner = _start({**harmless(os.environ), **own}), os.getpid()
         if _next(self._started) is None:
             problem = f"the program that runs chat templates does not start (exit code {self._started.wait()})."
             raise ModelError(problem, "Ask without templates: --set chat=off.", code="cannot-load")

@@ -350,10 +350,12 @@ def default_name(probe: str, model: str, preset: str, limit: int | None) -> str:
     return f"{probe}-{in_name(model)}-{preset if limit is None else f'limit{limit}'}"
 
 
-def new_executor(name: str = LOCAL, workers: int | None = None, gpus: float | None = None) -> Executor:
+def new_executor(
+    name: str = LOCAL, workers: int | None = None, gpus: float | None = None, key_env: str = ""
+) -> Executor:
     """An executor by its name (`--executor`); it keeps the last model in memory.
 
-    `workers` and `gpus` (for each worker) are Ray's; see `RayExecutor`, which has to be closed.
+    `workers`, `gpus` (for each worker) and `key_env` are Ray's; see `RayExecutor`, which has to be closed.
     """
     kind, _, address = name.partition(":")
     if name not in (LOCAL, RAY) and (kind not in (RAY, WORK) or not address):
@@ -361,7 +363,7 @@ def new_executor(name: str = LOCAL, workers: int | None = None, gpus: float | No
         raise UsageError(problem, f"--executor {LOCAL}", code="bad-option", key="executor")
     if kind == RAY:
         imported()  # a missing library is reported before anything else is done
-        return RayExecutor(load_elsewhere, address or LOCAL, workers, gpus)
+        return RayExecutor(load_elsewhere, address or LOCAL, workers, gpus, key_env)
     for option, given in (("workers", workers), ("gpus-per-worker", gpus)):
         if given is not None:
             problem = f"--{option} needs --executor {RAY}."
