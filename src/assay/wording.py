@@ -17,6 +17,7 @@ _TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u20
 _INVISIBLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, lone surrogates, line separators
 
 
+_AT_ENDPOINT = re.compile(r"api:(.+?)@(https?://.+)", re.IGNORECASE | re.DOTALL)
 _ABSOLUTE = re.compile(r"(?<![^=:,])(?:/(?!/)|[A-Za-z]:\\)(?:[^/\\,]+[/\\])*([^/\\,]*)")
 
 
@@ -34,6 +35,16 @@ def without_folders(command: str) -> str:
         words = command.split()
     shortened = [_ABSOLUTE.sub(r"./\1", word) for word in words]
     return command if shortened == words else shlex.join(shortened)
+
+
+def at_endpoint(model: str) -> tuple[str, str] | None:
+    """The name of a model at an endpoint, and the endpoint's address; None for other models.
+
+    >>> at_endpoint("api:org/llm@http://localhost:8080/v1"), at_endpoint("hf:org/llm")
+    (('org/llm', 'http://localhost:8080/v1'), None)
+    """
+    named = _AT_ENDPOINT.fullmatch(model)
+    return (named[1], named[2]) if named else None
 
 
 def number(value: float | None) -> str:

@@ -57,6 +57,36 @@ def test_every_way_leads_to_findings_and_a_page(way: str, assay: Command, tmp_pa
     assert (tmp_path / "again" / "findings.json").read_bytes() == (out / "findings.json").read_bytes()
 
 
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("way", ["decisions", "systemone", "structured", "letters", "samples", "text"])
+def test_who_answered_is_in_run_json_however_the_run_came_about(
+    way: str, named: bool, assay: Command, tmp_path: Path
+) -> None:
+    """Asked, from stored blocks or replies, exported, scored again; also where replies do not name a model."""
+    with serving() as server:
+        unnamed = {} if named else {"model": None, "system_fingerprint": 7}
+        server.behave = lambda asked: Sent(content=server.usual(asked) | unnamed, headers={"Server": "engine/1"})
+        run = ("run", "bbq-starter", "--model", server.model, "--limit", 8, "--set", f"answer={way}", *FEW)
+        asked = assay(*run, "--out", tmp_path / "asked")
+        assert asked.code == 0, asked.err
+        assay(*run, "--out", tmp_path / "from blocks")
+        shutil.rmtree(BlockStore.default().root)
+        assay(*run, "--out", tmp_path / "from replies")
+    assay("export", tmp_path / "asked", "--out", tmp_path / "exported")
+    assay("score", "bbq-starter", tmp_path / "exported", "--out", tmp_path / "scored")
+    (served,) = run_json(tmp_path / "asked")["endpoint"]["served"]
+    assert served["n"] == 8
+    assert (served["model"], served["fingerprint"]) == (("tiny-llm", "fp_1") if named else (None, None))
+    assert served["server"] == "engine/1"
+    assert served["first"] <= served["last"]
+    for name in ("from blocks", "from replies", "exported", "scored"):
+        assert run_json(tmp_path / name)["endpoint"]["served"] == [served], name
+        page = (tmp_path / name / "report.html").read_text(encoding="utf-8")
+        assert "<title>Bias report: tiny-llm</title>" in page
+        assert "Who answered" in page
+        assert server.url in page
+
+
 def test_the_best_way_is_taken_and_all_orders_are_asked(assay: Command, tmp_path: Path) -> None:
     with serving(ALL - {"decisions"}) as server:
         out = tmp_path / "run"

@@ -98,6 +98,33 @@ def test_a_batch_finds_what_a_run_finds(settings: tuple[str, ...], assay: Comman
     assert (again / "examples.jsonl").read_bytes() == (run / "examples.jsonl").read_bytes(), "with the prompts"
 
 
+def test_who_answered_is_recorded_with_the_times_that_replies_have(
+    assay: Command, asked: Callable[..., tuple[Server, list[Line]]], tmp_path: Path
+) -> None:
+    server, requests = asked("--limit", 16)
+    lines = answered(server, requests)
+    for number, line in enumerate(lines):
+        line["response"]["body"]["created"] = 1_700_000_000 + number
+    lines[3]["response"]["body"].update(model=None, created="yesterday")
+    lines[5] = result(lines[5]["custom_id"], {"error": {"message": "later", "type": "content_filter"}}, 400)
+    done = assay("score", "bbq-starter", write(tmp_path / "results.jsonl", lines), *FEW, "--out", tmp_path / "scored")
+    assert done.code == 0, done.err
+    served = json.loads((tmp_path / "scored" / "run.json").read_text(encoding="utf-8"))["endpoint"]["served"]
+    first, last = "2023-11-14T22:13:20+00:00", "2023-11-14T22:13:35+00:00"
+    assert served[0] == {
+        "model": "tiny-llm",
+        "fingerprint": "fp_1",
+        "server": None,
+        "n": 14,
+        "first": first,
+        "last": last,
+    }
+    assert {(each["model"], each["fingerprint"], each["n"], each["first"]) for each in served[1:]} == {
+        (None, "fp_1", 1, None),
+        (None, None, 1, None),
+    }
+
+
 def test_ids_are_unique_short_and_plain(asked: Callable[..., tuple[Server, list[Line]]]) -> None:
     _, requests = asked("--limit", 16, "--set", "orders=all", "--set", "answer=samples", "--set", "samples=2")
     ids = [line["custom_id"] for line in requests]

@@ -55,6 +55,9 @@ def test_the_tour_sends_no_more_than_it_says_and_has_one_page(assay: Any) -> Non
         assert "cost: about $" in done.err
         runs = sorted(path.parent.name for path in Path("tour").glob("*/findings.json"))
         assert "bbq-starter" in runs
+        for name in runs:
+            endpoint = json.loads(Path("tour", name, "run.json").read_text(encoding="utf-8"))["endpoint"]
+            assert [each["model"] for each in endpoint["served"]] == ["tiny-llm"]
         page = Page(Path("tour/report.html").read_text(encoding="utf-8"))
         left_out = json.loads(Path("tour/missing.json").read_text()) if Path("tour/missing.json").exists() else {}
         assert page.words.count("is missing from this report") == len(left_out)

@@ -229,6 +229,16 @@ def test_lone_halves_of_characters_are_refused(
 # JSON and CSV.
 
 
+def test_json_and_markdown_say_who_answered_at_an_endpoint(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    served = {"model": "llm-2", "fingerprint": "fp_7", "server": None, "n": 9, "first": None, "last": None}
+    folder = write_run(findings, {**run, "endpoint": {"served": [served]}})
+    made = json.loads(text_of(folder, "json"))["runs"][0]["made"]
+    assert made["endpoint"] == {"served": [served], "thinking": None}
+    assert "| answered by | model llm-2, fingerprint fp\\_7, answers 9 |" in text_of(folder, "md")
+
+
 def test_json_has_all_runs_and_nothing_that_only_this_machine_knows(
     write_run: WriteRun, findings: Findings, bbq: Findings, run: Mapping[str, Any], tmp_path: Path
 ) -> None:
@@ -247,6 +257,7 @@ def test_json_has_all_runs_and_nothing_that_only_this_machine_knows(
     assert made["others"] == {"filler": made["model"]}
     assert not {"machine", "timings"} & made.keys()
     assert made["near_ties"] == {"below": None}
+    assert "endpoint" not in made
     assert content["runs"][1]["made"] == {}
     assert content["runs"][0]["findings"]["estimates"][0]["value"] is None
 

@@ -41,6 +41,8 @@ def test_hostile_text_in_every_field_comes_back_verbatim_and_does_nothing(write_
     run |= {"model": model, "others": dict.fromkeys(HOSTILE, model), "notes": HOSTILE, "command": HOSTILE[3]}
     run |= {"probe": HOSTILE[0], "preset": HOSTILE[1], "data_folder": HOSTILE[2]}
     run |= {"started": HOSTILE[4], "finished": HOSTILE[5]}
+    served = dict(zip(("model", "fingerprint", "server", "first", "last"), HOSTILE, strict=False))
+    run |= {"endpoint": {"served": [{**served, "n": 3}]}}
 
     page = page_of(write_run(Findings(probe, HOSTILE[0], estimates, tables), run))
 
@@ -213,6 +215,65 @@ def test_how_it_was_measured_repeats_run_json(write_run: WriteRun, findings: Fin
     assert words.count("12 names left out") == 1
     assert "/home/me" not in words
     assert "Findings of the Association for Computational Linguistics: EMNLP 2020" in words
+
+
+SERVED = {
+    "model": "llm-2026-01-02",
+    "fingerprint": "fp_7",
+    "server": "engine/1.2",
+    "n": 4_000,
+    "first": "2026-11-18T10:00:00+00:00",
+    "last": "2026-11-18T11:00:00+00:00",
+}
+
+
+def of_endpoint(run: Mapping[str, Any], name: str, *served: Mapping[str, Any]) -> dict[str, Any]:
+    return {**run, "model": {**run["model"], "name": name}, "endpoint": {"served": served}}
+
+
+def head_of(page: Page) -> tuple[str, ...]:
+    """The heading of a page, and the lines below it."""
+    header = page.source.partition("<header>")[2].partition("</header>")[0]
+    return tuple(re.sub("<[^>]*>", "", line) for line in re.findall("<(?:h1|p class=.about.).*?</(?:h1|p)>", header))
+
+
+def test_a_page_of_an_endpoint_is_named_after_the_model_and_says_who_answered(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    unnamed = {"model": None, "fingerprint": None, "server": None, "n": 1, "first": None, "last": None}
+    page = page_of(write_run(findings, of_endpoint(run, "api:org/llm@http://localhost:8080/v1", SERVED, unnamed)))
+    assert "<title>Bias report: org/llm</title>" in page.source
+    assert head_of(page) == ("org/llm", "http://localhost:8080/v1", "2020-11-16 · 6,308 questions · preset quick")
+    said = "model llm-2026-01-02 fingerprint fp_7 server engine/1.2 answers 4,000 first 2026-11-18T10:00:00+00:00 last"
+    assert f"Who answered As the endpoint’s replies say. {said} 2026-11-18T11:00:00+00:00" in page.words
+    assert "model not named in the replies answers 1" in page.words
+
+
+def test_of_many_that_answered_the_page_has_the_first(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    served = [{**SERVED, "fingerprint": f"fp_{number}"} for number in range(200)]
+    words = page_of(write_run(findings, of_endpoint(run, "api:m@http://h/v1", *served))).words
+    assert "190 more are in run.json" in words
+    assert words.count("fingerprint fp_") == 10
+
+
+def test_a_page_of_another_model_does_not_say_who_answered(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any]
+) -> None:
+    assert "Who answered" not in page_of(write_run(findings, run)).words
+
+
+def test_models_of_one_name_at_two_addresses_keep_their_whole_names(
+    write_run: WriteRun, findings: Findings, run: Mapping[str, Any], tmp_path: Path
+) -> None:
+    names = ("api:m@http://one/v1", "api:m@http://two/v1")
+    for number, name in enumerate(names):
+        write_run(findings, of_endpoint(run, name), f"same/{number}")
+    assert head_of(page_of(tmp_path / "same"))[0] == " and ".join(names)
+    for number, name in enumerate((*names[:1], "api:n@http://two/v1", "builtin")):
+        write_run(findings, of_endpoint(run, name), f"others/{number}")
+    assert head_of(page_of(tmp_path / "others"))[:2] == ("m, n and builtin", "m: http://one/v1 · n: http://two/v1")
 
 
 @pytest.mark.parametrize("missing", ["probe", "model", "settings", "preset", "seed", "questions", "command", "notes"])

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from assay.blocks import Presentation, Section
     from assay.dialogue import Prompt
     from assay.findings import Estimate, Findings, Table
+    from assay.models.base import ServedModel
     from assay.plan import Ask
     from assay.probes.contrast import Contrast
     from assay.progress import Progress
@@ -231,8 +232,8 @@ class Prepared:
 
     `data` are the digests of the data that the questions come from; `notes` what a reader must know, such as what is
     left out. `prompts` says, by stage, how a model that writes is asked; `brought` has the digests of texts that the
-    user supplied, by setting. `model` is the model that files of answers name. `measured` says whether `Probe.sees`
-    holds for this kind of model.
+    user supplied, by setting. `model` is the model that files of answers name, `served` who gave them at an endpoint.
+    `measured` says whether `Probe.sees` holds for this kind of model.
     """
 
     settings: Mapping[str, Any]
@@ -243,6 +244,7 @@ class Prepared:
     prompts: Mapping[str, Prompt] = field(default_factory=dict, kw_only=True)
     brought: Mapping[str, str] = field(default_factory=dict, kw_only=True)
     model: str = field(default="", kw_only=True)
+    served: Sequence[ServedModel] = field(default=(), kw_only=True)
     measured: bool = field(default=True, kw_only=True)
 
 

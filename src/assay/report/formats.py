@@ -20,7 +20,7 @@ SCHEMA = 1
 
 _ESSENTIAL = (
     *("model", "others", "settings", "preset", "limit", "seed", "questions", "stages", "data"),
-    *("versions", "command", "notes", "near_ties", "started", "finished"),
+    *("endpoint", "versions", "command", "notes", "near_ties", "started", "finished"),
 )
 """The keys of run.json that mean something on another machine."""
 

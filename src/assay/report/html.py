@@ -29,7 +29,7 @@ from assay.report.html_blocks import Blocks
 from assay.report.html_tables import described
 from assay.report.page import rendered
 from assay.report.ranking import ranking_sections
-from assay.report.texts import asked, facts, flat, in_order, known, languages, notes_of
+from assay.report.texts import asked, facts, flat, headings, in_order, known, languages, notes_of, who_answered
 from assay.run import Run
 from assay.text import Text, plain
 from assay.wording import number as written
@@ -136,6 +136,7 @@ class Told:
         return {
             "asked": asked(run) or "number of questions not recorded",
             "facts": facts(run, "preset", "limit", "seed", "started", "finished"),
+            "served": who_answered(run),
             "recorded": {title: list(flat(said[part])) for part, title in _RECORDED.items() if part in said},
             "model_facts": list(flat(model or {"name": run.model})),
             "tables": [
@@ -181,12 +182,14 @@ def render(runs: Sequence[Run], folder: Path, *, examples: bool = True, boards: 
         name = names.pop() if len(names) == 1 else known_probe(of_probe[0].probe).title
         parts.append({"anchor": anchor, "runs": shown, "probe": shown[0], "name": name, "beside": together})
     every = [told for part in parts for told in part["runs"]]
+    models, addresses = headings(list(dict.fromkeys(run.model for run in runs)))
     page = partial(
         rendered,
         "report.html",
         parts=parts,
         runs=every,
-        models=list(dict.fromkeys(run.model for run in runs)),
+        models=models,
+        addresses=addresses,
         abouts=[spelled_out(told.run.probe, example.about) for told in every for example in told.examples],
         with_examples=examples,
         missing=_missing(runs, folder),

@@ -11,7 +11,17 @@ from assay.ranking import Leaderboard
 from assay.report.card import card_section
 from assay.report.diagnosis import diagnosis_sections, verdict_sections
 from assay.report.ranking import ranking_sections
-from assay.report.texts import asked, facts, languages, measured, notes_of, on_intervals, printed, readable
+from assay.report.texts import (
+    asked,
+    facts,
+    languages,
+    measured,
+    notes_of,
+    on_intervals,
+    printed,
+    readable,
+    who_answered,
+)
 from assay.run import Run
 from assay.text import plain
 from assay.wording import count, number, probability, visible
@@ -171,6 +181,7 @@ def provenance(run: Run, level: str) -> list[str]:
         lines += [*fenced(info.command), ""]
     said: list[tuple[str, str]] = [("findings.json", f"sha256 {run.findings_digest}")]
     said += [("model", info.model.digest)] if info.model.digest else []
+    said += [("answered by", ", ".join(" ".join(pair) for pair in pairs)) for pairs in who_answered(run)]
     said += [(f"data: {name}", digest) for name, digest in info.data.items()]
     said += [(f"version: {name}", number) for name, number in info.versions.items()]
     said += facts(run, "started", "finished")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -26,9 +26,23 @@ from assay.findings import Estimate
 from assay.models.base import ModelSpec
 from assay.probes import probes
 from assay.run import Kind as RunKind
-from assay.run import Run, RunInfo
+from assay.run import Run, RunInfo, Served
 from assay.text import plain
-from assay.wording import count, fixed, fixed_interval, interval, measured_interval, number, plural, probability, share
+from assay.wording import (
+    at_endpoint,
+    count,
+    fixed,
+    fixed_interval,
+    interval,
+    measured_interval,
+    number,
+    plural,
+    probability,
+    share,
+)
+
+MOST_SERVED = 10
+"""The most models that answered at an endpoint that are shown; all are in run.json."""
 
 # --- cells
 
@@ -190,6 +204,38 @@ def facts(run: Run, *keys: str) -> list[tuple[str, str]]:
     """What run.json says under these keys, where it says something; a limit takes the place of a preset."""
     said = {key: getattr(run.info, key) for key in keys if key != "preset" or run.info.limit is None}
     return [(key, text(value)) for key, value in said.items() if value not in (None, "")]
+
+
+def headings(models: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The models' names for a heading, and the addresses of endpoints for the line below it.
+
+    >>> headings(["api:llm@http://one/v1"]), headings(["api:llm@http://one/v1", "builtin"])
+    ((['llm'], ['http://one/v1']), (['llm', 'builtin'], ['llm: http://one/v1']))
+    """
+    parts = [at_endpoint(model) or (model, "") for model in models]
+    names = [name for name, _ in parts]
+    if len({*names}) < len(names):  # one name at two addresses
+        return [*models], []
+    single = len(parts) == 1
+    return names, [address if single else f"{name}: {address}" for name, address in parts if address]
+
+
+def who_answered(run: Run) -> list[list[tuple[str, str]]]:
+    """What is recorded about the models that answered at an endpoint, the most frequent first."""
+    served = run.info.endpoint.served if run.info.endpoint else ()
+    return [_about_served(model) for model in served[:MOST_SERVED]]
+
+
+def _about_served(served: Served) -> list[tuple[str, str]]:
+    facts = {
+        "model": served.model or "not named in the replies",
+        "fingerprint": served.fingerprint,
+        "server": served.server,
+        "answers": count(served.n),
+        "first": served.first,
+        "last": served.last,
+    }
+    return [(name, value) for name, value in facts.items() if value]
 
 
 def known(info: RunInfo) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from assay.engine.ask import MOST_FAILED, Asker, told
+from assay.engine.ask import MOST_FAILED, Asker, served_models, told
 from assay.engine.store import ArrayStore, BlockStore
 from assay.errors import DataError, UsageError
 from assay.files.atomic import open_atomically, temporary_folder, write_atomically
@@ -25,8 +25,9 @@ from assay.files.decoding import json_typed
 from assay.files.opening import read_whole
 from assay.models import find_model
 from assay.models.api.client import is_filtered, words_of
+from assay.models.api.fields import number_at
 from assay.models.api.model import ApiModel
-from assay.models.base import Call, Endpoint, ModelSpec, Options, Reply, TryAgainError
+from assay.models.base import Call, Endpoint, ModelSpec, Options, Reply, ServedModel, TryAgainError
 from assay.plan import AnyPlan, Ask, digest_of
 from assay.probes import method_of
 from assay.probes.base import Method, Prepared, Request
@@ -209,7 +210,7 @@ def read_results(method: Method[Any, Any], files: Sequence[Path], again: Request
         gathered = method.gather(prepared, reading)
     reading.require_most(skip=again.skip_bad)
     notes = [*prepared.notes, *bad.notes("results"), *reading.notes()]
-    return replace(prepared, notes=notes, model=batch.model.name), gathered
+    return replace(prepared, notes=notes, model=batch.model.name, served=reading.served), gathered
 
 
 def _batch(results: _Results, files: Sequence[Path]) -> Batch:
@@ -272,10 +273,12 @@ class _Reading(_Numbered):
         super().__init__(model, arrays, batch)
         self.results, self.wrong, self.missing = results, dict[str, str](), dict[str, None]()
         self.said: list[str] = []
+        self.served: list[ServedModel] = []
 
     def __call__(self, plan: AnyPlan, label: str) -> Answers:
         answers = super().__call__(plan, label)
         self.said += told(label, answers, failed="without an answer")
+        self.served += served_models(answers)
         return answers
 
     def asked(self, columns: ChoiceColumns | TextColumns, row: int, place: int) -> Answer:
@@ -305,7 +308,7 @@ class _Reading(_Numbered):
         status, said, error = response.get("status_code"), response.get("body"), row.get("error")
         body: Row | None = said if isinstance(said, Mapping) else None
         if body is not None and (status == 200 or (status == 400 and is_filtered(body))):
-            return self.model.received(call, body)
+            return replace(self.model.received(call, body), at=_created(body))
         words = words_of(body if error is None else {"error": error}, str(said))
         raise TryAgainError(words if status is None else f"{status}: {words}")
 
@@ -334,6 +337,14 @@ class _Reading(_Numbered):
         if self.wrong:
             why = "; ".join(dict.fromkeys(list(self.wrong.values())[:_NAMED]))
             yield f"{len(self.wrong):,} of {every} have no usable answer: {_some(self.wrong)} ({why})."
+
+
+def _created(body: Row) -> float:
+    """When a reply was made (Unix time), 0 if it does not say."""
+    try:
+        return number_at(body, "created", least=0.0)
+    except ValueError:
+        return 0.0
 
 
 def _some(ids: Mapping[str, object]) -> str:

@@ -22,8 +22,8 @@ from assay.findings import Findings
 from assay.models.base import ModelSpec
 from assay.probes import concluded, described, method_of
 from assay.probes.base import Method, Prepared, Request
+from assay.run import EndpointInfo, Run, RunInfo
 from assay.run import Kind as RunKind
-from assay.run import Run, RunInfo
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
 from assay.runs.folder import INFO, info_in, open_for_writing, read_run, used_blocks
@@ -164,6 +164,7 @@ def _predictions(probe: str, files: Sequence[Path], request: Request, answers: s
         data={file.as_posix(): digest_as_stored(file) for file in files},
         skip_bad=request.skip_bad,
         notes=[*prepared.notes, *found.notes],
+        endpoint=EndpointInfo.of(prepared.served) if prepared.served else None,
     )
     return found, info
 
