@@ -135,7 +135,8 @@ class RunInfo:
             least = 1 if name.startswith("block_sizes.") else 0
             if count is not None and not least <= count <= _LARGEST:
                 raise ValueError(f"{name} must be a whole number from {least} to {_LARGEST}")
-        for key, kind in (("answers", str), ("data", Mapping), ("brought", Mapping), ("dtype", str)):
+        kinds = {"answers": str, "data": Mapping, "brought": Mapping, "dtype": str, "only": Mapping, "labels_from": int}
+        for key, kind in kinds.items():
             if not isinstance(self.identity.get(key), kind | None):
                 raise ValueError(f"identity.{key} has the wrong type")
 

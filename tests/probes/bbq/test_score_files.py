@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from asking import scored
 from assay.errors import DataError, UsageError
 from assay.findings import Findings
 from assay.probes.base import Request
+from assay.runs.folder import open_run
 from assay.runs.score import gathered_again
 from assay.runs.score import score as score_to_folder
 from raising import raises
@@ -483,6 +485,17 @@ def test_the_chosen_rows_are_kept_with_the_run(tmp_path: Path) -> None:
     assert gathered.said[0].answered.chosen[:, 0].tolist() == OPTIONS
     with raises("bad-option", UsageError, key="only"):
         score_to_folder("unqover", [file], only={"model": "small"}, out=tmp_path / "other")
+
+
+@pytest.mark.parametrize(("key", "value"), [("only", "model=small"), ("only", 7), ("labels_from", "1")])
+def test_a_run_that_says_something_else_about_its_rows_is_refused(tmp_path: Path, key: str, value: Any) -> None:
+    file = small_bbq.write(tmp_path / "a.jsonl", rows())
+    run = score_to_folder("bbq", [file], settings={"resamples": "20"}, answers="said", out=tmp_path / "run")
+    info = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
+    info["identity"][key] = value
+    (run.folder / "run.json").write_text(json.dumps(info), encoding="utf-8")
+    with pytest.raises(DataError, match=f"identity.{key}"):
+        gathered_again(open_run(run.folder))
 
 
 # --- the order of the rows

@@ -274,3 +274,12 @@ def test_what_may_be_missing_may_still_be_missing(made: Callable[[str], Entries]
     path = dump(tmp_path, content)
     with raises("bad-row", file=path, key=key):
         read_predictions(path, None, None)
+
+
+def test_word_lists_may_have_templates_of_one_form_only(tmp_path: Path) -> None:
+    names = [name for name in small_lists.FILES if "religion" in name and not name.endswith("_noact")]
+    folder = small_lists.write(tmp_path / "lists", dict.fromkeys(small_lists.FILES.keys() - {*names}))
+    known = Known.of(str(folder))
+    assert list(known.subjects)[:5] == ["Muslim", "Christian", "Jewish", "Hindu", "Atheist"]
+    with raises("missing-file"):
+        Known.of(str(tmp_path))

@@ -268,7 +268,7 @@ class RunProbe(Step):
 
     def do(self, work: Work, folder: Path, progress: Progress) -> dict[str, Any]:
         spec = work.specs[self.model]
-        asked = {key: value for key, value in vars(self.request).items() if key != "again"}
+        asked = {key: getattr(self.request, key) for key in ("preset", "limit", "seed", "settings", "data", "skip_bad")}
         how = {"options": work.options(spec), "resume": Resume.ALWAYS, "progress": progress}
         work.makers.audit(spec, self.probe, out=folder, **asked, **how)
         return {"findings": digest_as_stored(folder / "findings.json")}

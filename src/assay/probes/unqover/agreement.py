@@ -102,19 +102,22 @@ class Known:
 
 
 def every_list(folder: str | None) -> Iterator[Lists]:
-    """The lists of every class: those in a folder, if it has any, then the packaged ones."""
-    missing: list[DataError] = []
-    for cls in FILES if folder else ():
+    """The lists of every class: those in a folder, with templates of either form, then the packaged ones."""
+    found = [lists for cls in FILES if folder for lists in _lists_in(folder, cls)]
+    if folder and not found:
+        read_lists(next(iter(FILES)), masked=False, header=False, folder=folder)  # says what is missing
+    yield from found
+    for cls in FILES:
+        yield read_lists(cls, masked=False, header=False)
+
+
+def _lists_in(folder: str, cls: str) -> Iterator[Lists]:
+    for masked in (False, True):
         try:
-            yield read_lists(cls, masked=False, header=False, folder=folder)
+            yield read_lists(cls, masked=masked, header=False, folder=folder)
         except DataError as error:
             if error.code != "missing-file":
                 raise
-            missing.append(error)
-    if len(missing) == len(FILES):
-        raise missing[0]
-    for cls in FILES:
-        yield read_lists(cls, masked=False, header=False)
 
 
 @dataclass(frozen=True)
