@@ -27,6 +27,8 @@ ATTEMPTS = 6
 """How often a failed request is sent; being asked to wait does not count as a failure."""
 PATIENCE = 600.0
 """Seconds without any usable reply, while the server asks us to wait, after which asking ends."""
+CREDIBLE = 1.0
+"""A pause of at least this many seconds, from a server that answers others meanwhile, is not lengthened."""
 IN_A_ROW = 20
 """Asking ends after this many failed requests without a success between them."""
 GRACE = 10.0
@@ -231,6 +233,7 @@ class _Asking:
 
     async def _sent(self, call: Call, digest: str) -> Reply | None:
         failures = waits = 0
+        tried_at = asyncio.get_running_loop().time()
         while not self.stopping:
             began = await self.pace.enter()
             try:
@@ -238,8 +241,10 @@ class _Asking:
             except TryAgainError as error:
                 self.pace.objected(began, after=error.after, failed=not error.pressed)
                 self.last_words = str(error)
-                failures, waits = failures + (not error.pressed), waits + error.pressed
                 after = error.after
+                if after is not None and after >= CREDIBLE and self.heard_at > tried_at:
+                    waits = 0  # the server has answered others since: its pauses are what it needs
+                failures, waits, tried_at = failures + (not error.pressed), waits + error.pressed, began
             else:
                 self.pace.succeeded(began)
                 self.in_a_row, self.heard_at = 0, asyncio.get_running_loop().time()
