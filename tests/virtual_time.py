@@ -132,7 +132,7 @@ class VirtualServer:
         try:
             if self.silent(number):
                 await asyncio.sleep(300.0)  # the limit of an attempt in `client.post`
-                raise TryAgainError("no complete reply within 300 s")
+                raise TryAgainError("no complete reply within 300 s", silent=True)
             await asyncio.sleep(self.latency(number) if callable(self.latency) else self.latency)
         finally:
             self.under_way -= 1

@@ -158,7 +158,8 @@ def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spen
     from assay.runs.tour import Failures, answerable
 
     if options.model.startswith("api:"):
-        return dry_run(options, common, spending)
+        with shown_progress():
+            return dry_run(options, common, spending)
     named, telling = [options.probe], Telling(options.model)
     if options.probe is None:
         able = answerable(find_model(options.model, common["options"]), Failures(telling))

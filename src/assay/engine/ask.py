@@ -22,7 +22,7 @@ from assay.engine.work import WorkExecutor
 from assay.errors import ModelError, UsageError
 from assay.models.base import AUTO, FLOAT32, ModelSpec, ServedModel, in_type
 from assay.plan import AnyPlan, Arrays
-from assay.progress import Progress, Silent
+from assay.progress import Progress, Silent, waits_of
 from assay.queries import OF_THE_TOKENIZER, Answers, Status
 from assay.wording import plural
 
@@ -197,6 +197,7 @@ class Asker:
             missing,
             again=self.resume is Resume.NEVER,
             advance=self.progress.advance,
+            waits=waits_of(self.progress),
         )
         with closing(asked):  # what it cannot store is an error here, and not in a destructor
             for rows, queries, answers in asked:

@@ -21,12 +21,17 @@ from assay.engine.pace import Pace, delay
 from assay.engine.spending import Spending, billed
 from assay.errors import ModelError
 from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, TryAgainError, unable
+from assay.progress import EVERY, duration
 from assay.queries import Answer, Answers, ChoiceColumns, Query, QueryColumns, Scoring, Status, TextColumns
 
 ATTEMPTS = 6
 """How often a failed request is sent; being asked to wait does not count as a failure."""
 PATIENCE = 600.0
-"""Seconds without any usable reply, while the server asks us to wait, after which asking ends."""
+"""Seconds without any usable reply after which asking ends, and without a word from the server after which a request
+has failed, however many attempts that were.
+"""
+TICK = 1.0
+"""Seconds between two looks at the clock."""
 CREDIBLE = 1.0
 """A pause of at least this many seconds, from a server that answers others meanwhile, is not lengthened."""
 IN_A_ROW = 20
@@ -53,17 +58,19 @@ class Desk:
         *,
         again: bool = False,
         advance: Callable[[int], None] = lambda rows: None,
+        waits: Callable[[str], None] = lambda what: None,
     ) -> Generator[tuple[range, str, Answers]]:
         """Yield ranges of questions with their digests and answers, each as soon as it is complete.
 
-        With `again`, stored replies are not used. `advance` gets the number of answered rows, from another thread.
+        With `again`, stored replies are not used. `advance` gets the number of answered rows, and `waits` every 15
+        seconds without an answer what is being waited for; both from another thread.
         """
         model = self.load(spec)
         if not isinstance(model, EndpointModel):
             raise unable(spec.name, "an endpoint's")
         journal = Journal.of(self.root, spec)
         try:
-            yield from _Asking(model, journal, self.spending, again, advance).run(columns, blocks)
+            yield from _Asking(model, journal, self.spending, again, advance, waits).run(columns, blocks)
         finally:
             journal.close()
 
@@ -104,15 +111,23 @@ class _Asking:
     """One stream of questions to one endpoint, in its own event loop."""
 
     def __init__(
-        self, model: EndpointModel, journal: Journal, spending: Spending, again: bool, advance: Callable[[int], None]
+        self,
+        model: EndpointModel,
+        journal: Journal,
+        spending: Spending,
+        again: bool,
+        advance: Callable[[int], None],
+        waits: Callable[[str], None],
     ) -> None:
-        self.model, self.journal, self.spending, self.again, self.advance = model, journal, spending, again, advance
+        self.model, self.journal, self.spending, self.again = model, journal, spending, again
+        self.advance, self.waits = advance, waits
         self.pace = Pace()
         self.stopping = False
         self.flying: set[asyncio.Task[None]] = set()
         self.shared: dict[str, asyncio.Future[Reply | None]] = {}  # equal calls under way
         self.now: set[str] = set()  # calls whose replies came in this asking
-        self.in_a_row, self.last_words, self.heard_at = 0, "", 0.0
+        self.wanted = 0  # requests without a reply
+        self.in_a_row, self.last_words, self.heard_at, self.answered_at = 0, "", 0.0, 0.0
 
     def run(
         self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]
@@ -141,22 +156,26 @@ class _Asking:
     async def _work(
         self, columns: Callable[[range], QueryColumns], blocks: Iterable[range], done: Callable[[_Block], None]
     ) -> None:
-        self.heard_at = asyncio.get_running_loop().time()
+        self.heard_at = self.answered_at = asyncio.get_running_loop().time()
         calls = self._calls(columns, blocks)
         self.workers = [asyncio.create_task(self._worker(calls, done)) for _ in range(self.pace.most)]
-        syncing = asyncio.create_task(self._sync())
+        beside = [asyncio.create_task(each) for each in (self._sync(), self._watch())]
+        working = asyncio.create_task(asyncio.wait(self.workers, return_when=asyncio.FIRST_EXCEPTION))
         try:
-            await asyncio.wait(self.workers, return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.wait([working, *beside], return_when=asyncio.FIRST_COMPLETED)
             self._stop()
             late = (await asyncio.wait(self.workers, timeout=GRACE))[1]
             for task in late:
                 task.cancel()
             await asyncio.gather(*self.workers, return_exceptions=True)
         finally:
-            syncing.cancel()
+            working.cancel()
+            for task in beside:
+                task.cancel()
+            await asyncio.wait([working, *beside])
             await asyncio.get_running_loop().shutdown_default_executor()  # where the journal may be synced still
             self.journal.sync()
-        errors = [task.exception() for task in self.workers if not task.cancelled()]
+        errors = [task.exception() for task in (*self.workers, *beside) if not task.cancelled()]
         for error in errors:
             if error is not None and not isinstance(error, _StoppedError):
                 raise error
@@ -175,6 +194,27 @@ class _Asking:
         while True:
             await asyncio.sleep(SYNC)
             await asyncio.to_thread(self.journal.sync)
+
+    async def _watch(self) -> None:
+        """Say what is being waited for, and end asking when nothing usable has come for too long."""
+        loop = asyncio.get_running_loop()
+        spoke_at = loop.time()
+        while True:
+            await asyncio.sleep(TICK)
+            now = loop.time()
+            if self.wanted and now - self.heard_at >= PATIENCE:
+                raise self._gave_up(f"it has given none for {PATIENCE / 60:.0f} minutes")
+            if now - max(spoke_at, self.answered_at) >= EVERY:
+                self.waits(self._waiting(now))
+                spoke_at = now
+
+    def _waiting(self, now: float) -> str:
+        """What is being waited for, since when, the server's last words, and when asking ends."""
+        silent = now - self.heard_at
+        said = f"its last reply: {self.last_words}" if self.last_words else "it has said nothing else"
+        requests = f"{len(self.flying):,} requests under way, {self.wanted - len(self.flying):,} waiting"
+        left = duration(max(0.0, PATIENCE - silent))
+        return f"no usable reply for {duration(silent)} ({requests}); {said}; assay gives up in {left}"
 
     def _calls(self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]) -> Iterator[tuple[_Row, int]]:
         """Every call of every row, created when a worker takes it."""
@@ -204,6 +244,7 @@ class _Asking:
         answer = self.model.read(row.query, scoring, replies) if whole else Answer(Status.FAILED)
         cost = len(replies), sum(each.input_tokens for each in replies), sum(each.output_tokens for each in replies)
         row.block.answers[row.place] = replace(answer, billed=cost)
+        self.answered_at = asyncio.get_running_loop().time()
         self.advance(1)
         if len(row.block.answers) == len(row.block.rows):
             done(row.block)
@@ -220,7 +261,13 @@ class _Asking:
                 return stored
         shared = self.shared[digest] = asyncio.get_running_loop().create_future()
         try:
-            reply = await self._sent(call, digest)
+            if not self.wanted:
+                self.heard_at = asyncio.get_running_loop().time()
+            self.wanted += 1
+            try:
+                reply = await self._sent(call, digest)
+            finally:
+                self.wanted -= 1
         except BaseException as error:
             shared.set_exception(_StoppedError() if isinstance(error, asyncio.CancelledError) else error)
             shared.exception()  # nobody may be waiting for it
@@ -233,11 +280,12 @@ class _Asking:
 
     async def _sent(self, call: Call, digest: str) -> Reply | None:
         failures = waits = 0
-        tried_at = asyncio.get_running_loop().time()
+        tried_at, silent_since = asyncio.get_running_loop().time(), 0.0
         while not self.stopping:
             began = await self.pace.enter()
+            silent_since = silent_since or began
             try:
-                reply = await self._once(call, digest)
+                reply = await self._once(call, digest, silent_since + PATIENCE)
             except TryAgainError as error:
                 self.pace.objected(began, after=error.after, failed=not error.pressed)
                 self.last_words = str(error)
@@ -245,34 +293,40 @@ class _Asking:
                 if after is not None and after >= CREDIBLE and self.heard_at > tried_at:
                     waits = 0  # the server has answered others since: its pauses are what it needs
                 failures, waits, tried_at = failures + (not error.pressed), waits + error.pressed, began
+                if not error.silent:
+                    silent_since = 0.0
+                elif asyncio.get_running_loop().time() >= silent_since + PATIENCE:
+                    failures = ATTEMPTS
             else:
                 self.pace.succeeded(began)
                 self.in_a_row, self.heard_at = 0, asyncio.get_running_loop().time()
                 return reply
             finally:
                 self.pace.leave()
-            if failures == ATTEMPTS:
+            if failures >= ATTEMPTS:
                 self.in_a_row += 1
                 if self.in_a_row >= IN_A_ROW:
                     raise self._gave_up(f"{IN_A_ROW} requests in a row failed")
                 return None
             if after is not None and after > PATIENCE:
                 raise self._gave_up(f"it asks for a pause of {after:,.0f} seconds")
-            if waits and asyncio.get_running_loop().time() - self.heard_at > PATIENCE:
-                raise self._gave_up(f"it has been asking for pauses for {PATIENCE / 60:.0f} minutes")
             if not self.stopping:
                 await asyncio.sleep(delay(failures + waits, after))
         raise _StoppedError
 
-    async def _once(self, call: Call, digest: str) -> Reply:
-        """One attempt; `_stop` does not cancel this task while it lasts."""
+    async def _once(self, call: Call, digest: str, until: float) -> Reply:
+        """One attempt, until a moment; `_stop` does not cancel this task while it lasts."""
         task = asyncio.current_task()
         assert task is not None
         reserved = self.spending.reserve(call)
         cost: tuple[int, int] | None = None
         self.flying.add(task)
         try:
-            reply = await self.model.send(call)
+            try:
+                async with asyncio.timeout_at(until):
+                    reply = await self.model.send(call)
+            except TimeoutError:
+                raise TryAgainError(f"no complete reply within {PATIENCE:g} s", silent=True) from None
             cost = billed(reply)
             reply = self.journal.put(digest, reply)
             self.now.add(digest)

@@ -105,18 +105,18 @@ def audit(
     `spending` limits what asking an endpoint may cost, and afterwards holds what it did cost.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
-    begun = begin(
-        model,
-        probe,
-        request,
-        out=out,
-        options=options,
-        engine=engine,
-        resume=resume,
-        executor=executor,
-        spending=spending,
-    )
-    with showing(progress) as shown:
+    with showing(progress) as shown:  # also while it is tested what an endpoint can do
+        begun = begin(
+            model,
+            probe,
+            request,
+            out=out,
+            options=options,
+            engine=engine,
+            resume=resume,
+            executor=executor,
+            spending=spending,
+        )
         return finish(begun, shown, listener)
 
 
