@@ -134,12 +134,15 @@ class Asker:
                 missing.append(block)
             else:
                 found[block.start] = stored
+                self._count(key, plan, block, stored[0])
                 self.progress.advance(len(block), stored=True)
         if missing:
             self.store.clean(key)
             computing = self._of_endpoint if self.model.endpoint else self._compute
             with closing(computing(plan, missing, settings)) as coming:
                 for computed in coming:
+                    if self.desk is not None:
+                        self.desk.spending.reuse_block((key, computed.lo), 0, 0)  # its replies have been counted
                     found[computed.lo] = computed.answers, self.store.write(key, computed)
                     if not self.model.endpoint:
                         self.progress.advance(computed.hi - computed.lo)
@@ -202,6 +205,15 @@ class Asker:
         with closing(asked):  # what it cannot store is an error here, and not in a destructor
             for rows, queries, answers in asked:
                 yield ComputedBlock(rows.start, rows.stop, queries, answers, budget)
+
+    def _count(self, key: str, plan: AnyPlan, block: range, answers: Answers) -> None:
+        """Stored answers count towards the budget, as it is the whole run's."""
+        if self.model.endpoint and self.desk is not None:
+            requests, read, written = answers["billed"].sum(axis=0).tolist()
+            if requests and not read:  # the server does not count
+                columns = columns_of(plan, self.store.arrays, block.start, block.stop)
+                read, written = self.desk.estimate(self.model, columns)
+            self.desk.spending.reuse_block((key, block.start), read, written)
 
     def _compute(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Generator[ComputedBlock]:
         budget = self.backed_off.get(plan.digest, 0)

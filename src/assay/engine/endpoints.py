@@ -18,7 +18,7 @@ from pathlib import Path
 from assay.engine.executor import answers_of, loop_in_thread
 from assay.engine.journal import Journal
 from assay.engine.pace import Pace, delay
-from assay.engine.spending import Spending, billed
+from assay.engine.spending import Spending, Till, billed
 from assay.errors import ModelError
 from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, TryAgainError, unable
 from assay.progress import EVERY, duration
@@ -65,14 +65,25 @@ class Desk:
         With `again`, stored replies are not used. `advance` gets the number of answered rows, and `waits` every 15
         seconds without an answer what is being waited for; both from another thread.
         """
-        model = self.load(spec)
-        if not isinstance(model, EndpointModel):
-            raise unable(spec.name, "an endpoint's")
+        model = self._model(spec)
         journal = Journal.of(self.root, spec)
         try:
             yield from _Asking(model, journal, self.spending, again, advance, waits).run(columns, blocks)
         finally:
             journal.close()
+
+    def _model(self, spec: ModelSpec) -> EndpointModel:
+        model = self.load(spec)
+        if not isinstance(model, EndpointModel):
+            raise unable(spec.name, "an endpoint's")
+        return model
+
+    def estimate(self, spec: ModelSpec, columns: QueryColumns) -> tuple[int, int]:
+        """About how many input tokens and at most how many output tokens the requests for these questions have."""
+        assert isinstance(columns, ChoiceColumns | TextColumns)
+        model, rows = self._model(spec), range(len(columns))
+        calls = [call for row in rows for call in model.calls(columns.row(row), columns.scoring)]
+        return sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
 
 
 def _next(ready: queue.SimpleQueue[_Block | None]) -> _Block | None:
@@ -103,6 +114,28 @@ class _Row:
     left: int = 0
 
 
+@dataclass
+class _Effort:
+    """What has been tried for one request; moments by the loop's clock."""
+
+    tried_at: float
+    silent_since: float = 0.0  # 0: it was not sent since the server's last word
+    failures: int = 0
+    waits: int = 0
+
+    def failed(self, error: TryAgainError, now: float, heard_at: float) -> None:
+        """Count an attempt; `heard_at` is when the last usable reply to any request came."""
+        if error.after is not None and error.after >= CREDIBLE and heard_at > self.tried_at:
+            self.waits = 0  # the server has answered others since: its pauses are what it needs
+        self.tried_at = now
+        self.failures += not error.pressed
+        self.waits += error.pressed
+        if not error.silent:
+            self.silent_since = 0.0
+        elif now >= self.silent_since + PATIENCE:
+            self.failures = ATTEMPTS
+
+
 class _StoppedError(Exception):
     """Asking ends: nothing more is sent."""
 
@@ -117,11 +150,11 @@ class _Asking:
         spending: Spending,
         again: bool,
         advance: Callable[[int], None],
-        waits: Callable[[str], None],
+        waits: Callable[[str], None] = lambda what: None,
     ) -> None:
         self.model, self.journal, self.spending, self.again = model, journal, spending, again
         self.advance, self.waits = advance, waits
-        self.pace = Pace()
+        self.pace, self.till = Pace(), Till(spending)
         self.stopping = False
         self.flying: set[asyncio.Task[None]] = set()
         self.shared: dict[str, asyncio.Future[Reply | None]] = {}  # equal calls under way
@@ -257,7 +290,7 @@ class _Asking:
         if not self.again or digest in self.now:
             stored = self.journal.get(digest)
             if stored is not None:
-                self.spending.used += 1
+                self.spending.reuse(call, billed(stored))
                 return stored
         shared = self.shared[digest] = asyncio.get_running_loop().create_future()
         try:
@@ -279,31 +312,14 @@ class _Asking:
             del self.shared[digest]
 
     async def _sent(self, call: Call, digest: str) -> Reply | None:
-        failures = waits = 0
-        tried_at, silent_since = asyncio.get_running_loop().time(), 0.0
+        effort = _Effort(asyncio.get_running_loop().time())
         while not self.stopping:
-            began = await self.pace.enter()
-            silent_since = silent_since or began
             try:
-                reply = await self._once(call, digest, silent_since + PATIENCE)
+                return await self._attempt(call, digest, effort)
             except TryAgainError as error:
-                self.pace.objected(began, after=error.after, failed=not error.pressed)
-                self.last_words = str(error)
-                after = error.after
-                if after is not None and after >= CREDIBLE and self.heard_at > tried_at:
-                    waits = 0  # the server has answered others since: its pauses are what it needs
-                failures, waits, tried_at = failures + (not error.pressed), waits + error.pressed, began
-                if not error.silent:
-                    silent_since = 0.0
-                elif asyncio.get_running_loop().time() >= silent_since + PATIENCE:
-                    failures = ATTEMPTS
-            else:
-                self.pace.succeeded(began)
-                self.in_a_row, self.heard_at = 0, asyncio.get_running_loop().time()
-                return reply
-            finally:
-                self.pace.leave()
-            if failures >= ATTEMPTS:
+                self.last_words, after = str(error), error.after
+                effort.failed(error, asyncio.get_running_loop().time(), self.heard_at)
+            if effort.failures >= ATTEMPTS:
                 self.in_a_row += 1
                 if self.in_a_row >= IN_A_ROW:
                     raise self._gave_up(f"{IN_A_ROW} requests in a row failed")
@@ -311,15 +327,36 @@ class _Asking:
             if after is not None and after > PATIENCE:
                 raise self._gave_up(f"it asks for a pause of {after:,.0f} seconds")
             if not self.stopping:
-                await asyncio.sleep(delay(failures + waits, after))
+                await asyncio.sleep(delay(effort.failures + effort.waits, after))
         raise _StoppedError
 
+    async def _attempt(self, call: Call, digest: str, effort: _Effort) -> Reply:
+        """One attempt, as soon as budget and pace allow it."""
+        await self.till.reserve(call)
+        try:
+            began = await self.pace.enter()
+        except BaseException:
+            self.till.release(call)
+            raise
+        effort.silent_since = effort.silent_since or began
+        try:
+            reply = await self._once(call, digest, effort.silent_since + PATIENCE)
+        except TryAgainError as error:
+            self.pace.objected(began, after=error.after, failed=not error.pressed)
+            raise
+        else:
+            self.pace.succeeded(began)
+            self.in_a_row, self.heard_at = 0, asyncio.get_running_loop().time()
+            return reply
+        finally:
+            self.pace.leave()
+
     async def _once(self, call: Call, digest: str, until: float) -> Reply:
-        """One attempt, until a moment; `_stop` does not cancel this task while it lasts."""
+        """Send, until a moment; `_stop` does not cancel this task meanwhile."""
         task = asyncio.current_task()
         assert task is not None
-        reserved = self.spending.reserve(call)
         cost: tuple[int, int] | None = None
+        cut_off = False
         self.flying.add(task)
         try:
             try:
@@ -335,9 +372,12 @@ class _Asking:
         except TryAgainError as error:
             cost = (error.input_tokens, error.output_tokens) if error.input_tokens else None
             raise
+        except asyncio.CancelledError:
+            cut_off = True
+            raise
         finally:
             self.flying.discard(task)
-            self.spending.settle(call, reserved, cost)
+            self.till.settle(call, cost, cut_off=cut_off)
 
     def _gave_up(self, why: str) -> ModelError:
         problem = f"{self.model.spec.place} gives no usable answers: {why}. The last reply: {self.last_words}"
