@@ -158,9 +158,16 @@ def questions(rows: range) -> QueryColumns:
     return TextColumns(Texts.of(f"A question of some length, number {row}?" for row in rows), TOKENS, Scoring())
 
 
-def ask(server: VirtualServer, folder: Path, count: int, spending: Spending | None = None, **more: Any) -> Answers:
+def ask(
+    server: VirtualServer,
+    folder: Path,
+    count: int,
+    spending: Spending | None = None,
+    desk: Desk | None = None,
+    **more: Any,
+) -> Answers:
     """Answers to so many questions."""
-    desk = Desk(lambda spec: server, folder / "journal", spending or Spending())
+    desk = desk or Desk(lambda spec: server, folder / "journal", spending or Spending())
     blocks = [range(lo, min(lo + 64, count)) for lo in range(0, count, 64)]
     answers = sorted(desk.ask(SPEC, questions, blocks, **more), key=lambda each: each[0].start)
     return Answers.joined([each for _, _, each in answers])

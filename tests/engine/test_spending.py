@@ -120,7 +120,7 @@ def test_what_was_cut_off_is_under_way_and_may_be_billed() -> None:
     spending.reserve(CALL)
     spending.settle(CALL, None, cut_off=True)
     assert spending.cut_off == 1
-    assert spending.of_budget() == "$0.0002 spent, $0.0003 under way, $0.0095 left of $0.01"
+    assert spending.of_budget() == "$0.0002 spent, $0.0003 under way, $0.0095 left"
 
 
 @pytest.mark.parametrize("text", ["", "1", "1,2,3", "a,b", "-1,2", "nan,1", "inf,1"])

@@ -239,8 +239,8 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "over-budget": (
         lambda folder: Spending(Price(1e3, 1e3), 0.01).reserve(Call("/decisions", {}, lambda content: None)),
-        "the next request, which may cost $0.0280, does not fit into the budget: $0.0000 spent, $0.0000 under way, "
-        "$0.0100 left of $0.01.\n"
+        "the next request, which may cost $0.0280, would exceed the budget of $0.01: $0.0000 spent, $0.0000 under way, "
+        "$0.0100 left.\n"
         "All answers are stored. Raise --budget-usd, which covers the whole run, and repeat the command.",
     ),
     "not-confirmed": (

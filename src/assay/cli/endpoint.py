@@ -36,7 +36,7 @@ def say_spent(spending: Spending) -> None:
         what = f"{plural(spending.cut_off, 'request')} had no reply yet when asking ended, and may be billed, too"
         print(f"note: {what}", file=sys.stderr)
     if spending.budget is not None:
-        print(f"budget: {spending.of_budget()}", file=sys.stderr)
+        print(f"budget of ${spending.budget:g}: {spending.of_budget()}", file=sys.stderr)
 
 
 def dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spending) -> int:

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from assay.engine.executor import answers_of, loop_in_thread
-from assay.engine.journal import Journal
+from assay.engine.journal import BESIDE, Journal
 from assay.engine.pace import Pace, delay
 from assay.engine.spending import Spending, Till, billed
-from assay.errors import ModelError
+from assay.errors import AssayError, ModelError
 from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, TryAgainError, unable
 from assay.progress import EVERY, duration
 from assay.queries import Answer, Answers, ChoiceColumns, Query, QueryColumns, Scoring, Status, TextColumns
@@ -44,11 +44,15 @@ SYNC = 0.5
 
 @dataclass
 class Desk:
-    """What asking endpoints needs: how to load models, the folder of journals, and the budget."""
+    """What asking endpoints needs: how to load models, the folder of journals, the budget, and the run's folder.
+
+    Replies that the journal cannot store go to the run's folder.
+    """
 
     load: Callable[[ModelSpec], AnyModel]
     root: Path
     spending: Spending = field(default_factory=Spending)
+    run: Path | None = None
 
     def ask(
         self,
@@ -66,11 +70,18 @@ class Desk:
         seconds without an answer what is being waited for; both from another thread.
         """
         model = self._model(spec)
-        journal = Journal.of(self.root, spec)
+        journal = Journal.of(self.root, spec, self.run / BESIDE if self.run is not None else None)
         try:
             yield from _Asking(model, journal, self.spending, again, advance, waits).run(columns, blocks)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # also what the caller could not store, which ended this generator
+            if (complaint := journal.complaint()) is not None:
+                raise complaint from None
+            raise
         finally:
-            journal.close()
+            with suppress(*([AssayError] if journal.problem else [])):
+                journal.close()
 
     def _model(self, spec: ModelSpec) -> EndpointModel:
         model = self.load(spec)
@@ -207,7 +218,10 @@ class _Asking:
                 task.cancel()
             await asyncio.wait([working, *beside])
             await asyncio.get_running_loop().shutdown_default_executor()  # where the journal may be synced still
-            self.journal.sync()
+            with suppress(*([AssayError] if self.journal.problem else [])):
+                self.journal.sync()
+        if (complaint := self.journal.complaint()) is not None:
+            raise complaint
         errors = [task.exception() for task in (*self.workers, *beside) if not task.cancelled()]
         for error in errors:
             if error is not None and not isinstance(error, _StoppedError):
@@ -340,6 +354,9 @@ class _Asking:
             raise
         effort.silent_since = effort.silent_since or began
         try:
+            if self.stopping:
+                self.till.release(call)
+                raise _StoppedError
             reply = await self._once(call, digest, effort.silent_since + PATIENCE)
         except TryAgainError as error:
             self.pace.objected(began, after=error.after, failed=not error.pressed)
@@ -365,7 +382,11 @@ class _Asking:
             except TimeoutError:
                 raise TryAgainError(f"no complete reply within {PATIENCE:g} s", silent=True) from None
             cost = billed(reply)
-            reply = self.journal.put(digest, reply)
+            try:
+                reply = self.journal.put(digest, reply)
+            finally:
+                if self.journal.problem is not None:
+                    self.stopping = True  # at once: what is sent now could not be stored
             self.now.add(digest)
             self.spending.used += 1
             return reply

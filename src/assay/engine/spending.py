@@ -170,7 +170,8 @@ class Spending:
 
     def _over(self, call: Call) -> UsageError:
         most = self._most(call.input_tokens, call.output_tokens, SURPRISE)
-        problem = f"the next request, which may cost ${most:.4f}, does not fit into the budget: {self.of_budget()}."
+        would = f"the next request, which may cost ${most:.4f}, would exceed the budget of ${self.budget:g}"
+        problem = f"{would}: {self.of_budget()}."
         remedy = "All answers are stored. Raise --budget-usd, which covers the whole run, and repeat the command."
         return UsageError(problem, remedy, code="over-budget", key="budget-usd")
 
@@ -185,7 +186,7 @@ class Spending:
         count, read, written = self._under_way
         under_way = self._most(read + self._lost[0], written + self._lost[1]) if count + self.cut_off else 0.0
         left = max(0.0, self.budget - spent - under_way)
-        return f"${spent:.4f} spent{of_it}, ${under_way:.4f} under way, ${left:.4f} left of ${self.budget:g}"
+        return f"${spent:.4f} spent{of_it}, ${under_way:.4f} under way, ${left:.4f} left"
 
     def as_json(self, billed: Mapping[str, int]) -> dict[str, float | None]:
         """For run.json: what the run's answers cost, whenever they were made, and how many requests were sent now."""

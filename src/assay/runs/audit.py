@@ -163,7 +163,7 @@ def begin(
     engine = engine or Settings()
     engine = replace(engine, block_size=engine.block_size or before.engine.get("block_size", 0))
     find = partial(find_second, options=options)
-    desk = new_desk(spending)
+    desk = new_desk(spending, folder)
     ask = Asker(spec, BlockStore.default(), executor, engine, resume=resume, find=find, desk=desk)
     ask.sizes.update(before.block_sizes)
     _settle_as_before(ask, before)
@@ -372,9 +372,9 @@ def require_askable(model: ModelSpec, executor: Executor | None) -> None:
         raise UsageError(problem, "Omit --executor.", code="unsupported", key="executor")
 
 
-def new_desk(spending: Spending | None = None) -> Desk:
-    """A desk to ask endpoints; their journals are beside the blocks."""
-    return Desk(load, cache_folder() / "journal", spending or Spending())
+def new_desk(spending: Spending | None = None, run: Path | None = None) -> Desk:
+    """A desk to ask endpoints for a run in a folder; their journals are beside the blocks."""
+    return Desk(load, cache_folder() / "journal", spending or Spending(), run)
 
 
 def place_of(data: str | Path | None) -> Path | None:
