@@ -73,7 +73,7 @@ def test_a_repeated_command_does_not_spend_the_budget_again_and_a_larger_budget_
     assert paid(*servers) <= 1.05 * budget
     with raises("over-budget", UsageError) as error:
         ask(servers[2], tmp_path, 200, Spending(PRICE, 2 * budget))
-    assert f"${paid(*servers[:2]):.4f} of it by earlier commands" in str(error.value)
+    assert f"${paid(*servers[:2]):.4f} of it by other commands" in str(error.value)
     assert 1.8 * budget < paid(*servers) <= 1.05 * 2 * budget
     ask(servers[3], tmp_path, 200, Spending(PRICE, 10 * budget))
     assert sum(server.number for server in servers) == 200

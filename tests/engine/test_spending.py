@@ -104,7 +104,7 @@ def test_stored_replies_that_are_used_count_and_teach_what_a_request_costs() -> 
     assert (spending.sent, spending.used, spending.usd) == (0, 1, 0.0)
     with raises("over-budget", UsageError) as error:
         spending.reserve(CALL)
-    assert "$0.0091 spent ($0.0091 of it by earlier commands), $0.0000 under way, $0.0009 left" in str(error.value)
+    assert "$0.0091 spent ($0.0091 of it by other commands), $0.0000 under way, $0.0009 left" in str(error.value)
 
 
 def test_a_block_of_stored_answers_counts_once() -> None:

@@ -148,6 +148,8 @@ class Asker:
                         self.progress.advance(computed.hi - computed.lo)
         elif isinstance(self.executor, WorkExecutor):
             self.executor.forget(key)
+        elif self.model.endpoint and self.desk is not None:
+            self.desk.tidy(self.model)
         order = sorted(found)
         blocks = tuple((lo, lo + len(found[lo][0]), found[lo][1]) for lo in order)
         self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, time.perf_counter() - began))

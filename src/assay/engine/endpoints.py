@@ -15,25 +15,20 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from assay.engine.claims import LOOK, Claims, Turn, remove_leftovers
 from assay.engine.executor import answers_of, loop_in_thread
 from assay.engine.journal import BESIDE, Journal
 from assay.engine.pace import Pace, delay
+from assay.engine.requests import ATTEMPTS, PATIENCE, Block, Effort, Row, StoppedError
 from assay.engine.spending import Spending, Till, billed
 from assay.errors import AssayError, ModelError
 from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, TryAgainError, unable
 from assay.progress import EVERY, duration
-from assay.queries import Answer, Answers, ChoiceColumns, Query, QueryColumns, Scoring, Status, TextColumns
+from assay.queries import Answer, Answers, ChoiceColumns, QueryColumns, Scoring, Status, TextColumns
+from assay.wording import plural
 
-ATTEMPTS = 6
-"""How often a failed request is sent; being asked to wait does not count as a failure."""
-PATIENCE = 600.0
-"""Seconds without any usable reply after which asking ends, and without a word from the server after which a request
-has failed, however many attempts that were.
-"""
 TICK = 1.0
 """Seconds between two looks at the clock."""
-CREDIBLE = 1.0
-"""A pause of at least this many seconds, from a server that answers others meanwhile, is not lengthened."""
 IN_A_ROW = 20
 """Asking ends after this many failed requests without a success between them."""
 GRACE = 10.0
@@ -70,7 +65,8 @@ class Desk:
         seconds without an answer what is being waited for; both from another thread.
         """
         model = self._model(spec)
-        journal = Journal.of(self.root, spec, self.run / BESIDE if self.run is not None else None)
+        journal = Journal.of(self.root, spec, self._beside)
+        remove_leftovers(journal.folder)
         try:
             yield from _Asking(model, journal, self.spending, again, advance, waits).run(columns, blocks)
         except KeyboardInterrupt:
@@ -82,6 +78,16 @@ class Desk:
         finally:
             with suppress(*([AssayError] if journal.problem else [])):
                 journal.close()
+
+    def tidy(self, spec: ModelSpec) -> None:
+        """Remove what killed programs left in the journal's folder, and take in what was left in the run's."""
+        journal = Journal.of(self.root, spec, self._beside, read=self._beside is not None and self._beside.is_file())
+        remove_leftovers(journal.folder)
+        journal.close()
+
+    @property
+    def _beside(self) -> Path | None:
+        return self.run / BESIDE if self.run is not None else None
 
     def _model(self, spec: ModelSpec) -> EndpointModel:
         model = self.load(spec)
@@ -97,58 +103,11 @@ class Desk:
         return sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
 
 
-def _next(ready: queue.SimpleQueue[_Block | None]) -> _Block | None:
+def _next(ready: queue.SimpleQueue[Block | None]) -> Block | None:
     """The next block; waits in short steps, so that Ctrl-C works on every system."""
     while True:
         with suppress(queue.Empty):
             return ready.get(timeout=0.2)
-
-
-@dataclass
-class _Block:
-    """A range of questions that is being asked."""
-
-    rows: range
-    columns: ChoiceColumns | TextColumns
-    answers: dict[int, Answer] = field(default_factory=dict)
-
-
-@dataclass
-class _Row:
-    """A query, and the replies to its calls."""
-
-    block: _Block
-    place: int
-    query: Query
-    calls: list[Call]
-    replies: list[Reply | None] = field(default_factory=list)
-    left: int = 0
-
-
-@dataclass
-class _Effort:
-    """What has been tried for one request; moments by the loop's clock."""
-
-    tried_at: float
-    silent_since: float = 0.0  # 0: it was not sent since the server's last word
-    failures: int = 0
-    waits: int = 0
-
-    def failed(self, error: TryAgainError, now: float, heard_at: float) -> None:
-        """Count an attempt; `heard_at` is when the last usable reply to any request came."""
-        if error.after is not None and error.after >= CREDIBLE and heard_at > self.tried_at:
-            self.waits = 0  # the server has answered others since: its pauses are what it needs
-        self.tried_at = now
-        self.failures += not error.pressed
-        self.waits += error.pressed
-        if not error.silent:
-            self.silent_since = 0.0
-        elif now >= self.silent_since + PATIENCE:
-            self.failures = ATTEMPTS
-
-
-class _StoppedError(Exception):
-    """Asking ends: nothing more is sent."""
 
 
 class _Asking:
@@ -165,19 +124,19 @@ class _Asking:
     ) -> None:
         self.model, self.journal, self.spending, self.again = model, journal, spending, again
         self.advance, self.waits = advance, waits
-        self.pace, self.till = Pace(), Till(spending)
+        self.pace, self.till, self.claims = Pace(), Till(spending), Claims(journal)
         self.stopping = False
         self.flying: set[asyncio.Task[None]] = set()
         self.shared: dict[str, asyncio.Future[Reply | None]] = {}  # equal calls under way
         self.now: set[str] = set()  # calls whose replies came in this asking
-        self.wanted = 0  # requests without a reply
+        self.wanted = self.elsewhere = 0  # requests without a reply, and those that other programs send
         self.in_a_row, self.last_words, self.heard_at, self.answered_at = 0, "", 0.0, 0.0
 
     def run(
         self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]
     ) -> Iterator[tuple[range, str, Answers]]:
         """As `Desk.ask`."""
-        ready: queue.SimpleQueue[_Block | None] = queue.SimpleQueue()
+        ready: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
         with loop_in_thread("assay-endpoint") as loop:
             work: Future[None] = asyncio.run_coroutine_threadsafe(self._work(columns, blocks, ready.put), loop)
             work.add_done_callback(lambda done: ready.put(None))
@@ -198,7 +157,7 @@ class _Asking:
     # --- in the loop
 
     async def _work(
-        self, columns: Callable[[range], QueryColumns], blocks: Iterable[range], done: Callable[[_Block], None]
+        self, columns: Callable[[range], QueryColumns], blocks: Iterable[range], done: Callable[[Block], None]
     ) -> None:
         self.heard_at = self.answered_at = asyncio.get_running_loop().time()
         calls = self._calls(columns, blocks)
@@ -218,13 +177,14 @@ class _Asking:
                 task.cancel()
             await asyncio.wait([working, *beside])
             await asyncio.get_running_loop().shutdown_default_executor()  # where the journal may be synced still
+            self.claims.close()
             with suppress(*([AssayError] if self.journal.problem else [])):
                 self.journal.sync()
         if (complaint := self.journal.complaint()) is not None:
             raise complaint
         errors = [task.exception() for task in (*self.workers, *beside) if not task.cancelled()]
         for error in errors:
-            if error is not None and not isinstance(error, _StoppedError):
+            if error is not None and not isinstance(error, StoppedError):
                 raise error
 
     def _stop(self) -> None:
@@ -257,26 +217,29 @@ class _Asking:
 
     def _waiting(self, now: float) -> str:
         """What is being waited for, since when, the server's last words, and when asking ends."""
+        if not self.wanted:
+            requests = plural(self.elsewhere, "request")
+            return f"waiting for replies to {requests} that another program has sent, or for its end"
         silent = now - self.heard_at
         said = f"its last reply: {self.last_words}" if self.last_words else "it has said nothing else"
         requests = f"{len(self.flying):,} requests under way, {self.wanted - len(self.flying):,} waiting"
         left = duration(max(0.0, PATIENCE - silent))
         return f"no usable reply for {duration(silent)} ({requests}); {said}; assay gives up in {left}"
 
-    def _calls(self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]) -> Iterator[tuple[_Row, int]]:
+    def _calls(self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]) -> Iterator[tuple[Row, int]]:
         """Every call of every row, created when a worker takes it."""
         for rows in blocks:
             asked = columns(rows)
             if not isinstance(asked, ChoiceColumns | TextColumns):
                 raise unable(self.model.spec.name, asked.ability)
-            block = _Block(rows, asked)
+            block = Block(rows, asked)
             for place in range(len(rows)):
                 query = asked.row(place)
                 calls = list(self.model.calls(query, asked.scoring))
-                row = _Row(block, place, query, calls, [None] * len(calls), len(calls))
+                row = Row(block, place, query, calls, [None] * len(calls), len(calls))
                 yield from ((row, number) for number in range(len(calls)))
 
-    async def _worker(self, calls: Iterator[tuple[_Row, int]], done: Callable[[_Block], None]) -> None:
+    async def _worker(self, calls: Iterator[tuple[Row, int]], done: Callable[[Block], None]) -> None:
         for row, number in calls:  # shared: each takes the next call that nobody has taken
             row.replies[number] = await self._reply(row.calls[number])
             row.left -= 1
@@ -285,7 +248,7 @@ class _Asking:
             if self.stopping:
                 return
 
-    def _answered(self, row: _Row, scoring: Scoring, done: Callable[[_Block], None]) -> None:
+    def _answered(self, row: Row, scoring: Scoring, done: Callable[[Block], None]) -> None:
         replies = [reply for reply in row.replies if reply is not None]
         whole = len(replies) == len(row.calls)
         answer = self.model.read(row.query, scoring, replies) if whole else Answer(Status.FAILED)
@@ -302,21 +265,14 @@ class _Asking:
         if digest in self.shared:
             return await asyncio.shield(self.shared[digest])
         if not self.again or digest in self.now:
-            stored = self.journal.get(digest)
+            stored = self._stored(call, digest)
             if stored is not None:
-                self.spending.reuse(call, billed(stored))
                 return stored
         shared = self.shared[digest] = asyncio.get_running_loop().create_future()
         try:
-            if not self.wanted:
-                self.heard_at = asyncio.get_running_loop().time()
-            self.wanted += 1
-            try:
-                reply = await self._sent(call, digest)
-            finally:
-                self.wanted -= 1
+            reply = await self._claimed(call, digest)
         except BaseException as error:
-            shared.set_exception(_StoppedError() if isinstance(error, asyncio.CancelledError) else error)
+            shared.set_exception(StoppedError() if isinstance(error, asyncio.CancelledError) else error)
             shared.exception()  # nobody may be waiting for it
             raise
         else:
@@ -325,8 +281,43 @@ class _Asking:
         finally:
             del self.shared[digest]
 
+    def _stored(self, call: Call, digest: str) -> Reply | None:
+        stored = self.journal.get(digest)
+        if stored is not None:
+            self.spending.reuse(call, billed(stored))
+        return stored
+
+    async def _claimed(self, call: Call, digest: str) -> Reply | None:
+        """The reply that another program sends for, or a new one."""
+        if self.again:
+            self.claims.claim(digest)
+        else:
+            self.elsewhere += 1
+            try:
+                while (turn := self.claims.take(digest)) is Turn.WAIT:
+                    await asyncio.sleep(LOOK)
+                    if self.stopping:
+                        raise StoppedError
+            finally:
+                self.elsewhere -= 1
+            if turn is Turn.USE:
+                return self._stored(call, digest)
+        if not self.wanted:
+            self.heard_at = asyncio.get_running_loop().time()
+        self.wanted += 1
+        reply = None
+        try:
+            reply = await self._sent(call, digest)
+        finally:
+            self.wanted -= 1
+            if reply is None:
+                self.claims.release(digest)
+            else:
+                self.claims.forget(digest)
+        return reply
+
     async def _sent(self, call: Call, digest: str) -> Reply | None:
-        effort = _Effort(asyncio.get_running_loop().time())
+        effort = Effort(asyncio.get_running_loop().time())
         while not self.stopping:
             try:
                 return await self._attempt(call, digest, effort)
@@ -342,9 +333,9 @@ class _Asking:
                 raise self._gave_up(f"it asks for a pause of {after:,.0f} seconds")
             if not self.stopping:
                 await asyncio.sleep(delay(effort.failures + effort.waits, after))
-        raise _StoppedError
+        raise StoppedError
 
-    async def _attempt(self, call: Call, digest: str, effort: _Effort) -> Reply:
+    async def _attempt(self, call: Call, digest: str, effort: Effort) -> Reply:
         """One attempt, as soon as budget and pace allow it."""
         await self.till.reserve(call)
         try:
@@ -356,7 +347,7 @@ class _Asking:
         try:
             if self.stopping:
                 self.till.release(call)
-                raise _StoppedError
+                raise StoppedError
             reply = await self._once(call, digest, effort.silent_since + PATIENCE)
         except TryAgainError as error:
             self.pace.objected(began, after=error.after, failed=not error.pressed)

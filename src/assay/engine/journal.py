@@ -101,32 +101,42 @@ class Journal:
     into the folder. `problem` is why replies could not be stored, `rescued` and `lost` count those since then.
     """
 
-    def __init__(self, folder: Path, beside: Path | None = None) -> None:
+    def __init__(self, folder: Path, beside: Path | None = None, *, read: bool = True) -> None:
         self.folder = folder
         self._entries: dict[str, _Entry] = {}
         self._readers: dict[Path, BinaryIO] = {}
-        program = f"{time.time_ns():020d}-{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-{os.getpid()}"
-        self._own = _Writer(folder / f"{program}{_ENDING}")
+        self.program = f"{time.time_ns():020d}-{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-{os.getpid()}"
+        self._own = _Writer(folder / f"{self.program}{_ENDING}")
         self._beside = _Writer(beside) if beside is not None else None
         self.problem: AssayError | None = None
         self.rescued = self.lost = 0
-        for path in sorted(folder.glob(f"*{_ENDING}")):
-            for digest, entry in _entries(path):
-                self._note(digest, entry)
+        self._read: dict[Path, int] = {}  # how far other programs' files have been read
+        if read:
+            self.refresh()
         if beside is not None and beside.is_file():
             self._merge(beside)
 
     @staticmethod
-    def of(root: Path, model: ModelSpec, beside: Path | None = None) -> Journal:
+    def of(root: Path, model: ModelSpec, beside: Path | None = None, *, read: bool = True) -> Journal:
         """The journal of one endpoint and model."""
         name = model.endpoint.model if model.endpoint else model.name
-        return Journal(root / digest_of({"url": model.place, "model": name})[:32], beside)
+        return Journal(root / digest_of({"url": model.place, "model": name})[:32], beside, read=read)
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __contains__(self, digest: str) -> bool:
         return digest in self._entries
+
+    def refresh(self) -> None:
+        """Read what other programs have stored since."""
+        for path in sorted(self.folder.glob(f"*{_ENDING}")):
+            begin = self._read.get(path, 0)
+            if path == self._own.path or (begin and path.stat().st_size == begin):
+                continue
+            for digest, entry in _entries(path, begin):
+                self._note(digest, entry)
+                self._read[path] = entry.offset + entry.length + 1
 
     def get(self, digest: str) -> Reply | None:
         """The reply to a call, or None."""
@@ -230,10 +240,12 @@ class Journal:
             self._entries[digest] = entry
 
 
-def _entries(path: Path) -> Iterator[tuple[str, _Entry]]:
-    """The entries of a file, without damaged or incomplete lines."""
-    offset = 0
-    with open_bytes(path) as file:
+def _entries(path: Path, begin: int = 0) -> Iterator[tuple[str, _Entry]]:
+    """The entries of a file from a byte on, without damaged or incomplete lines."""
+    offset = begin
+    with open_regular(path) if begin else open_bytes(path) as file:
+        if begin:
+            file.seek(begin)
         for line in file:
             parts = _LINE.fullmatch(line)
             if parts and _is_whole(line, parts):

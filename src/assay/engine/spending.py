@@ -182,7 +182,7 @@ class Spending:
         assert self.price is not None
         assert self.budget is not None
         earlier, spent = self.price.usd(*self.earlier), self.usd_in_all
-        of_it = f" (${earlier:.4f} of it by earlier commands)" if earlier else ""
+        of_it = f" (${earlier:.4f} of it by other commands)" if earlier else ""
         count, read, written = self._under_way
         under_way = self._most(read + self._lost[0], written + self._lost[1]) if count + self.cut_off else 0.0
         left = max(0.0, self.budget - spent - under_way)
