@@ -136,16 +136,16 @@ class Claims:
     def _write(self, line: str) -> bool:
         if not self._working:
             return False
-        with explained(self.path, "file"):
-            try:
-                if self._handle is None:
-                    self.journal.folder.mkdir(parents=True, exist_ok=True)
-                    self._handle = hold(self.path)
-                os.write(self._handle, line.encode())
-            except OSError as error:
-                if error.errno not in _WITHOUT_LOCKS:
+        try:
+            if self._handle is None:
+                self.journal.folder.mkdir(parents=True, exist_ok=True)
+                self._handle = hold(self.path)
+            os.write(self._handle, line.encode())
+        except OSError as error:
+            if error.errno not in _WITHOUT_LOCKS:
+                with explained(self.path, "file"):
                     raise
-                self._working = False
+            self._working = False
         return self._working
 
     def _look(self) -> None:

@@ -49,8 +49,9 @@ class _Entry(NamedTuple):
 class _Writer:
     """Appends lines to a file, which it creates or continues."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, makes_folder: bool) -> None:
+        self.path, self.makes_folder = path, makes_folder
+        self._end = 0
         self._file: BinaryIO | None = None
         self._unsynced = False
 
@@ -58,16 +59,19 @@ class _Writer:
         """Append a whole line or nothing; returns where it begins."""
         with explained(self.path, "file"):
             if self._file is None:
+                if self.makes_folder:
+                    self.path.parent.mkdir(parents=True, exist_ok=True)
                 self._file = self.path.open("a+b", buffering=0)
                 self._end_line(self._file)
-            offset = self._file.seek(0, os.SEEK_END)
+                self._end = self._file.seek(0, os.SEEK_END)
+            offset = self._end
             try:
                 if self._file.write(line) < len(line):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             except OSError:
                 self._file.truncate(offset)  # a part of a line would damage the next one
                 raise
-        self._unsynced = True
+        self._unsynced, self._end = True, offset + len(line)
         return offset
 
     @staticmethod
@@ -106,8 +110,8 @@ class Journal:
         self._entries: dict[str, _Entry] = {}
         self._readers: dict[Path, BinaryIO] = {}
         self.program = f"{time.time_ns():020d}-{re.sub(r'[^A-Za-z0-9]', '', platform.node())}-{os.getpid()}"
-        self._own = _Writer(folder / f"{self.program}{_ENDING}")
-        self._beside = _Writer(beside) if beside is not None else None
+        self._own = _Writer(folder / f"{self.program}{_ENDING}", makes_folder=True)
+        self._beside = _Writer(beside, makes_folder=False) if beside is not None else None
         self.problem: AssayError | None = None
         self.rescued = self.lost = 0
         self._read: dict[Path, int] = {}  # how far other programs' files have been read
@@ -161,17 +165,17 @@ class Journal:
         fields = {each.name: getattr(reply, each.name) for each in dataclasses.fields(reply) if each.name != "at"}
         content = json.dumps(fields, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
         before = self._entries.get(digest)
-        at = max(time.time(), before.at + 1e-6 if before else 0.0)  # the clock may have been set back
-        head = f"{digest} {at:.6f} ".encode()
+        written = f"{max(time.time(), before.at + 1e-6 if before else 0.0):.6f}"  # the clock may have been set back
+        at, head = float(written), f"{digest} {written} ".encode()
         line = f"{zlib.crc32(head + content):08x} ".encode() + head + content + b"\n"
         try:
-            entry = self._stored(self._own, line, len(content))
+            entry = self._stored(self._own, line, len(content), at)
         except AssayError as error:
             self.problem = self.problem or error
             if self._beside is None:
                 raise
             try:
-                entry = self._stored(self._beside, line, len(content))
+                entry = self._stored(self._beside, line, len(content), at)
             except AssayError:
                 self.lost += 1
                 raise error from None
@@ -179,15 +183,10 @@ class Journal:
         self._note(digest, entry)
         return dataclasses.replace(reply, at=entry.at)
 
-    def _stored(self, writer: _Writer, line: bytes, length: int) -> _Entry:
+    def _stored(self, writer: _Writer, line: bytes, length: int, at: float) -> _Entry:
         """Append a line, whose content has this length."""
-        if writer is self._own:
-            with explained(writer.path, "file"):
-                self.folder.mkdir(parents=True, exist_ok=True)
         offset = writer.append(line)
-        parts = _LINE.fullmatch(line)
-        assert parts is not None
-        return _Entry(writer.path, offset + parts.start(4), length, float(parts[3]))
+        return _Entry(writer.path, offset + len(line) - length - 1, length, at)
 
     def _merge(self, beside: Path) -> None:
         """Move the replies of a file into the folder. While that cannot be written, they are read where they are."""
@@ -201,7 +200,7 @@ class Journal:
                 lines = [line for line in file if (parts := _LINE.fullmatch(line)) and _is_whole(line, parts)]
             for (digest, entry), line in zip(there, lines, strict=True):
                 if (digest, entry.at) not in stored:  # else a program was killed before it removed the file
-                    self._note(digest, self._stored(self._own, line, entry.length))
+                    self._note(digest, self._stored(self._own, line, entry.length, entry.at))
             self._own.sync()
             beside.unlink()
         except (OSError, AssayError):
