@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from pathlib import Path
 
 import pytest
 
-from assay.engine.endpoints import Desk
+from assay.engine.endpoints import GRACE, Desk
 from assay.engine.journal import BESIDE, Journal, _entries, _Writer
 from assay.errors import UsageError
 from assay.models.base import Reply
@@ -106,6 +107,23 @@ def test_if_both_disks_are_full_the_message_says_how_many_answers_were_lost(tmp_
     lost = sum(server.answered.values()) - 100
     assert lost > 1
     assert f"{lost} replies were lost" in str(error.value)
+
+
+@pytest.mark.usefixtures("virtual")
+def test_the_end_does_not_wait_for_pauses_or_slow_replies(tmp_path: Path, disks: Disks) -> None:
+    disks.fill(tmp_path / "journal", after=20)
+    server = VirtualServer(latency=lambda number: 200.0 if number % 10 == 3 else 1.0)
+    ended: list[float] = []
+    close = server.close
+
+    async def closed() -> None:
+        ended.append(asyncio.get_running_loop().time())
+        await close()
+
+    server.close = closed  # type: ignore[method-assign]
+    with raises("no-space", UsageError):
+        run(server, tmp_path)
+    assert ended[0] < server.times[-1] + 1.0 + GRACE + 1.0
 
 
 # --- merging

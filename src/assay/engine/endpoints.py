@@ -160,9 +160,10 @@ class _Asking:
         self, columns: Callable[[range], QueryColumns], blocks: Iterable[range], done: Callable[[Block], None]
     ) -> None:
         self.heard_at = self.answered_at = asyncio.get_running_loop().time()
+        self.full = asyncio.Event()
         calls = self._calls(columns, blocks)
         self.workers = [asyncio.create_task(self._worker(calls, done)) for _ in range(self.pace.most)]
-        beside = [asyncio.create_task(each) for each in (self._sync(), self._watch())]
+        beside = [asyncio.create_task(each) for each in (self._sync(), self._watch(), self.full.wait())]
         working = asyncio.create_task(asyncio.wait(self.workers, return_when=asyncio.FIRST_EXCEPTION))
         try:
             await asyncio.wait([working, *beside], return_when=asyncio.FIRST_COMPLETED)
@@ -173,8 +174,8 @@ class _Asking:
             await asyncio.gather(*self.workers, return_exceptions=True)
         finally:
             working.cancel()
-            for task in beside:
-                task.cancel()
+            for other in beside:
+                other.cancel()
             await asyncio.wait([working, *beside])
             await asyncio.get_running_loop().shutdown_default_executor()  # where the journal may be synced still
             self.claims.close()
@@ -378,6 +379,7 @@ class _Asking:
             finally:
                 if self.journal.problem is not None:
                     self.stopping = True  # at once: what is sent now could not be stored
+                    self.full.set()
             self.now.add(digest)
             self.spending.used += 1
             return reply

@@ -136,7 +136,7 @@ class Journal:
         """Read what other programs have stored since."""
         for path in sorted(self.folder.glob(f"*{_ENDING}")):
             begin = self._read.get(path, 0)
-            if path == self._own.path or (begin and path.stat().st_size == begin):
+            if path == self._own.path or (begin and _size(path) == begin):
                 continue
             for digest, entry in _entries(path, begin):
                 self._note(digest, entry)
@@ -250,6 +250,13 @@ def _entries(path: Path, begin: int = 0) -> Iterator[tuple[str, _Entry]]:
             if parts and _is_whole(line, parts):
                 yield parts[2].decode(), _Entry(path, offset + parts.start(4), len(parts[4]), float(parts[3]))
             offset += len(line)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _is_whole(line: bytes, parts: re.Match[bytes]) -> bool:
