@@ -220,6 +220,8 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
     with open_for_writing(begun.folder, begun.info, resume) as folder:
         if folder.finished_before and resume is Resume.ONLY_MISSING:
             run = read_run(begun.folder)  # not made by this process
+            cost = (int(run.info.spent.get(name) or 0) for name in ("input_tokens", "output_tokens"))
+            begun.spending.reuse_block(begun.folder, *cost)
             return run if (begun.folder / PAGE).exists() else reported(run)
         (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), begun.folder)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
