@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from itertools import chain, repeat
 
 import pytest
 
-from assay.engine.spending import Price, Spending
+from assay.engine.spending import Price, Spending, Till
 from assay.errors import UsageError
 from assay.models.base import Call
+from own_loop import run_alone
 from raising import raises
 
 CALL = Call("/chat/completions", {"messages": [{"content": "x" * 400}], "max_tokens": 10}, lambda content: None)
@@ -121,6 +123,40 @@ def test_what_was_cut_off_is_under_way_and_may_be_billed() -> None:
     spending.settle(CALL, None, cut_off=True)
     assert spending.cut_off == 1
     assert spending.of_budget() == "$0.0002 spent, $0.0003 under way, $0.0095 left"
+
+
+def test_what_an_ended_asking_left_under_way_keeps_no_other_waiting() -> None:
+    spending = Spending(Price(1.0, 10.0), budget=0.01)
+    assert [spending.reserve(CALL) for _ in range(3)] == [True, True, False]
+    Till(spending)
+    assert spending.cut_off == 2
+    assert [spending.reserve(CALL) for _ in range(3)] == [True, True, False]
+
+
+def test_who_waits_is_served_in_order_and_who_gives_up_takes_nothing() -> None:
+    async def waited() -> tuple[list[int], list[bool]]:
+        till, turns = Till(Spending(Price(1.0, 10.0), budget=0.01)), list[int]()
+
+        async def one(number: int) -> None:
+            await till.reserve(CALL)
+            turns.append(number)
+
+        tasks = [asyncio.create_task(one(number)) for number in range(6)]
+        await asyncio.sleep(0)
+        tasks[2].cancel()  # before its turn
+        till.settle(CALL, (100, 5))
+        tasks[3].cancel()  # when it has its turn, and does not know it yet
+        await asyncio.sleep(0.01)
+        till.settle(CALL, (100, 5))
+        await asyncio.sleep(0.01)
+        done = [task.done() and not task.cancelled() for task in tasks]
+        tasks[5].cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        return turns, done
+
+    turns, done = run_alone(waited())
+    assert turns == [0, 1, 4, 5]
+    assert done == [True, True, False, False, True, True]
 
 
 @pytest.mark.parametrize("text", ["", "1", "1,2,3", "a,b", "-1,2", "nan,1", "inf,1"])

@@ -135,6 +135,13 @@ class Spending:
         count, read, written = self._under_way
         self._under_way = count - 1, read - call.input_tokens, written - call.output_tokens
 
+    def abandon(self) -> None:
+        """What is under way will not be settled: the asking that sent it was ended in between."""
+        count, read, written = self._under_way
+        self.cut_off += count
+        self._lost = self._lost[0] + read, self._lost[1] + written
+        self._under_way = 0, 0, 0
+
     def reuse(self, call: Call, billed: tuple[int, int]) -> None:
         """Record a stored reply that is used."""
         self.used += 1
@@ -199,6 +206,7 @@ class Till:
 
     def __init__(self, spending: Spending) -> None:
         self.spending = spending
+        spending.abandon()
         self._waiting: deque[tuple[asyncio.Future[None], Call]] = deque()
 
     async def reserve(self, call: Call) -> None:
