@@ -14,12 +14,13 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from assay.engine.claims import LOOK, Claims, Turn, remove_leftovers
 from assay.engine.executor import answers_of, loop_in_thread
 from assay.engine.journal import BESIDE, Journal
 from assay.engine.pace import Pace, delay
-from assay.engine.requests import ATTEMPTS, PATIENCE, Block, Effort, Row, StoppedError
+from assay.engine.requests import ATTEMPTS, PATIENCE, Block, Effort, Row, StoppedError, next_of
 from assay.engine.spending import Spending, Till, billed
 from assay.errors import AssayError, ModelError
 from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, TryAgainError, unable
@@ -103,13 +104,6 @@ class Desk:
         return sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
 
 
-def _next(ready: queue.SimpleQueue[Block | None]) -> Block | None:
-    """The next block; waits in short steps, so that Ctrl-C works on every system."""
-    while True:
-        with suppress(queue.Empty):
-            return ready.get(timeout=0.2)
-
-
 class _Asking:
     """One stream of questions to one endpoint, in its own event loop."""
 
@@ -126,7 +120,8 @@ class _Asking:
         self.advance, self.waits = advance, waits
         self.pace, self.till, self.claims = Pace(), Till(spending), Claims(journal)
         self.stopping = False
-        self.flying: set[asyncio.Task[None]] = set()
+        self.flying: dict[asyncio.Task[Any], float] = {}  # requests under way, and until when
+        self.overdue: set[asyncio.Task[Any]] = set()
         self.shared: dict[str, asyncio.Future[Reply | None]] = {}  # equal calls under way
         self.now: set[str] = set()  # calls whose replies came in this asking
         self.wanted = self.elsewhere = 0  # requests without a reply, and those that other programs send
@@ -141,7 +136,7 @@ class _Asking:
             work: Future[None] = asyncio.run_coroutine_threadsafe(self._work(columns, blocks, ready.put), loop)
             work.add_done_callback(lambda done: ready.put(None))
             try:
-                while (block := _next(ready)) is not None:
+                while (block := next_of(ready)) is not None:
                     given = [block.answers[place] for place in range(len(block.rows))]
                     answers = answers_of(given, block.columns, self.model.spec.name, of_endpoint=True)
                     yield block.rows, block.columns.digest(), answers
@@ -210,6 +205,9 @@ class _Asking:
         while True:
             await asyncio.sleep(TICK)
             now = loop.time()
+            for task in [task for task, until in self.flying.items() if now >= until and task not in self.overdue]:
+                self.overdue.add(task)  # whatever drips
+                task.cancel()
             if self.wanted and now - self.heard_at >= PATIENCE:
                 raise self._gave_up(f"it has given none for {PATIENCE / 60:.0f} minutes")
             if now - max(spoke_at, self.answered_at) >= EVERY:
@@ -219,8 +217,8 @@ class _Asking:
     def _waiting(self, now: float) -> str:
         """What is being waited for, since when, the server's last words, and when asking ends."""
         if not self.wanted:
-            requests = plural(self.elsewhere, "request")
-            return f"waiting for replies to {requests} that another program has sent, or for its end"
+            sent = plural(self.elsewhere, "request")
+            return f"waiting for replies to {sent} that another program has sent, or for its end"
         silent = now - self.heard_at
         said = f"its last reply: {self.last_words}" if self.last_words else "it has said nothing else"
         requests = f"{len(self.flying):,} requests under way, {self.wanted - len(self.flying):,} waiting"
@@ -366,13 +364,9 @@ class _Asking:
         assert task is not None
         cost: tuple[int, int] | None = None
         cut_off = False
-        self.flying.add(task)
+        self.flying[task] = until
         try:
-            try:
-                async with asyncio.timeout_at(until):
-                    reply = await self.model.send(call)
-            except TimeoutError:
-                raise TryAgainError(f"no complete reply within {PATIENCE:g} s", silent=True) from None
+            reply = await self.model.send(call)
             cost = billed(reply)
             try:
                 reply = self.journal.put(digest, reply)
@@ -387,13 +381,16 @@ class _Asking:
             cost = (error.input_tokens, error.output_tokens) if error.input_tokens else None
             raise
         except asyncio.CancelledError:
-            cut_off = True
-            raise
+            if task not in self.overdue:
+                cut_off = True
+                raise
+            self.overdue.discard(task)
+            task.uncancel()
+            raise TryAgainError(f"no complete reply within {PATIENCE:g} s", silent=True) from None
         finally:
-            self.flying.discard(task)
+            del self.flying[task]
             self.till.settle(call, cost, cut_off=cut_off)
 
     def _gave_up(self, why: str) -> ModelError:
         problem = f"{self.model.spec.place} gives no usable answers: {why}. The last reply: {self.last_words}"
-        remedy = "All answers so far are stored. Repeat the command later to resume."
-        return ModelError(problem, remedy, code="no-answer")
+        return ModelError(problem, "All answers are stored. Repeat the command later to resume.", code="no-answer")

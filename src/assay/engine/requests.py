@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import queue
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from assay.models.base import Call, Reply, TryAgainError
@@ -62,3 +64,10 @@ class Effort:
 
 class StoppedError(Exception):
     """Asking ends: nothing more is sent."""
+
+
+def next_of(ready: queue.SimpleQueue[Block | None]) -> Block | None:
+    """The next block; waits in short steps, so that Ctrl-C works on every system."""
+    while True:
+        with suppress(queue.Empty):
+            return ready.get(timeout=0.2)

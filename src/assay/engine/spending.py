@@ -103,15 +103,16 @@ class Spending:
 
         Raises a UsageError if it does not fit into the budget although nothing is under way.
         """
+        if self.budget is None:  # nothing needs to be estimated
+            return True
         count, read, written = self._under_way
         after = count + 1, read + call.input_tokens, written + call.output_tokens
-        if self.budget is not None:
-            if self._replies < LEARNING and count >= AT_FIRST:
+        if self._replies < LEARNING and count >= AT_FIRST:
+            return False
+        if not self._fit(after[1], after[2]):
+            if count:
                 return False
-            if not self._fit(after[1], after[2]):
-                if count:
-                    return False
-                raise self._over(call)
+            raise self._over(call)
         self._under_way = after
         return True
 
@@ -132,6 +133,8 @@ class Spending:
 
     def release(self, call: Call) -> None:
         """It is not under way any more, or was not sent."""
+        if self.budget is None:
+            return
         count, read, written = self._under_way
         self._under_way = count - 1, read - call.input_tokens, written - call.output_tokens
 
@@ -159,8 +162,9 @@ class Spending:
         read, written = billed
         if not read:
             return call.input_tokens, call.output_tokens
-        self._input_ratio = max(self._input_ratio, read / call.input_tokens)
-        self._output_ratio = max(self._output_ratio, written / max(1, call.output_tokens))
+        if self.budget is not None:
+            self._input_ratio = max(self._input_ratio, read / call.input_tokens)
+            self._output_ratio = max(self._output_ratio, written / max(1, call.output_tokens))
         return read, written
 
     def _most(self, read: int, written: int, surprise: float = 1.0) -> float:
