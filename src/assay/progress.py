@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO, runtime_checkable
 
 from assay.text import printable
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from rich.progress import Progress as RichProgress
     from rich.progress import TaskID
 
+EVERY = 15.0
+"""Seconds without an answer after which it is said what is being waited for, and again after so many more."""
 ROOMY = 80
 """Columns of a terminal that has room for a bar."""
 
@@ -34,6 +37,14 @@ class Overall(Progress, Protocol):
 
     def overall(self, label: str, done: int, total: int) -> None:
         """`done` of `total` questions were answered before the plan that starts next."""
+
+
+@runtime_checkable
+class Waiting(Progress, Protocol):
+    """A progress that can also show what is being waited for."""
+
+    def waits(self, what: str) -> None:
+        """Nothing has come for `EVERY` seconds. `what` may have control characters of a server."""
 
 
 class Silent:
@@ -76,7 +87,7 @@ class Whole:
 class Lines:
     """Prints a plain line every 15 seconds, and when a plan is done."""
 
-    SECONDS_BETWEEN = 15.0
+    SECONDS_BETWEEN = EVERY
 
     def __init__(self) -> None:
         self._label, self._total, self._done, self._fresh, self._unit = "", 0, 0, 0, ""
@@ -104,6 +115,11 @@ class Lines:
             done += f" ({whole})" if whole else ""
             self.say(done)
             self._said = now
+
+    def waits(self, what: str) -> None:
+        done = f"{self._label}: {self._done:,} of {self._total:,} {self._unit}; " if self._label else ""
+        self.say(f"{done}{printable(what)}")
+        self._said = time.monotonic()
 
     def say(self, line: str) -> None:
         sys.stderr.write(f"{line}\n")  # in one piece: whatever stops the program, its message begins a line
@@ -195,6 +211,10 @@ class Bar:
         rate = self._fresh / max(time.monotonic() - self._began, 1e-9)
         self._bar.update(self._task, advance=count, rate=_said(rate) if self._fresh else "stored")
 
+    def waits(self, what: str) -> None:
+        """Print a line above the bar."""
+        self._bar.console.print(printable(what), markup=False, highlight=False, soft_wrap=True)
+
 
 def console_on(stream: TextIO) -> Console:
     """A console of rich on a stream. What it prints must be free of control characters of others."""
@@ -218,12 +238,35 @@ def duration(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
+_shown: ContextVar[Progress | None] = ContextVar("shown", default=None)
+
+
+def waits_of(progress: Progress | None) -> Callable[[str], None]:
+    """What receives what is being waited for."""
+    return progress.waits if isinstance(progress, Waiting) else lambda what: None
+
+
+def waits_shown() -> Callable[[str], None]:
+    """What receives what is being waited for, in the progress that is shown now."""
+    return waits_of(_shown.get())
+
+
 @contextmanager
 def showing(wanted: Progress | bool | None = None) -> Iterator[Progress]:
     """Progress as a caller wants it: `True` shows it, `False` does not, and a `Progress` receives it.
 
     `None` shows it where somebody can watch: on a terminal and in a notebook.
     """
+    with _shows(wanted) as progress:
+        before = _shown.set(progress)
+        try:
+            yield progress
+        finally:
+            _shown.reset(before)
+
+
+@contextmanager
+def _shows(wanted: Progress | bool | None) -> Iterator[Progress]:
     if not (wanted is None or isinstance(wanted, bool)):
         yield wanted
     elif wanted is not False and _in_notebook():

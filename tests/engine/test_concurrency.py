@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from assay.engine.endpoints import _Asking, _Block
+from assay.engine.endpoints import _Asking
 from assay.engine.journal import Journal
+from assay.engine.requests import Block
 from assay.engine.spending import Spending
 from assay.models.base import Call, Endpoint, ModelSpec, Reply, TryAgainError
 from assay.queries import Answer, ListedColumns, ListedQuery, Query, Scoring, Status
@@ -97,7 +98,7 @@ def columns(rows: range) -> ListedColumns:
 
 def seconds(model: Limited, folder: Path, questions: int = QUESTIONS) -> float:
     """How long asking takes on the server's clock."""
-    loop, done = VirtualLoop(), list[_Block]()
+    loop, done = VirtualLoop(), list[Block]()
     journal = Journal(folder)
     asking = _Asking(model, journal, Spending(), advance=lambda rows: None)
     try:

@@ -114,6 +114,11 @@ def test_what_the_server_wants_is_waited_for_at_least(after: float) -> None:
     assert min(delay(3, after) for _ in range(100)) >= after
 
 
+@pytest.mark.parametrize("after", [None, 0.0, 0.001, 1.0])
+def test_a_server_that_wants_no_pause_does_not_shorten_ours(after: float | None) -> None:
+    assert min(delay(5, after) for _ in range(100)) >= 8.0
+
+
 def test_waiting_grows_and_is_not_the_same_for_all() -> None:
     drawn = [[delay(attempt, None) for _ in range(50)] for attempt in range(10)]
     assert all(len(set(each)) > 10 for each in drawn)

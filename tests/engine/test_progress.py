@@ -132,6 +132,29 @@ def test_a_narrow_terminal_shows_everything_in_words(
     assert max(map(len, lines)) <= columns
 
 
+def test_what_is_waited_for_is_a_line_of_its_own(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+    lines = Lines()
+    lines.waits("testing what it can do")
+    lines.start("gender", 40)
+    lines.advance(12)
+    clock[0] += 15
+    lines.waits("no usable reply for 15 s; its last reply: \x1b]0;owned\x07")
+    assert said(capsys) == [
+        "testing what it can do",
+        r"gender: 12 of 40 questions; no usable reply for 15 s; its last reply: \x1b]0;owned\x07",
+    ]
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_what_is_waited_for_is_a_line_above_the_bar(started: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    with Bar() as bar:
+        if started:
+            bar.start("gender", 40)
+        bar.waits("no usable reply for 15 s; its last reply: [red]429\x1b[31m" + " slow down" * 20)
+    (line,) = (line for line in said(capsys) if "no usable" in line)
+    assert line.rstrip() == r"no usable reply for 15 s; its last reply: [red]429\x1b[31m" + " slow down" * 20
+
+
 def test_silence_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     silent = Silent()
     silent.start("gender", 10)

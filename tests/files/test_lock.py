@@ -15,7 +15,7 @@ import pytest
 
 from assay.engine.ask import Resume
 from assay.errors import UsageError
-from assay.files.lock import held
+from assay.files.lock import held, hold, let_go, remove_if_free
 from assay.lab.studies.file import packaged_studies, read_study
 from assay.lab.studies.record import open_record
 from assay.lab.training.out_folder import open_out
@@ -225,3 +225,38 @@ def test_a_lock_is_removed_though_the_disk_fails_once(tmp_path: Path, monkeypatc
         pass
     assert not failures
     assert [*tmp_path.iterdir()] == []
+
+
+def test_a_file_whose_lock_is_held_is_not_removed_and_any_other_is(tmp_path: Path) -> None:
+    path = tmp_path / "program.claims"
+    handle = hold(path)
+    os.write(handle, b"a\n")
+    assert not remove_if_free(path)
+    assert path.read_bytes() == b"a\n"
+    let_go(handle, path)
+    assert not path.exists()
+    assert remove_if_free(path), "it is gone already"
+    path.touch()
+    assert remove_if_free(path)
+    assert not path.exists()
+
+
+def test_a_file_that_is_removed_while_it_is_being_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, open_file = tmp_path / "program.claims", os.open
+
+    def opened(name: Path, flags: int, *mode: int) -> int:
+        handle = open_file(name, flags, *mode)
+        if name == path and not moments:
+            moments.append("between creating and locking it")
+            path.unlink()
+        return handle
+
+    moments: list[str] = []
+    monkeypatch.setattr(os, "open", opened)
+    handle = hold(path)
+    assert moments
+    assert path.exists()
+    assert not remove_if_free(path)
+    let_go(handle, path)

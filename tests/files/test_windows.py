@@ -94,6 +94,20 @@ def test_on_windows_a_second_writer_is_refused_until_the_first_is_done(
         assert not [*tmp_path.iterdir()]
 
 
+def test_on_windows_a_file_is_removed_when_nobody_holds_its_lock(msvcrt: Msvcrt, tmp_path: Path) -> None:
+    of_windows, path = on_windows(lock, msvcrt=msvcrt), tmp_path / "program.claims"
+    handle = of_windows.hold(path)
+    os.write(handle, b"a\n")
+    assert not of_windows.remove_if_free(path)
+    assert path.read_bytes() == b"a\n"
+    of_windows.let_go(handle, path)
+    assert not msvcrt.locked
+    assert not path.exists()
+    path.touch()
+    assert of_windows.remove_if_free(path)
+    assert not path.exists()
+
+
 def test_on_windows_the_lock_is_closed_before_it_is_removed(
     held: Callable[..., Any], msvcrt: Msvcrt, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

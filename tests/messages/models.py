@@ -250,9 +250,10 @@ CASES: dict[str, tuple[Callable[[Path], object], str]] = {
         "Is the server running? Check the model's name and the address, which usually ends in /v1.",
     ),
     "over-budget": (
-        lambda folder: Spending(Price(1.0, 1.0), 1e-9).reserve(Call("/decisions", {}, lambda content: None)),
-        "the next request would exceed the budget of $1e-09; $0.0000 are spent.\n"
-        "All answers are stored. Raise --budget-usd and repeat the command to resume.",
+        lambda folder: Spending(Price(1e3, 1e3), 0.01).reserve(Call("/decisions", {}, lambda content: None)),
+        "the next request, which may cost $0.0280, would exceed the budget of $0.01: $0.0000 spent, $0.0000 under way, "
+        "$0.0100 left.\n"
+        "All answers are stored. Raise --budget-usd, which covers the whole run, and repeat the command.",
     ),
     "not-confirmed": (
         lambda folder: declined(),

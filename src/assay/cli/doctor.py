@@ -21,8 +21,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def call(options: argparse.Namespace) -> int:
-    for name, answer in checks() if options.model is None else endpoint_checks(options.model, options.key_env):
-        print(f"{name:14} {answer}")
+    from assay.cli.tools import shown_progress
+
+    with shown_progress():
+        for name, answer in checks() if options.model is None else endpoint_checks(options.model, options.key_env):
+            print(f"{name:14} {answer}")
     return 0
 
 

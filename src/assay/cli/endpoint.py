@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from assay.cli.tools import print_stages
 from assay.progress import duration
+from assay.wording import plural
 
 if TYPE_CHECKING:
     from assay.engine.spending import Spending
@@ -31,6 +32,11 @@ def say_spent(spending: Spending) -> None:
     cost = "" if spending.usd is None else f", ${spending.usd:.4f}"
     billed = f"{spending.input_tokens:,} input and {spending.output_tokens:,} output tokens{cost}"
     print(f"requests: {spending.used:,} answered, {spending.sent:,} of them sent now: {billed}", file=sys.stderr)
+    if spending.cut_off:
+        what = f"{plural(spending.cut_off, 'request')} had no reply yet when asking ended, and may be billed, too"
+        print(f"note: {what}", file=sys.stderr)
+    if spending.budget is not None:
+        print(f"budget of ${spending.budget:g}: {spending.of_budget()}", file=sys.stderr)
 
 
 def dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spending) -> int:

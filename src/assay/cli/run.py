@@ -72,7 +72,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--price", metavar="IN,OUT", help="dollars per million input and output tokens")
     group.add_argument(
-        "--budget-usd", type=float, metavar="X", help="stop before spending more than this; needs --price"
+        "--budget-usd",
+        type=float,
+        metavar="X",
+        help="the most that the run may cost, stored answers included; needs --price",
     )
     group.add_argument("--yes", action="store_true", help="send the tour's requests without asking for confirmation")
     group.add_argument("--try", type=int, metavar="N", dest="trial", help="with --dry-run: ask about N questions")
@@ -158,7 +161,8 @@ def _dry_run(options: argparse.Namespace, common: dict[str, Any], spending: Spen
     from assay.runs.tour import Failures, answerable
 
     if options.model.startswith("api:"):
-        return dry_run(options, common, spending)
+        with shown_progress():
+            return dry_run(options, common, spending)
     named, telling = [options.probe], Telling(options.model)
     if options.probe is None:
         able = answerable(find_model(options.model, common["options"]), Failures(telling))

@@ -32,7 +32,7 @@ from assay.engine.work import WorkExecutor
 from assay.errors import DataError, ModelError, UsageError
 from assay.models.base import AUTO, FLOAT32, ModelSpec, ServedModel, in_type
 from assay.plan import AnyPlan, Arrays
-from assay.progress import Progress, Silent
+from assay.progress import Progress, Silent, waits_of
 from assay.queries import OF_THE_TOKENIZER, Answers, Status
 from assay.wording import plural
 
@@ -150,6 +150,7 @@ class Asker:
                 missing.append(block)
             else:
                 found[block.start] = stored
+                self._count(key, plan, block, stored[0])
                 self.progress.advance(len(block), stored=True)
         if missing:
             self.store.clean(key, asking)
@@ -159,11 +160,15 @@ class Asker:
                 computing = partial(self._of_endpoint, asking=asking, until=latest)
             with closing(computing(plan, missing, settings)) as coming:
                 for computed in coming:
+                    if self.desk is not None:
+                        self.desk.spending.reuse_block((key, computed.lo), 0, 0)  # its replies have been counted
                     found[computed.lo] = computed.answers, self.store.write(key, computed, asking)
                     if not self.model.endpoint:
                         self.progress.advance(computed.hi - computed.lo)
         elif isinstance(self.executor, WorkExecutor):
             self.executor.forget(key)
+        elif self.model.endpoint and self.desk is not None:
+            self.desk.tidy(self.model)
         if asking:
             self.store.finish(key, asking)
         order = sorted(found)
@@ -222,10 +227,20 @@ class Asker:
             since=begun_at(asking),
             until=until,
             advance=self.progress.advance,
+            waits=waits_of(self.progress),
         )
         with closing(asked):  # what it cannot store is an error here, and not in a destructor
             for rows, queries, answers in asked:
                 yield ComputedBlock(rows.start, rows.stop, queries, answers, budget)
+
+    def _count(self, key: str, plan: AnyPlan, block: range, answers: Answers) -> None:
+        """Stored answers count towards the budget, as it is the whole run's."""
+        if self.model.endpoint and self.desk is not None:
+            requests, read, written = answers["billed"].sum(axis=0).tolist()
+            if requests and not read:  # the server does not count
+                columns = columns_of(plan, self.store.arrays, block.start, block.stop)
+                read, written = self.desk.estimate(self.model, columns)
+            self.desk.spending.reuse_block((key, block.start), read, written)
 
     def _compute(self, plan: AnyPlan, missing: list[range], settings: Settings) -> Generator[ComputedBlock]:
         budget = self.backed_off.get(plan.digest, 0)

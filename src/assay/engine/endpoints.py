@@ -15,19 +15,22 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
+from assay.engine.claims import LOOK, Claims, Turn, remove_leftovers
 from assay.engine.executor import answers_of, loop_in_thread
-from assay.engine.journal import Journal
+from assay.engine.journal import BESIDE, Journal
 from assay.engine.pace import Pace, delay
-from assay.engine.spending import Spending, billed
-from assay.errors import ModelError
+from assay.engine.requests import ATTEMPTS, PATIENCE, Block, Effort, Row, StoppedError, next_of
+from assay.engine.spending import Spending, Till, billed
+from assay.errors import AssayError, ModelError
 from assay.models.base import AnyModel, Call, EndpointModel, ModelSpec, Reply, TryAgainError, unable
-from assay.queries import Answer, Answers, ChoiceColumns, Query, QueryColumns, Scoring, Status, TextColumns
+from assay.progress import EVERY, duration
+from assay.queries import Answer, Answers, ChoiceColumns, QueryColumns, Scoring, Status, TextColumns
+from assay.wording import plural
 
-ATTEMPTS = 6
-"""How often a failed request is sent; being asked to wait does not count as a failure."""
-PATIENCE = 600.0
-"""Seconds without any usable reply, while the server asks us to wait, after which asking ends."""
+TICK = 1.0
+"""Seconds between two looks at the clock."""
 IN_A_ROW = 20
 """Asking ends after this many failed requests without a success between them."""
 GRACE = 10.0
@@ -38,11 +41,15 @@ SYNC = 0.5
 
 @dataclass
 class Desk:
-    """What asking endpoints needs: how to load models, the folder of journals, and the budget."""
+    """What asking endpoints needs: how to load models, the folder of journals, the budget, and the run's folder.
+
+    Replies that the journal cannot store go to the run's folder.
+    """
 
     load: Callable[[ModelSpec], AnyModel]
     root: Path
     spending: Spending = field(default_factory=Spending)
+    run: Path | None = None
 
     def ask(
         self,
@@ -53,52 +60,51 @@ class Desk:
         since: float = 0.0,
         until: float = inf,
         advance: Callable[[int], None] = lambda rows: None,
+        waits: Callable[[str], None] = lambda what: None,
     ) -> Generator[tuple[range, str, Answers]]:
         """Yield ranges of questions with their digests and answers, each as soon as it is complete.
 
         Stored replies count from `since` on (Unix time); those until `until` are preferred. `advance` gets the number
-        of answered rows, from another thread.
+        of answered rows, and `waits` every 15 seconds without an answer what is being waited for; both from another
+        thread.
         """
+        model = self._model(spec)
+        journal = Journal.of(self.root, spec, self._beside)
+        remove_leftovers(journal.folder)
+        try:
+            yield from _Asking(model, journal, self.spending, advance, waits, (since, until)).run(columns, blocks)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # also what the caller could not store, which ended this generator
+            if (complaint := journal.complaint()) is not None:
+                raise complaint from None
+            raise
+        finally:
+            with suppress(*([AssayError] if journal.problem else [])):
+                journal.close()
+
+    def tidy(self, spec: ModelSpec) -> None:
+        """Remove what killed programs left in the journal's folder, and take in what was left in the run's."""
+        journal = Journal.of(self.root, spec, self._beside, read=self._beside is not None and self._beside.is_file())
+        remove_leftovers(journal.folder)
+        journal.close()
+
+    @property
+    def _beside(self) -> Path | None:
+        return self.run / BESIDE if self.run is not None else None
+
+    def _model(self, spec: ModelSpec) -> EndpointModel:
         model = self.load(spec)
         if not isinstance(model, EndpointModel):
             raise unable(spec.name, "an endpoint's")
-        journal = Journal.of(self.root, spec)
-        try:
-            yield from _Asking(model, journal, self.spending, advance, (since, until)).run(columns, blocks)
-        finally:
-            journal.close()
+        return model
 
-
-def _next(ready: queue.SimpleQueue[_Block | None]) -> _Block | None:
-    """The next block; waits in short steps, so that Ctrl-C works on every system."""
-    while True:
-        with suppress(queue.Empty):
-            return ready.get(timeout=0.2)
-
-
-@dataclass
-class _Block:
-    """A range of questions that is being asked."""
-
-    rows: range
-    columns: ChoiceColumns | TextColumns
-    answers: dict[int, Answer] = field(default_factory=dict)
-
-
-@dataclass
-class _Row:
-    """A query, and the replies to its calls."""
-
-    block: _Block
-    place: int
-    query: Query
-    calls: list[Call]
-    replies: list[Reply | None] = field(default_factory=list)
-    left: int = 0
-
-
-class _StoppedError(Exception):
-    """Asking ends: nothing more is sent."""
+    def estimate(self, spec: ModelSpec, columns: QueryColumns) -> tuple[int, int]:
+        """About how many input tokens and at most how many output tokens the requests for these questions have."""
+        assert isinstance(columns, ChoiceColumns | TextColumns)
+        model, rows = self._model(spec), range(len(columns))
+        calls = [call for row in rows for call in model.calls(columns.row(row), columns.scoring)]
+        return sum(call.input_tokens for call in calls), sum(call.output_tokens for call in calls)
 
 
 class _Asking:
@@ -110,26 +116,30 @@ class _Asking:
         journal: Journal,
         spending: Spending,
         advance: Callable[[int], None],
+        waits: Callable[[str], None] = lambda what: None,
         period: tuple[float, float] = (0.0, inf),
     ) -> None:
-        self.model, self.journal, self.spending, self.advance = model, journal, spending, advance
+        self.model, self.journal, self.spending = model, journal, spending
+        self.advance, self.waits = advance, waits
         self.since, self.until = period
-        self.pace = Pace()
+        self.pace, self.till, self.claims = Pace(), Till(spending), Claims(journal)
         self.stopping = False
-        self.flying: set[asyncio.Task[None]] = set()
+        self.flying: dict[asyncio.Task[Any], float] = {}  # requests under way, and until when
+        self.overdue: set[asyncio.Task[Any]] = set()
         self.shared: dict[str, asyncio.Future[Reply | None]] = {}  # equal calls under way
-        self.in_a_row, self.last_words, self.heard_at = 0, "", 0.0
+        self.wanted = self.elsewhere = 0  # requests without a reply, and those that other programs send
+        self.in_a_row, self.last_words, self.heard_at, self.answered_at = 0, "", 0.0, 0.0
 
     def run(
         self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]
     ) -> Iterator[tuple[range, str, Answers]]:
         """As `Desk.ask`."""
-        ready: queue.SimpleQueue[_Block | None] = queue.SimpleQueue()
+        ready: queue.SimpleQueue[Block | None] = queue.SimpleQueue()
         with loop_in_thread("assay-endpoint") as loop:
             work: Future[None] = asyncio.run_coroutine_threadsafe(self._work(columns, blocks, ready.put), loop)
             work.add_done_callback(lambda done: ready.put(None))
             try:
-                while (block := _next(ready)) is not None:
+                while (block := next_of(ready)) is not None:
                     given = [block.answers[place] for place in range(len(block.rows))]
                     answers = answers_of(given, block.columns, self.model.spec.name, of_endpoint=True)
                     yield block.rows, block.columns.digest(), answers
@@ -145,26 +155,35 @@ class _Asking:
     # --- in the loop
 
     async def _work(
-        self, columns: Callable[[range], QueryColumns], blocks: Iterable[range], done: Callable[[_Block], None]
+        self, columns: Callable[[range], QueryColumns], blocks: Iterable[range], done: Callable[[Block], None]
     ) -> None:
-        self.heard_at = asyncio.get_running_loop().time()
+        self.heard_at = self.answered_at = asyncio.get_running_loop().time()
+        self.full = asyncio.Event()
         calls = self._calls(columns, blocks)
         self.workers = [asyncio.create_task(self._worker(calls, done)) for _ in range(self.pace.most)]
-        syncing = asyncio.create_task(self._sync())
+        beside = [asyncio.create_task(each) for each in (self._sync(), self._watch(), self.full.wait())]
+        working = asyncio.create_task(asyncio.wait(self.workers, return_when=asyncio.FIRST_EXCEPTION))
         try:
-            await asyncio.wait(self.workers, return_when=asyncio.FIRST_EXCEPTION)
+            await asyncio.wait([working, *beside], return_when=asyncio.FIRST_COMPLETED)
             self._stop()
             late = (await asyncio.wait(self.workers, timeout=GRACE))[1]
             for task in late:
                 task.cancel()
             await asyncio.gather(*self.workers, return_exceptions=True)
         finally:
-            syncing.cancel()
+            working.cancel()
+            for other in beside:
+                other.cancel()
+            await asyncio.wait([working, *beside])
             await asyncio.get_running_loop().shutdown_default_executor()  # where the journal may be synced still
-            self.journal.sync()
-        errors = [task.exception() for task in self.workers if not task.cancelled()]
+            self.claims.close()
+            with suppress(*([AssayError] if self.journal.problem else [])):
+                self.journal.sync()
+        if (complaint := self.journal.complaint()) is not None:
+            raise complaint
+        errors = [task.exception() for task in (*self.workers, *beside) if not task.cancelled()]
         for error in errors:
-            if error is not None and not isinstance(error, _StoppedError):
+            if error is not None and not isinstance(error, StoppedError):
                 raise error
 
     def _stop(self) -> None:
@@ -182,20 +201,47 @@ class _Asking:
             await asyncio.sleep(SYNC)
             await asyncio.to_thread(self.journal.sync)
 
-    def _calls(self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]) -> Iterator[tuple[_Row, int]]:
+    async def _watch(self) -> None:
+        """Say what is being waited for, and end asking when nothing usable has come for too long."""
+        loop = asyncio.get_running_loop()
+        spoke_at = loop.time()
+        while True:
+            await asyncio.sleep(TICK)
+            now = loop.time()
+            for task in [task for task, until in self.flying.items() if now >= until and task not in self.overdue]:
+                self.overdue.add(task)  # whatever drips
+                task.cancel()
+            if self.wanted and now - self.heard_at >= PATIENCE:
+                raise self._gave_up(f"it has given none for {PATIENCE / 60:.0f} minutes")
+            if now - max(spoke_at, self.answered_at) >= EVERY:
+                self.waits(self._waiting(now))
+                spoke_at = now
+
+    def _waiting(self, now: float) -> str:
+        """What is being waited for, since when, the server's last words, and when asking ends."""
+        if not self.wanted:
+            sent = plural(self.elsewhere, "request")
+            return f"waiting for replies to {sent} that another program has sent, or for its end"
+        silent = now - self.heard_at
+        said = f"its last reply: {self.last_words}" if self.last_words else "it has said nothing else"
+        requests = f"{len(self.flying):,} requests under way, {self.wanted - len(self.flying):,} waiting"
+        left = duration(max(0.0, PATIENCE - silent))
+        return f"no usable reply for {duration(silent)} ({requests}); {said}; assay gives up in {left}"
+
+    def _calls(self, columns: Callable[[range], QueryColumns], blocks: Iterable[range]) -> Iterator[tuple[Row, int]]:
         """Every call of every row, created when a worker takes it."""
         for rows in blocks:
             asked = columns(rows)
             if not isinstance(asked, ChoiceColumns | TextColumns):
                 raise unable(self.model.spec.name, asked.ability)
-            block = _Block(rows, asked)
+            block = Block(rows, asked)
             for place in range(len(rows)):
                 query = asked.row(place)
                 calls = list(self.model.calls(query, asked.scoring))
-                row = _Row(block, place, query, calls, [None] * len(calls), len(calls))
+                row = Row(block, place, query, calls, [None] * len(calls), len(calls))
                 yield from ((row, number) for number in range(len(calls)))
 
-    async def _worker(self, calls: Iterator[tuple[_Row, int]], done: Callable[[_Block], None]) -> None:
+    async def _worker(self, calls: Iterator[tuple[Row, int]], done: Callable[[Block], None]) -> None:
         for row, number in calls:  # shared: each takes the next call that nobody has taken
             row.replies[number] = await self._reply(row.calls[number])
             row.left -= 1
@@ -204,12 +250,13 @@ class _Asking:
             if self.stopping:
                 return
 
-    def _answered(self, row: _Row, scoring: Scoring, done: Callable[[_Block], None]) -> None:
+    def _answered(self, row: Row, scoring: Scoring, done: Callable[[Block], None]) -> None:
         replies = [reply for reply in row.replies if reply is not None]
         whole = len(replies) == len(row.calls)
         answer = self.model.read(row.query, scoring, replies) if whole else Answer(Status.FAILED)
         cost = len(replies), sum(each.input_tokens for each in replies), sum(each.output_tokens for each in replies)
         row.block.answers[row.place] = replace(answer, billed=cost)
+        self.answered_at = asyncio.get_running_loop().time()
         self.advance(1)
         if len(row.block.answers) == len(row.block.rows):
             done(row.block)
@@ -219,15 +266,14 @@ class _Asking:
         digest = call.digest(self.model.spec.place)
         if digest in self.shared:
             return await asyncio.shield(self.shared[digest])
-        stored = self.journal.get(digest, self.since, self.until)
+        stored = self._stored(call, digest)
         if stored is not None:
-            self.spending.used += 1
             return stored
         shared = self.shared[digest] = asyncio.get_running_loop().create_future()
         try:
-            reply = await self._sent(call, digest)
+            reply = await self._claimed(call, digest)
         except BaseException as error:
-            shared.set_exception(_StoppedError() if isinstance(error, asyncio.CancelledError) else error)
+            shared.set_exception(StoppedError() if isinstance(error, asyncio.CancelledError) else error)
             shared.exception()  # nobody may be waiting for it
             raise
         else:
@@ -236,57 +282,116 @@ class _Asking:
         finally:
             del self.shared[digest]
 
-    async def _sent(self, call: Call, digest: str) -> Reply | None:
-        failures = waits = 0
-        while not self.stopping:
-            began = await self.pace.enter()
+    def _stored(self, call: Call, digest: str) -> Reply | None:
+        stored = self.journal.get(digest, self.since, self.until)
+        if stored is not None:
+            self.spending.reuse(call, billed(stored))
+        return stored
+
+    async def _claimed(self, call: Call, digest: str) -> Reply | None:
+        """The reply that another program sends for, or a new one."""
+        if self.since:  # everything is asked again, whatever others ask
+            self.claims.claim(digest)
+        else:
+            self.elsewhere += 1
             try:
-                reply = await self._once(call, digest)
-            except TryAgainError as error:
-                self.pace.objected(began, after=error.after, failed=not error.pressed)
-                self.last_words = str(error)
-                failures, waits = failures + (not error.pressed), waits + error.pressed
-                after = error.after
-            else:
-                self.pace.succeeded(began)
-                self.in_a_row, self.heard_at = 0, asyncio.get_running_loop().time()
-                return reply
+                while (turn := self.claims.take(digest)) is Turn.WAIT:
+                    await asyncio.sleep(LOOK)
+                    if self.stopping:
+                        raise StoppedError
             finally:
-                self.pace.leave()
-            if failures == ATTEMPTS:
+                self.elsewhere -= 1
+            if turn is Turn.USE:
+                return self._stored(call, digest)
+        if not self.wanted:
+            self.heard_at = asyncio.get_running_loop().time()
+        self.wanted += 1
+        reply = None
+        try:
+            reply = await self._sent(call, digest)
+        finally:
+            self.wanted -= 1
+            if reply is None:
+                self.claims.release(digest)
+            else:
+                self.claims.forget(digest)
+        return reply
+
+    async def _sent(self, call: Call, digest: str) -> Reply | None:
+        effort = Effort(asyncio.get_running_loop().time())
+        while not self.stopping:
+            try:
+                return await self._attempt(call, digest, effort)
+            except TryAgainError as error:
+                self.last_words, after = str(error), error.after
+                effort.failed(error, asyncio.get_running_loop().time(), self.heard_at)
+            if effort.failures >= ATTEMPTS:
                 self.in_a_row += 1
                 if self.in_a_row >= IN_A_ROW:
                     raise self._gave_up(f"{IN_A_ROW} requests in a row failed")
                 return None
             if after is not None and after > PATIENCE:
                 raise self._gave_up(f"it asks for a pause of {after:,.0f} seconds")
-            if waits and asyncio.get_running_loop().time() - self.heard_at > PATIENCE:
-                raise self._gave_up(f"it has been asking for pauses for {PATIENCE / 60:.0f} minutes")
             if not self.stopping:
-                await asyncio.sleep(delay(failures + waits, after))
-        raise _StoppedError
+                await asyncio.sleep(delay(effort.failures + effort.waits, after))
+        raise StoppedError
 
-    async def _once(self, call: Call, digest: str) -> Reply:
-        """One attempt; `_stop` does not cancel this task while it lasts."""
+    async def _attempt(self, call: Call, digest: str, effort: Effort) -> Reply:
+        """One attempt, as soon as budget and pace allow it."""
+        await self.till.reserve(call)
+        try:
+            began = await self.pace.enter()
+        except BaseException:
+            self.till.release(call)
+            raise
+        effort.silent_since = effort.silent_since or began
+        try:
+            if self.stopping:
+                self.till.release(call)
+                raise StoppedError
+            reply = await self._once(call, digest, effort.silent_since + PATIENCE)
+        except TryAgainError as error:
+            self.pace.objected(began, after=error.after, failed=not error.pressed)
+            raise
+        else:
+            self.pace.succeeded(began)
+            self.in_a_row, self.heard_at = 0, asyncio.get_running_loop().time()
+            return reply
+        finally:
+            self.pace.leave()
+
+    async def _once(self, call: Call, digest: str, until: float) -> Reply:
+        """Send, until a moment; `_stop` does not cancel this task meanwhile."""
         task = asyncio.current_task()
         assert task is not None
-        reserved = self.spending.reserve(call)
         cost: tuple[int, int] | None = None
-        self.flying.add(task)
+        cut_off = False
+        self.flying[task] = until
         try:
             reply = await self.model.send(call)
             cost = billed(reply)
-            reply = self.journal.put(digest, reply, self.since)
+            try:
+                reply = self.journal.put(digest, reply, self.since)
+            finally:
+                if self.journal.problem is not None:
+                    self.stopping = True  # at once: what is sent now could not be stored
+                    self.full.set()
             self.spending.used += 1
             return reply
         except TryAgainError as error:
             cost = (error.input_tokens, error.output_tokens) if error.input_tokens else None
             raise
+        except asyncio.CancelledError:
+            if task not in self.overdue:
+                cut_off = True
+                raise
+            self.overdue.discard(task)
+            task.uncancel()
+            raise TryAgainError(f"no complete reply within {PATIENCE:g} s", silent=True) from None
         finally:
-            self.flying.discard(task)
-            self.spending.settle(call, reserved, cost)
+            del self.flying[task]
+            self.till.settle(call, cost, cut_off=cut_off)
 
     def _gave_up(self, why: str) -> ModelError:
         problem = f"{self.model.spec.place} gives no usable answers: {why}. The last reply: {self.last_words}"
-        remedy = "All answers so far are stored. Repeat the command later to resume."
-        return ModelError(problem, remedy, code="no-answer")
+        return ModelError(problem, "All answers are stored. Repeat the command later to resume.", code="no-answer")

@@ -4,6 +4,9 @@ Like TCP: the number doubles in every round trip until the server first objects,
 back to that level in some round trips, and slowly beyond it; every objection or failure lowers it by a tenth, at least
 by one. Objections to requests that were sent before the last one do not count again. It does not grow either while
 replies are late because the server has requests wait in its own queue.
+
+A pause that the server asks for is a minimum. Whatever it asks for, every request waits longer after each objection,
+and all requests together pause longer the longer no request has succeeded.
 """
 
 from __future__ import annotations
@@ -16,6 +19,12 @@ from collections import deque
 START, MOST = 8, 256
 PAUSE = 2.0
 """A pause of at least this many seconds applies to all requests; a shorter one only to the request itself."""
+PART = 0.25
+"""After an objection all requests pause for this part of the time since the last success, if that is `LONG_AGO`."""
+LONG_AGO = 1.0
+"""Seconds."""
+LONGEST = 30.0
+"""The longest pause in seconds that the server has not asked for."""
 
 QUEUED, LONG = 4.0, 10.0
 """A reply that took so many times as long as the quickest, and so many seconds, waited in the server's own queue."""
@@ -28,7 +37,8 @@ class Pace:
         self.limit, self.most = float(start), most
         self.under_way = 0
         self._doubling = True
-        self._lowered_at = self._paused_until = self._too_many = 0.0
+        self._lowered_at = self._paused_until = self._backed_off_until = self._too_many = 0.0
+        self._succeeded_at: float | None = None  # or since when requests have been sent
         self._quickest = math.inf
         self._waiting: deque[asyncio.Future[None]] = deque()
 
@@ -44,6 +54,8 @@ class Pace:
             if not place.cancelled():  # the slot was had already
                 self.leave()
             raise
+        if self._succeeded_at is None:
+            self._succeeded_at = loop.time()
         return loop.time()
 
     def leave(self) -> None:
@@ -52,7 +64,11 @@ class Pace:
 
     def succeeded(self, began: float) -> None:
         """A request that was sent at `began` was answered. One that was queued is no reason to send more at once."""
-        took = asyncio.get_running_loop().time() - began
+        now = asyncio.get_running_loop().time()
+        took, self._succeeded_at = now - began, now
+        if self._backed_off_until > now:
+            self._backed_off_until = now
+            self._wake()
         self._quickest = min(self._quickest, took)
         if took > max(LONG, QUEUED * self._quickest):
             return
@@ -69,13 +85,18 @@ class Pace:
             lower = 0.5 * self.limit if self._doubling and not failed else min(0.9 * self.limit, self.limit - 1.0)
             self._too_many, self.limit = self.limit, max(1.0, lower)
             self._lowered_at, self._doubling = loop.time(), self._doubling and failed
+        now = loop.time()
         if after is not None and after >= PAUSE:
-            self._paused_until = max(self._paused_until, loop.time() + after)
+            self._paused_until = max(self._paused_until, now + after)
             loop.call_at(self._paused_until, self._wake)
+        idle = 0.0 if self._succeeded_at is None else now - self._succeeded_at
+        if not failed and idle >= LONG_AGO and now >= self._backed_off_until:
+            self._backed_off_until = now + min(LONGEST, PART * idle)
+            loop.call_at(self._backed_off_until, self._wake)
 
     def _wake(self) -> None:
         """Give free slots to those who waited longest."""
-        if asyncio.get_running_loop().time() < self._paused_until:
+        if asyncio.get_running_loop().time() < max(self._paused_until, self._backed_off_until):
             return
         while self._waiting and self.under_way < int(self.limit):
             place = self._waiting.popleft()
@@ -85,6 +106,6 @@ class Pace:
 
 
 def delay(attempt: int, after: float | None) -> float:
-    """Seconds until a request is retried: what the server asks for, or longer each time; with a random part."""
-    least = min(30.0, 0.25 * 2**attempt) if after is None else after
+    """Seconds until a request is retried: longer each time, at least what the server asks for, with a random part."""
+    least = max(min(LONGEST, 0.25 * 2.0 ** min(attempt, 16)), after or 0.0)
     return least + random.uniform(0.0, 0.5 * least + 0.05)

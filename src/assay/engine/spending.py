@@ -1,15 +1,30 @@
-"""The cost of asking an endpoint: tokens as the server counts them, dollars from the user's price."""
+"""The cost of asking an endpoint: tokens as the server counts them, dollars from the user's price.
+
+A budget covers all replies that a run uses, whenever they were sent. As a server may bill more output tokens than a
+request allows (reasoning), what is under way counts at the highest price seen so far, and at least as if every reply
+had `SURPRISE` times its limit: then the budget is exceeded by at most `SLACK`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import asyncio
+from collections import deque
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 
 from assay.errors import UsageError
 from assay.models.base import Call, Reply
 
 CAUTION = 1.5
-"""The factor for estimates of a request's tokens, until replies show how accurate they are."""
+"""The factor for estimates of a request's input tokens, until replies show how accurate they are."""
+ACCURATE = 32
+"""So many replies show it."""
+LEARNING, AT_FIRST = 8, 2
+"""Until so many replies have come, at most two requests are under way if there is a budget."""
+SURPRISE = 4.0
+"""So many times the output tokens that a request allows may be billed at any time."""
+SLACK = 0.05
+"""The part of the budget by which such replies may exceed it."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +55,11 @@ class Price:
 
 @dataclass
 class Spending:
-    """What this process has spent, and whether another request fits into the budget."""
+    """What this process has spent, and whether another request fits into the budget.
+
+    `sent`, `input_tokens` and `output_tokens` are of this process; `earlier` has the input and output tokens of stored
+    replies that were used, `used` counts all replies. `cut_off` requests were under way when asking ended.
+    """
 
     price: Price | None = None
     budget: float | None = None
@@ -48,8 +67,14 @@ class Spending:
     used: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    _reserved: float = field(default=0.0, repr=False)
-    _caution: float = field(default=CAUTION, repr=False)
+    earlier: tuple[int, int] = (0, 0)
+    cut_off: int = 0
+    _under_way: tuple[int, int, int] = field(default=(0, 0, 0), repr=False)  # requests, estimated tokens
+    _lost: tuple[int, int] = field(default=(0, 0), repr=False)  # estimated tokens of what was cut off
+    _replies: int = field(default=0, repr=False)
+    _input_ratio: float = field(default=0.0, repr=False)  # the highest of billed to estimated tokens
+    _output_ratio: float = field(default=0.0, repr=False)
+    _counted: set[Hashable] = field(default_factory=set, repr=False)
 
     def __post_init__(self) -> None:
         if self.budget is not None and self.price is None:
@@ -63,38 +88,165 @@ class Spending:
 
     @property
     def usd(self) -> float | None:
+        """The cost of what was sent now."""
         return None if self.price is None else self.price.usd(self.input_tokens, self.output_tokens)
 
-    def reserve(self, call: Call) -> float:
-        """Reserve what a call may cost; raises a UsageError if that would exceed the budget."""
-        if self.price is None or self.budget is None:
-            return 0.0
-        most = self.price.usd(call.input_tokens * self._caution, call.output_tokens)
-        if (self.usd or 0.0) + self._reserved + most > self.budget:
-            problem = f"the next request would exceed the budget of ${self.budget:g}; ${self.usd or 0.0:.4f} are spent."
-            remedy = "All answers are stored. Raise --budget-usd and repeat the command to resume."
-            raise UsageError(problem, remedy, code="over-budget", key="budget-usd")
-        self._reserved += most
-        return most
+    @property
+    def usd_in_all(self) -> float:
+        """The cost of all replies that were used, whenever they were sent."""
+        return 0.0 if self.price is None else (self.usd or 0.0) + self.price.usd(*self.earlier)
 
-    def settle(self, call: Call, reserved: float, billed: tuple[int, int] | None) -> None:
-        """Record a finished call: the billed tokens (estimated if the server does not count), or None if nothing was
-        billed.
+    # --- a request
+
+    def reserve(self, call: Call) -> bool:
+        """Whether a request may be sent; if so, it is under way from now on. False: wait for a reply.
+
+        Raises a UsageError if it does not fit into the budget although nothing is under way.
+        """
+        if self.budget is None:  # nothing needs to be estimated
+            return True
+        count, read, written = self._under_way
+        after = count + 1, read + call.input_tokens, written + call.output_tokens
+        if self._replies < LEARNING and count >= AT_FIRST:
+            return False
+        if not self._fit(after[1], after[2]):
+            if count:
+                return False
+            raise self._over(call)
+        self._under_way = after
+        return True
+
+    def settle(self, call: Call, billed: tuple[int, int] | None, *, cut_off: bool = False) -> None:
+        """Record a finished request: the billed tokens (estimated if the server does not count), or None if nothing was
+        billed. One that was `cut_off` may be billed without our knowledge.
         """
         self.sent += 1
-        self._reserved -= reserved
-        if billed is None:
+        self.release(call)
+        if cut_off:
+            self.cut_off += 1
+            self._lost = self._lost[0] + call.input_tokens, self._lost[1] + call.output_tokens
+        if billed is not None:
+            self._replies += 1
+            read, written = self._learned(call, billed)
+            self.input_tokens += read
+            self.output_tokens += written
+
+    def release(self, call: Call) -> None:
+        """It is not under way any more, or was not sent."""
+        if self.budget is None:
             return
+        count, read, written = self._under_way
+        self._under_way = count - 1, read - call.input_tokens, written - call.output_tokens
+
+    def abandon(self) -> None:
+        """What is under way will not be settled: the asking that sent it was ended in between."""
+        count, read, written = self._under_way
+        self.cut_off += count
+        self._lost = self._lost[0] + read, self._lost[1] + written
+        self._under_way = 0, 0, 0
+
+    def reuse(self, call: Call, billed: tuple[int, int]) -> None:
+        """Record a stored reply that is used."""
+        self.used += 1
+        read, written = self._learned(call, billed)
+        self.earlier = self.earlier[0] + read, self.earlier[1] + written
+
+    def reuse_block(self, block: Hashable, read: int, written: int) -> None:
+        """Record the tokens of a block of answers that is used, once."""
+        if block not in self._counted:
+            self._counted.add(block)
+            self.earlier = self.earlier[0] + read, self.earlier[1] + written
+
+    def _learned(self, call: Call, billed: tuple[int, int]) -> tuple[int, int]:
+        """The billed tokens, estimated if the server does not count."""
         read, written = billed
-        if read:
-            self._caution = max(1.0, self._caution if self.sent < 32 else 1.0, 1.1 * read / call.input_tokens)
-        self.input_tokens += read or call.input_tokens
-        self.output_tokens += written if read else call.output_tokens
+        if not read:
+            return call.input_tokens, call.output_tokens
+        if self.budget is not None:
+            self._input_ratio = max(self._input_ratio, read / call.input_tokens)
+            self._output_ratio = max(self._output_ratio, written / max(1, call.output_tokens))
+        return read, written
+
+    def _most(self, read: int, written: int, surprise: float = 1.0) -> float:
+        """What requests may cost, by their estimated tokens."""
+        assert self.price is not None
+        caution = CAUTION if self._replies < ACCURATE else 1.0
+        return self.price.usd(read * max(caution, self._input_ratio), written * max(surprise, self._output_ratio))
+
+    def _fit(self, read: int, written: int) -> bool:
+        assert self.budget is not None
+        left = self.budget - self.usd_in_all
+        most, surprising = self._most(read, written), self._most(read, written, SURPRISE)
+        return most <= left and surprising <= left + SLACK * self.budget
+
+    def _over(self, call: Call) -> UsageError:
+        most = self._most(call.input_tokens, call.output_tokens, SURPRISE)
+        would = f"the next request, which may cost ${most:.4f}, would exceed the budget of ${self.budget:g}"
+        problem = f"{would}: {self.of_budget()}."
+        remedy = "All answers are stored. Raise --budget-usd, which covers the whole run, and repeat the command."
+        return UsageError(problem, remedy, code="over-budget", key="budget-usd")
+
+    # --- in words
+
+    def of_budget(self) -> str:
+        """What is spent, under way and left, of which budget."""
+        assert self.price is not None
+        assert self.budget is not None
+        earlier, spent = self.price.usd(*self.earlier), self.usd_in_all
+        of_it = f" (${earlier:.4f} of it by other commands)" if earlier else ""
+        count, read, written = self._under_way
+        under_way = self._most(read + self._lost[0], written + self._lost[1]) if count + self.cut_off else 0.0
+        left = max(0.0, self.budget - spent - under_way)
+        return f"${spent:.4f} spent{of_it}, ${under_way:.4f} under way, ${left:.4f} left"
 
     def as_json(self, billed: Mapping[str, int]) -> dict[str, float | None]:
         """For run.json: what the run's answers cost, whenever they were made, and how many requests were sent now."""
         usd = None if self.price is None else self.price.usd(billed["input_tokens"], billed["output_tokens"])
         return {**billed, "usd": None if usd is None else round(usd, 6), "sent_now": self.sent}
+
+
+class Till:
+    """Requests wait here, first come, first served, until they fit into the budget. It belongs to one event loop."""
+
+    def __init__(self, spending: Spending) -> None:
+        self.spending = spending
+        spending.abandon()
+        self._waiting: deque[tuple[asyncio.Future[None], Call]] = deque()
+
+    async def reserve(self, call: Call) -> None:
+        """Wait until a request may be sent; raises a UsageError if it does not fit into the budget."""
+        if not self._waiting and self.spending.reserve(call):
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append((turn, call))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # its turn had come already
+                self.release(call)
+            raise
+
+    def settle(self, call: Call, billed: tuple[int, int] | None, *, cut_off: bool = False) -> None:
+        self.spending.settle(call, billed, cut_off=cut_off)
+        self._wake()
+
+    def release(self, call: Call) -> None:
+        """It was not sent."""
+        self.spending.release(call)
+        self._wake()
+
+    def _wake(self) -> None:
+        while self._waiting:
+            turn, call = self._waiting[0]
+            try:
+                if not turn.cancelled() and not self.spending.reserve(call):
+                    return
+            except UsageError as error:
+                turn.set_exception(error)
+            else:
+                if not turn.cancelled():
+                    turn.set_result(None)
+            self._waiting.popleft()
 
 
 def billed(reply: Reply) -> tuple[int, int]:

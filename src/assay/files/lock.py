@@ -18,6 +18,9 @@ from assay.files.atomic import is_leftover
 
 LOCK = ".lock"
 
+_LOCKED = 1 << 30
+"""The byte that is locked where locks have places (Windows), so that the others can be read."""
+
 _OTHER = "Choose another folder with --out."
 
 
@@ -57,6 +60,49 @@ def held(folder: Path, doing: str) -> Iterator[None]:
         for each in made:
             with contextlib.suppress(OSError):  # there is something in it
                 each.rmdir()
+
+
+def hold(path: Path) -> int:
+    """Create a file and hold its lock; returns its handle, which appends. `let_go` releases the lock."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_NOFOLLOW", 0), 0o666)
+        try:
+            os.lseek(handle, _LOCKED, os.SEEK_SET)
+            if _take(handle, path):
+                return handle
+        except BlockingIOError:  # another program is looking whether it is free
+            pass
+        except OSError:
+            os.close(handle)
+            raise
+        os.close(handle)
+
+
+def let_go(handle: int, path: Path) -> None:
+    """Remove a file that `hold` has locked."""
+    os.lseek(handle, _LOCKED, os.SEEK_SET)
+    _release(handle, path)
+
+
+def remove_if_free(path: Path) -> bool:
+    """Remove a file whose lock no program holds; whether it is gone."""
+    try:
+        handle = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        return True
+    except OSError:  # somebody else's
+        return False
+    try:
+        os.lseek(handle, _LOCKED, os.SEEK_SET)
+        free = _take(handle, path)
+    except OSError:
+        os.close(handle)
+        return False
+    if free:
+        _release(handle, path)
+    else:
+        os.close(handle)
+    return True
 
 
 def _acquired(path: Path, doing: str) -> int:

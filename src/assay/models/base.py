@@ -218,8 +218,8 @@ class ServedModel:
 class TryAgainError(Exception):
     """A call failed and may succeed later.
 
-    `after` is the pause in seconds that the server asks for; `pressed` says that it is overloaded; the tokens are those
-    billed for an unusable reply.
+    `after` is the pause in seconds that the server asks for; `pressed` says that it is overloaded, `silent` that no
+    complete reply came in time; the tokens are those billed for an unusable reply.
     """
 
     def __init__(
@@ -228,11 +228,12 @@ class TryAgainError(Exception):
         *,
         after: float | None = None,
         pressed: bool = False,
+        silent: bool = False,
         input_tokens: int = 0,
         output_tokens: int = 0,
     ) -> None:
         super().__init__(why)
-        self.after, self.pressed = after, pressed
+        self.after, self.pressed, self.silent = after, pressed, silent
         self.input_tokens, self.output_tokens = input_tokens, output_tokens
 
 

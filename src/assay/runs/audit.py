@@ -106,18 +106,18 @@ def audit(
     `spending` limits what asking an endpoint may cost, and afterwards holds what it did cost.
     """
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
-    begun = begin(
-        model,
-        probe,
-        request,
-        out=out,
-        options=options,
-        engine=engine,
-        resume=resume,
-        executor=executor,
-        spending=spending,
-    )
-    with showing(progress) as shown:
+    with showing(progress) as shown:  # also while it is tested what an endpoint can do
+        begun = begin(
+            model,
+            probe,
+            request,
+            out=out,
+            options=options,
+            engine=engine,
+            resume=resume,
+            executor=executor,
+            spending=spending,
+        )
         return finish(begun, shown, listener)
 
 
@@ -164,7 +164,7 @@ def begin(
     engine = engine or Settings()
     engine = replace(engine, block_size=engine.block_size or before.engine.get("block_size", 0))
     find = partial(find_second, options=options)
-    desk = new_desk(spending)
+    desk = new_desk(spending, folder)
     store = BlockStore(BlockStore.default().root, (folder / OWN_BLOCKS,))  # its own after `assay export`
     ask = Asker(spec, store, executor, engine, resume=resume, find=find, desk=desk)
     ask.run = digest_of(str(folder.resolve()))[:12]
@@ -224,6 +224,8 @@ def finish(begun: Begun, progress: Progress | None = None, listener: Listener | 
     with open_for_writing(begun.folder, begun.info, resume) as folder:
         if folder.finished_before and resume is Resume.ONLY_MISSING:
             run = read_run(begun.folder)  # not made by this process
+            cost = (int(run.info.spent.get(name) or 0) for name in ("input_tokens", "output_tokens"))
+            begun.spending.reuse_block(begun.folder, *cost)
             return run if (begun.folder / PAGE).exists() else reported(run)
         (listener or Listener()).begins(probe, tuple(prepared.stages), tuple(prepared.notes), begun.folder)
         ask.progress, ask.backed_off, ask.remember = progress or Silent(), dict(folder.info.backed_off), folder.remember
@@ -378,9 +380,9 @@ def require_askable(model: ModelSpec, executor: Executor | None) -> None:
         raise UsageError(problem, "Omit --executor.", code="unsupported", key="executor")
 
 
-def new_desk(spending: Spending | None = None) -> Desk:
-    """A desk to ask endpoints; their journals are beside the blocks."""
-    return Desk(load, cache_folder() / "journal", spending or Spending())
+def new_desk(spending: Spending | None = None, run: Path | None = None) -> Desk:
+    """A desk to ask endpoints for a run in a folder; their journals are beside the blocks."""
+    return Desk(load, cache_folder() / "journal", spending or Spending(), run)
 
 
 def place_of(data: str | Path | None) -> Path | None:

@@ -66,21 +66,21 @@ def tour(
     request = Request(preset, limit, seed, settings or {}, place_of(data), skip_bad)
     folder = Path(out) if out is not None else Path("runs") / default_name("tour", model, preset, limit)
     _require_tour(folder)
-    spec, executor = find_model(model, options), executor or new_executor()  # loads the model once for all
-    require_askable(spec, executor)
-    told = Failures(listener or Listener())
-    able = answerable(spec, told)
-    requests = {probe.name: request for probe in able}
-    if spec.endpoint is not None:
-        calls = expect_tour(model, able, request, options, told)
-        requests = {name: replace(request, limit=each.limit) for name, each in calls.items()}
-        told.listener.sends(calls)
-    begun: dict[str, Begun] = {}
-    for name, own in requests.items():
-        with told.about(name, lacking=True):
-            how = {**more, "options": options, "executor": executor, "spending": spending}
-            begun[name] = begin(spec, name, own, out=folder / name, **how)
-    with showing(progress) as shown:
+    with showing(progress) as shown:  # also while it is tested what an endpoint can do
+        spec, executor = find_model(model, options), executor or new_executor()  # loads the model once for all
+        require_askable(spec, executor)
+        told = Failures(listener or Listener())
+        able = answerable(spec, told)
+        requests = {probe.name: request for probe in able}
+        if spec.endpoint is not None:
+            calls = expect_tour(model, able, request, options, told)
+            requests = {name: replace(request, limit=each.limit) for name, each in calls.items()}
+            told.listener.sends(calls)
+        begun: dict[str, Begun] = {}
+        for name, own in requests.items():
+            with told.about(name, lacking=True):
+                how = {**more, "options": options, "executor": executor, "spending": spending}
+                begun[name] = begin(spec, name, own, out=folder / name, **how)
         runs = _finished(begun, told, shown)
     told.require_some(runs)
     write_missing(folder, told.why)

@@ -132,9 +132,9 @@ class Client:
                         raise TryAgainError(f"a reply larger than {LARGEST:,} bytes")
                 done = True
         except TimeoutError:
-            raise TryAgainError(f"no complete reply within {self._seconds:g} s") from None
+            raise TryAgainError(f"no complete reply within {self._seconds:g} s", silent=True) from None
         except httpcore2.TimeoutException as error:
-            raise TryAgainError(f"no reply in time ({type(error).__name__})") from None
+            raise TryAgainError(f"no reply in time ({type(error).__name__})", silent=True) from None
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as error:
             raise TryAgainError(self._redaction.text(f"{error}" or type(error).__name__)) from None
         finally:

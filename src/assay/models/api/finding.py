@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -27,6 +28,7 @@ from assay.models.api.client import Client
 from assay.models.api.dialects import CONTINUED, LEAST_MASS, LISTED, Echo, Letters, Text, billed
 from assay.models.base import Endpoint, TryAgainError
 from assay.plan import digest_of
+from assay.progress import EVERY, duration, waits_shown
 from assay.prompts import WAYS
 from assay.queries import Answer, ListedQuery, Status, TextQuery
 
@@ -34,6 +36,8 @@ MOST_REQUESTS = 12
 VERSION = 4
 """Part of the file name of remembered results: raise it when the tests change, or what they read."""
 SECONDS = 120.0
+LONGEST = 600.0
+"""Seconds after which nothing more is tested."""
 TOP = (20, 5)
 """How many alternatives for a token are requested; some servers list fewer."""
 WORKS = "works"
@@ -67,7 +71,7 @@ def found(address: Address, *, send: bool = True, again: bool = False) -> Endpoi
     if not send:
         usual = ("letters", *(way for way in WAYS if way != "letters"))
         return Endpoint(address.model, address.key_env, usual, continued="message", assumed=True)
-    endpoint = _apart(_found(address))
+    endpoint = _apart(_found(address, waits_shown()))
     content = {**asdict(endpoint), "url": address.url}
     write_atomically(place, (json.dumps(content, indent=1, ensure_ascii=False) + "\n").encode())
     return endpoint
@@ -106,10 +110,10 @@ def _apart(work: Any) -> Endpoint:
     return result[0]
 
 
-async def _found(address: Address) -> Endpoint:
+async def _found(address: Address, waits: Callable[[str], None]) -> Endpoint:
     client = Client(address.url, address.key_env, seconds=SECONDS)
     try:
-        return await _Search(client, Endpoint(address.model, address.key_env)).search()
+        return await _Search(client, Endpoint(address.model, address.key_env), waits).watched()
     finally:
         await client.close()
 
@@ -120,13 +124,35 @@ class _NotThereError(Exception):
 
 @dataclass
 class _Search:
-    """One search, with what it has found so far."""
+    """One search, with what it has found so far. `waits` gets every 15 seconds what it waits for."""
 
     client: Client
     endpoint: Endpoint
+    waits: Callable[[str], None] = lambda what: None
     sent: int = 0
+    testing: str = ""
+    last_words: str = ""
+    ends: float = math.inf  # by the loop's clock
     words: dict[str, str] = field(default_factory=dict)
     answered: bool = False
+
+    async def watched(self) -> Endpoint:
+        """`search`, at most for `LONGEST` seconds."""
+        self.ends = asyncio.get_running_loop().time() + LONGEST
+        watching = asyncio.create_task(self._watch())
+        try:
+            return await self.search()
+        finally:
+            watching.cancel()
+
+    async def _watch(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(EVERY)
+            left = self.ends - loop.time()
+            what = f"testing what {self.client.url} can do: {self.testing}, request {self.sent} of {MOST_REQUESTS}"
+            said = f"its last reply: {self.last_words}" if self.last_words else "it has said nothing else"
+            self.waits(f"{what}, for {duration(LONGEST - left)}; {said}; assay gives up in {duration(max(0.0, left))}")
 
     async def search(self) -> Endpoint:
         ways = [
@@ -139,6 +165,7 @@ class _Search:
             ("continued", self._continued),
         ]
         for name, check in ways:
+            self.testing = name
             try:
                 await check()
             except _NotThereError as why:
@@ -162,10 +189,16 @@ class _Search:
         for attempt in range(3):
             if self.sent >= MOST_REQUESTS:
                 raise _NotThereError(f"not tested: {MOST_REQUESTS} requests were sent")
+            if asyncio.get_running_loop().time() >= self.ends:
+                raise _NotThereError(f"not tested: the tests took {duration(LONGEST)}")
             self.sent += 1
             try:
-                content, _ = await self.client.post(path, body)
+                async with asyncio.timeout_at(None if self.ends == math.inf else self.ends):
+                    content, _ = await self.client.post(path, body)
+            except TimeoutError:
+                raise _NotThereError(f"fails (no complete reply within {duration(LONGEST)})") from None
             except TryAgainError as error:
+                self.last_words = str(error)
                 if not error.pressed or attempt == 2:
                     raise _NotThereError(f"fails ({error})") from None
                 await asyncio.sleep(min(30.0, error.after if error.after is not None else 2.0**attempt))
