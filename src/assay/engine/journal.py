@@ -19,6 +19,7 @@ import re
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -138,9 +139,10 @@ class Journal:
             begin = self._read.get(path, 0)
             if path == self._own.path or (begin and _size(path) == begin):
                 continue
-            for digest, entry in _entries(path, begin):
-                self._note(digest, entry)
-                self._read[path] = entry.offset + entry.length + 1
+            with suppress(FileNotFoundError):  # it has just been removed
+                for digest, entry in _entries(path, begin):
+                    self._note(digest, entry)
+                    self._read[path] = entry.offset + entry.length + 1
 
     def get(self, digest: str) -> Reply | None:
         """The reply to a call, or None."""
