@@ -24,6 +24,7 @@ from assay.engine.journal import Journal
 from assay.errors import AssayError
 from assay.files.atomic import explained
 from assay.files.lock import hold, let_go, remove_if_free
+from assay.files.opening import open_regular
 
 ENDING = ".claims"
 LOOK = 0.25
@@ -47,7 +48,7 @@ class _Other:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.claimed: set[str] = set()
-        self._file = path.open("rb", buffering=0)
+        self._file = open_regular(path)
         self._rest = b""
 
     def read(self) -> None:

@@ -20,6 +20,7 @@ import re
 import time
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -145,9 +146,10 @@ class Journal:
             begin = self._read.get(path, 0)
             if (path == self._own.path and self._own.is_open) or (begin and _size(path) == begin):
                 continue
-            for digest, entry in _entries(path, begin):
-                self._note(digest, entry)
-                self._read[path] = entry.offset + entry.length + 1
+            with suppress(FileNotFoundError):  # it has just been removed
+                for digest, entry in _entries(path, begin):
+                    self._note(digest, entry)
+                    self._read[path] = entry.offset + entry.length + 1
 
     def get(self, digest: str, since: float = 0.0, until: float = inf) -> Reply | None:
         """The latest reply to a call that came `until` then or, if there is none, the first after that; None if there
