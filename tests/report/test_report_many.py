@@ -7,6 +7,8 @@ import gzip
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from assay.blocks import Column, Group, Kind, Row, Section, Table
 from assay.findings import Table as Data
 from assay.probes.bbq.examples import CATEGORIES
@@ -46,6 +48,7 @@ def test_the_charts_of_few_runs_are_on_their_page(tmp_path: Path) -> None:
     assert page.count("Headline numbers</h4>") == len(runs)
 
 
+@pytest.mark.slow
 def test_a_page_about_a_hundred_runs_of_full_size_stays_small(tmp_path: Path) -> None:
     """BBQ has eleven categories, in each of which a hundred models are shown side by side."""
     one = [each for each in bbq().estimates if each.group["category"] in ("Age", "all")]
