@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import tiny_models
+from assay.models import builtin
 from golden_numbers import Golden
 from nursery import MODULES, Nursery, nursery
 from selection import OF_FIXTURES
@@ -36,7 +38,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Give each process of pytest-xdist a core of its own: threads of one that wait for another's cost minutes."""
+    """Give each process of pytest-xdist a core of its own: threads of one that wait for another's cost minutes.
+
+    What is collected stays, so there is no garbage to look for until that is done.
+    """
+    gc.disable()
     process = os.environ.get("PYTEST_XDIST_WORKER", "")
     if process and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
@@ -57,11 +63,14 @@ _modules = 0
 """How many there were when it was done last."""
 
 
+def pytest_collection_finish() -> None:
+    gc.enable()
+
+
 def pytest_runtest_setup() -> None:
     """Leave thousands of tests, and torch's modules, out of garbage collection, which every training begins itself."""
     global _modules
     if len(sys.modules) > _modules + MANY:
-        gc.collect()
         gc.freeze()
         _modules = len(sys.modules)
 
@@ -79,6 +88,23 @@ def _never_wait_for_the_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", os.fstat)
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [beginning, os.environ.get("PYTHONPATH")])))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _load_the_built_in_model_once() -> Iterator[None]:
+    """Loading its graphs takes as long as a dozen answers, and a process of tests does it hundreds of times."""
+    load = builtin._session
+    kept = cache(lambda made_by, *how: load(*how))
+
+    def once(graph: Path, threads: int) -> Any:
+        library = sys.modules.get("onnxruntime")
+        if library is None or graph.parent != builtin.FOLDER:
+            return load(graph, threads)
+        return kept(library.InferenceSession, graph, threads)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builtin, "_session", once)
         yield
 
 

@@ -25,6 +25,7 @@ from nursery import KILLED, Nursery
 pytestmark = pytest.mark.kill
 
 KILLS = int(os.environ.get("ASSAY_SOAK_KILLS", "5"))
+QUESTIONS = 240
 KEPT_AFTER = 1.0
 """Seconds after which a reply must be kept, whatever happens."""
 
@@ -54,7 +55,7 @@ def test_kills_at_random_moments_lose_only_what_is_under_way(
 ) -> None:
     """Each attempt is killed; when all is asked it begins anew with nothing stored, until there were enough kills."""
     rng = random.Random(20261116)
-    arguments = ["run", "bbq-starter", "--limit", "400", "--set", "resamples=20", "--set", "answer=letters"]
+    arguments = ["run", "bbq-starter", "--limit", str(QUESTIONS), "--set", "resamples=20", "--set", "answer=letters"]
     with serving(latency=0.2, most=16) as server:  # so that asking takes most of the time
 
         def attempt(name: str, delay: float | None) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def test_kills_at_random_moments_lose_only_what_is_under_way(
                 assert ended["status"] == KILLED, (tmp_path / "killed.log").read_text()
                 kills += 1
                 moments.append(ended["killed"])
-                partial += 0 < before < 400
+                partial += 0 < before < QUESTIONS
                 time.sleep(0.2)  # what was sent before the kill has come
                 if (kills >= KILLS and partial >= 3) or len(moments) > 30:
                     assert attempt("killed", None)["status"] == 0, (tmp_path / "killed.log").read_text()
