@@ -44,10 +44,11 @@ def tell(vectors: Array, values: NDArray[np.str_], splits: int, seed: Sequence[i
     if count < FEWEST:
         said = spelled(sorted({*values.tolist()}))[str(rarest)]
         return f"{said} has {count} names, and each value needs {FEWEST}: two to learn from and one to predict"
+    from sklearn import config_context
     from threadpoolctl import threadpool_limits
 
     rng = np.random.default_rng(list(seed))
-    with threadpool_limits(1):  # once for all fits: it looks through the libraries that are loaded
+    with threadpool_limits(1), config_context(skip_parameter_validation=True):  # once for hundreds of small fits
         right = _right(vectors, values, splits, rng)
         drawn = [np.nanmean(_right(vectors, rng.permutation(values), COMPARED, rng)) for _ in range(PERMUTATIONS)]
     accuracy = np.nanmean(right, axis=1)
