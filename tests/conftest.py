@@ -49,12 +49,16 @@ def pytest_configure() -> None:
         os.sched_setaffinity(0, {cores[int(process.removeprefix("gw")) % len(cores)]})
 
 
+EARLY = {"long", "ray", "server"}
+"""Markers of what comes first, in one process: else two would have a cluster and a server each."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for fixture in OF_FIXTURES.keys() & getattr(item, "fixturenames", ()):
             item.add_marker(OF_FIXTURES[fixture])
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    items.sort(key=lambda item: EARLY.isdisjoint(marker.name for marker in item.iter_markers()))
 
 
 MANY = 300
