@@ -60,9 +60,9 @@ test: $(READY) ## lint, types, documentation, tests and docstring examples; test
 	$(TESTS)
 
 # Markers of pyproject.toml; tests/test_selection.py compares the two lists.
-FAST = not (browser or server or ray or kill or strace or simulation or training or slow)
+FAST = not (browser or server or ray or kill or strace or simulation or training or whole or slow)
 
-test-fast: $(READY) ## for the moment before a commit: the tests without browsers, servers, Ray, kills, strace, simulations and training
+test-fast: $(READY) ## for the moment before a commit: the quick tests: no browsers, servers, Ray, kills, strace, simulations, training or whole commands
 	$(TESTS) -m "$(FAST)"
 
 lint: $(READY) ## ruff and mypy

@@ -13,6 +13,8 @@ import pytest
 
 import small_bbq
 
+pytestmark = pytest.mark.whole
+
 USAGE, DATA, MODEL = 2, 3, 4
 FEW = ("--set", "resamples=20")
 

@@ -14,6 +14,8 @@ import pytest
 
 from small_sodapop import group_file, text_file
 
+pytestmark = pytest.mark.whole
+
 USAGE, DATA = 2, 3
 FEW = ("--set", "contexts=1", "--set", "cap=6", "--set", "min_count=1", "--set", "resamples=20", "--threads", 1)
 

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.whole
+
 CLOSE = 5e-4
 LIMIT = 240
 SETTINGS = ("--set", "class=gender,religion", "--set", "draws=20", "--set", "resamples=20")

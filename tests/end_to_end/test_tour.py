@@ -18,6 +18,8 @@ from golden_numbers import Golden, on_any_machine
 from html_pages import OF_A_RUN, OF_A_TOUR, Page, assert_harmless
 from small_tour import LIMIT, NAME, SMALL, Toured, program
 
+pytestmark = pytest.mark.whole
+
 PROBES = ("unqover", "bbq-starter", "sodapop")
 PARTS = [f"{cls} ({form})" for form in ("span", "mask") for cls in ("gender", "nationality", "ethnicity", "religion")]
 USAGE = 2

@@ -19,6 +19,8 @@ from endpoint_server import Server, serving
 from html_pages import Page
 from nursery import Nursery
 
+pytestmark = pytest.mark.whole
+
 FEW = 150
 """Requests that the tour may send in these tests."""
 

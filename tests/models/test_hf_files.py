@@ -366,6 +366,7 @@ def test_weights_that_say_they_have_a_gigantic_header_are_model_errors(folder: P
         score(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loops", ["x", ""], ids=["with output", "without output"])
 def test_a_chat_template_with_loops_inside_loops_is_ended(
     loops: str, model_folder: ModelFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -21,6 +21,7 @@ from wide_runs import write_all
 LIMIT = 3_000_000
 
 
+@pytest.mark.slow
 def test_a_page_about_many_runs_stays_small_and_says_where_the_rest_is(tmp_path: Path) -> None:
     runs = open_runs(write_all(tmp_path, [f"org/model-{number}" for number in range(14)]))
     one = [html.Told(run, f"r{place}") for place, run in enumerate(runs) if run.model == "org/model-0"]

@@ -29,6 +29,8 @@ from assay.runs.score import score
 from assay.settings import as_written, read_settings
 from raising import raises
 
+pytestmark = pytest.mark.slow
+
 Vectors = Callable[[str, str], NDArray[np.float32]]  # of a name in a text
 
 WIDTH = 12
