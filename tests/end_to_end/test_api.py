@@ -16,6 +16,8 @@ import pytest
 
 from endpoint_server import ALL, Asked, Sent, serving
 
+pytestmark = pytest.mark.whole
+
 Command = Any
 FEW = ("--set", "resamples=20")
 KEY = "sk-never-to-be-seen-1234567890"
