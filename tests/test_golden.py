@@ -23,6 +23,8 @@ from assay.runs.folder import open_bare
 from assay.runs.generate import generate
 from golden_numbers import FOLDER, Golden, on_any_machine, read_packed, read_records, unpacked
 
+pytestmark = pytest.mark.slow
+
 FEW = {"resamples": "200"}
 SEVEN = "Age,Disability_status,Gender_identity,Nationality,Physical_appearance,Religion,Sexual_orientation"
 RUNS: Mapping[str, tuple[str, dict[str, Any]]] = {

@@ -14,6 +14,8 @@ import pytest
 
 import small_lists
 
+pytestmark = pytest.mark.slow
+
 TORCH = {"torch", "transformers", "safetensors", "huggingface_hub"}
 MODELS = TORCH | {"onnxruntime", "tokenizers", "httpx2", "httpcore2", "ray"}
 HEAVY = MODELS | {"numpy", "rich", "jinja2", "scipy", "sklearn", "polars", "pandas"}

@@ -19,6 +19,8 @@ from assay.runs.score import score
 from golden_numbers import FOLDER, require_alike
 from kept_runs import ASKED, RUNS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def folder(kept_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

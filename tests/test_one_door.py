@@ -93,6 +93,7 @@ def used(tree: ast.Module) -> Iterator[str]:
                 yield name
 
 
+@pytest.mark.slow
 def test_everything_is_read_through_the_one_door() -> None:
     found: Counter[str] = Counter()
     for path in sorted(SOURCE.rglob("*.py")):

@@ -59,6 +59,7 @@ def between_rooms() -> Mapping[str, Mapping[str, str]]:
     return edges
 
 
+@pytest.mark.slow
 def test_rooms_do_not_import_each_other_in_circles() -> None:
     edges, done = between_rooms(), set[str]()
 

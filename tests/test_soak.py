@@ -9,6 +9,8 @@ import pytest
 
 import soak
 
+pytestmark = pytest.mark.slow
+
 TESTS = """
 import os
 import pytest

@@ -20,6 +20,8 @@ import pytest
 
 from watching import Watched, can_trace, watched
 
+pytestmark = pytest.mark.strace
+
 SWITCHES = ("ORT_DISABLE_TELEMETRY", "HF_HUB_DISABLE_TELEMETRY", "DISABLE_TELEMETRY", "DO_NOT_TRACK")
 TOUR = () if "ASSAY_SOAK_TOUR" in os.environ else ("--limit", "32", "--threads", "1")
 LIBRARY = """

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from itertools import pairwise
@@ -18,6 +15,7 @@ import made_runs
 import wide_runs
 from assay.findings import Findings
 from html_pages import UNFOLD, write_page
+from small_tour import Toured
 
 Visit = Callable[..., Page]
 PageOf = Callable[[str], Path]
@@ -90,17 +88,6 @@ def brightness(page: Page) -> float:
     return sum(map(int, re.findall(r"\d+", found)[:3])) / 3
 
 
-@pytest.fixture(scope="session")
-def toured(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of a real tour, in which the built-in model was asked few questions."""
-    folder = tmp_path_factory.mktemp("tour")
-    command = [sys.executable, "-m", "assay", "run", "--limit", "32", "--threads", "1", "--out", "tour"]
-    environment = {**os.environ, "ASSAY_CACHE": str(folder / "cache")}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return folder / "tour" / "report.html"
-
-
 # --- with a script and without
 
 
@@ -124,9 +111,10 @@ def test_the_charts_of_a_probe_are_there(visit: Visit, page_of: PageOf, name: st
     assert page.locator("figure.chart-frame").count() >= 3
 
 
-def test_a_real_tour_is_one_page_below_two_megabytes(visit: Visit, toured: Path) -> None:
-    assert toured.stat().st_size < BIGGEST
-    page = visit(toured, width=1440, height=900)
+def test_a_real_tour_is_one_page_below_two_megabytes(visit: Visit, toured: Toured) -> None:
+    path = toured.folder / "report.html"
+    assert path.stat().st_size < BIGGEST
+    page = visit(path, width=1440, height=900)
     assert page.locator("html[data-ready]").count() == 1
     assert page.locator("section.probe").count() == 3
     assert page.evaluate("document.documentElement.scrollHeight") <= 6 * 900
@@ -138,7 +126,7 @@ def test_a_real_tour_is_one_page_below_two_megabytes(visit: Visit, toured: Path)
     links = page.evaluate("[...document.querySelectorAll('a[href]')].map((link) => link.getAttribute('href'))")
     files = [link for link in links if not link.startswith(("#", "data:"))]
     assert len(files) > 9
-    assert all((toured.parent / file).is_file() for file in files)
+    assert all((toured.folder / file).is_file() for file in files)
 
 
 def test_without_a_script_every_number_is_there_and_nothing_waits_for_one(visit: Visit, page_of: PageOf) -> None:

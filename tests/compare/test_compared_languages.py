@@ -25,6 +25,8 @@ from assay.text import plain
 from html_pages import Page
 from raising import raises
 
+pytestmark = pytest.mark.slow
+
 AGREES = "The model agrees with stereotypes more often in Spanish than in English (difference 0."
 
 

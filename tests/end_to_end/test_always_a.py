@@ -24,6 +24,8 @@ from assay.run import Run
 from assay.runs.folder import open_run
 from html_pages import Page, cards
 
+pytestmark = pytest.mark.whole
+
 FEW = {"resamples": "20"}
 LENIENT = Limit("bbq-starter.bias_score", {"context": "ambig", "category": "all"}, size=0.2)
 

@@ -19,6 +19,8 @@ from assay.engine.store import BlockStore
 from assay.models.api import redaction
 from endpoint_server import ALL, Asked, Sent, serving
 
+pytestmark = pytest.mark.whole
+
 Command = Any
 FEW = ("--set", "resamples=20")
 KEY = "sk-never-to-be-seen-1234567890"
@@ -466,6 +468,7 @@ def test_doctor_says_what_an_endpoint_can_do(assay: Command) -> None:
 # --- Ctrl-C
 
 
+@pytest.mark.kill
 def test_an_interrupted_run_ends_politely_and_goes_on(tmp_path: Path) -> None:
     with serving(latency=0.1) as server:
         command = [sys.executable, "-m", "assay", "run", "bbq-starter", "--model", server.model, *FEW]

@@ -15,18 +15,19 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from assay.files.cache import cache_folder
 from assay.models import find_model
 from endpoint_server import Server, serving
-from nursery import KILLED, nursery
+from nursery import KILLED, Nursery
+
+pytestmark = pytest.mark.kill
 
 KILLS = int(os.environ.get("ASSAY_SOAK_KILLS", "5"))
+QUESTIONS = 240
 KEPT_AFTER = 1.0
 """Seconds after which a reply must be kept, whatever happens."""
-IMPORTED = (
-    *("httpx2", "httpcore2", "anyio._backends._asyncio", "numpy", "rich.console", "assay.runs.audit"),
-    *("assay.models.api.finding", "assay.probes.bbq_starter.method", "assay.report.html"),
-)
 
 
 def findings(folder: Path) -> dict[str, bytes]:
@@ -50,20 +51,17 @@ def lost_answers(server: Server, kills: list[float]) -> list[str]:
 
 
 def test_kills_at_random_moments_lose_only_what_is_under_way(
-    tmp_path: Path, record_property: Callable[[str, int], None]
+    tmp_path: Path, programs: Nursery, record_property: Callable[[str, int], None]
 ) -> None:
     """Each attempt is killed; when all is asked it begins anew with nothing stored, until there were enough kills."""
     rng = random.Random(20261116)
-    arguments = ["run", "bbq-starter", "--limit", "400", "--set", "resamples=20", "--set", "answer=letters"]
-    with (
-        serving(latency=0.2, most=16) as server,
-        nursery(*IMPORTED) as made_in,
-    ):  # so that asking takes most of the time
+    arguments = ["run", "bbq-starter", "--limit", str(QUESTIONS), "--set", "resamples=20", "--set", "answer=letters"]
+    with serving(latency=0.2, most=16) as server:  # so that asking takes most of the time
 
         def attempt(name: str, delay: float | None) -> dict[str, Any]:
             command = [*arguments, "--model", server.model, "--out", str(tmp_path / name)]
             places = {"cache": tmp_path / f"{name}-cache", "log": tmp_path / f"{name}.log"}
-            return made_in.attempt(command, **places, delay=delay)
+            return programs.attempt(command, **places, delay=delay)
 
         find_model(server.model)
         found = cache_folder() / "endpoints"
@@ -85,7 +83,7 @@ def test_kills_at_random_moments_lose_only_what_is_under_way(
                 assert ended["status"] == KILLED, (tmp_path / "killed.log").read_text()
                 kills += 1
                 moments.append(ended["killed"])
-                partial += 0 < before < 400
+                partial += 0 < before < QUESTIONS
                 time.sleep(0.2)  # what was sent before the kill has come
                 if (kills >= KILLS and partial >= 3) or len(moments) > 30:
                     assert attempt("killed", None)["status"] == 0, (tmp_path / "killed.log").read_text()

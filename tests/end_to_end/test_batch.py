@@ -16,6 +16,8 @@ from assay.runs.folder import open_run
 from assay.runs.score import gathered_again
 from endpoint_server import ALL, Asked, Server, serving
 
+pytestmark = pytest.mark.whole
+
 Command = Any
 Line = dict[str, Any]
 FEW = ("--set", "resamples=20")

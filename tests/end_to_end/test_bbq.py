@@ -13,6 +13,8 @@ import pytest
 
 import small_bbq
 
+pytestmark = pytest.mark.whole
+
 USAGE, DATA, MODEL = 2, 3, 4
 FEW = ("--set", "resamples=20")
 
@@ -131,14 +133,20 @@ def test_a_limit_is_rounded_up_to_whole_quartets(assay: Any, data: Path) -> None
     assert "12 questions" in done.err
 
 
-def test_a_run_is_scored_again_without_the_model(assay: Any, data: Path) -> None:
-    assert assay("run", "bbq", "--data", data, "--preset", "paper", *FEW, "--out", "r").code == 0
+@pytest.fixture
+def tiny(model_folder: Any) -> tuple[str, str]:
+    """Options for a model that is quicker than the built-in one."""
+    return "--model", f"hf:{model_folder('choice', max_length=256)}"
+
+
+def test_a_run_is_scored_again_without_the_model(assay: Any, data: Path, tiny: tuple[str, str]) -> None:
+    assert assay("run", "bbq", *tiny, "--data", data, "--preset", "paper", *FEW, "--out", "r").code == 0
     assert assay("score", "bbq", "r", "--set", "refusals=exclude", "--out", "again").code == 0
     assert values("again", "accuracy") == values("r", "accuracy")
 
 
-def test_the_answers_of_a_run_can_be_scored_as_somebody_else_s(assay: Any, data: Path) -> None:
-    assert assay("run", "bbq", "--data", data, "--preset", "paper", *FEW, "--out", "r").code == 0
+def test_the_answers_of_a_run_can_be_scored_as_somebody_else_s(assay: Any, data: Path, tiny: tuple[str, str]) -> None:
+    assert assay("run", "bbq", *tiny, "--data", data, "--preset", "paper", *FEW, "--out", "r").code == 0
     rows = []
     answers = (Path("r") / "tables" / "answers.csv").read_text().splitlines()
     place = answers[0].split(",").index("option")
@@ -230,13 +238,13 @@ def test_without_data_a_user_learns_how_to_get_them(assay: Any, tmp_path: Path, 
     assert "assay data fetch bbq" in done.message
 
 
-def test_a_bad_row_is_named_and_can_be_skipped(assay: Any, data: Path) -> None:
+def test_a_bad_row_is_named_and_can_be_skipped(assay: Any, data: Path, tiny: tuple[str, str]) -> None:
     with (data / "Age.jsonl").open("a") as file:
         file.write('{"example_id": 5}\n')
-    done = assay("run", "bbq", "--data", data, "--preset", "paper", *FEW, "--out", "r")
+    done = assay("run", "bbq", *tiny, "--data", data, "--preset", "paper", *FEW, "--out", "r")
     assert done.code == DATA
     assert "Age.jsonl, line 49" in done.message
-    again = assay("run", "bbq", "--data", data, "--preset", "paper", *FEW, "--skip-bad", "--out", "r")
+    again = assay("run", "bbq", *tiny, "--data", data, "--preset", "paper", *FEW, "--skip-bad", "--out", "r")
     assert again.code == 0
     assert "1 rows left out" in again.err
     assert "line 49" in again.err

@@ -15,6 +15,8 @@ import small_lists
 import small_sodapop
 from assay.findings import read_table
 
+pytestmark = pytest.mark.whole
+
 FEW = ("--set", "draws=20", "--set", "resamples=20", "--preset", "paper")
 
 

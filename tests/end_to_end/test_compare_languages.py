@@ -17,6 +17,8 @@ from assay.models.base import ModelSpec, Options
 from assay.queries import ChoiceQuery
 from html_pages import Page
 
+pytestmark = pytest.mark.whole
+
 KIND = "leaning"
 HELP = "leaning:SEED: for tests"
 PEOPLE = {"Age": ("old", "nonOld"), "SES": ("lowSES", "highSES")}

@@ -19,6 +19,8 @@ import pytest
 
 import assay
 
+pytestmark = pytest.mark.slow
+
 PLACES = int(os.environ.get("ASSAY_SOAK_PLACES", "0"))
 PYTHONS = [path for path in os.environ.get("ASSAY_SOAK_PYTHONS", "").split(",") if path]
 TOUR = ("-m", "assay", "run", "--limit", "32", "--threads", "1", "--out", "tour")

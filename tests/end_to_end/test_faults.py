@@ -24,6 +24,8 @@ from assay.files.cache import cache_folder
 from assay.runs.audit import Listener
 from assay.runs.tour import Failures
 
+pytestmark = pytest.mark.whole
+
 FEW = ("--limit", "32", "--threads", "1", "--set", "draws=20", "--set", "resamples=20")
 RUN = ("run", "unqover", *FEW)
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX's signals and terminals")

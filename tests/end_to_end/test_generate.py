@@ -12,6 +12,8 @@ import pytest
 
 import small_lists
 
+pytestmark = pytest.mark.whole
+
 
 def test_a_file_of_questions(assay: Any, lists: Path) -> None:
     done = assay(

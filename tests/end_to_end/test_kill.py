@@ -1,7 +1,7 @@
 """A run that is killed again and again, and resumed each time, finds what an undisturbed one finds, byte for byte.
 
-Starting Python and importing torch takes seconds, and a kill during that proves nothing. So the attempts that are
-killed are forks of a process that has imported everything already; the last, successful one is the real program.
+Starting Python and importing torch takes seconds, and a kill during that proves nothing. So attempts are forks of a
+process that has imported everything already.
 
 A tiny model is fast, so that most of the time goes into writing; the tour is killed with the built-in one, which is
 mostly computing when that happens.
@@ -9,22 +9,18 @@ mostly computing when that happens.
 
 from __future__ import annotations
 
-import os
 import random
-import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import small_lists
-from nursery import KILLED, Nursery, nursery
+from nursery import KILLED, Nursery
+
+pytestmark = pytest.mark.kill
 
 Blocks = dict[str, tuple[int, int]]
-
-IMPORTED = ("assay.runs.tour", "assay.report.html", "assay.probes.unqover.method", "scipy.special", "rich.console")
 
 
 class Attempts:
@@ -39,14 +35,6 @@ class Attempts:
         log = self.folder / f"{name}.log"
         answer = self.made_in.attempt(arguments, cache=self.cache(name), log=log, delay=delay)
         return answer["status"], answer["ended"] - answer["began"]
-
-    def program(self, name: str) -> str:
-        """The real program until its end; what it said."""
-        command = [sys.executable, "-m", "assay", *self.arguments, "--out", str(self.folder / name)]
-        environment = {**os.environ, "ASSAY_CACHE": str(self.cache(name))}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-        assert done.returncode == 0, done.stderr
-        return done.stderr
 
     def cache(self, name: str) -> Path:
         return self.folder / f"{name}-cache"
@@ -93,9 +81,9 @@ def killed_and_resumed(runs: Attempts, *, kills: int, blocks: int, partial: int,
             runs.forget("killed")
             before, longest = {}, 0.7 * longest
     assert began_partial >= partial, "the kills hardly hit the asking"
-    runs.program("killed")
-    assert before.items() <= runs.blocks("killed").items()
     log = runs.folder / "killed.log"
+    assert runs.attempt("killed")[0] == 0, log.read_text()
+    assert before.items() <= runs.blocks("killed").items()
     said = len(log.read_text())
     assert runs.attempt("killed")[0] == 0
     assert "stored already" in log.read_text()[said:]  # once more, with everything there
@@ -104,31 +92,14 @@ def killed_and_resumed(runs: Attempts, *, kills: int, blocks: int, partial: int,
 
 
 def test_a_run_killed_at_five_random_moments_finds_the_same(
-    tmp_path: Path, span_model_folder: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, span_model_folder: Path, programs: Nursery
 ) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
     lists = small_lists.write(tmp_path / "lists")
     arguments = ["run", "unqover", "--model", f"hf:{span_model_folder}", "--set", f"word_lists={lists}"]
     arguments += ["--preset", "paper", "--set", "draws=50", "--set", "resamples=50", "--block-size", "6"]
-    with nursery("torch", "transformers.models.bert.modeling_bert", *IMPORTED) as made_in:
-        killed_and_resumed(Attempts(tmp_path, made_in, arguments), kills=5, blocks=100, partial=2, files=5)
+    killed_and_resumed(Attempts(tmp_path, programs, arguments), kills=5, blocks=100, partial=2, files=5)
 
 
-def test_a_tour_killed_at_two_random_moments_finds_the_same(tmp_path: Path) -> None:
+def test_a_tour_killed_at_two_random_moments_finds_the_same(tmp_path: Path, programs: Nursery) -> None:
     arguments = ["run", "--limit", "128", "--threads", "1", "--block-size", "4"]
-    with nursery("onnxruntime", "tokenizers", "sklearn.cluster", *IMPORTED) as made_in:
-        killed_and_resumed(Attempts(tmp_path, made_in, arguments), kills=2, blocks=60, partial=1, files=15)
-    pages = [without_times((tmp_path / name / "report.html").read_text()) for name in ("killed", "undisturbed")]
-    assert (
-        pages[0].replace(str(tmp_path / "killed"), str(tmp_path / "undisturbed")).splitlines() == pages[1].splitlines()
-    )
-
-
-def without_times(page: str) -> str:
-    """A page without when the runs were made, by which command, and how long they took."""
-    page, commands = re.subn(r"<code>assay[^<]*</code>", "", page)
-    page, seconds = re.subn(r"(<bdi>(?:run|asking|analysing)</bdi></dt>\s*<dd><bdi>)[\d.e-]+", r"\1", page)
-    page, moments = re.subn(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00", "", page)
-    assert (seconds, moments) == (9, 6)
-    assert commands >= 6
-    return page
+    killed_and_resumed(Attempts(tmp_path, programs, arguments), kills=2, blocks=60, partial=1, files=15)

@@ -20,7 +20,7 @@ from kill_points import SIGNALS
 from killed_commands import COMMANDS, Trial, Workshop, servers, small_disk
 from nursery import Nursery
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="forks")
+pytestmark = [pytest.mark.kill, pytest.mark.long, pytest.mark.skipif(os.name != "posix", reason="forks")]
 
 EVERY_POINT = "ASSAY_SOAK_POINTS" in os.environ
 SOAK_FAULTS = list(filter(None, os.environ.get("ASSAY_SOAK_FAULTS", "").split(",")))

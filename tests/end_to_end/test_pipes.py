@@ -12,6 +12,8 @@ import pytest
 
 from assay.findings import Estimate, Findings
 
+pytestmark = pytest.mark.whole
+
 LIMIT = '[[limit]]\nmetric = "bbq.bias_score"\nupper = {}\n'
 
 

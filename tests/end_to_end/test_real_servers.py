@@ -18,6 +18,8 @@ from assay.queries import OF_ENDPOINTS
 from real_servers import llama_cpp, transformers_serve
 from tiny_models import ModelFolder, default_text
 
+pytestmark = pytest.mark.server
+
 Command = Any
 FEW = ("--set", "resamples=20")
 QUESTIONS = 16

@@ -18,6 +18,8 @@ from safetensors.numpy import load_file
 import small_lists
 from assay.probes.unqover import PROBE as UNQOVER
 
+pytestmark = pytest.mark.whole
+
 FEW = ("--set", "draws=50", "--set", "resamples=50")
 METRICS = {"mu", "eta", "delta", "epsilon", "avg_score"}
 

@@ -21,6 +21,8 @@ from assay.errors import DataError
 from assay.runs import score as scoring
 from raising import raises
 
+pytestmark = pytest.mark.whole
+
 FEW = ("--set", "draws=50", "--set", "resamples=50")
 USAGE, DATA = 2, 3
 

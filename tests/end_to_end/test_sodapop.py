@@ -14,6 +14,8 @@ import pytest
 
 from small_sodapop import group_file, text_file
 
+pytestmark = pytest.mark.whole
+
 USAGE, DATA = 2, 3
 FEW = ("--set", "contexts=1", "--set", "cap=6", "--set", "min_count=1", "--set", "resamples=20", "--threads", 1)
 
@@ -130,6 +132,7 @@ def test_a_limit_is_kept(assay: Any) -> None:
     assert 100 < sum(answers) <= 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("answers", [("a very kind and helpful person", "so rude"), ("kind", "so rude")])
 def test_a_dry_run_at_the_papers_size_takes_no_hours(assay: Any, tmp_path: Path, answers: tuple[str, ...]) -> None:
     texts = text_file(tmp_path, *answers)
@@ -159,6 +162,7 @@ def killed_at(command: list[str], cache: Path, blocks: int) -> int:
     return len(stored(cache))
 
 
+@pytest.mark.kill
 def test_killed_in_either_step_and_resumed_it_finds_the_same(
     assay: Any, groups: tuple[str, str], tmp_path: Path
 ) -> None:

@@ -14,6 +14,8 @@ from assay.queries import ChoiceQuery, TextQuery
 from endpoint_server import ALL, Asked, Sent, Server, serving
 from small_sodapop import group_file
 
+pytestmark = pytest.mark.whole
+
 Command = Any
 SIX = {group: [f"{group}{place}" for place in "abcdef"] for group in ("Ann", "Bob")}
 FEW = ("--set", "contexts=1", "--set", "cap=6", "--set", "min_count=1", "--set", "resamples=20", "--threads", 1)

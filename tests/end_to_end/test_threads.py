@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.whole
+
 CLOSE = 5e-4
 LIMIT = 240
 SETTINGS = ("--set", "class=gender,religion", "--set", "draws=20", "--set", "resamples=20")
@@ -59,6 +61,7 @@ def _run(assay: Any, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 ABOUT = ("class", "form", "subject", "group", "region", "attribute", "attribute_class")
 
 
+@pytest.mark.slow
 def test_one_thread_and_two_find_the_same(both: tuple[Found, Found]) -> None:
     one, two = both
     assert one.estimates.keys() == two.estimates.keys()

@@ -9,9 +9,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,34 +16,13 @@ import pytest
 
 from golden_numbers import Golden, on_any_machine
 from html_pages import OF_A_RUN, OF_A_TOUR, Page, assert_harmless
+from small_tour import LIMIT, NAME, SMALL, Toured, program
 
-LIMIT = 32  # one cell for each class and form
-SMALL = ("--limit", LIMIT, "--threads", 1)
-NAME = Path("runs") / f"tour-builtin-limit{LIMIT}"
+pytestmark = pytest.mark.whole
+
 PROBES = ("unqover", "bbq-starter", "sodapop")
 PARTS = [f"{cls} ({form})" for form in ("span", "mask") for cls in ("gender", "nationality", "ethnicity", "religion")]
 USAGE = 2
-
-
-@dataclass(frozen=True)
-class Toured:
-    """A finished tour: the working folder that it began in, empty; its cache; what it printed."""
-
-    work: Path
-    cache: Path
-    out: str
-    err: str
-
-    @property
-    def folder(self) -> Path:
-        return self.work / NAME
-
-
-@pytest.fixture(scope="module")
-def toured(tmp_path_factory: pytest.TempPathFactory) -> Toured:
-    """The real program, once for all tests of this file; they must not write into its folders."""
-    work, cache = tmp_path_factory.mktemp("work"), tmp_path_factory.mktemp("cache")
-    return program(work, cache, *SMALL)
 
 
 @pytest.fixture
@@ -55,14 +31,6 @@ def again(toured: Toured, assay: Any, tmp_path: Path, monkeypatch: pytest.Monkey
     shutil.copytree(toured.work, tmp_path / "work", dirs_exist_ok=True)
     monkeypatch.setenv("ASSAY_CACHE", str(shutil.copytree(toured.cache, tmp_path / "cache")))
     return assay
-
-
-def program(work: Path, cache: Path, *arguments: object) -> Toured:
-    command = [sys.executable, "-m", "assay", "run", *map(str, arguments)]
-    environment = {**os.environ, "ASSAY_CACHE": str(cache)}
-    done = subprocess.run(command, cwd=work, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    return Toured(work, cache, done.stdout, done.stderr)
 
 
 def found(folder: Path) -> dict[str, bytes]:
@@ -78,6 +46,7 @@ def page_of(path: Path) -> Page:
 # --- a first run
 
 
+@pytest.mark.slow
 @pytest.mark.long
 def test_without_any_argument_it_asks_the_built_in_model_about_everything(tmp_path: Path, golden: Golden) -> None:
     """As a newcomer types it. The number of questions is that of the help and the documentation.

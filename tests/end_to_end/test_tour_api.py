@@ -6,8 +6,8 @@ import json
 import os
 import pty
 import re
-import subprocess
-import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,9 @@ import pytest
 from assay.runs import tour
 from endpoint_server import Server, serving
 from html_pages import Page
+from nursery import Nursery
+
+pytestmark = pytest.mark.whole
 
 FEW = 150
 """Requests that the tour may send in these tests."""
@@ -77,45 +80,61 @@ def test_a_limit_is_for_each_probe(assay: Any) -> None:
     assert number(done.out, "bbq-starter") >= 2 * FEW
 
 
-def on_a_terminal(server: Server, work: Path, answer: bytes, *more: str) -> tuple[int, str]:
-    """The real program with a terminal for input and errors; it is answered when it asks."""
-    command = [sys.executable, "-m", "assay", "run", "--model", server.model, "--limit", "16", "--out", "tour", *more]
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "ASSAY_CACHE": str(work / "cache")}
-    program = subprocess.Popen(
-        command, cwd=work, env=environment, stdin=theirs, stderr=theirs, stdout=subprocess.DEVNULL
-    )
-    os.close(theirs)
-    said = b""
-    with suppress(OSError):  # the terminal is closed when the program ends
-        while part := os.read(ours, 4096):
-            said += part
-            if b"[y/N]" in said and answer:
-                os.write(ours, answer)
-                answer = b""
-    code = program.wait(120)
-    os.close(ours)
-    return code, said.decode(errors="replace")
+Terminal = Callable[..., tuple[int, str]]
 
 
-def test_on_a_terminal_it_asks_before_it_sends(tmp_path: Path) -> None:
+@pytest.fixture
+def on_a_terminal(programs: Nursery, tmp_path: Path) -> Terminal:
+    """`on_a_terminal(server, answer, …)`: the tour with a terminal for input and errors; it is answered when it asks.
+
+    Its exit code, and what it said.
+    """
+
+    def tour_of(server: Server, answer: bytes, *more: str) -> tuple[int, str]:
+        ours, theirs = pty.openpty()
+        terminal = Path(os.ttyname(theirs))
+
+        def program() -> int:
+            command = ["run", "--model", server.model, "--limit", "16", "--out", "tour", *more]
+            streams = {"log": Path(os.devnull), "errors": terminal, "typed": terminal}
+            try:
+                return int(programs.attempt(command, cache=tmp_path / "cache", folder=tmp_path, **streams)["status"])
+            finally:
+                os.close(theirs)
+
+        said = b""
+        with ThreadPoolExecutor(1) as pool:
+            status = pool.submit(program)
+            with suppress(OSError):  # the terminal is closed when the program ends
+                while part := os.read(ours, 4096):
+                    said += part
+                    if b"[y/N]" in said and answer:
+                        os.write(ours, answer)
+                        answer = b""
+        os.close(ours)
+        return os.waitstatus_to_exitcode(status.result()), said.decode(errors="replace")
+
+    return tour_of
+
+
+def test_on_a_terminal_it_asks_before_it_sends(on_a_terminal: Terminal, tmp_path: Path) -> None:
     with serving() as server:
-        code, said = on_a_terminal(server, tmp_path, b"n\n")
+        code, said = on_a_terminal(server, b"n\n")
         assert code == 2, said
         assert "to send: " in said
         assert "no request was sent" in said
         assert server.questions == []
         assert not (tmp_path / "tour").exists()
-        code, said = on_a_terminal(server, tmp_path, b"y\n")
+        code, said = on_a_terminal(server, b"y\n")
         assert code == 0, said
         assert len(server.questions) >= 16
-        code, said = on_a_terminal(server, tmp_path, b"")
+        code, said = on_a_terminal(server, b"")
         assert (code, "[y/N]" in said) == (0, False), "there is nothing left to ask about"
 
 
-def test_yes_is_not_asked(tmp_path: Path) -> None:
+def test_yes_is_not_asked(on_a_terminal: Terminal) -> None:
     with serving() as server:
-        code, said = on_a_terminal(server, tmp_path, b"", "--yes")
+        code, said = on_a_terminal(server, b"", "--yes")
         assert code == 0, said
         assert "to send: " in said
         assert "[y/N]" not in said

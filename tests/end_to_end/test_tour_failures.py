@@ -13,6 +13,8 @@ from assay.errors import ModelError, UsageError
 from assay.probes import method_of
 from html_pages import Page
 
+pytestmark = pytest.mark.whole
+
 SMALL = ("run", "--limit", 32, "--threads", 1, "--out", "tour")
 BROKEN = "bbq-starter"
 OTHERS = ("unqover", "sodapop")

@@ -13,6 +13,8 @@ from assay.diagnosis import FOLLOWS
 from assay.queries import ChoiceQuery, TextQuery
 from endpoint_server import ALL, Asked, serving
 
+pytestmark = pytest.mark.whole
+
 Command = Any
 FEW = ("--set", "resamples=20", "--set", "draws=50")
 

@@ -199,6 +199,7 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("one_thread")
 def test_a_block_computed_in_another_process_is_the_same_bytes(
     model_folder: Callable[..., Path], tmp_path: Path
@@ -231,6 +232,7 @@ def test_a_plan_of_millions_of_questions_travels_as_less_than_a_kilobyte(cls: st
     assert again.columns(70_000, 70_008).digest() == plan.columns(70_000, 70_008).digest()
 
 
+@pytest.mark.slow
 def test_a_plans_arrays_are_brought_to_the_other_process_once(mask_model_folder: Path, tmp_path: Path) -> None:
     strings = np.repeat(np.array([[-1, 1], [0, -1]], np.int32), 300, axis=0)
     spec = find_model(f"hf:{mask_model_folder}", Options(device="cpu"))
@@ -278,6 +280,7 @@ def test_an_audit_computes_with_the_executor_that_it_is_given(tmp_path: Path) ->
     assert executor.asked == ["choice"]
 
 
+@pytest.mark.slow
 def test_a_tour_computes_with_the_executor_that_it_is_given(tmp_path: Path) -> None:
     loaded: list[str] = []
 

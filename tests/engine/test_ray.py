@@ -133,6 +133,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.ray
 def test_a_tour_on_two_workers_of_this_machine_finds_the_same_bytes_and_leaves_nothing(
     undisturbed: dict[str, bytes], tmp_path: Path
 ) -> None:

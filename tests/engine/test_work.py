@@ -390,6 +390,7 @@ def expected(tmp_path: Path, cached: Callable[[str], None]) -> Callable[..., byt
     return run
 
 
+@pytest.mark.slow
 def test_findings_have_the_same_bytes_as_in_one_process(
     tmp_path: Path, cached: Callable[[str], None], expected: Callable[..., bytes]
 ) -> None:
@@ -408,6 +409,7 @@ def test_findings_have_the_same_bytes_as_in_one_process(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.kill
 def test_killing_workers_and_the_driver_loses_nothing(
     tmp_path: Path, cached: Callable[[str], None], expected: Callable[..., bytes]
 ) -> None:
@@ -441,6 +443,7 @@ def test_killing_workers_and_the_driver_loses_nothing(
     assert list(folder.iterdir()) == []
 
 
+@pytest.mark.kill
 def test_a_worker_that_is_asked_to_end_gives_its_claims_back(tmp_path: Path, cached: Callable[[str], None]) -> None:
     cached("cache")
     folder = tmp_path / "work"

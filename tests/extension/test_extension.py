@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(__file__).parent / "assay-order"
 DOCS = Path(__file__).parents[2] / "docs" / "extending.md"
 

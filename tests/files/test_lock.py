@@ -161,6 +161,7 @@ while held < 150:
 """
 
 
+@pytest.mark.slow
 def test_one_of_six_programs_holds_the_lock_at_a_time(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     command = [sys.executable, "-c", SEVERAL, str(tmp_path / "folder"), str(tmp_path / "inside")]

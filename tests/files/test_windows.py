@@ -269,6 +269,7 @@ def sources() -> dict[str, ast.Module]:
     return {path.relative_to(root).as_posix(): ast.parse(path.read_bytes()) for path in root.rglob("*.py")}
 
 
+@pytest.mark.slow
 def test_text_has_the_same_encoding_and_the_same_ends_of_lines_everywhere() -> None:
     opened = [(name, *found) for name, tree in sources().items() for found in _opened_as_text(tree)]
     assert len(opened) > 10
@@ -290,6 +291,7 @@ def _opened_as_text(tree: ast.Module) -> Iterator[tuple[int, set[str]]]:
 # --- everywhere
 
 
+@pytest.mark.slow
 def test_nothing_but_the_lock_and_a_limit_for_linux_imports_what_windows_does_not_have() -> None:
     found = {name for name, tree in sources().items() if _imports(tree) & NOT_THERE}
     assert found == {"files/lock.py", "models/template_program.py"}

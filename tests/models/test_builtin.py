@@ -43,6 +43,8 @@ from assay.queries import (
 from raising import raises
 from reference_scores import columns_of, span_query
 
+pytestmark = pytest.mark.slow
+
 Answer = Callable[..., dict[str, NDArray[Any]]]
 
 REFERENCE = json.loads(Path(__file__).with_name("builtin_reference.json").read_text(encoding="utf-8"))

@@ -256,6 +256,7 @@ def test_it_answers_without_torch_and_transformers() -> None:
     assert printed(code) == [[1, 3], []]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="limits a process's memory as Linux does it")
 def test_a_batch_that_does_not_fit_is_halved_until_it_does() -> None:
     """onnxruntime's own errors mean: no memory; other limits than the machine's make it run out of it at once."""

@@ -19,6 +19,8 @@ from assay.models import chat_templates
 from assay.models.chat_templates import TemplateError, rendered
 from raising import raises
 
+pytestmark = pytest.mark.slow
+
 ECHO = (
     "{{ bos_token }}{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
     "{% if add_generation_prompt %}<a>{% endif %}"

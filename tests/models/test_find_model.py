@@ -454,6 +454,7 @@ FIND = """
 """
 
 
+@pytest.mark.slow
 def test_a_model_of_the_hub_is_fetched_at_its_revision_without_code(hub: Hub, folder: Path, tmp_path: Path) -> None:
     endpoint = {"HF_ENDPOINT": f"http://127.0.0.1:{hub.server_port}", "HF_HUB_OFFLINE": "0"}
     ask = f"""{FIND}

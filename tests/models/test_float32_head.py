@@ -29,6 +29,8 @@ from assay.queries import (
 from reference_scores import CausalReference
 from tiny_models import CAUSAL_FAMILIES, FAMILIES, TEXT_FAMILIES, with_network
 
+pytestmark = pytest.mark.slow
+
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 

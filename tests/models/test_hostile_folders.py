@@ -212,6 +212,7 @@ TITLE = "\x1b]0;owned\x07"
 LOADS = "import sys; from assay.models import load_model; load_model(sys.argv[1])"
 
 
+@pytest.mark.slow
 def test_nothing_in_a_folder_reaches_the_terminal_as_it_is(causal: Path) -> None:
     edit(causal / "tokenizer_config.json", added_tokens_decoder={"0": {"content": "<unk>", TITLE: 1}})
     edit(causal / "config.json", use_return_dict=TITLE)

@@ -7,6 +7,8 @@ import gzip
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from assay.blocks import Column, Group, Kind, Row, Section, Table
 from assay.findings import Table as Data
 from assay.probes.bbq.examples import CATEGORIES
@@ -19,6 +21,7 @@ from wide_runs import write_all
 LIMIT = 3_000_000
 
 
+@pytest.mark.slow
 def test_a_page_about_many_runs_stays_small_and_says_where_the_rest_is(tmp_path: Path) -> None:
     runs = open_runs(write_all(tmp_path, [f"org/model-{number}" for number in range(14)]))
     one = [html.Told(run, f"r{place}") for place, run in enumerate(runs) if run.model == "org/model-0"]
@@ -46,6 +49,7 @@ def test_the_charts_of_few_runs_are_on_their_page(tmp_path: Path) -> None:
     assert page.count("Headline numbers</h4>") == len(runs)
 
 
+@pytest.mark.slow
 def test_a_page_about_a_hundred_runs_of_full_size_stays_small(tmp_path: Path) -> None:
     """BBQ has eleven categories, in each of which a hundred models are shown side by side."""
     one = [each for each in bbq().estimates if each.group["category"] in ("Age", "all")]

@@ -8,9 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 
+import pytest
+
 from assay.findings import Findings, Table
 from assay.report.drawing import Scale
 from html_pages import Page, write_page
+
+pytestmark = pytest.mark.slow
 
 WriteRun = Callable[..., Path]
 

@@ -18,6 +18,8 @@ from assay.runs.audit import audit
 from assay.runs.score import score
 from raising import raises
 
+pytestmark = pytest.mark.slow
+
 
 def asked(out: Path, **more: Any) -> Run:
     return audit("builtin", "bbq-starter", limit=88, out=out, options=Options(threads=1), **more)

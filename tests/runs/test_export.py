@@ -25,6 +25,8 @@ from assay.runs.folder import open_run
 from assay.runs.score import gathered_again
 from raising import raises
 
+pytestmark = pytest.mark.whole
+
 PROBES = ("sodapop", "unqover")
 LIMIT = 48
 

@@ -144,6 +144,7 @@ def test_pairs_give_the_dyadic_robust_covariance(seed):
     np.testing.assert_array_equal(found.units, [count] * 3)
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("names", [5, 6, 11])
 def test_the_variance_of_a_mean_over_all_pairs_is_right_on_average(names):
     rng = np.random.default_rng(names)

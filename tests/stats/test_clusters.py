@@ -66,6 +66,7 @@ def test_chance_gives_small_groups_more_than_half():
     assert floors[0] > floors[1] > floors[2] > 0.54
 
 
+@pytest.mark.simulation
 def test_p_is_valid_and_accuracy_at_its_floor_when_groups_mean_nothing():
     rng = np.random.default_rng(1)
     found = [kmeans_separation(rng.normal(size=(24, 3)), halves(12, 12), seed=k) for k in range(150)]

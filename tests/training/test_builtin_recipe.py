@@ -32,6 +32,8 @@ from assay.queries import ChoiceColumns, Texts
 from data import FILES, read
 from recipe import Recipe
 
+pytestmark = pytest.mark.training
+
 RECIPE = Path(__file__).parents[2] / "training" / "builtin"
 FIGURES = ["choice_accuracy", "span_f1", "span_exact", "mask_perplexity", "mask_perplexity_all_masked"]
 SMALL = {
@@ -135,7 +137,7 @@ def test_from_data_to_a_model_that_assay_loads(world: Any, base: Path, tmp_path:
     weights_file = out / "weights.safetensors"
     finished = sha256(weights_file)
     weights_file.unlink()
-    run("train.py", train_small)
+    call(train, train_small)
     again = entries(out / "log.jsonl")[len(log) :]
     assert stages_of(again) == ["learn", "done"]
     assert [entry["kept"] for entry in again if "kept" in entry] == ["read.safetensors", "judged.safetensors"]

@@ -16,6 +16,8 @@ from assay.errors import DataError
 from assay.lab.debiasing.method import EvaluateOn
 from assay.lab.training import evaluate
 
+pytestmark = pytest.mark.training
+
 FEW = ("--set", "max_steps=2", "--set", "batch=4", "--set", "accumulate=1", "--set", "length=32", "--device", "cpu")
 
 

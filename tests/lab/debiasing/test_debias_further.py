@@ -26,6 +26,8 @@ from assay.progress import Silent
 from assay.queries import MASK, FillColumns, Texts
 from raising import raises
 
+pytestmark = pytest.mark.training
+
 FEW = {"max_steps": "2", "batch": "4", "accumulate": "1", "length": "32", "rate": "0.001"}
 GENDER = Attribute("gender", ("male", "female"), (("he", "she"), ("him", "her"), ("his", "her"), ("man", "woman")))
 FAITH = Attribute("faith", ("a", "b", "c"), (("rabbi", "priest", "imam"),))

@@ -27,6 +27,8 @@ from assay.progress import Silent
 from assay.queries import MASK, ChoiceColumns, FillColumns, Texts
 from raising import raises
 
+pytestmark = pytest.mark.training
+
 ModelFolder = Callable[..., Path]
 
 WHO = ("{} guest", "{} friend", "the tall neighbour of {}", "a cousin of {}", "the teacher beside {}")

@@ -11,6 +11,8 @@ from assay import compare
 from assay.cli import main
 from html_pages import Page, assert_harmless
 
+pytestmark = pytest.mark.training
+
 LINKS = (
     r"(runs/[\w%.~=-]+/report\.html|runs/report\.html|compare/[\w%.~=-]+/comparison\.html"
     r"|models/[\w%.~-]+/README\.md|study\.json)"

@@ -19,6 +19,16 @@ import pytest
 from assay.cli import main
 from assay.errors import DataError, ModelError, UsageError
 from assay.lab.studies import State, Told
+from forking import forks
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(autouse=True)
+def _quick_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Processes are forks. `SCRIPT` begins them as they are begun outside of tests."""
+    monkeypatch.setattr("assay.lab.studies.work.get_context", lambda method: forks())
+
 
 PATIENCE = 60.0
 """Seconds until a test gives up; what it waits for comes much sooner."""

@@ -17,6 +17,8 @@ from assay.lab.studies.steps import scores_of
 from assay.text import plain
 from html_pages import HOSTILE, Page, assert_harmless
 
+pytestmark = pytest.mark.slow
+
 LINKS = (
     r"(runs/[\w%.~=-]+/report\.html|runs/report\.html|compare/[\w%.~=-]+/comparison\.html"
     r"|models/[\w%.~-]+/README\.md|study\.json)"

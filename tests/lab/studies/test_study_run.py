@@ -18,6 +18,8 @@ from assay.models import find_model
 from assay.models.base import ModelSpec
 from raising import raises
 
+pytestmark = pytest.mark.slow
+
 MODELS = ["siqa", "inlp-gender", "cda-gender", "cda-gender-siqa"]
 COMPARED = ["sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--cda-gender"]
 RUNS = ["sodapop--siqa", "sodapop--inlp-gender", "sodapop--cda-gender-siqa", "unqover--base", "unqover--cda-gender"]

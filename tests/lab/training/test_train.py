@@ -17,6 +17,8 @@ from assay.models import find_model, load_model
 from assay.queries import ChoiceColumns
 from raising import raises
 
+pytestmark = pytest.mark.training
+
 Write = Callable[..., Path]
 Base = Callable[..., str]
 FAST = {"rate": "2e-3", "batch": "8"}

@@ -14,6 +14,8 @@ from assay.lab.training import evaluate, train
 from raising import raises
 from tiny_models import make_causal_model, make_text_model
 
+pytestmark = pytest.mark.training
+
 Write = Callable[..., Path]
 Base = Callable[..., str]
 

@@ -10,6 +10,8 @@ import pytest
 
 from assay.cli import main
 
+pytestmark = pytest.mark.training
+
 Write = Callable[..., Path]
 Base = Callable[..., str]
 

@@ -16,6 +16,8 @@ from assay.errors import ModelError, UsageError
 from assay.lab.training import train
 from raising import raises
 
+pytestmark = pytest.mark.training
+
 Write = Callable[..., Path]
 Base = Callable[..., str]
 

@@ -108,6 +108,7 @@ def score(table: Table, templates: Sequence[str]) -> float:
     return 2 * sum(sides) / len(sides) - 1  # nobody says UNKNOWN
 
 
+@pytest.mark.simulation
 def test_a_planted_difference_is_covered_and_pairing_makes_it_surer() -> None:
     """Templates differ much from each other, and alike in both languages: that must not widen the interval."""
     rng, covered, narrower = np.random.default_rng(2), 0, 0
@@ -147,6 +148,7 @@ def test_sets_with_different_questions_are_not_paired_and_it_is_said() -> None:
     assert back.value == pytest.approx(-each.value)  # type: ignore[operator]  # it is defined
 
 
+@pytest.mark.simulation
 def test_p_of_sets_with_different_questions_is_fair() -> None:
     """Two sets on which the model is alike: few of the tests find a difference."""
     rng = np.random.default_rng(4)

@@ -219,6 +219,7 @@ def test_an_undefined_score_has_a_reason() -> None:
     assert found["ambig", "bias_score", "Age"].change.value == 0.0
 
 
+@pytest.mark.simulation
 def test_a_planted_change_is_covered() -> None:
     """The baseline is right in 60 of 100 answers, the model in 70."""
     covered = 0

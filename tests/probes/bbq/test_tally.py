@@ -39,6 +39,7 @@ def test_there_is_no_interval_where_categories_have_hardly_a_template_each() -> 
     assert spread.few == "no interval: too few templates (6; 8 are needed)"
 
 
+@pytest.mark.simulation
 def test_an_interval_over_templates_of_different_sizes_contains_the_truth_as_often_as_it_says() -> None:
     rng = np.random.default_rng(1)
     hits = 0

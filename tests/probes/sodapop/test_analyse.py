@@ -138,6 +138,7 @@ def test_q_corrects_over_all_words_of_all_contrasts_and_over_all_pairs(seed: int
     assert [e.q for e in pairs] == pytest.approx(benjamini_hochberg(np.array([e.p for e in pairs])))
 
 
+@pytest.mark.simulation
 def test_runs_without_any_difference_between_groups_hardly_ever_star_a_word() -> None:
     """23 contrasts of eight groups. Corrected within each of them, as it was, two in five such runs star a word."""
     groups, starred, apart = packaged_groups().take(6), 0, 0
@@ -153,6 +154,7 @@ def test_runs_without_any_difference_between_groups_hardly_ever_star_a_word() ->
     assert apart >= 4
 
 
+@pytest.mark.simulation
 def test_the_quick_preset_finds_a_word_with_an_rd_of_a_fifth_between_women_and_men() -> None:
     """In about nine runs of ten (bench/sodapop_power.py); names differ as those of the built-in model do."""
     preset = PRESETS["quick"]

@@ -264,6 +264,7 @@ def test_questions_need_a_model_that_fills(tmp_path: Path, groups: str, model_fo
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_the_questions_are_those_of_a_run_with_sampled_pairs(tmp_path: Path, groups: str) -> None:
     """Written, answered by the model outside of the probe, and scored from the file, they give what the run gives."""
     asked = {"groups": groups, "contexts": "2", "cap": "21", "distractors": "per_name"}

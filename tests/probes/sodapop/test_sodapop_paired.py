@@ -72,6 +72,7 @@ def test_a_model_does_not_differ_from_itself() -> None:
         assert (row["low"], row["high"]) == (0.0, 0.0)
 
 
+@pytest.mark.simulation
 @settings(max_examples=12, deadline=None)
 @given(st.integers(0, 1000), st.sampled_from([4, 6]), st.floats(-0.2, 0.2))
 def test_beside_a_model_that_knows_no_groups_an_interval_is_the_runs_own(seed: int, contexts: int, bold: float) -> None:

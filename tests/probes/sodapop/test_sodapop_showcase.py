@@ -21,6 +21,8 @@ from assay.probes.sodapop import showcase as showcases
 from assay.queries import ChoiceQuery
 from small_sodapop import FakeAsk, group_file, hashed, name_dependent, text_file
 
+pytestmark = pytest.mark.slow
+
 WORDS = [f"{first}{second}" for first in "bcdfghklmnprst" for second in ("ab", "eb", "ib", "ob", "ub")]
 NAMES = "abcdef"
 CROSSED = {

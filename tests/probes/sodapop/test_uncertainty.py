@@ -87,6 +87,7 @@ def test_intervals_grow_when_contexts_disagree() -> None:
     assert few[1] - few[0] == pytest.approx(narrow[1] - narrow[0], rel=0.1), "four contexts are not drawn"
 
 
+@pytest.mark.simulation
 def test_what_a_name_has_in_a_context_counts_once() -> None:
     """Where contexts are nothing but noise, drawing them leaves the interval as wide as the names make it."""
     widths = []

@@ -29,6 +29,8 @@ from assay.runs.score import score
 from assay.settings import as_written, read_settings
 from raising import raises
 
+pytestmark = pytest.mark.slow
+
 Vectors = Callable[[str, str], NDArray[np.float32]]  # of a name in a text
 
 WIDTH = 12
@@ -204,6 +206,7 @@ def test_equal_vectors_tell_nothing() -> None:
     assert found["gender"].p == 1.0
 
 
+@pytest.mark.simulation
 def test_p_is_valid_under_the_null(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of many sets of vectors that know nothing, few have a small p, and p is not always large either."""
     monkeypatch.setattr(telling, "PERMUTATIONS", 7)

@@ -233,6 +233,7 @@ def test_names_that_differ_are_not_taken_for_a_difference_of_the_groups():
     assert above <= 7
 
 
+@pytest.mark.simulation
 @pytest.mark.parametrize("effects", [(0.0,) * 8, (0.15,) + (0.0,) * 7, (0.1, -0.1, 0.05, -0.05, 0.02, 0.0, 0.03, 0.2)])
 def test_pooled_intervals_cover_the_truth_and_contain_their_own_value(effects):
     """None, one and many attributes with a preference: what the mean of absolute values depends on."""

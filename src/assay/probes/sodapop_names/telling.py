@@ -44,10 +44,14 @@ def tell(vectors: Array, values: NDArray[np.str_], splits: int, seed: Sequence[i
     if count < FEWEST:
         said = spelled(sorted({*values.tolist()}))[str(rarest)]
         return f"{said} has {count} names, and each value needs {FEWEST}: two to learn from and one to predict"
+    from sklearn import config_context
+    from threadpoolctl import threadpool_limits
+
     rng = np.random.default_rng(list(seed))
-    right = _right(vectors, values, splits, rng)
+    with threadpool_limits(1), config_context(skip_parameter_validation=True):  # once for hundreds of small fits
+        right = _right(vectors, values, splits, rng)
+        drawn = [np.nanmean(_right(vectors, rng.permutation(values), COMPARED, rng)) for _ in range(PERMUTATIONS)]
     accuracy = np.nanmean(right, axis=1)
-    drawn = [np.nanmean(_right(vectors, rng.permutation(values), COMPARED, rng)) for _ in range(PERMUTATIONS)]
     asked = np.isfinite(right).sum(axis=0)
     shares = np.where(asked > 0, np.nansum(right, axis=0) / np.maximum(asked, 1), np.nan)
     p = monte_carlo_p(float(np.nanmean(right[:COMPARED])), np.array(drawn))
@@ -64,13 +68,11 @@ def _right(vectors: Array, values: NDArray[np.str_], splits: int, rng: np.random
     from sklearn.model_selection import StratifiedShuffleSplit
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
-    from threadpoolctl import threadpool_limits
 
     right = np.full((splits, len(values)), np.nan)
     dividing = StratifiedShuffleSplit(splits, test_size=1 / 3, random_state=int(rng.integers(1 << 31)))
-    with threadpool_limits(1):
-        for number, (learnt, asked) in enumerate(dividing.split(vectors, values)):
-            classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-            classifier.fit(vectors[learnt], values[learnt])
-            right[number, asked] = classifier.predict(vectors[asked]) == values[asked]
+    for number, (learnt, asked) in enumerate(dividing.split(vectors, values)):
+        classifier = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        classifier.fit(vectors[learnt], values[learnt])
+        right[number, asked] = classifier.predict(vectors[asked]) == values[asked]
     return right

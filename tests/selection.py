@@ -1,0 +1,4 @@
+"""Which kinds of tests there are, for what selects some of them."""
+
+OF_FIXTURES = {"browser": "browser", "llama": "server", "cluster": "ray"}
+"""Markers of whatever uses a fixture."""
