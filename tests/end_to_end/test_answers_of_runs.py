@@ -216,6 +216,19 @@ def test_everything_is_asked_again_into_the_same_folder(old: Path, server: Serve
     assert again("bbq-starter", "copy") == results("copy")
 
 
+def test_a_question_that_failed_gets_no_answer_from_before_everything_was_asked_again(server: Server) -> None:
+    ask(server, "old")
+    upgrade(server)
+    (first,) = {server.questions[0].prompt}
+    server.behave = lambda asked: Sent(500, {}) if asked.prompt == first else None
+    with pytest.raises(ModelError, match="gave no answer to 1 of 48"):
+        ask(server, "new", Resume.NEVER)
+    server.behave = lambda asked: None
+    assert ask(server, "new") == 1
+    ask(server, "fresh", Resume.NEVER)
+    assert results("new") == results("fresh")
+
+
 # --- asking everything again, and being stopped
 
 

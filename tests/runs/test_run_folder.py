@@ -250,7 +250,14 @@ def test_everything_that_was_written_can_be_read_again(tmp_path: Path) -> None:
         folder.write_blocks([Asked("words", "p1", "k1", ((0, 16, "c1"), (16, 20, "c2")))])
         folder.write_findings(FINDINGS)
     assert json.loads((tmp_path / "run" / "blocks.json").read_text()) == [
-        {"label": "words", "plan": "p1", "key": "k1", "until": None, "blocks": [[0, 16, "c1"], [16, 20, "c2"]]}
+        {
+            "label": "words",
+            "plan": "p1",
+            "key": "k1",
+            "since": 0.0,
+            "until": None,
+            "blocks": [[0, 16, "c1"], [16, 20, "c2"]],
+        }
     ]
     found = read_findings(tmp_path / "run")
     assert (found.probe, found.model, list(found.estimates)) == ("unqover", "a model", list(FINDINGS.estimates))

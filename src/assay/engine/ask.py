@@ -59,7 +59,8 @@ class Asked:
     key: str
     blocks: tuple[tuple[int, int, str], ...]  # lo, hi, checksum
     ability: str = ""
-    until: float | None = None  # when the last reply of an endpoint came (Unix time)
+    since: float = 0.0  # when asking began, if everything was asked again (Unix time)
+    until: float | None = None  # when the last reply of an endpoint came
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -144,6 +145,7 @@ class Asker:
         found: dict[int, tuple[Answers, str]] = {}
         self.progress.start(label, len(plan))
         missing, (asking, files) = [], self._files(key)
+        since = self.used[key].since if key in self.used else begun_at(asking)
         for block in _blocks(len(plan), settings.block_size):
             stored = self._stored(files.get((block.start, block.stop), []), plan, block)
             if stored is None or (self.model.endpoint and _failed(stored[0])):
@@ -157,7 +159,7 @@ class Asker:
             computing = self._compute
             if self.model.endpoint:
                 latest = self.used[key].until if key in self.used else inf
-                computing = partial(self._of_endpoint, asking=asking, until=latest)
+                computing = partial(self._of_endpoint, since=since, until=latest)
             with closing(computing(plan, missing, settings)) as coming:
                 for computed in coming:
                     if self.desk is not None:
@@ -169,13 +171,14 @@ class Asker:
             self.executor.forget(key)
         elif self.model.endpoint and self.desk is not None:
             self.desk.tidy(self.model)
-        if asking:
-            self.store.finish(key, asking)
         order = sorted(found)
         blocks = tuple((lo, lo + len(found[lo][0]), found[lo][1]) for lo in order)
         answers = Answers.joined([found[lo][0] for lo in order])
+        if asking and not _failed(answers):
+            self.store.finish(key, asking)
         until = float(answers["at"].max()) if self.model.endpoint else None
-        self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, until, time.perf_counter() - began))
+        seconds = time.perf_counter() - began
+        self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, since, until, seconds))
         if self.model.endpoint:
             self.notes.extend(told(label, answers))
             costs = answers["billed"].sum(axis=0).tolist()
@@ -213,7 +216,7 @@ class Asker:
         return self.sizes[plan.digest]
 
     def _of_endpoint(
-        self, plan: AnyPlan, missing: list[range], settings: Settings, asking: str, until: float
+        self, plan: AnyPlan, missing: list[range], settings: Settings, since: float, until: float
     ) -> Generator[ComputedBlock]:
         """Blocks of a model behind an endpoint, from the journal and, where it has no reply, from the endpoint."""
         if self.desk is None:
@@ -224,7 +227,7 @@ class Asker:
             self.model,
             lambda rows: columns_of(plan, self.store.arrays, rows.start, rows.stop),
             missing,
-            since=begun_at(asking),
+            since=since,
             until=until,
             advance=self.progress.advance,
             waits=waits_of(self.progress),
@@ -259,10 +262,11 @@ class Asker:
         """The files with stored answers, by range; and the asking that they belong to, if everything is asked again."""
         if self.resume is Resume.NEVER:
             return self.store.begin(key, self.run), {}
-        if key in self.used:
-            return "", {span: self.store.copies(block) for span, block in self.used[key].blocks.items()}
         asking = self.store.unfinished(key, self.run)
-        return asking, self.store.newest(key, asking)
+        if key not in self.used:
+            return asking, self.store.newest(key, asking)
+        files = {span: self.store.copies(block) for span, block in self.used[key].blocks.items()}
+        return asking if begun_at(asking) == self.used[key].since else "", files
 
     def _stored(self, copies: Sequence[Path], plan: AnyPlan, block: range) -> tuple[Answers, str] | None:
         try:

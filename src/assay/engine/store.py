@@ -77,11 +77,12 @@ class StoredBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class UsedBlocks:
-    """The blocks that a run used of one key, by range; and, of an endpoint, when the last of its replies had come (Unix
-    time).
+    """The blocks that a run used of one key, by range; and, of an endpoint, since when replies counted, and when the
+    last of them had come (Unix time).
     """
 
     blocks: Mapping[tuple[int, int], StoredBlock]
+    since: float = 0.0
     until: float = inf
 
 

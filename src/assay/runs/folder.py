@@ -137,11 +137,10 @@ def used_blocks(folder: Path) -> dict[str, UsedBlocks]:
     used: dict[str, UsedBlocks] = {}
     try:
         for entry in json_value(read_whole(path)):
-            key, until = str(entry["key"]), entry.get("until")
+            key, since, until = str(entry["key"]), entry.get("since"), entry.get("until")
             blocks = [StoredBlock(key, int(lo), int(hi), str(checksum)) for lo, hi, checksum in entry["blocks"]]
-            used[key] = UsedBlocks(
-                {(block.lo, block.hi): block for block in blocks}, inf if until is None else float(until)
-            )
+            period = 0.0 if since is None else float(since), inf if until is None else float(until)
+            used[key] = UsedBlocks({(block.lo, block.hi): block for block in blocks}, *period)
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except OSError as error:
@@ -188,7 +187,8 @@ class RunFolder:
 
     def write_blocks(self, asked: list[Asked]) -> None:
         content = [
-            {name: getattr(each, name) for name in ("label", "plan", "key", "until", "blocks")} for each in asked
+            {name: getattr(each, name) for name in ("label", "plan", "key", "since", "until", "blocks")}
+            for each in asked
         ]
         text = json.dumps(content, ensure_ascii=False, allow_nan=False)
         write_atomically(self.path / BLOCKS, f"{text}\n".encode())
