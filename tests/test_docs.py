@@ -20,6 +20,7 @@ from playwright.sync_api import Browser
 
 import assay
 from assay.cli import _parser
+from sharing import Shared
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
@@ -48,11 +49,12 @@ def build(folder: Path, site: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("site")
-    done = build(ROOT, folder)
-    assert done.returncode == 0, done.stderr + done.stdout
-    return folder
+def site(shared: Shared) -> Path:
+    def write(folder: Path) -> None:
+        done = build(ROOT, folder)
+        assert done.returncode == 0, done.stderr + done.stdout
+
+    return shared("site", write)
 
 
 class Fetched(HTMLParser):
@@ -100,7 +102,6 @@ def test_a_broken_link_stops_the_build(tmp_path: Path, link: str, fails: bool) -
     assert (build(tmp_path, tmp_path / "site").returncode != 0) == fails
 
 
-@pytest.mark.slow
 def test_every_page_is_there(site: Path) -> None:
     built = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
     assert {f"{page.stem}.html" for page in PAGES} <= built

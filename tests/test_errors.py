@@ -82,6 +82,7 @@ def test_every_code_is_in_the_catalogue_and_all_of_the_catalogue_is_used() -> No
     assert set(CODES) - {code for _, code in used} == set()
 
 
+@pytest.mark.slow
 def test_every_error_has_a_code() -> None:
     without = [
         f"{name}:{node.lineno}"
