@@ -10,6 +10,7 @@ mostly computing when that happens.
 from __future__ import annotations
 
 import random
+import re
 import shutil
 from pathlib import Path
 
@@ -103,3 +104,17 @@ def test_a_run_killed_at_five_random_moments_finds_the_same(
 def test_a_tour_killed_at_two_random_moments_finds_the_same(tmp_path: Path, programs: Nursery) -> None:
     arguments = ["run", "--limit", "128", "--threads", "1", "--block-size", "4"]
     killed_and_resumed(Attempts(tmp_path, programs, arguments), kills=2, blocks=60, partial=1, files=15)
+    pages = [without_times((tmp_path / name / "report.html").read_text()) for name in ("killed", "undisturbed")]
+    assert (
+        pages[0].replace(str(tmp_path / "killed"), str(tmp_path / "undisturbed")).splitlines() == pages[1].splitlines()
+    )
+
+
+def without_times(page: str) -> str:
+    """A page without when the runs were made, by which command, and how long they took."""
+    page, commands = re.subn(r"<code>assay[^<]*</code>", "", page)
+    page, seconds = re.subn(r"(<bdi>(?:run|asking|analysing)</bdi></dt>\s*<dd><bdi>)[\d.e-]+", r"\1", page)
+    page, moments = re.subn(r"\d{4}-\d\d-\d\dT[\d:]+\+00:00", "", page)
+    assert (seconds, moments) == (9, 6)
+    assert commands >= 6
+    return page
