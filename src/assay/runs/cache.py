@@ -38,7 +38,12 @@ class Prunable:
 def parts() -> list[Part]:
     """The folders of the cache with their sizes, the largest first."""
     root = cache_folder()
-    known = {"blocks": "answers in blocks", "journal": "replies of endpoints, which were paid for"}
+    known = {
+        "blocks": "answers in blocks",
+        "journal": "replies of endpoints, which were paid for",
+        "endpoints": "what endpoints can do",
+        "batches": "descriptions of batches",
+    }
     folders = [path for path in root.iterdir() if path.is_dir()] if root.is_dir() else []
     found = [Part(known.get(folder.name, folder.name), folder, *_measured(folder)) for folder in folders]
     return sorted(found, key=lambda part: -part.size)
