@@ -204,15 +204,18 @@ def sending(said: bytes) -> Iterator[str]:
 
         def answer() -> None:
             with contextlib.suppress(OSError), listening.accept()[0] as connection:
-                connection.recv(1 << 16)
+                asked.append(connection.recv(1 << 16))
                 connection.sendall(said)
 
+        asked: list[bytes] = []
         thread = threading.Thread(target=answer)
         thread.start()
         try:
             yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
         finally:
+            socket.create_connection(listening.getsockname()).close()  # else it waits for a client that never came
             thread.join()
+        assert asked[0].startswith(b"POST /v1/chat/completions "), "the client came"
 
 
 @pytest.mark.parametrize("said", HEADS, ids=range(len(HEADS)))
