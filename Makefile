@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-WORKERS ?= 2
+WORKERS ?= 3
 SEED ?= 0
 
 # Where this is set, each of the hundreds of programs that tests start would compile assay anew.

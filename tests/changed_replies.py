@@ -4,7 +4,6 @@ reads replies: the model, and the tests of what an endpoint can do.
 
 from __future__ import annotations
 
-import asyncio
 import copy
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -31,6 +30,7 @@ from assay.queries import (
 )
 from endpoint_server import ALL, Asked, Server
 from fuzzing import places
+from own_loop import run_alone
 
 URL = "http://localhost/v1"
 OPTIONS = ("the spoon", "the boat", "the candle")
@@ -106,7 +106,7 @@ class Sending(Client):
 
 def search(change: Change, status: int = 200) -> Endpoint:
     """What the tests find out about an endpoint that sends changed replies."""
-    return asyncio.run(_Search(Sending(change, status), Endpoint("m")).search())
+    return run_alone(_Search(Sending(change, status), Endpoint("m")).search())
 
 
 def unchanged(number: int, right: Any) -> bytes:

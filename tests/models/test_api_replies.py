@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import random
 import socket
@@ -20,6 +19,7 @@ from assay.models.base import Endpoint, Reply, TryAgainError
 from assay.queries import Status
 from changed_replies import FEW, QUERIES, Change, Sending, read, right_replies, search, unchanged, wrong_copies
 from fuzzing import changed
+from own_loop import run_alone
 
 SEED = 31
 
@@ -165,7 +165,7 @@ def test_words_of_a_server_do_not_pass_for_its_status() -> None:
             self.status = 200 if self.sent == 0 else 422
             return await super().post(path, body)
 
-    found = asyncio.run(_Search(Refusing(refused, 200), Endpoint("m")).search()).found
+    found = run_alone(_Search(Refusing(refused, 200), Endpoint("m")).search()).found
     assert "decisions: refused (422: the page answers 404: really)" in found
 
 
@@ -228,4 +228,4 @@ def test_whatever_the_head_of_a_reply_is_it_is_read_or_refused(said: bytes) -> N
             await client.close()
 
     with sending(said) as url, contextlib.suppress(TryAgainError, AssayError):
-        asyncio.run(post(url))
+        run_alone(post(url))

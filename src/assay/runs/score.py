@@ -15,9 +15,10 @@ from assay.engine.ask import Resume, StoredAsk
 from assay.engine.executor import Settings
 from assay.engine.store import BlockStore
 from assay.errors import DataError, UsageError
+from assay.files.atomic import write_atomically
 from assay.files.kinds import Kind, kind_of
 from assay.files.names import in_name
-from assay.files.opening import digest_as_stored, open_bytes
+from assay.files.opening import digest_as_stored, open_bytes, read_whole
 from assay.findings import Findings
 from assay.models.base import ModelSpec
 from assay.probes import concluded, described, method_of
@@ -26,7 +27,7 @@ from assay.run import EndpointInfo, Run, RunInfo
 from assay.run import Kind as RunKind
 from assay.runs import batch
 from assay.runs.audit import place_of, reported, stamp
-from assay.runs.folder import INFO, info_in, open_for_writing, read_run, used_blocks
+from assay.runs.folder import BLOCKS, INFO, info_in, open_for_writing, read_run, used_blocks
 from assay.wording import without_folders
 
 UNNAMED = "unnamed model"
@@ -106,6 +107,8 @@ def score(
         **stamp(),
     )
     with open_for_writing(folder, info, Resume.NEVER) as opened:
+        if run is not None and (run / BLOCKS).exists():
+            write_atomically(folder / BLOCKS, read_whole(run / BLOCKS))  # the answers are the same
         opened.write_findings(findings)
         opened.note(finished=opened.info.started)
     return reported(Run(folder, opened.info, findings))
