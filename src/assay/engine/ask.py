@@ -10,7 +10,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import partial
-from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -145,7 +144,7 @@ class Asker:
         found: dict[int, tuple[Answers, str]] = {}
         self.progress.start(label, len(plan))
         missing, (asking, files) = [], self._files(key)
-        since = self.used[key].since if key in self.used else begun_at(asking)
+        used = self.used.get(key, UsedBlocks({}, begun_at(asking)))
         for block in _blocks(len(plan), settings.block_size):
             stored = self._stored(files.get((block.start, block.stop), []), plan, block)
             if stored is None or (self.model.endpoint and _failed(stored[0])):
@@ -158,8 +157,7 @@ class Asker:
             self.store.clean(key, asking)
             computing = self._compute
             if self.model.endpoint:
-                latest = self.used[key].until if key in self.used else inf
-                computing = partial(self._of_endpoint, since=since, until=latest)
+                computing = partial(self._of_endpoint, since=used.since, until=used.until)
             with closing(computing(plan, missing, settings)) as coming:
                 for computed in coming:
                     if self.desk is not None:
@@ -178,7 +176,7 @@ class Asker:
             self.store.finish(key, asking)
         until = float(answers["at"].max()) if self.model.endpoint else None
         seconds = time.perf_counter() - began
-        self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, since, until, seconds))
+        self.asked.append(Asked(label, plan.digest, key, blocks, plan.ability, used.since, until, seconds))
         if self.model.endpoint:
             self.notes.extend(told(label, answers))
             costs = answers["billed"].sum(axis=0).tolist()
@@ -386,7 +384,7 @@ class StoredAsk:
         if not size:
             raise _unfinished(label, "the questions differ from those of the run")
         key = block_key(self.model, plan, replace(self.settings, block_size=size))
-        used, parts = self.used[key].blocks if key in self.used else {}, []
+        used, parts = self.used.get(key, UsedBlocks({})).blocks, []
         for block in _blocks(len(plan), size):
             span = block.start, block.stop
             if span not in used:
