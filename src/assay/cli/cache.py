@@ -59,6 +59,7 @@ def prune_lines(runs: Sequence[Path], named: Sequence[str] | None, unused: bool,
     done = "would be removed" if dry_run else "removed"
     for why, count in Counter(each.why for each in found).items():
         yield f"{count:,} {done}: {why}"
-    kept = ", ".join(str(folder) for folder in runs if folder.is_dir()) or "no folder"
+    known = ", ".join(str(folder) for folder in runs if folder.is_dir())
+    used = f"what runs in {known} use, and " if known else ""
     size = sum(each.size for each in found) / 1e6
-    yield f"{size:,.1f} MB {done}. Kept: what runs in {kept} use, and all replies of endpoints."
+    yield f"{size:,.1f} MB {done}. Kept: {used}all replies of endpoints."

@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from assay.cli.tools import add_shared, examples_of, settings_of, show, write
-from assay.errors import UsageError
+from assay.cli.tools import add_shared, examples_of, settings_of, show, values_of, write
 
 NAME = "score"
 HELP = "score existing answers: files, logs or a run; no model is loaded"
@@ -50,7 +49,7 @@ def call(options: argparse.Namespace) -> int:
         seed=options.seed,
         answers=options.answers,
         labels_from=options.labels_from,
-        only=_values(options.only),
+        only=values_of("only", options.only, "COLUMN=VALUE", "model=NAME"),
         data=options.data,
         skip_bad=options.skip_bad,
         out=options.out,
@@ -60,12 +59,3 @@ def call(options: argparse.Namespace) -> int:
     else:
         show([run], run.folder / "report.html", options)
     return 0
-
-
-def _values(pairs: list[str]) -> dict[str, str]:
-    """Values by column, from `--only COLUMN=VALUE`."""
-    for pair in pairs:
-        if not pair.partition("=")[0] or "=" not in pair:
-            problem = f"--only is {pair!r}, expected COLUMN=VALUE."
-            raise UsageError(problem, "For example --only model=NAME.", code="bad-option", key="only")
-    return {pair.partition("=")[0]: pair.partition("=")[2] for pair in pairs}

@@ -118,14 +118,19 @@ def wrapped(entries: Sequence[str]) -> str:
 
 def settings_of(pairs: Sequence[str]) -> dict[str, str]:
     """Settings from `--set key=value`."""
-    settings = {}
+    return values_of("set", pairs, "key=value", "class=gender")
+
+
+def values_of(option: str, pairs: Sequence[str], form: str, example: str) -> dict[str, str]:
+    """The values of a repeatable option, such as `--set key=value`, by what comes before the equals sign."""
+    values = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key:
-            problem = f"--set is {pair!r}, expected key=value."
-            raise UsageError(problem, "For example --set class=gender.", code="bad-option", key="set")
-        settings[key] = value
-    return settings
+            problem = f"--{option} is {pair!r}, expected {form}."
+            raise UsageError(problem, f"For example --{option} {example}.", code="bad-option", key=option)
+        values[key] = value
+    return values
 
 
 def show(runs: Sequence[Run], page: Path, options: argparse.Namespace, larger: str = "") -> None:
