@@ -60,10 +60,15 @@ def open_regular(path: Path) -> io.BufferedReader:
     raise OSError(errno.EINVAL, "not a regular file", str(path))
 
 
+_UNKNOWN_SIZE = 1 << 20
+"""Bytes that are read at least: files that the system makes up say that they have none."""
+
+
 def read_whole(path: Path, most: int = MOST_WHOLE) -> bytes:
     """The bytes of a file, of which there may be only so many. OSError as in `open_regular`."""
     with open_regular(path) as file:
-        content = file.read(most + 1)
+        size = max(os.fstat(file.fileno()).st_size, _UNKNOWN_SIZE)
+        content = file.read(min(most, size) + 1)  # Python takes as much memory as it is told to read
     if len(content) > most:
         raise TooMuchError(f"it has more than {most >> 20} MB")
     return content
