@@ -207,9 +207,29 @@ def test_answers_of_an_export_count_only_for_the_run_that_they_are_of(runs: Path
     export(run)
     assert BlockStore.of_run(run).root == run / "blocks"
     (run / "blocks.json").write_text((run / "blocks.json").read_text() + "\n")
-    assert BlockStore.of_run(run) == BlockStore.default()
+    assert BlockStore.of_run(run).root == BlockStore.default().root
     export(run)
     assert BlockStore.of_run(run).root == run / "blocks"
+
+
+def test_what_a_broken_off_export_wrote_is_used_again_where_the_cache_is_gone(runs: Path, tmp_path: Path) -> None:
+    """The repeated run takes these answers from there, and has no need to store them."""
+    run = runs / "unqover"
+    export(run)
+    own = run / "blocks"
+    (own / "exported").unlink()
+    written = sorted(own.glob("*/*/*.block"))
+    assert len(written) > 1
+    for path in written[1:]:
+        path.unlink()
+    shutil.rmtree(tmp_path / "cache")
+    with raises("unfinished-run", key=None, file=run):
+        export(run)
+    settings = {"resamples": "20", "draws": "20"}
+    audit("builtin", "unqover", limit=LIMIT, settings=settings, options=Options(threads=1), out=run)
+    export(run)
+    assert sorted(own.glob("*/*/*.block")) == written
+    assert scored_again(run) == findings(run)
 
 
 def test_a_damaged_answer_of_an_export_is_taken_from_the_cache(runs: Path) -> None:

@@ -106,16 +106,17 @@ class BlockStore:
 
     @staticmethod
     def of_run(folder: Path) -> BlockStore:
-        """The store of a run's answers: its own folder after `assay export`, else the default.
+        """The store of a run's answers: its own folder after `assay export`, else the default, and the other beyond it.
 
-        An unfinished export does not count, nor one that is older than the run.
+        A folder of an unfinished export, or of one that is older than the run, is beyond: a repeated run may have taken
+        answers from there that are nowhere else.
         """
         own, usual = folder / OWN_BLOCKS, BlockStore.default()
         try:
             exported = read_whole(own / EXPORTED).decode() == digest_of_list(folder)
         except (OSError, ValueError):
             exported = False
-        return BlockStore(own, (usual.root,)) if exported else usual
+        return BlockStore(own, (usual.root,)) if exported else BlockStore(usual.root, (own,))
 
     @cached_property
     def arrays(self) -> ArrayStore:
