@@ -16,8 +16,10 @@ from typing import Any, Literal
 import pytest
 from hypothesis import HealthCheck, settings
 
+import selection
 import tiny_models
 from assay.models import builtin
+from beginning.one_core import count_one_core
 from golden_numbers import Golden
 from nursery import MODULES, Nursery, nursery
 from selection import OF_FIXTURES
@@ -37,16 +39,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write tests/golden anew (its README.md says when)")
 
 
-def pytest_configure() -> None:
-    """Give each process of pytest-xdist a core of its own: threads of one that wait for another's cost minutes.
+def pytest_configure(config: pytest.Config) -> None:
+    """In several processes no library starts a thread for each core: those that wait for others cost minutes.
+
+    Any process may use any core, so a cluster, a server or a browser has all of them while tests wait for it.
 
     What is collected stays, so there is no garbage to look for until that is done.
     """
     gc.disable()
-    process = os.environ.get("PYTEST_XDIST_WORKER", "")
-    if process and hasattr(os, "sched_setaffinity"):
-        cores = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {cores[int(process.removeprefix("gw")) % len(cores)]})
+    config.pluginmanager.register(selection)  # the hooks of a conftest are for the files of its folder only
+    if getattr(config.option, "numprocesses", None):
+        os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS"), "1")
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        count_one_core()
 
 
 EARLY = {"long", "ray", "server"}
@@ -67,7 +72,9 @@ _modules = 0
 """How many there were when it was done last."""
 
 
+@pytest.hookimpl(tryfirst=True)  # the next garbage collection would be that of another plugin's hook
 def pytest_collection_finish() -> None:
+    gc.freeze()
     gc.enable()
 
 

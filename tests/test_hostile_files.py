@@ -182,6 +182,7 @@ def test_text_that_unpacks_to_many_times_its_size_is_left_early(tmp_path: Path, 
             pass
 
 
+@pytest.mark.slow
 def test_no_more_rows_are_skipped_than_can_be_told(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("no\n" * 100_001, encoding="utf-8")
@@ -209,6 +210,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 def test_a_large_log_takes_less_than_a_gigabyte(tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     with path.open("w", encoding="utf-8") as file:

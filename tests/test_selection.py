@@ -30,6 +30,7 @@ def test_whatever_uses_a_browser_a_server_or_a_cluster_has_its_marker(request: p
         assert needed <= {marker.name for marker in item.iter_markers()}, item.nodeid
 
 
+@pytest.mark.slow
 def test_no_test_in_a_browser_is_selected() -> None:
     assert FAST
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", "-m", FAST[1]]

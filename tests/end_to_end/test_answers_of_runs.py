@@ -15,12 +15,15 @@ from typing import Any
 import pytest
 
 import assay
+from assay.engine import endpoints
 from assay.engine.ask import Resume
 from assay.engine.store import BlockStore
 from assay.errors import AssayError, ModelError
 from assay.runs.export import export
 from assay.runs.score import score
 from endpoint_server import Sent, Server, serving
+
+pytestmark = pytest.mark.whole
 
 LISTS = Path(__file__).parents[1] / "golden" / "paid" / "lists"
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -40,6 +43,7 @@ WORSE = {
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ASSAY_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(endpoints, "delay", lambda attempt, after: 0.001)  # between the attempts at a question
     with serving() as server:
         yield server
 

@@ -22,6 +22,7 @@ def billed(server: Server) -> float:
     return sum(PRICE.usd(usage["prompt_tokens"], usage["completion_tokens"]) for usage in usages)
 
 
+@pytest.mark.whole
 def test_a_tour_has_one_budget_for_all_its_probes_and_all_its_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -46,6 +47,7 @@ def test_a_tour_has_one_budget_for_all_its_probes_and_all_its_commands(
         assert billed(server) == pytest.approx(cost)
 
 
+@pytest.mark.whole
 def test_what_a_full_cache_could_not_store_is_used_by_the_next_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -247,6 +247,7 @@ def two_programs(server: Server, folder: Path) -> Iterator[list[subprocess.Popen
             process.communicate()
 
 
+@pytest.mark.slow
 def test_two_programs_with_the_same_questions_send_every_request_once(tmp_path: Path) -> None:
     with serving(latency=0.05) as server, two_programs(server, tmp_path) as both:
         assert [process.communicate(timeout=60)[0] for process in both] == ["200\n"] * 2
@@ -254,6 +255,7 @@ def test_two_programs_with_the_same_questions_send_every_request_once(tmp_path: 
     assert not list(tmp_path.rglob(f"*{ENDING}"))
 
 
+@pytest.mark.kill
 @pytest.mark.skipif(os.name != "posix", reason="needs SIGKILL")
 @pytest.mark.parametrize("killed", [0, 1])
 def test_when_one_of_two_programs_is_killed_the_other_sends_what_is_missing(killed: int, tmp_path: Path) -> None:

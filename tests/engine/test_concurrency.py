@@ -110,6 +110,7 @@ def seconds(model: Limited, folder: Path, questions: int = QUESTIONS) -> float:
     return loop.now
 
 
+@pytest.mark.slow
 def test_most_of_what_a_server_takes_at_once_is_used(tmp_path: Path) -> None:
     model = Limited(at_once=AT_ONCE)
     share = QUESTIONS / seconds(model, tmp_path) / (AT_ONCE / LATENCY)
@@ -117,6 +118,7 @@ def test_most_of_what_a_server_takes_at_once_is_used(tmp_path: Path) -> None:
     assert model.turned_down < 0.1 * QUESTIONS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("retry_after", [None, 1.0])
 @pytest.mark.parametrize("rate", [50.0, 200.0])
 def test_most_of_what_a_server_takes_in_a_second_is_used(

@@ -324,6 +324,7 @@ def test_a_connection_that_the_server_ended_is_not_used_again(made: Made) -> Non
         assert times(server) == {1: 20}
 
 
+@pytest.mark.slow
 def test_the_server_may_say_how_long_to_wait(made: Made) -> None:
     with serving() as server:
         asking = made(server)
@@ -487,6 +488,7 @@ def test_a_change_of_the_served_model_is_reported_also_against_stored_answers(ma
 # --- money, concurrency, interruptions
 
 
+@pytest.mark.slow
 def test_a_budget_stops_before_it_is_passed_and_what_came_is_stored(made: Made) -> None:
     with serving(latency=0.01) as server:
         asking = made(server)
@@ -502,6 +504,7 @@ def test_a_budget_stops_before_it_is_passed_and_what_came_is_stored(made: Made) 
         assert asking.desk.spending.sent == 400 - sent
 
 
+@pytest.mark.slow
 def test_many_questions_never_are_many_tasks(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     import asyncio
 
@@ -519,6 +522,7 @@ def test_many_questions_never_are_many_tasks(made: Made, monkeypatch: pytest.Mon
     assert most < 600
 
 
+@pytest.mark.slow
 def test_a_slow_disk_does_not_hold_up_the_asking(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
     went_on: list[bool] = []
 
@@ -544,6 +548,7 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_an_interruption_keeps_what_is_under_way(made: Made) -> None:
     with serving(latency=0.2) as server:

@@ -67,6 +67,7 @@ BAD = ModelError("scores that are not numbers", "", code="bad-scores")
 BIG = ModelError("no memory", "", code="out-of-memory")
 
 
+@pytest.mark.whole
 def test_the_fastest_type_that_agrees_is_chosen() -> None:
     found = chosen(Scores({"float16": 0.001, "tf32": 0.0001}, FAST))
     assert (found.dtype, found.head_dtype) == ("float16", "float32")
@@ -85,6 +86,7 @@ def test_a_type_that_moves_scores_is_refused(off: dict[str, float], expected: st
     assert chosen(Scores(off, FAST)).dtype == expected
 
 
+@pytest.mark.whole
 def test_float32_says_why_no_other_type_was_taken() -> None:
     why = chosen(Scores({"float16": 0.004, "tf32": 0.003}, FAST)).chosen
     assert why == (
@@ -96,6 +98,7 @@ def test_float32_says_why_no_other_type_was_taken() -> None:
     assert "float16 is not faster than float32" in slow.chosen
 
 
+@pytest.mark.whole
 def test_bfloat16_is_tried_only_if_float16_gives_no_numbers() -> None:
     scores = Scores({"bfloat16": 0.009, "tf32": 0.003}, FAST, {"float16": BAD})
     found = chosen(scores)
@@ -241,6 +244,7 @@ def gpu(model_folder: ModelFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     return GPU(tmp_path / "run", model_folder("span"))
 
 
+@pytest.mark.whole
 def test_a_run_records_the_type_and_a_resumed_one_keeps_it(gpu: GPU, monkeypatch: pytest.MonkeyPatch) -> None:
     run = gpu.run()
     kept = json.loads((run.folder / "run.json").read_text())
@@ -261,6 +265,7 @@ def test_a_run_records_the_type_and_a_resumed_one_keeps_it(gpu: GPU, monkeypatch
     assert (again.folder / "findings.json").read_bytes() == before
 
 
+@pytest.mark.whole
 def test_a_run_can_be_scored_again_without_the_model(gpu: GPU, tmp_path: Path) -> None:
     run = gpu.run()
     scored_again = score("unqover", [run.folder], out=tmp_path / "again")
@@ -274,6 +279,7 @@ def test_a_run_of_before_types_were_chosen_goes_on_in_float32(gpu: GPU) -> None:
     assert (again.info.model.dtype, again.info.identity, gpu.loaded) == ("float32", before.info.identity, [])
 
 
+@pytest.mark.whole
 def test_a_run_that_begins_anew_decides_again(gpu: GPU) -> None:
     gpu.run()
     gpu.loaded.clear()

@@ -96,6 +96,7 @@ def test_it_never_stops_altogether() -> None:
     assert run_alone(objected()) == 1
 
 
+@pytest.mark.slow
 def test_a_long_wait_is_for_everybody() -> None:
     async def waited() -> float:
         loop = asyncio.get_running_loop()
@@ -126,6 +127,7 @@ def test_waiting_grows_and_is_not_the_same_for_all() -> None:
     assert max(drawn[9]) <= 50
 
 
+@pytest.mark.slow
 def test_a_server_that_answers_one_after_another_is_not_given_ever_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Requests that wait in the server's own queue would run into the time limit, and be sent again."""
     monkeypatch.setattr("assay.engine.pace.LONG", 0.01)

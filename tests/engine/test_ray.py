@@ -46,19 +46,30 @@ SECRETS = ("OPENAI_API_KEY", "SOME_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_WORD", "
 ONE_THREAD = Options(threads=1)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_spare_processes() -> Iterator[None]:
+    """Clusters start workers when there is something for them to do, not one for each CPU before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_enable_worker_prestart", "0")
+        patch.setenv("RAY_prestart_worker_first_driver", "0")
+        yield
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Any]:
-    """A cluster of one machine with two CPUs, to which this process is connected."""
+    """A cluster of one machine with two CPUs, to which this process is connected; nobody reads its logs."""
     ray = pytest.importorskip("ray", reason='needs Ray: pip install "assay-bias[ray]"')
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("assay.engine.ray.PATIENCE", 600.0)  # on a busy machine a worker starts late
         ours = str(Path(__file__).parents[1])  # where workers find ray_models
         patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [ours, os.environ.get("PYTHONPATH")])))
         with pytest.MonkeyPatch.context() as secrets:
             for name in SECRETS:
                 secrets.setenv(name, "of whoever started the cluster")
-            made = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
+            head = {"num_cpus": 2, "include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
+            made = Cluster(initialize_head=True, head_node_args=head)
         ray.init(address=made.address, log_to_driver=False, logging_level="ERROR")
         yield made
         ray.shutdown()
@@ -272,7 +283,7 @@ def test_blocks_after_one_that_ran_out_of_memory_begin_with_its_budget(cluster: 
 
 def test_workers_are_placed_where_there_are_gpus_for_them(more: Callable[..., Any]) -> None:
     """The GPUs exist in Ray's books only."""
-    two, one = more(num_cpus=4, num_gpus=2), more(num_cpus=4, num_gpus=1)
+    two, one = more(num_cpus=2, num_gpus=2), more(num_cpus=2, num_gpus=1)
     spec, plan = fake_spec(device="cuda:1"), FakePlan(320)
     with RayExecutor(Slow) as executor:
         computed(executor, FakePlan(16))  # the run's other model needs none
@@ -302,6 +313,7 @@ def test_workers_of_an_existing_cluster_forget_its_secrets(cluster: Any, tmp_pat
     assert noted(tmp_path / "names", "began") == [{*SECRETS}] * 3
 
 
+@pytest.mark.ray
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_cluster_of_our_own_starts_without_secrets(tmp_path: Path) -> None:
     """Neither its workers nor the processes that start them have ever had them."""

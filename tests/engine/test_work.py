@@ -115,6 +115,7 @@ def test_a_block_has_the_budget_that_its_worker_used(tmp_path: Path) -> None:
     assert {block.budget for block in running.result()} == {32}
 
 
+@pytest.mark.slow
 def test_a_removed_job_is_posted_again(tmp_path: Path) -> None:
     with driving(tmp_path) as running:
         JobFolder(tmp_path / KEY).remove()
@@ -162,6 +163,7 @@ def test_of_workers_that_race_for_a_claim_exactly_one_gets_it(tmp_path: Path) ->
     assert sorted(won, key=str) == sorted(((block, number) for block in BLOCKS for number in (1, 2)), key=str)
 
 
+@pytest.mark.slow
 def test_a_dead_workers_block_is_taken_over_after_the_lease_and_not_before(tmp_path: Path) -> None:
     place = JobFolder(tmp_path / KEY)
     with driving(tmp_path) as running:
@@ -175,6 +177,7 @@ def test_a_dead_workers_block_is_taken_over_after_the_lease_and_not_before(tmp_p
         assert time.monotonic() - began >= 1.0
 
 
+@pytest.mark.slow
 def test_a_stale_claim_is_taken_over_by_one_worker(tmp_path: Path) -> None:
     place, workers = JobFolder(tmp_path / KEY), [a_worker(tmp_path, lease=0.6) for _ in range(6)]
     with driving(tmp_path) as running, ThreadPoolExecutor(6) as pool:
@@ -185,6 +188,7 @@ def test_a_stale_claim_is_taken_over_by_one_worker(tmp_path: Path) -> None:
     require_right(running.result())
 
 
+@pytest.mark.slow
 def test_a_claim_is_renewed_while_its_block_is_computed(tmp_path: Path) -> None:
     begun = threading.Event()
 
@@ -219,6 +223,7 @@ def test_a_lease_does_not_depend_on_clocks_that_are_set(tmp_path: Path, monkeypa
     assert worker._is_stale(claim)
 
 
+@pytest.mark.kill
 def test_a_block_that_kills_its_workers_ends_the_run_and_is_tried_again_by_the_next(tmp_path: Path) -> None:
     place = JobFolder(tmp_path / KEY)
     driver = WorkExecutor(tmp_path).run(fake_spec(), PLAN, BLOCKS, SIZE, MemoryArrays())
@@ -239,6 +244,7 @@ def test_a_block_that_kills_its_workers_ends_the_run_and_is_tried_again_by_the_n
 # --- what goes wrong on a worker
 
 
+@pytest.mark.slow
 def test_a_worker_with_other_weights_refuses_once_and_the_others_go_on(tmp_path: Path) -> None:
     other = replace(fake_spec(), digest="0" * 64)
     with telling() as told, driving(tmp_path) as running:
@@ -276,6 +282,7 @@ def test_a_worker_loads_the_model_for_its_own_device_and_threads(tmp_path: Path)
     assert asked == [Options(device="cuda", dtype="float32", threads=2)], "it is found once"
 
 
+@pytest.mark.slow
 def test_an_error_of_the_model_is_the_drivers_error(tmp_path: Path) -> None:
     class Broken(FakeModel):
         def forward(self, tokens: Any) -> Any:
@@ -305,6 +312,7 @@ def test_any_other_error_names_the_worker_as_its_place(tmp_path: Path) -> None:
     assert any("Traceback" in line and "in encode" in line for line in said)
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_loaded_keeps_only_its_worker_away(tmp_path: Path) -> None:
     def load(spec: ModelSpec) -> AnyModel:
         raise UsageError("no such device.", "Choose another.", code="no-device")

@@ -702,6 +702,7 @@ def test_a_server_that_never_comes_to_the_point_is_left(
     assert files_in(folder) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["headers", "body", "chunks"])
 def test_a_server_that_drips_bytes_is_left(
     server: Server, folder: Path, where: str, monkeypatch: pytest.MonkeyPatch

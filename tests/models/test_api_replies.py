@@ -77,6 +77,7 @@ def test_an_endpoint_with_one_missing_or_wrong_field_is_tested_or_refused(number
             raise AssertionError(f"reply {number}, {what}") from error
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_always_sends_the_same_wrong_reply_is_tested_or_refused() -> None:
     for right in RIGHT:
         for what, said in wrong_copies(right, FEW):

@@ -137,9 +137,11 @@ def test_it_runs_with_the_threads_that_were_asked_for(
     assert threads == [used, used]
 
 
-def test_it_takes_the_cpus_that_this_process_may_use() -> None:
+def test_it_takes_the_cpus_that_this_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     if not hasattr(os, "sched_setaffinity"):
         pytest.skip("this system has no CPU affinity")
+    posix = pytest.importorskip("posix")  # where several processes of tests do not replace it
+    monkeypatch.setattr(os, "sched_getaffinity", posix.sched_getaffinity)
     everything = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(everything)})
     try:
@@ -242,6 +244,7 @@ def printed(code: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_it_answers_without_torch_and_transformers() -> None:
     code = f"""
     import json, sys

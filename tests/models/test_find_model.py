@@ -506,6 +506,7 @@ def found_at(hub: Hub, home: Path) -> Any:
     return in_fresh_python(f"{FIND}\n    print(json.dumps(find('hf:org/tiny@v1')))", home, **told)
 
 
+@pytest.mark.slow
 def test_the_hubs_key_does_not_follow_weights_to_another_host(hub: Hub, folder: Path, tmp_path: Path) -> None:
     with serving(folder) as other:
         hub.elsewhere = f"{other.address}/blobs/"
@@ -515,6 +516,7 @@ def test_the_hubs_key_does_not_follow_weights_to_another_host(hub: Hub, folder: 
     assert other.keys == [None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["file", "names"])
 def test_a_hostile_hub_reads_and_writes_nothing_beyond_its_cache(
     how: str, hub: Hub, folder: Path, tmp_path: Path

@@ -371,7 +371,7 @@ def test_weights_that_say_they_have_a_gigantic_header_are_model_errors(folder: P
 def test_a_chat_template_with_loops_inside_loops_is_ended(
     loops: str, model_folder: ModelFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("assay.models.chat_templates.SECONDS", 2.0)
+    monkeypatch.setattr("assay.models.chat_templates.SECONDS", 0.2)
     folder = Path(shutil.copytree(model_folder("causal", "llama"), tmp_path / "causal"))
     inner = f"{{% for b in range(99999) %}}{loops}{{% endfor %}}"
     template = f"{{% for a in range(99999) %}}{inner}{{% endfor %}}{{{{ messages[0]['content'] }}}}"

@@ -196,6 +196,7 @@ def test_such_templates_do_act_without_a_sandbox(marker: Path) -> None:
     assert marker.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", ["{{ 9 ** (9 ** 9) % 7 }}", "{{ 'x' * 10 ** 9 }}"])
 def test_a_chat_template_takes_neither_all_time_nor_all_memory(
     template: str, causal: Path, monkeypatch: pytest.MonkeyPatch
